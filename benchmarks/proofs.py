@@ -1,9 +1,9 @@
-"""What is proved of the bundled models, by which engine, in which time, and how large the evidence is: docs/proofs.md.
+"""Run `prove` on the bundled models and write docs/proofs.md: verdicts, engines, times and sizes of certificates.
 
     python benchmarks/proofs.py [--timeout 60] [--only MODEL] [--write]
 
-Every model and variant is given to `streamproof prove` at its small size, with a certificate to be written, which
-`streamproof verify-certificate` then has to accept. `--write` writes the page; with `--only` it keeps the other models' rows.
+Each model and variant runs at its small size and writes a certificate, which `streamproof verify-certificate` must accept.
+`--write` writes the page; with `--only` it keeps the other models' rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FOR_EVERY_SIZE = (
     ("credit", "lost-announcement", "channels,exclusive,floating,depth"),
     ("credit", "zero-exclusive", "channels,floating,depth"),
 )
-"""Models and variants that are proved for every value of some parameters."""
+"""Models and variants with proofs for every value of some parameters (`--any`)."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ HEAD = """| model | variant | property | verdict | engine | sizes | seconds | ce
 
 
 def tasks(only: str | None) -> Iterator[tuple[str, str | None, tuple[str, ...], str]]:
-    """Model, variant, the words that choose its size, and what that size is called."""
+    """Model, variant, the options for its size, and the name of that size."""
     for entry in sorted(entry_points(group="streamproof.models"), key=lambda e: e.name):
         if only not in (None, entry.name):
             continue
@@ -69,7 +69,7 @@ def tasks(only: str | None) -> Iterator[tuple[str, str | None, tuple[str, ...], 
 
 
 def rows(model: str, variant: str | None, words: tuple[str, ...], size: str, timeout: float) -> Iterator[Row]:
-    """What `prove` says of one model or variant."""
+    """The rows of one model or variant."""
     chosen = (model, *(("--variant", variant) if variant else ()), *words)
     with tempfile.TemporaryDirectory() as folder:
         certificate = Path(folder) / "certificate.json"
@@ -77,11 +77,11 @@ def rows(model: str, variant: str | None, words: tuple[str, ...], size: str, tim
         answer = _json(("prove", *chosen, *options), folder)
         if answer is None:
             return
-        kept = _told(certificate, folder)
+        kept = _accepted_size(certificate, folder)
     engines = answer.get("engines", {})
     for prop in answer["properties"]:
         engine = engines.get(prop["name"], "none")
-        # A search that ends without a counterexample leaves nothing to show.
+        # A search without a counterexample has no certificate.
         shown = engine != "none" and (engine != "search" or prop["verdict"] == "violated")
         evidence = kept if shown else "none"
         yield Row(
@@ -90,7 +90,7 @@ def rows(model: str, variant: str | None, words: tuple[str, ...], size: str, tim
 
 
 def for_every_size(model: str, variant: str | None, free: str, timeout: float) -> Iterator[Row]:
-    """What `prove --any` says of one model or variant."""
+    """The rows of one model or variant with `--any`."""
     chosen = (model, *(("--variant", variant) if variant else ()))
     with tempfile.TemporaryDirectory() as folder:
         answer = _json(("prove", *chosen, "--any", free, "--timeout", f"{timeout:g}", "-q", "--json", "-"), folder)
@@ -105,12 +105,12 @@ def for_every_size(model: str, variant: str | None, free: str, timeout: float) -
 
 
 def _listed(sizes: list[dict[str, int]]) -> str:
-    """The sizes at which small instances were searched and a property held."""
+    """The small instances in which a property holds, as text."""
     return "; ".join(" ".join(f"{name}={value}" for name, value in one.items()) for one in sizes) or "none"
 
 
 def others(only: str) -> list[Row]:
-    """The rows of the page about other models than this one."""
+    """The rows of the page about the other models."""
     found = []
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
@@ -121,7 +121,7 @@ def others(only: str) -> list[Row]:
 
 
 def _json(words: tuple[str, ...], folder: str) -> dict[str, Any] | None:
-    """The answer of a command; None where it has nothing to prove."""
+    """The JSON output of a command; None if there is nothing to prove."""
     command = [sys.executable, "-m", "streamproof", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     if "to prove" in done.stderr:
@@ -132,8 +132,8 @@ def _json(words: tuple[str, ...], folder: str) -> dict[str, Any] | None:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}") from None
 
 
-def _told(certificate: Path, folder: str) -> str:
-    """The size of a certificate that its verifier accepts."""
+def _accepted_size(certificate: Path, folder: str) -> str:
+    """The size of a certificate, and whether its verifier rejects it."""
     if not certificate.exists():
         return "none"
     command = [sys.executable, "-m", "streamproof", "verify-certificate", str(certificate)]
@@ -158,7 +158,7 @@ def page(found: list[Row], timeout: float) -> str:
 
 
 def main() -> None:
-    """Measure, print, and write the page where that is asked for."""
+    """Measure, print, and write the page if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds for each model or variant")
     parser.add_argument("--only", metavar="MODEL")

@@ -23,10 +23,13 @@ MADE = 40
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep all Spark tests on one worker of pytest-xdist: a session takes seconds to start and both cores to run."""
+    """Keep all Spark tests on one worker of pytest-xdist: a session takes seconds to start and both cores to run. A test
+    that takes minutes may take an hour on a loaded machine before it counts as one that hangs."""
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(3600))
 
 
 @pytest.fixture(autouse=True)

@@ -56,7 +56,10 @@ def steps(runs: Path) -> list[Step]:
             ("check", "failover", "--variant", "no-versioning", "--out", str(out / "no-versioning")),
             exit_code=12,
         ),
-        Step("Safety and deadlock freedom by induction, without visiting the states.", ("prove", "failover")),
+        Step(
+            "Safety and deadlock freedom by induction, without visiting the states.",
+            ("prove", "failover", "--timeout", "inf"),
+        ),
         Step(
             f"{sum(1 for _ in runs.iterdir())} recorded runs of Apache Flink, held against the same machine.",
             ("validate", str(runs.relative_to(ROOT)), "--json", verdicts, "--events", events),

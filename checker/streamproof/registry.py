@@ -26,7 +26,6 @@ from streamproof.language.declarations import check_constructor, check_model
 from streamproof.language.model import Model, marked
 from streamproof.language.primitives import MARK, PropertyMark, RefinementMark
 from streamproof.language.reader import DEADLOCK, TERMINATION
-from streamproof.language.refinement import promised
 from streamproof.language.spec import Spec, check_expected
 from streamproof.system.errors import (
     InputError,
@@ -35,12 +34,12 @@ from streamproof.system.errors import (
     StreamproofError,
     SystemFailure,
     UsageError,
+    did_you_mean,
     text_of,
 )
 from streamproof.system.foreign import code_of_others
 from streamproof.system.measure import Measure
 from streamproof.system.model import Kind, System
-from streamproof.system.nearest import did_you_mean
 from streamproof.system.neighbours import admit, working_folder
 from streamproof.system.reading import TOO_LONG, expect_file
 from streamproof.system.records import dataclass
@@ -185,6 +184,8 @@ def _own(cls: type[Model], outside: Sequence[Callable[..., Any]]) -> Iterator[Li
         if isinstance(mark, PropertyMark) and not mark.lemma:
             yield Listed(name, mark.kind, first_line(function.__doc__))
         elif isinstance(mark, RefinementMark):
+            from streamproof.language.refinement import promised
+
             for p in promised(name, mark, first_line(function.__doc__)):
                 yield Listed(p.name, p.kind, p.doc)
 
@@ -196,7 +197,7 @@ def stated_by(function: Callable[..., Any]) -> frozenset[str]:
 
 def _of_parts(model: Model, carries: Mapping[str, Any]) -> list[Listed]:
     """The properties that a composite has from its parts; those of several parts of one name are one."""
-    from streamproof.language.carried import inherited
+    from streamproof.language.inherited_properties import inherited
 
     found: dict[str, Listed] = {}
     for name, part, functions, deeper in inherited(model, carries):

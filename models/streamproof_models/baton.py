@@ -1,25 +1,25 @@
 """Termination of a dataflow with loops: the TerminationAttempt baton of FLIP-15, part III, made sound.
 
-Records go along FIFO channels; an operator takes one, may hold it for as long as it likes, and sends any number on, as long
-as no more than `work` exist at a time. There is no limit on how long that goes on: what comes of a record is left open.
-Batons go along the same channels. The rules, explained in docs/protocols/baton.md:
+Records travel along FIFO channels; an operator takes one, may hold it arbitrarily long, and sends any number on, as
+long as at most `work` records exist at a time. The duration is unlimited: the results of a record are nondeterministic.
+Batons travel along the same channels. The rules, explained in docs/protocols/baton.md:
 
 1. A source that has ended sends END on every output, and has terminated.
-2. An operator that is no head, with END on all inputs and nothing held, terminates and sends END.
-3. A head with END on all inputs, feedback left out, starts the first attempt of its scope: it sends a baton.
-4. Batons go only along edges that lead back to the head that they are on their way to, within its scope.
-5. An operator sends a baton on when it has it on all inputs that carry it; records behind it are not held up meanwhile.
-6. A baton sent on is BUSY when one of those received was, or the sender holds something: BUSY stays.
-7. The head of an inner loop sends a baton from outside around its loop first; when it is back, it sends it out of the loop,
-   BUSY also when the head has received a record in between.
-8. A head that has its own baton back, on all feedback inputs, IDLE, and has received no record in between, completes its
+2. An operator that is not a head, with END on all inputs and nothing held, terminates and sends END.
+3. A head with END on all inputs except feedback starts the first attempt of its scope: it sends a baton.
+4. Batons are sent only along edges that lead back to their goal, a head, within its scope.
+5. An operator sends a baton on when it has it on all inputs that carry it; records behind it are not blocked meanwhile.
+6. A baton sent on is BUSY if one of those received was, or the sender holds a record: BUSY is never reset.
+7. The head of an inner loop sends a baton from outside around its loop first; when it returns, it sends it out of the loop,
+   BUSY also if the head has received a record in between.
+8. A head whose own baton has returned on all feedback inputs, IDLE, without a record received in between, completes its
    scope: it terminates and sends END.
-9. Else it starts the next attempt, with the next id; a baton with another id than the current one is ignored.
-10. Where a scope has several heads, each sends what it found around once more, and all decide by what comes back.
+9. Otherwise it starts the next attempt, with the next id; a baton with another id than the current one is ignored.
+10. If a scope has several heads, each sends its result around once more, and all decide by what returns.
 11. END is never sent on a feedback edge. The loops in a completed scope get END like any other input, by rule 3.
 
-Of the five things that a TerminationAttempt has, scope, id and status are in the baton; the level of the last visited
-operator is known from the channel; that scopes are complete is what END says.
+Of the five fields of a TerminationAttempt, scope, id and status are in the baton; the level of the last visited
+operator is known from the channel; END announces completed scopes.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ class Baton(Model):
     topology: str = "nested"
     """The job graph: a name of the catalogue, or a graph as text."""
     work: int = 1
-    """Records that exist at a time, at most."""
+    """Maximum number of records that exist at a time."""
     capacity: int = 0
-    """Records and batons that a channel holds; 0: as many as there can be."""
+    """Capacity of a channel, in records and batons; 0: unlimited."""
     spilling: bool = True
-    """Whether feedback edges hold as many as there can be, whatever the capacity."""
+    """Whether feedback edges have unlimited capacity."""
     hold: int = 0
-    """Records that an operator holds at a time, at most; 0: no limit."""
+    """Maximum number of records that an operator holds at a time; 0: no limit."""
     insist: bool = False
-    """Whether an operator says at once what becomes of a record, and one to be sent on is held until there is room."""
+    """Whether an operator decides immediately what becomes of a record, and holds one to be sent on until there is room."""
     ids: int = 2
-    """Attempts are numbered modulo this; 1: they are not told apart."""
+    """Attempts are numbered modulo this; 1: they are indistinguishable."""
 
     limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
         "work": (0, None),
@@ -67,16 +67,16 @@ class Baton(Model):
     }
 
     more: ClassVar[int] = 0
-    """Batons that a channel without a limit has room for, beyond those that the rules allow."""
+    """Number of batons for which an unlimited channel has room, beyond those that the rules allow."""
 
     # --- structure, computed once from the graph
 
     def wire(self) -> Wiring:
-        """The subtasks of the job graph, their channels, and where batons go."""
+        """The subtasks of the job graph, their channels, and the routes of batons."""
         return Wiring(topology(self.topology))
 
     def setup(self) -> None:
-        """Subtasks, channels, and which baton goes where."""
+        """Subtasks, channels, and the batons of each channel."""
         self.wiring = wiring = self.wire()
         self.tasks, self.heads, self.sources = wiring.tasks, wiring.heads, wiring.sources
         self.operators = tuple(t for t in self.tasks if t not in self.sources)
@@ -128,11 +128,11 @@ class Baton(Model):
         return True
 
     def room(self, c: str) -> int:
-        """What a channel holds, batons included."""
+        """The contents of a channel, including batons."""
         return self.capacity if self.limited[c] else self.work + self.most_batons + self.more
 
     def state(self) -> State:
-        """Everybody runs and nothing is under way."""
+        """All subtasks run, and all channels are empty."""
         item = Record(kind=Enum("RECORD", "END", *self.kinds), busy=Bool(), id=Range(0, self.ids - 1))
         declared: dict[str, Any] = {
             "status": Array(self.tasks, Enum("RUNNING", "ATTEMPTING", "TERMINATED")),
@@ -200,14 +200,14 @@ class Baton(Model):
                 self.notice(s, target)
 
     def used_up(self, o: str) -> Any:
-        """Whether an operator makes nothing of the record that it takes; it has to where it has no output."""
+        """Whether an operator drops the record that it takes; it must if it has no output."""
         if not any(self.source[c] == o for c in self.channels):
             return True
         nothing = choose([False, True])
         return nothing
 
     def notice(self, s: Any, o: str) -> None:
-        """A head that waits for a baton remembers that it has received a record."""
+        """A head that waits for a baton records that it has received a record."""
         if s.turn[o] == "CLEAN":
             s.turn[o] = "DIRTY"
 
@@ -237,14 +237,14 @@ class Baton(Model):
         self.send_own(s, o, 1, s.held[o] > 0)
 
     def take_ends(self, s: Any, o: str) -> None:
-        """Take END from all inputs, feedback left out."""
+        """Takes END from all inputs except feedback."""
         for c in self.inputs[o]:
             require(len(s.channel[c]) > 0)
             require(s.channel[c].head.kind == "END")
             s.channel[c].pop()
 
     def complete(self, s: Any, o: str) -> None:
-        """Terminate, and send END on all outputs, feedback left out."""
+        """Terminates, and sends END on all outputs except feedback."""
         s.status[o] = "TERMINATED"
         for c in self.outputs[o]:
             self.push(s, c, "END", False, 0)
@@ -267,7 +267,7 @@ class Baton(Model):
                 self.handle(s, c, kind, busy, id)
 
     def align(self, s: Any, c: str, kind: Kind, busy: Any, id: Any) -> None:
-        """Remember that the baton has come on channel `c`; the last channel makes it complete."""
+        """Records that the baton has arrived on channel `c`; the last channel makes it complete."""
         target = self.target[c]
         channels, group = self.waiting[target, kind], _at(target, kind)
         require(not s.got[_at(c, kind)])
@@ -282,11 +282,11 @@ class Baton(Model):
             s.busy[group] = self.joined(s.busy[group], busy)
 
     def joined(self, first: Any, second: Any) -> Any:
-        """The status that batons of several inputs have together: BUSY stays (rule 6)."""
+        """The common status of batons from several inputs: BUSY if one is (rule 6)."""
         return first or second
 
     def handle(self, s: Any, c: str, kind: Kind, busy: Any, id: Any) -> None:
-        """What an operator does with a baton that it has on all inputs that carry it; `c` is one of them."""
+        """Handles a baton that has arrived on all inputs that carry it; `c` is one of them."""
         target = self.target[c]
         if target not in self.heads:
             self.send(s, target, kind, self.added(s, target, busy), id)
@@ -298,7 +298,7 @@ class Baton(Model):
             self.return_own(s, target, kind, busy, id)
 
     def added(self, s: Any, o: str, busy: Any) -> Any:
-        """The status of a baton with the operator's own added (rule 6)."""
+        """The status of a baton combined with the operator's own (rule 6)."""
         return busy or s.held[o] > 0
 
     def enter(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
@@ -307,7 +307,7 @@ class Baton(Model):
         self.send(s, o, kind.entering(self.wiring.scope(o), 1), self.added(s, o, busy), id)
 
     def leave(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
-        """It has been around, so it goes out of the loop, with what the head knows of it (rule 7)."""
+        """The baton has returned, so it is sent out of the loop, with the head's own status (rule 7)."""
         found = busy or self.dirty(s, o)
         s.turn[o] = "NONE"
         self.send(s, o, kind.around.entering(self.wiring.scope(o), 2), found, id)
@@ -317,7 +317,7 @@ class Baton(Model):
         return s.turn[o] == "DIRTY"
 
     def return_own(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
-        """A head has its own baton back (rules 8 to 10)."""
+        """A head receives its own baton (rules 8 to 10)."""
         if s.status[o] == "ATTEMPTING" and self.current(s, o, id):
             if kind.turns[-1] == 1:
                 found = busy or self.dirty(s, o)
@@ -330,7 +330,7 @@ class Baton(Model):
                 self.decide(s, o, busy)
 
     def current(self, s: Any, o: str, id: Any) -> Any:
-        """Whether a baton is of the attempt that the head is making (rule 9)."""
+        """Whether a baton belongs to the head's current attempt (rule 9)."""
         return id == s.id[o]
 
     def decides_alone(self, o: str) -> bool:
@@ -338,7 +338,7 @@ class Baton(Model):
         return self.wiring.alone(o)
 
     def decide(self, s: Any, o: str, busy: Any) -> None:
-        """The scope is complete, or there is another attempt (rules 8 and 9)."""
+        """The scope is complete, or another attempt begins (rules 8 and 9)."""
         if busy:
             s.id[o] = (s.id[o] + 1) % self.ids
             s.turn[o] = "CLEAN"
@@ -353,12 +353,12 @@ class Baton(Model):
         self.send(s, o, self.wiring.own(o)[turn - 1], busy, s.id[o])
 
     def send(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
-        """Send a baton wherever it leads to the head that it is on its way to (rule 4)."""
+        """Sends a baton on every edge that leads to its goal (rule 4)."""
         for c, as_read in self.wiring.onward(o, kind):
             self.push(s, c, str(as_read), busy, id)
 
     def push(self, s: Any, c: str, kind: str, busy: Any, id: Any) -> None:
-        """Append to a channel that has room."""
+        """Appends to a channel that has room."""
         require(len(s.channel[c]) < self.room(c))
         s.channel[c].push({"kind": kind, "busy": busy, "id": id})
 

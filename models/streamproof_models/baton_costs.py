@@ -1,6 +1,6 @@
-"""What the baton costs: batons that are received after the computation has ended, until everybody has terminated.
+"""The message cost of the baton: batons received after the computation has ended, until every operator has terminated.
 
-A machine beside the baton's, with a counter: ``streamproof check streamproof_models.baton_costs:BatonCosts``.
+A model derived from the baton, with a counter: ``streamproof check streamproof_models.baton_costs:BatonCosts``.
 """
 
 from __future__ import annotations

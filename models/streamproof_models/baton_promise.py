@@ -1,4 +1,4 @@
-"""What termination detection promises: what is quiet stays quiet, and only what is quiet is found to be."""
+"""The specification of termination detection: quiescence is stable, and only quiescent parts are detected."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Other readings of FLIP-15's termination protocol, and rules left out: each variant changes one rule, `literal` several.
+"""Variants of FLIP-15's termination protocol: other interpretations and omitted rules; each changes one rule, `literal`
+several.
 
-Quoted words are those of the proposal, part III, with the number of the step where there is one.
-"""
+Quoted words are those of the proposal, part III, with the number of the step if there is one."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class FirstEntry(FirstEnd, variant="first-entry"):
 
     @action(o="others", fairness=WEAK)
     def terminate(self, s: Any, o: str) -> None:
-        """Operators that are no heads wait for END on all inputs."""
+        """Operators other than heads wait for END on all inputs."""
         for c in self.inputs[o]:
             require(self.ended(s, c))
         super().terminate(s, o)
 
 
 class NoDirtyCheck(Baton, variant="no-dirty-check"):
-    """A head does not mind what it has received since it sent the baton."""
+    """A head ignores records received since it sent the baton."""
 
     def dirty(self, s: Any, o: str) -> Any:
         """Never."""
@@ -151,7 +151,7 @@ class Unscoped(Baton, variant="unscoped"):
     topology: str = "unscoped"
 
     def wire(self) -> Wiring:
-        """Where loops are no scopes, batons go wherever they lead back."""
+        """If loops are not scopes, batons go on every path that leads back."""
         return Wiring(topology(self.topology), scoped=False)
 
 
@@ -172,7 +172,7 @@ class HeadUnasked(Baton, variant="head-unasked"):
 
 
 class UpstreamUnwaited(Baton, variant="upstream-unwaited"):
-    """An operator outside loops adds BUSY "to the event and broadcast[s] it" (step 3.1), and is not asked again."""
+    """An operator outside loops adds BUSY "to the event and broadcast[s] it" (step 3.1), and is not visited again."""
 
     @action(o="others", fairness=WEAK)
     def terminate(self, s: Any, o: str) -> None:
@@ -282,7 +282,7 @@ class ScopeKept(Baton, variant="scope-kept"):
 
 
 class TightWeak(Baton, variant="tight-weak"):
-    """As tight, but who finds room now and then, others being quicker at other times, need not be served in the end."""
+    """As tight, but an operator that finds room only now and then, others being quicker, need not be served eventually."""
 
     capacity: int = 1
     hold: int = 1
@@ -299,12 +299,12 @@ class Tight(TightWeak, variant="tight"):
 
     @action(c="channels", fairness=STRONG)
     def receive(self, s: Any, c: str) -> None:
-        """Who can receive a record again and again does so in the end, whatever else comes between."""
+        """An operator that can receive a record again and again eventually does, whatever else comes between."""
         super().receive(s, c)
 
     @action(c="channels", baton="kinds", fairness=STRONG)
     def take(self, s: Any, c: str, baton: str) -> None:
-        """So does who finds room again and again for a baton."""
+        """So does one that finds room again and again for a baton."""
         super().take(s, c, baton)
 
 

@@ -1,12 +1,12 @@
-"""Where batons go in a scoped graph: subtasks, channels, and which baton each of them carries.
+"""Routes of batons in a scoped graph: subtasks, channels, and the batons that each channel carries.
 
-An attempt has an origin, the scope of the head that makes it. On its way through an inner loop it makes two *turns*: in the
-first it asks everybody in the loop, in the second it carries the answer, what the inner head saw meanwhile included, out of
-the loop. `Baton.turns` has the turn for each level from the origin's on: of the origin itself the second is the confirmation
-that parallel heads need.
+An attempt has an origin, the scope of its head. In an inner loop it makes two *turns*: the first collects the status of
+every operator in the loop, the second carries the result, including the inner head's records received meanwhile, out of
+the loop. `Baton.turns` has the turn for each level from the origin's on: of the origin itself the second is the
+confirmation that parallel heads need.
 
-A baton is on its way to a head: that of the innermost scope in which it makes its first turn. It is sent along edges that
-lead there within that scope, and nowhere else: who cannot answer is not asked.
+The goal of a baton is a head: that of the innermost scope in which it makes its first turn. It is sent only along edges
+that lead there within that scope: operators without such a path are not visited.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from streamproof_models.scopes import Edge, Pattern, ScopedGraph, StreamScope
 
 @dataclass(frozen=True, slots=True)
 class Baton:
-    """A kind of baton: whose attempt, and at which turn in each loop around where it is."""
+    """A kind of baton: its attempt, and its turn in each loop around its position."""
 
     origin: StreamScope
     loops: tuple[str, ...]
-    """The loops it is in, from the origin's on, by name."""
+    """The loops that contain it, from the origin's on, by name."""
     turns: tuple[int, ...]
 
     @property
     def goal(self) -> StreamScope:
-        """The scope of the head that it is on its way to."""
+        """The scope of its goal."""
         first = [at for at, turn in enumerate(self.turns) if turn == 1]
         return StreamScope(self.origin.loops + self.loops[1 : first[-1] + 1] if first else self.origin.loops)
 
     def at(self, scope: StreamScope) -> Baton:
-        """The same where it has left the loops inside `scope`; outside its goal there is nothing to leave."""
+        """The baton after leaving the loops inside `scope`; unchanged outside its goal."""
         if not self.goal.contains(scope):
             return self
         depth = scope.level - self.origin.level + 1
         return Baton(self.origin, self.loops[:depth], self.turns[:depth])
 
     def entering(self, scope: StreamScope, turn: int) -> Baton:
-        """The same at a turn in the loop `scope` as well."""
+        """The baton at a turn in the loop `scope` as well."""
         return Baton(self.origin, (*self.loops, scope.loops[-1]), (*self.turns, turn))
 
     @property
     def around(self) -> Baton:
-        """The same before it came into the innermost loop."""
+        """The baton before it entered the innermost loop."""
         return Baton(self.origin, self.loops[:-1], self.turns[:-1])
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class Baton:
 
 
 def attempt(scope: StreamScope, turn: int = 1) -> Baton:
-    """What the head of `scope` sends for an attempt of its own."""
+    """The baton that the head of `scope` sends for its own attempt."""
     return Baton(scope, (".".join(scope.loops),), (turn,))
 
 
@@ -71,10 +71,10 @@ class Link:
 
 
 class Wiring:
-    """Subtasks and channels of a graph, and what flows through them."""
+    """Subtasks and channels of a graph, and the batons of each channel."""
 
     def __init__(self, graph: ScopedGraph, scoped: bool = True) -> None:
-        """Expand operators to subtasks and edges to channels; `scoped` says whether batons stay within their scope."""
+        """Expands operators to subtasks and edges to channels; `scoped`: batons stay within their scope."""
         self.graph = graph
         self.scoped = scoped
         self.operator_of = {task: o for o in graph.operators for task in _tasks(o.name, o.parallelism)}
@@ -102,11 +102,11 @@ class Wiring:
         return self.operator_of[task].scope
 
     def inputs(self, task: str) -> tuple[str, ...]:
-        """Channels into a subtask, feedback left out."""
+        """Channels into a subtask, except feedback."""
         return tuple(n for n, link in self.links.items() if link.target == task and not link.feedback)
 
     def outputs(self, task: str) -> tuple[str, ...]:
-        """Channels out of a subtask, feedback left out."""
+        """Channels out of a subtask, except feedback."""
         return tuple(n for n, link in self.links.items() if link.source == task and not link.feedback)
 
     def alone(self, task: str) -> bool:
@@ -115,7 +115,7 @@ class Wiring:
 
     @cached_property
     def leading(self) -> dict[StreamScope, frozenset[str]]:
-        """For each loop the operators in it from which its feedback edges are reached by edges within it."""
+        """For each loop the operators in it with a path to its feedback edges within it."""
         found = {}
         for scope in self.graph.scopes:
             head = {o.name for o in self.graph.heads(scope)}
@@ -129,7 +129,7 @@ class Wiring:
         return found
 
     def onward(self, task: str, baton: Baton) -> tuple[tuple[str, Baton], ...]:
-        """Where a subtask sends a baton on: channels, each with what the baton is to its reader."""
+        """The channels on which a subtask sends a baton on, each with the baton as its reader sees it."""
         goal = baton.goal
         sent = []
         for name, link in self.links.items():
@@ -159,12 +159,12 @@ class Wiring:
         return {name: tuple(batons) for name, batons in found.items()}
 
     def own(self, head: str) -> tuple[Baton, ...]:
-        """What a head sends for its own attempts."""
+        """The baton that a head sends for its own attempts."""
         scope = self.scope(head)
         return (attempt(scope),) if self.alone(head) else (attempt(scope), attempt(scope, 2))
 
     def sent_for(self, channel: str, baton: Baton) -> tuple[Baton, ...]:
-        """What the reader of a channel sends when it has that baton on all channels that carry it."""
+        """The baton that the reader of a channel sends after receiving that baton on all channels that carry it."""
         link = self.links[channel]
         scope = self.scope(link.target)
         if link.target not in self.heads:
@@ -184,7 +184,7 @@ class Wiring:
         return found
 
     def meet(self, head: str, other: str) -> bool:
-        """Whether the batons of one head come to another of the same scope."""
+        """Whether the batons of one head reach another of the same scope."""
         scope = self.scope(head)
         links = [n for n in self.links.values() if all(scope.contains(self.scope(t)) for t in (n.source, n.target))]
         reached, before = {head}, -1
@@ -194,7 +194,7 @@ class Wiring:
         return other in reached
 
     def reaching(self, task: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Subtasks from which a record can come to `task`, itself included, and channels in which one can."""
+        """Subtasks from which a record can reach `task`, including itself, and channels in which one can."""
         tasks, before = {task}, -1
         while len(tasks) > before:
             before = len(tasks)

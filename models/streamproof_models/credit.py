@@ -1,15 +1,15 @@
 """Credit-based flow control: one connection, several channels, one gate with a shared pool of floating buffers.
 
-A sender may put a buffer on the wire only for a credit, and a credit is a free buffer that the receiver has set aside. The
-receiver owns `exclusive` buffers per channel; what the sender tells of its backlog makes it borrow `floating` ones. A buffer
-that was consumed is given back to the pool if it was borrowed and is not needed, and becomes a new credit otherwise
+A sender may put a buffer on the wire only for a credit, and a credit is a free buffer reserved by the receiver. The
+receiver owns `exclusive` buffers per channel; it requests `floating` ones according to the announced sender backlog. A
+consumed buffer is returned to the pool if it is an unneeded floating one, and becomes a new credit otherwise
 (`RemoteInputChannel`, `BufferManager` and `CreditBasedSequenceNumberingViewReader` of Flink 1.5 and later).
 
-What is left out: contents and order (a channel is a handful of counters, and the connection delivers the buffers and
-announcements of different channels in any order); what a sender tells of its backlog is known at the moment it is told, or
-when a buffer arrives; events, which cost no credit; partial buffers; local channels. Buffers of a channel are alike, so
-whether one that is consumed counts as borrowed is said by numbers only. A channel that is released is released at both ends
-at once. Each sender produces so many buffers at most.
+Abstractions: contents and order (a channel is a handful of counters, and the connection delivers the buffers and
+announcements of different channels in any order); a backlog announcement arrives immediately, or with a buffer; no
+events, which cost no credit; no partial buffers; no local channels. Buffers of a channel are indistinguishable, so only
+the counters determine whether a consumed one is floating. A channel is released at both ends simultaneously. Each
+sender produces at most `depth` buffers.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ class Credit(Model):
     name = "credit"
 
     channels: int = 2
-    """Channels that share the connection and the floating buffers."""
+    """Number of channels that share the connection and the floating buffers."""
     exclusive: int = 1
-    """Buffers that a channel has for itself."""
+    """Number of exclusive buffers per channel."""
     floating: int = 1
-    """Buffers that the channels of the gate share."""
+    """Number of floating buffers of the gate."""
     depth: int = 2
-    """Buffers that each sender produces at most."""
+    """Maximum number of buffers produced by each sender."""
 
     check_deadlock = False
-    """A consumer may always stall, so nothing is ever stuck; what must happen is said by temporal properties."""
+    """A consumer may always stall, so there is no deadlock; liveness is stated by temporal properties."""
     limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
         "channels": (1, None),
         "exclusive": (1, None),
@@ -68,7 +68,7 @@ class Credit(Model):
         )
 
     def most(self) -> int:
-        """Buffers, and promises of buffers, that one channel can have."""
+        """Maximum number of buffers and credits of one channel."""
         return self.exclusive + self.floating
 
     # --- the sender
@@ -92,7 +92,7 @@ class Credit(Model):
 
     @action(c="channels", fairness=WEAK)
     def tell(self, s: Any, c: int) -> None:
-        """A sender without credit says how much waits."""
+        """A sender without credit announces its backlog."""
         require(s.backlog[c] > 0)
         require(s.credit[c] == 0)
         require(s.known[c] != s.backlog[c])
@@ -109,7 +109,7 @@ class Credit(Model):
 
     @action(c="channels", fairness=WEAK)
     def receive(self, s: Any, c: int) -> None:
-        """A buffer arrives, with what waits behind it."""
+        """A buffer arrives, with the sender backlog."""
         require(s.wire[c] > 0)
         require(s.free[c] > 0)
         s.wire[c] -= 1
@@ -119,7 +119,7 @@ class Credit(Model):
 
     @action(c="channels", fairness=WEAK)
     def consume(self, s: Any, c: int) -> None:
-        """A buffer has been read."""
+        """A buffer has been consumed."""
         require(s.consumer[c] == "LIVE")
         require(s.queued[c] > 0)
         s.queued[c] -= 1
@@ -131,12 +131,12 @@ class Credit(Model):
             self.promise(s, c)
 
     def promise(self, s: Any, c: int) -> None:
-        """A buffer that has become free is a credit to announce."""
+        """A freed buffer becomes a credit to announce."""
         s.unannounced[c] += 1
 
     @action(c="channels", fairness=WEAK)
     def borrow(self, s: Any, c: int) -> None:
-        """A floating buffer is assigned to a channel whose sender has more than its buffers can take."""
+        """A floating buffer is assigned to a channel that requires more than its buffers."""
         require(s.pool > 0)
         require(s.consumer[c] != "GONE")
         require(s.free[c] < s.known[c] + self.exclusive)
@@ -146,7 +146,7 @@ class Credit(Model):
         s.unannounced[c] += 1
 
     def lend(self, s: Any, count: int) -> None:
-        """So many buffers leave the pool."""
+        """`count` buffers leave the pool."""
         s.pool -= count
 
     @action(c="channels", fairness=WEAK)
@@ -160,13 +160,13 @@ class Credit(Model):
 
     @action(c="channels")
     def stall(self, s: Any, c: int) -> None:
-        """A consumer stops reading, for ever."""
+        """A consumer stops reading, forever."""
         require(s.consumer[c] == "LIVE")
         s.consumer[c] = "STALLED"
 
     @action(c="channels")
     def release(self, s: Any, c: int) -> None:
-        """A channel is given up: nothing of it is on its way any more, its floating buffers go back to the pool."""
+        """A channel is released: nothing of it remains on its way, its floating buffers return to the pool."""
         require(s.consumer[c] != "GONE")
         s.consumer[c] = "GONE"
         self.give_back(s, c)
@@ -219,7 +219,7 @@ class FloatingLeak(Credit, variant="floating-leak"):
 
 
 class UncountedLending(Credit, variant="uncounted-lending"):
-    """The pool lends what it has to everyone, and keeps no count."""
+    """The pool grants its buffers to every channel, without accounting."""
 
     @action(c="channels", fairness=WEAK)
     def borrow(self, s: Any, c: int) -> None:
@@ -265,19 +265,19 @@ class ZeroExclusiveReading(ZeroExclusive, variant="zero-exclusive-reading"):
 
 
 class ZeroExclusiveSilent(ZeroExclusiveReading, variant="zero-exclusive-silent"):
-    """Before FLINK-16641: a backlog is told with buffers only."""
+    """Before FLINK-16641: a backlog is announced with buffers only."""
 
     tell = None  # type: ignore[assignment]  # no such step
 
 
 class AnyBacklog(Credit, variant="any-backlog"):
-    """What senders tell of their backlog means nothing: the receiver borrows and gives back as it likes."""
+    """Backlog announcements are ignored: the receiver requests and returns floating buffers arbitrarily."""
 
     tell = None  # type: ignore[assignment]  # no such step
 
     @action(c="channels", fairness=WEAK)
     def receive(self, s: Any, c: int) -> None:
-        """A buffer arrives; nothing is learned."""
+        """A buffer arrives, without a backlog announcement."""
         require(s.wire[c] > 0)
         require(s.free[c] > 0)
         s.wire[c] -= 1
@@ -286,7 +286,7 @@ class AnyBacklog(Credit, variant="any-backlog"):
 
     @action(c="channels", fairness=WEAK)
     def consume(self, s: Any, c: int) -> None:
-        """A buffer has been read."""
+        """A buffer has been consumed."""
         require(s.consumer[c] == "LIVE")
         require(s.queued[c] > 0)
         s.queued[c] -= 1
@@ -310,7 +310,7 @@ class AnyBacklog(Credit, variant="any-backlog"):
 
     @action(c="channels")
     def release(self, s: Any, c: int) -> None:
-        """A channel that is given up is as it was in the beginning."""
+        """A released channel is in its initial state."""
         super().release(s, c)
         s.credit[c] = self.exclusive
         s.unannounced[c] = 0
@@ -320,7 +320,7 @@ class NoCredit(Credit, variant="no-credit"):
     """Before 1.5: senders fill the connection, and a receiver without a buffer for what comes next stops reading it."""
 
     def state(self) -> State:
-        """Also: for which channel the connection waits, so many meaning none."""
+        """Also: the channel for which the connection waits; the number of channels means none."""
         declared = dict(super().state().items())
         return State(**declared, waits=Range(0, self.channels, init=self.channels))
 
@@ -342,7 +342,7 @@ class NoCredit(Credit, variant="no-credit"):
 
     @action(c="channels", fairness=WEAK)
     def receive(self, s: Any, c: int) -> None:
-        """The next buffer on the connection is read, if it is not the turn of another that there is no room for."""
+        """The next buffer on the connection is read, unless another channel's buffer blocks the connection."""
         require(s.waits in (self.channels, c))
         super().receive(s, c)
         s.waits = self.channels
@@ -357,7 +357,7 @@ class NoCredit(Credit, variant="no-credit"):
 
     @action(c="channels")
     def release(self, s: Any, c: int) -> None:
-        """What the connection waits for is thrown away with the channel."""
+        """The buffer that blocks the connection is discarded with its channel."""
         super().release(s, c)
         if s.waits == c:
             s.waits = self.channels

@@ -1,15 +1,15 @@
-"""Credit-based flow control with checkpoint barriers: the machine of `credit`, and for each channel one of its barriers.
+"""Credit-based flow control with checkpoint barriers: the machine of `credit`, with a barrier machine per channel.
 
-A barrier is an event: it travels in order with the data of its channel and costs no credit. It is also a blocking event: the
-sender that has sent one sends nothing more of that channel until the receiver, which has read it and done its part of the
-checkpoint, resumes it. Where channels have no exclusive buffers a receiver gives the floating ones back when a barrier
-arrives, since otherwise channels that wait for others keep what the others wait for (FLINK-16404); credits given before are
-void from then on, and both ends begin again at zero when the sender is resumed.
+A barrier is an event: it travels in order with the data of its channel and costs no credit. It is also a blocking
+event: after sending one, the sender sends nothing more on that channel until the receiver, which has read it and done
+its part of the checkpoint, resumes it. If channels have no exclusive buffers, a receiver returns the floating ones when
+a barrier arrives, because otherwise blocked channels keep the buffers that others wait for (FLINK-16404); credits
+granted before are void, and both ends restart at zero when the sender is resumed.
 
-The counters of `credit` are alike for old and new buffers, so where a barrier is among them is a number: how many are ahead
-of it. Announced credits and the message that resumes a sender travel in order too.
+The counters of `credit` do not distinguish old and new buffers, so the position of a barrier is a number: how many
+buffers are ahead of it. Announced credits and the message that resumes a sender also travel in order.
 
-What is left out: what is left out of `credit`, and barriers that overtake on purpose (unaligned checkpoints).
+Abstractions: those of `credit`; no barriers that overtake data (unaligned checkpoints).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Barrier(Model):
     checkpoints: int = 1
     """Barriers that come, one after the other."""
     most: int = 1
-    """Buffers that can be ahead of one."""
+    """Maximum number of buffers ahead of a barrier."""
     void: int = 0
-    """Announcements that may be ahead of the message that resumes the sender, where that matters."""
+    """Maximum number of announcements ahead of the message that resumes the sender, if relevant."""
 
     check_deadlock = False
 
@@ -47,11 +47,11 @@ class Barrier(Model):
         )
 
     def stopped(self, s: Any) -> Any:
-        """Whether the sender may not send: it has sent a barrier and was not resumed."""
+        """Whether the sender is blocked: it has sent a barrier and was not resumed."""
         return s.place in ("WIRE", "QUEUE", "READ") or s.resuming
 
     def enter(self, s: Any, ahead: Any, older: Any) -> None:
-        """A barrier is queued behind `ahead` buffers at its sender; `older` ones in all have not been read."""
+        """A barrier is queued behind `ahead` buffers at its sender; `older` ones in total have not been read."""
         require(s.left > 0)
         require(s.place == "NONE")
         s.left -= 1
@@ -60,7 +60,7 @@ class Barrier(Model):
         s.older = older
 
     def move(self, s: Any, start: str, end: str, ahead: Any) -> None:
-        """The barrier, which is first where it is, goes on to be behind `ahead` buffers there."""
+        """The barrier, first in its place, moves behind `ahead` buffers in the next place."""
         require(s.place == start)
         require(s.ahead == 0)
         s.place = end
@@ -76,7 +76,7 @@ class Barrier(Model):
 
     @action
     def tell(self, s: Any) -> None:
-        """A sender that is stopped does not speak of its backlog."""
+        """A blocked sender does not announce its backlog."""
         require(not self.stopped(s))
 
     @action
@@ -120,10 +120,10 @@ class Passable(Barrier):
 
 
 class Revocable(ZeroExclusive):
-    """A channel without exclusive buffers, whose credits may be void: new ones exist beside those."""
+    """A channel without exclusive buffers, whose credits may become void: new ones coexist with those."""
 
     def most(self) -> int:
-        """Every floating buffer may have been promised and given back, and be promised again."""
+        """Every floating buffer may have been promised and returned, and be promised again."""
         return 2 * super().most()
 
 
@@ -137,20 +137,20 @@ class CreditBarriers(Model):
     """The barrier of each channel."""
 
     channels: int = 2
-    """Channels that share the connection and the floating buffers."""
+    """Number of channels that share the connection and the floating buffers."""
     exclusive: int = 1
-    """Buffers that a channel has for itself."""
+    """Number of exclusive buffers per channel."""
     floating: int = 1
-    """Buffers that the channels share."""
+    """Number of floating buffers of the gate."""
     depth: int = 1
-    """Buffers that each sender produces at most."""
+    """Maximum number of buffers produced by each sender."""
     checkpoints: int = 1
-    """Barriers that each sender sends at most."""
+    """Maximum number of barriers sent by each sender."""
     aligned: bool = False
     """Whether one task reads all channels, and resumes none before it has read the barriers of all."""
 
     check_deadlock = False
-    """A consumer may always stall, so nothing is ever stuck; what must happen is said by temporal properties."""
+    """A consumer may always stall, so there is no deadlock; liveness is stated by temporal properties."""
     limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
         "channels": (1, None),
         "exclusive": (1, None),
@@ -175,7 +175,7 @@ class CreditBarriers(Model):
         return (
             Parts(flow=self.flow_control(), barrier=each(self.channels, self.barrier_of))
             .together("send", "flow.send(c)", "barrier[c].send()", doc="A buffer goes on the wire for a credit.")
-            .together("tell", "flow.tell(c)", "barrier[c].tell()", doc="A sender without credit says how much waits.")
+            .together("tell", "flow.tell(c)", "barrier[c].tell()", doc="A sender without credit announces its backlog.")
             .together("receive", "flow.receive(c)", "barrier[c].receive()", doc="A buffer arrives.")
             .together("consume", "flow.consume(c)", "barrier[c].consume()", doc="A buffer has been read.")
             .together("hear", "flow.hear(c)", "barrier[c].hear()", doc="An announced credit arrives.")
@@ -201,7 +201,7 @@ class CreditBarriers(Model):
 
     @action(c="channels", fairness=WEAK)
     def trigger(self, s: Any, c: int) -> None:
-        """A checkpoint reaches a sender, as it does all: its barrier is queued behind what was produced."""
+        """A checkpoint reaches a sender: its barrier is queued behind the buffers produced so far."""
         require(s.flow.consumer[c] != "GONE")
         waiting = s.flow.backlog[c]
         self.barrier[c].enter(s.barrier[c], waiting, waiting + s.flow.wire[c] + s.flow.queued[c])
@@ -219,7 +219,7 @@ class CreditBarriers(Model):
         self.block_channel(s, c)
 
     def block_channel(self, s: Any, c: int) -> None:
-        """What the receiver does with its buffers when it knows that nothing comes for a while: nothing."""
+        """The receiver's buffer management when a barrier blocks the channel: none."""
 
     @action(c="channels", fairness=WEAK)
     def read(self, s: Any, c: int) -> None:
@@ -244,7 +244,7 @@ class CreditBarriers(Model):
 
     @action(c="channels", fairness=WEAK)
     def resumed(self, s: Any, c: int) -> None:
-        """The sender is told to go on."""
+        """The sender is resumed."""
         require(s.barrier[c].resuming)
         require(s.barrier[c].stale == 0)
         s.barrier[c].resuming = False
@@ -254,7 +254,7 @@ class CreditBarriers(Model):
         """Credits survive."""
 
     def void(self, s: Any, c: int) -> Any:
-        """Credits that no buffer stands for any more."""
+        """Credits without a buffer."""
         return 0
 
 
@@ -305,23 +305,23 @@ class NoExclusive(CreditBarriers, variant="zero-exclusive"):
         return Revocable(**self.capacities())
 
     def barrier_of(self, c: int) -> Barrier:
-        """A barrier after which old credits are to be told from new ones."""
+        """A barrier after which old and new credits must be distinguished."""
         return Barrier(checkpoints=self.checkpoints, most=self.depth, void=2 * self.floating)
 
     def block_channel(self, s: Any, c: int) -> None:
-        """The buffers that are free are given back to the pool, and no more are wanted."""
+        """The free buffers are returned to the pool, and no more are requested."""
         self.flow.lend(s.flow, -s.flow.free[c])
         s.flow.lent[c] -= s.flow.free[c]
         s.flow.free[c] = 0
         s.flow.known[c] = 0
 
     def forget_at_receiver(self, s: Any, c: int) -> None:
-        """What was not announced is not; what was announced before comes ahead of the resumption."""
+        """Unannounced credits are dropped; announced ones arrive before the resumption."""
         s.flow.unannounced[c] = 0
         s.barrier[c].stale = s.flow.announced[c]
 
     def forget_at_sender(self, s: Any, c: int) -> None:
-        """What the sender has is void."""
+        """The sender's credits are void."""
         s.flow.credit[c] = 0
 
     def void(self, s: Any, c: int) -> Any:

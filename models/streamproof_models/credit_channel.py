@@ -1,17 +1,17 @@
-"""One channel of credit-based flow control, seen from both ends and message by message, as Apache Flink runs it.
+"""One channel of credit-based flow control, with both ends, message by message, as in Apache Flink.
 
 The producer's end is a reader of one subpartition (`CreditBasedSequenceNumberingViewReader`, `PartitionRequestQueue`,
 `PipelinedSubpartition`), the consumer's end an input channel and its buffers (`RemoteInputChannel`, `BufferManager`);
 Flink 1.17 to 2.3. Each action is one call on either end, so a record of these calls can be followed step by step; calls
-that Flink nests or makes one after the other in one thread are separate actions, linked by what is `stated` and `owed`.
+that Flink nests or makes consecutively in one thread are separate actions, linked by `stated` and `owed`.
 
-A credit is a free receive buffer that the consumer has set aside. Data cost one each, events nothing; both share one
-sequence of numbers. With data the producer states its backlog, and the consumer then wants `backlog + exclusive` buffers and
-borrows what is missing. An event of a blocking kind stops the producer until the consumer resumes it; where the channel has
-no exclusive buffers both ends begin again at zero then, and the producer announces its backlog by a message of its own.
+A credit is a free receive buffer reserved by the consumer. A data message costs one, an event none; both share one sequence
+of numbers. Data announce the producer's backlog: the consumer then requires `backlog + exclusive` buffers and requests the
+missing ones. A blocking event stops the producer until the consumer resumes it; without exclusive buffers both ends then
+restart at zero, and the producer announces its backlog in a separate message.
 
-Left out: other channels of the gate (that the pool lends is a choice), what the buffers hold (sizes stand for it), whether
-the last buffer of a queue is finished or was flushed (so what the producer states may be one less than what it has).
+Abstractions: other channels of the gate (the pool is nondeterministic), contents of buffers (only sizes), whether the last
+buffer of a queue is finished or flushed (so the announced backlog may be one less than the actual one).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from streamproof_models.credit_channel_producer import BARRIER, BLOCKING, DATA, 
 __all__ = ["BARRIER", "BLOCKING", "DATA", "KINDS", "PLAIN", "SMALL", "URGENT", "CreditChannel", "RecordedChannel"]
 
 SMALL = ("DATA_BUFFER", "ALIGNED_CHECKPOINT_BARRIER", URGENT)
-"""Kinds of messages of an exploration: one for each way in which they are treated."""
+"""Kinds of messages in an exploration: one per treatment."""
 
 
 class CreditChannel(Producer):
@@ -34,14 +34,14 @@ class CreditChannel(Producer):
     name = "credit_channel"
 
     threads: int = 1
-    """Threads in which the consumer handles buffers. The first is the network's, in which messages arrive."""
+    """Number of threads in which the consumer handles buffers. The first is the network thread, in which messages arrive."""
     floating: int = 1
-    """Buffers that the pool lends to the channel at most."""
+    """Maximum number of buffers that the pool grants to the channel."""
     overtaking: bool = False
-    """Whether there are events that overtake what is queued."""
+    """Whether there are events that overtake queued messages."""
 
     check_deadlock = False
-    """A consumer may always be slow, so nothing is ever stuck."""
+    """A consumer may always be slow, so there is no deadlock."""
     limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
         "exclusive": (0, None),
         "threads": (1, None),
@@ -55,7 +55,7 @@ class CreditChannel(Producer):
     }
 
     def setup(self) -> None:
-        """What the producer may say."""
+        """The possible backlog announcements of the producer."""
         self.name_kinds(SMALL if self.overtaking else SMALL[:2])
         self.size = range(2)
         self.amount = range(self.produced + 1)
@@ -127,11 +127,11 @@ class CreditChannel(Producer):
         )
 
     def most(self) -> int:
-        """Buffers, or promises of them, that the channel can have at a time."""
+        """Maximum number of buffers and credits of the channel at a time."""
         return self.exclusive + self.floating + self.produced
 
     def lends(self, s: Any, n: Any) -> Any:
-        """Whether the pool has that many more buffers for the channel."""
+        """Whether the pool can grant that many more buffers to the channel."""
         return s.borrowed + n <= self.floating
 
     # --- the consumer: connecting
@@ -145,23 +145,23 @@ class CreditChannel(Producer):
 
     @action
     def request(self, s: Any) -> None:
-        """The subpartition is asked for; as many credits as there are exclusive buffers go with it."""
+        """The subpartition is requested; the initial credit goes with the request."""
         require(s.ready)
         require(not s.released)
         require(s.requests == 0)
         require(not s.opened)
         s.requests = 1
 
-    # --- the consumer: what arrives
+    # --- the consumer: arriving messages
 
     def in_network(self, s: Any) -> None:
-        """The network's thread does one thing after the other: what a message calls for is done before it goes on."""
+        """The network thread is sequential: it finishes the actions caused by a message before it continues."""
         require(s.stated is None)
         require(s.owed[0] is None)
 
     @action(fairness=WEAK)
     def take(self, s: Any) -> None:
-        """A free buffer, a borrowed one if there is any, is taken for the data message that arrives."""
+        """A free buffer, a floating one if possible, is taken for the data message that arrives."""
         self.in_network(s)
         require(len(s.down) > 0)
         require(s.down.head.what == "BUFFER")
@@ -178,7 +178,7 @@ class CreditChannel(Producer):
 
     @action
     def take_none(self, s: Any) -> None:
-        """A channel that is released has no buffer for what still arrives."""
+        """A released channel has no buffer for arriving messages."""
         self.in_network(s)
         require(s.released)
         require(len(s.down) > 0)
@@ -192,7 +192,7 @@ class CreditChannel(Producer):
         s.required -= 1
 
     def turned_away(self, s: Any) -> Any:
-        """Whether the message for which a buffer was looked for before may have been dropped unseen."""
+        """Whether the message for which a buffer was requested before may have been dropped without a record."""
         return False
 
     @action(fairness=WEAK)
@@ -208,7 +208,7 @@ class CreditChannel(Producer):
 
     @action(fairness=WEAK)
     def drain(self, s: Any) -> None:
-        """A channel without exclusive buffers gives back what it has borrowed."""
+        """A channel without exclusive buffers returns its floating buffers."""
         self.in_network(s)
         require(s.stop == "COMING")
         require(not s.drained)
@@ -218,7 +218,7 @@ class CreditChannel(Producer):
 
     @action(size="size", fairness=WEAK)
     def receive(self, s: Any, size: int) -> None:
-        """A buffer or an event is accepted under the number that is due. The sizes of those in one message add up to its."""
+        """A buffer or an event is accepted under the next number. The sizes of those in one message add up to its size."""
         require(not s.released)
         self.next_piece(s)
         m = s.down.head
@@ -243,7 +243,7 @@ class CreditChannel(Producer):
 
     @action(fairness=WEAK)
     def receive_empty(self, s: Any) -> None:
-        """A data message that holds nothing uses up its number, and its credit."""
+        """An empty data message uses its number, and its credit."""
         require(not s.released)
         self.next_piece(s)
         require(s.down.head.kind in self.data)
@@ -254,7 +254,7 @@ class CreditChannel(Producer):
 
     @action
     def discard(self, s: Any) -> None:
-        """What arrives at a channel that has been released is dropped, and its number not counted."""
+        """A message that arrives at a released channel is dropped, and its number not counted."""
         require(s.released)
         require(len(s.down) > 0)
         require(s.down.head.what == "BUFFER")
@@ -264,7 +264,7 @@ class CreditChannel(Producer):
 
     @action(fairness=WEAK)
     def hear_backlog(self, s: Any) -> None:
-        """A message that tells of the backlog arrives."""
+        """A backlog announcement arrives."""
         self.in_network(s)
         require(len(s.down) > 0)
         require(s.down.head.what == "BACKLOG")
@@ -274,13 +274,13 @@ class CreditChannel(Producer):
 
     @action(fairness=WEAK)
     def note_backlog(self, s: Any) -> None:
-        """What a message told of the backlog is passed on to the buffers."""
+        """The announced backlog is passed on to the buffer manager."""
         require(s.stated is not None)
         require(not s.noted)
         s.noted = True
 
     def next_piece(self, s: Any) -> None:
-        """What every accepted message needs: it is there, the one before is dealt with, and data have their buffer."""
+        """The common conditions for accepting a message: it has arrived, the last one is handled, data have a buffer."""
         self.in_network(s)
         require(len(s.down) > 0)
         require(s.down.head.what == "BUFFER")
@@ -288,7 +288,7 @@ class CreditChannel(Producer):
             require(s.holding)
 
     def pass_piece(self, s: Any) -> None:
-        """The next buffer of a message is due, or the next message; the last buffer tells of the backlog."""
+        """The next buffer of a message is due, or the next message; the last buffer announces the backlog."""
         if s.piece + 1 == s.down.head.pieces:
             s.stated = s.down.head.backlog
             s.holding = False
@@ -296,7 +296,7 @@ class CreditChannel(Producer):
         self.drop_piece(s)
 
     def drop_piece(self, s: Any) -> None:
-        """On to the next."""
+        """Continues with the next one."""
         if s.piece + 1 == s.down.head.pieces:
             s.piece = 0
             s.filled = 0
@@ -308,7 +308,7 @@ class CreditChannel(Producer):
 
     @action(got="loan", fairness=WEAK)
     def want(self, s: Any, got: int) -> None:
-        """Of what the backlog calls for the pool lends what it can, and keeps the channel in mind for the rest."""
+        """The pool grants the requested buffers as far as possible, and registers the channel as waiting for the others."""
         require(s.noted)
         require(s.stated is not None)
         require(s.owed[0] is None)
@@ -331,14 +331,14 @@ class CreditChannel(Producer):
 
     @action(t="threads", fairness=WEAK)
     def gain(self, s: Any, t: int) -> None:
-        """Buffers that were gained become credits to announce."""
+        """Gained buffers become credits to announce."""
         require(s.owed[t] is not None)
         s.unannounced += s.owed[t]
         s.owed[t] = None
 
     @action(got="loan", t="threads", fairness=WEAK)
     def accept_offer(self, s: Any, got: int, t: int) -> None:
-        """The pool offers a buffer to a channel that waits, which takes it and as many more as it can get."""
+        """The pool offers a buffer to a waiting channel, which takes it and requests further ones."""
         require(s.waiting)
         require(not s.released)
         require(s.owed[t] is None)
@@ -352,7 +352,7 @@ class CreditChannel(Producer):
 
     @action(noted=[True, False], fairness=WEAK)
     def decline_offer(self, s: Any, noted: bool) -> None:
-        """The pool offers a buffer that the channel does not need any more. One that is released may not even note it."""
+        """The pool offers a buffer that the channel no longer needs. A released channel may not even record it."""
         require(s.waiting)
         require(s.released or s.free + s.borrowed >= s.required)
         if noted:
@@ -379,7 +379,7 @@ class CreditChannel(Producer):
 
     @action(fairness=WEAK)
     def announce(self, s: Any) -> None:
-        """All credits gained go to the producer in one message; where there are none nothing is sent."""
+        """All unannounced credits are sent to the producer in one message; without any nothing is sent."""
         if s.unannounced > 0:
             s.up.push(s.unannounced)
         s.unannounced = 0
@@ -388,13 +388,13 @@ class CreditChannel(Producer):
 
     @action(fairness=WEAK)
     def poll_first(self, s: Any) -> None:
-        """The task takes what is urgent before all else."""
+        """The task takes urgent messages first."""
         require(len(s.first) > 0)
         s.first.pop()
 
     @action(fairness=WEAK)
     def poll(self, s: Any) -> None:
-        """The task takes what was received, in its order."""
+        """The task takes messages in the order received."""
         require(len(s.first) == 0)
         require(len(s.inbox) > 0 or s.barrier is not None)
         if len(s.inbox) > 0:
@@ -407,7 +407,7 @@ class CreditChannel(Producer):
 
     @action
     def poll_late(self, s: Any) -> None:
-        """A barrier that has waited too long is urgent now, and overtakes what was received before it."""
+        """A barrier becomes urgent after a timeout, and overtakes messages received before it."""
         require(BARRIER in self.kinds)
         require(len(s.first) == 0)
         require(s.barrier is not None and s.barrier.kind == BARRIER)
@@ -416,7 +416,7 @@ class CreditChannel(Producer):
 
     @action(t="tasks", fairness=WEAK)
     def resume(self, s: Any, t: int) -> None:
-        """The task has handled the blocking event and lets the producer go on."""
+        """The task has handled the blocking event and resumes the producer."""
         require(s.owed[t] is None)
         require(s.stop == "HANDLED")
         require(not s.released)
@@ -429,13 +429,13 @@ class CreditChannel(Producer):
 
     @action
     def release(self, s: Any) -> None:
-        """The channel is given up: nothing is accepted any more."""
+        """The channel is released: nothing is accepted from now on."""
         require(not s.released)
         s.released = True
 
     @action
     def forget(self, s: Any) -> None:
-        """What was received and not taken is dropped."""
+        """Messages received and not taken are dropped."""
         require(s.released)
         s.first.clear()
         s.inbox.clear()
@@ -443,7 +443,7 @@ class CreditChannel(Producer):
 
     @action
     def empty(self, s: Any) -> None:
-        """The buffers of a channel that was given up go back."""
+        """The buffers of a released channel are returned."""
         require(s.released)
         require(not s.emptied)
         s.emptied = True
@@ -511,8 +511,8 @@ class RecordedChannel(CreditChannel):
 
     @action
     def request_again(self, s: Any) -> None:
-        """The consumer was told that there is no such partition, and asks again. Where only one request has left a record
-        it may be this one, and the reader be there already."""
+        """The consumer was notified that the partition does not exist, and repeats its request. If only one request has
+        left a record it may be this one, and the reader may already exist."""
         require(s.ready)
         require(not s.released)
         require(s.requests == 0)

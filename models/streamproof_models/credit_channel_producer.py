@@ -10,19 +10,19 @@ DATA = ("DATA_BUFFER", "DATA_BUFFER_WITH_CLEAR_END")
 """Kinds of messages that cost a credit and fill a receive buffer."""
 
 BARRIER = "TIMEOUTABLE_ALIGNED_CHECKPOINT_BARRIER"
-"""A blocking barrier that may overtake what is queued when it has waited too long."""
+"""A blocking barrier that may overtake queued messages after a timeout."""
 
 BLOCKING = ("RECOVERY_COMPLETION", "ALIGNED_CHECKPOINT_BARRIER", BARRIER, "ALIGNED_WATERMARK_EVENT")
 """Kinds of events after which the producer stops until it is resumed."""
 
 URGENT = "PRIORITIZED_EVENT_BUFFER"
-"""The kind of events that overtake everything that waits in a queue."""
+"""The kind of event that overtakes every queued message."""
 
 LAST = "END_OF_PARTITION"
 """The event after which nothing is sent."""
 
 PLAIN = ("EVENT_BUFFER", "END_OF_DATA", "END_OF_SEGMENT", "RECOVERY_METADATA", "UNALIGNED_WATERMARK_EVENT", LAST)
-"""Kinds of events that travel like data and stop nobody."""
+"""Kinds of events that travel like data and do not block."""
 
 KINDS = (*DATA, URGENT, *BLOCKING, *PLAIN)
 """Kinds of messages: those of `Buffer.DataType`."""
@@ -32,11 +32,11 @@ class Producer(Model):
     """A reader of one subpartition and the queue that it reads, or the stored partition."""
 
     exclusive: int = 1
-    """Receive buffers that the channel has for itself: the initial credit."""
+    """Number of exclusive receive buffers of the channel: the initial credit."""
     pipelined: bool = True
-    """Whether the producer hands out its buffers while it writes them; else they come from a stored partition."""
+    """Whether the producer hands over its buffers while writing them; otherwise they come from a stored partition."""
     produced: int = 2
-    """Messages that the producer makes at most."""
+    """Maximum number of messages that the producer creates."""
 
     def name_kinds(self, kinds: tuple[str, ...]) -> None:
         """The kinds of messages there are."""
@@ -45,16 +45,16 @@ class Producer(Model):
         self.blocking = tuple(k for k in BLOCKING if k in kinds)
 
     def flushes(self, s: Any) -> Any:
-        """Whether a buffer that is written to may go out in parts: each may, `produced` in all."""
+        """Whether a buffer may be sent in parts while it is written: each may, `produced` in all."""
         return s.sent < s.made
 
     def repeats(self, s: Any) -> Any:
-        """Whether a backlog may be told of again: not while the last message that does is on its way."""
+        """Whether the backlog may be announced again: not while the last announcement is on its way."""
         return all(m.what == "BUFFER" for m in s.down)
 
     @action(kind="kinds")
     def enqueue(self, s: Any, kind: str) -> None:
-        """The task hands over a buffer, which it may still be writing to, or an event."""
+        """The task hands over a buffer, possibly still being written to, or an event."""
         require(self.pipelined)
         require(not s.finished)
         require(not s.abandoned)
@@ -71,7 +71,7 @@ class Producer(Model):
 
     @action
     def abandon(self, s: Any) -> None:
-        """The partition is given up with all that is queued; no event tells of it."""
+        """The partition is released with all queued messages; no event announces it."""
         require(len(s.urgent) + len(s.queue) > 0)
         require(not s.abandoned)
         s.abandoned = True
@@ -185,7 +185,7 @@ class Producer(Model):
 
     @action(backlog="amount", fairness=WEAK)
     def tell_backlog(self, s: Any, backlog: int) -> None:
-        """Without credit from the start, what waits must be told by a message of its own."""
+        """Without initial credit, the backlog must be announced in a separate message."""
         require(self.exclusive == 0)
         require(not s.registered)
         self.may_send(s)
@@ -220,16 +220,16 @@ class Producer(Model):
         s.closed = True
 
     def may_cancel(self, s: Any) -> Any:
-        """Whether the consumer has asked for the subpartition and has reason to give it up."""
+        """Whether the consumer has requested the subpartition and has a reason to release it."""
         return s.opened and s.released
 
     def sends_late(self, s: Any) -> Any:
-        """Whether a reader that was released goes on: one of a stored partition has nothing more to give."""
+        """Whether a released reader continues; one of a stored partition has no more data."""
         return self.pipelined and s.closed and s.cancels > 0
 
     def take_turn(self, s: Any) -> None:
-        """What every message needs: the reader is queued, or not registered as such, so that a notification or a credit may
-        just have queued it. One that is registered and not queued never sends again."""
+        """The common condition for messages: the reader is queued, or not registered as queued, so that a notification
+        or a credit may just have queued it. One that is registered and not queued never sends again."""
         require(s.opened)
         require(s.listed or self.sends_late(s))
         require(s.queued or not s.registered)
@@ -237,7 +237,7 @@ class Producer(Model):
         s.registered = False
 
     def queue_again(self, s: Any, more: Any) -> None:
-        """The reader goes to the end of the queue if there is more that it can send."""
+        """The reader is queued again if it can send more."""
         require(not more or len(s.urgent) > 0 or (not s.blocked and len(s.queue) > 0))
         s.queued = more
         s.registered = more
@@ -247,7 +247,7 @@ class Producer(Model):
         return s.credits > 0
 
     def worth(self, s: Any, n: Any) -> Any:
-        """What an announcement of so many credits adds."""
+        """The credit gained from an announcement."""
         return n
 
     def stops(self) -> bool:
@@ -255,12 +255,12 @@ class Producer(Model):
         return True
 
     def may_send(self, s: Any) -> None:
-        """What every message of the producer needs that is not urgent."""
+        """The common condition for messages of the producer that are not urgent."""
         self.take_turn(s)
         require(not s.blocked)
 
     def skip(self, s: Any, number: int) -> None:
-        """Finished buffers that hold nothing any more leave the queue unsent."""
+        """Finished empty buffers leave the queue unsent."""
         for _ in range(number):
             require(len(s.queue) > 0)
             require(s.queue.head in self.data)
@@ -268,7 +268,7 @@ class Producer(Model):
             s.stock -= 1
 
     def states(self, s: Any, backlog: Any) -> Any:
-        """Whether a backlog can be stated: all data that wait, or all but the last, which may not be finished."""
+        """The possible backlog announcements: all queued data, or all but the last, which may be unfinished."""
         if s.blocked or len(s.queue) == 0:
             return backlog == 0
         if s.stock == 0 or s.queue[len(s.queue) - 1] not in self.data:

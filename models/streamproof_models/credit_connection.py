@@ -1,14 +1,14 @@
-"""Credit-based flow control, message by message: several channels on one connection, which keeps the order of everything.
+"""Credit-based flow control, message by message: several channels on one connection, which preserves the order of messages.
 
-Task managers have one connection for all channels between them. Down it go buffers, each with its channel, its number in
-that channel and what waits behind it; up it go announcements of credit, and the cancellation of a channel that was
-released. The machine of `credit` counts what is here in queues, and is what this one refines: seen through its counters,
-every step here is a step there, of a receiver that borrows and gives back as it likes.
+TaskManagers have one connection for all channels between them. Downstream it carries buffers, each with its channel, its
+number in that channel and the sender backlog; upstream it carries announcements of credit, and the cancellation of a
+released channel. The machine of `credit` counts the messages that are queued here, and is refined by this one: through
+its counters, every step here is a step there, of a receiver that requests and returns floating buffers arbitrarily.
 
-A channel is released at its receiver; what is on its way is thrown away when it arrives, and its sender goes on until the
-cancellation has come up the connection, behind the announcements before it.
+A channel is released at its receiver; messages on their way are discarded on arrival, and its sender continues until the
+cancellation has arrived on the connection, behind earlier announcements.
 
-What is left out: contents, but for numbers; events (`credit_barriers` has them), partial buffers, several connections. An
+Abstractions: contents, except numbers; events (`credit_barriers` has them), partial buffers, several connections. An
 announcement of several credits is one message, whose credits the sender counts one by one.
 """
 
@@ -27,16 +27,16 @@ class CreditConnection(Model):
     name = "credit_connection"
 
     channels: int = 2
-    """Channels that share the connection and the floating buffers."""
+    """Number of channels that share the connection and the floating buffers."""
     exclusive: int = 1
-    """Buffers that a channel has for itself."""
+    """Number of exclusive buffers per channel."""
     floating: int = 1
-    """Buffers that the channels share."""
+    """Number of floating buffers of the gate."""
     depth: int = 1
-    """Buffers that each sender produces at most."""
+    """Maximum number of buffers produced by each sender."""
 
     check_deadlock = False
-    """A consumer may always stall, so nothing is ever stuck; what must happen is said by temporal properties."""
+    """A consumer may always stall, so there is no deadlock; liveness is stated by temporal properties."""
     limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
         "channels": (1, None),
         "exclusive": (1, None),
@@ -78,15 +78,15 @@ class CreditConnection(Model):
         )
 
     def room(self) -> int:
-        """Buffers that can be on the connection."""
+        """Maximum number of buffers on the connection."""
         return self.channels * (self.exclusive + self.floating)
 
     def on_wire(self, s: Any, c: int) -> Any:
-        """How many of the buffers on the connection are of one channel."""
+        """Number of buffers of one channel on the connection."""
         return sum(message.channel == c for message in s.down)
 
     def on_way(self, s: Any, c: int) -> Any:
-        """How many credits of one channel are on the connection, or arrived and not counted."""
+        """Number of credits of one channel on the connection, or arrived and not counted."""
         return s.heard[c] + sum(message.credits if message.channel == c else 0 for message in s.up)
 
     # --- the senders
@@ -165,7 +165,7 @@ class CreditConnection(Model):
 
     @action(c="channels", fairness=WEAK)
     def consume(self, s: Any, c: int) -> None:
-        """A buffer has been read."""
+        """A buffer has been consumed."""
         require(s.consumer[c] == "LIVE")
         require(s.queued[c] > 0)
         s.queued[c] -= 1
@@ -177,12 +177,12 @@ class CreditConnection(Model):
             self.promise(s, c)
 
     def promise(self, s: Any, c: int) -> None:
-        """A buffer that has become free is a credit to announce."""
+        """A freed buffer becomes a credit to announce."""
         s.unannounced[c] += 1
 
     @action(c="channels", fairness=WEAK)
     def borrow(self, s: Any, c: int) -> None:
-        """A floating buffer is assigned to a channel whose sender has more than its buffers can take."""
+        """A floating buffer is assigned to a channel that requires more than its buffers."""
         require(s.pool > 0)
         require(s.consumer[c] != "GONE")
         require(s.free[c] < s.known[c] + self.exclusive)
@@ -201,13 +201,13 @@ class CreditConnection(Model):
 
     @action(c="channels")
     def stall(self, s: Any, c: int) -> None:
-        """A consumer stops reading, for ever."""
+        """A consumer stops reading, forever."""
         require(s.consumer[c] == "LIVE")
         s.consumer[c] = "STALLED"
 
     @action(c="channels")
     def release(self, s: Any, c: int) -> None:
-        """A receiver gives a channel up, its floating buffers back, and tells the sender."""
+        """A receiver releases a channel, returns its floating buffers, and notifies the sender."""
         require(s.consumer[c] != "GONE")
         s.consumer[c] = "GONE"
         s.pool += s.lent[c]
@@ -218,7 +218,7 @@ class CreditConnection(Model):
         s.unannounced[c] = 0
         s.up.push({"channel": c, "credits": 0})
 
-    # --- what is seen of it
+    # --- the refinement mapping
 
     @refines(  # type: ignore[untyped-decorator]
         Credit,
@@ -229,7 +229,7 @@ class CreditConnection(Model):
         depth="depth",
     )
     def counted(self, s: Any) -> Any:
-        """Messages are counted, and a channel that was released is as in the beginning."""
+        """Messages are counted, and a released channel is in its initial state."""
         channels = range(self.channels)
         here = [s.consumer[c] != "GONE" for c in channels]
         return {

@@ -1,13 +1,13 @@
-"""Credit-based flow control with what fills its buffers: the machine of `credit`, and a writer beside each of its channels.
+"""Credit-based flow control with writers of buffers: the machine of `credit`, with a writer machine per channel.
 
-A writer takes a buffer from its task's pool, which has as many as the receiver's gate may have, and waits where none is
-left. The buffer is part of the channel's queue from the beginning, but the network sees it when it is full, when the time
-is up that records may wait (an output flusher comes by every `timeout` ticks of a clock), or when an event follows it. A
-buffer that is flushed before it is full stays where it is: what it has is sent, and what is written to it afterwards must
-become visible again.
+A writer requests a buffer from its task's LocalBufferPool, whose size is that of the receiver's gate, and waits if it
+is empty. The buffer is part of the channel's queue from the beginning, but becomes visible to the network when it is
+full, when the flush timeout has passed (an output flusher runs every `timeout` ticks of a clock), or when an event
+follows it. A buffer flushed before it is full stays in place: its contents are sent, and records written afterwards
+must become visible again.
 
-What is left out: what is left out of `credit`; records that span buffers; the event itself, which costs nothing
-(`credit_barriers` has it); that the network notices late; buffers that were sent and that the network stack still has.
+Abstractions: those of `credit`; records that span buffers; the event itself, which costs nothing (`credit_barriers` has
+it); delayed notifications of the network; sent buffers still held by the network stack.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Writer(Model):
     name = "writer"
 
     records: int = 3
-    """Records that are written at most."""
+    """Maximum number of records written."""
     size: int = 2
-    """Records that a buffer holds."""
+    """Number of records per buffer."""
     timeout: int = 2
-    """Ticks that a record waits at most before the network sees it."""
+    """Maximum number of ticks until a record is visible to the network."""
     events: int = 1
-    """Events that follow records, at most."""
+    """Maximum number of events that follow records."""
 
     check_deadlock = False
 
@@ -48,11 +48,11 @@ class Writer(Model):
         )
 
     def hidden(self, s: Any) -> Any:
-        """Whether there are records that the network does not see."""
+        """Whether there are records that are not visible to the network."""
         return s.open and s.written > s.sent and not s.visible
 
     def wants(self, s: Any) -> Any:
-        """Whether there is a record and no buffer to write it to."""
+        """Whether there is a record and no buffer for it."""
         return s.left > 0 and not s.open
 
     @action
@@ -88,22 +88,22 @@ class CreditFlush(Model):
     """The writer of each channel."""
 
     channels: int = 1
-    """Channels that share the connection, the floating buffers, and the sender's pool."""
+    """Number of channels that share the connection, the floating buffers, and the sender's pool."""
     exclusive: int = 1
-    """Buffers that a channel has for itself."""
+    """Number of exclusive buffers per channel."""
     floating: int = 1
-    """Buffers that the channels share."""
+    """Number of floating buffers of the gate."""
     records: int = 3
-    """Records for each channel, at most."""
+    """Maximum number of records per channel."""
     size: int = 2
-    """Records that a buffer holds."""
+    """Number of records per buffer."""
     timeout: int = 2
-    """Ticks that a record waits at most before the network sees it."""
+    """Maximum number of ticks until a record is visible to the network."""
     events: int = 1
-    """Events on each channel, at most."""
+    """Maximum number of events per channel."""
 
     check_deadlock = False
-    """A consumer may always stall, so nothing is ever stuck; what must happen is said by temporal properties."""
+    """A consumer may always stall, so there is no deadlock; liveness is stated by temporal properties."""
     limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
         "channels": (1, None),
         "exclusive": (1, None),
@@ -134,7 +134,7 @@ class CreditFlush(Model):
         return Writer(records=self.records, size=self.size, timeout=self.timeout, events=self.events)
 
     def state(self) -> State:
-        """The ticks since the flusher came by."""
+        """The ticks since the last flush."""
         return State(clock=Range(0, self.timeout - 1))
 
     def limit(self) -> int:
@@ -142,7 +142,7 @@ class CreditFlush(Model):
         return self.channels * self.exclusive + self.floating
 
     def used(self, s: Any, c: int) -> Any:
-        """Buffers of the sender that a channel has; one that is visible and still written to is one, not two."""
+        """Number of the sender's buffers of a channel; a visible one that is still written to counts once."""
         return s.flow.backlog[c] + int(s.writer[c].open) - int(s.writer[c].visible)
 
     def exhausted(self, s: Any) -> Any:

@@ -1,17 +1,17 @@
-"""The locks under credit-based flow control: threads that give buffers back, and hand them to channels that wait for one.
+"""The locks of credit-based flow control: threads that recycle buffers, and hand them to waiting channels.
 
-Each channel's buffers are guarded by a lock of their own, and so is the pool of floating buffers. A thread that recycles
-an exclusive buffer may find that its channel has a floating one too many, and one that releases a channel gives all its
-floating ones back; the pool hands such a buffer at once to a channel that waits, for which that channel's lock is taken. So
-a thread may hold the lock of one channel and want that of another (`BufferManager` and `LocalBufferPool` of Flink).
+Each channel's buffers are guarded by a lock, and so is the pool of floating buffers. A thread that recycles an exclusive
+buffer may find a surplus floating one in its channel, and one that releases a channel returns all its floating ones; the
+pool immediately hands such a buffer to a waiting channel, for which that channel's lock is taken. So a thread may hold
+the lock of one channel while it acquires that of another (`BufferManager` and `LocalBufferPool` of Flink).
 
-The rules are those of Flink 1.14 and later: the pool's lock is not held while a channel is told (FLINK-9676), a channel
-that was released refuses before its lock is taken (FLINK-18595), and a surplus buffer is given back when the channel's lock
-has been let go (FLINK-22946). The variants are the ages before.
+The rules are those of Flink 1.14 and later: the pool's lock is not held while a channel is notified (FLINK-9676), a
+released channel rejects the buffer before its lock is taken (FLINK-18595), and a surplus buffer is returned after the
+channel's lock has been released (FLINK-22946). The variants are earlier versions.
 
-What is left out: everything that takes no second lock; why a channel waits although it has a buffer to spare (it may have
-begun to wait when its sender had more to send). A thread that holds the second lock only adds a buffer and lets go, which
-is one step.
+Abstractions: everything that takes no second lock; the reason why a channel with a surplus buffer waits (it may have
+begun to wait when its sender had a larger backlog). A thread that holds the second lock only adds a buffer and releases
+it, which is one step.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class CreditLocks(Model):
     name = "credit_locks"
 
     channels: int = 2
-    """Channels of the gate; each begins with a floating buffer to spare, and waits for one."""
+    """Number of channels of the gate; each begins with a surplus floating buffer, and waits for one."""
     jobs: str = "release0 recycle1 recycle0"
-    """What the threads do, one each: release a channel, or recycle an exclusive buffer of one."""
+    """The job of each thread: release a channel, or recycle one of its exclusive buffers."""
 
     limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {"channels": (1, None)}
     sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -47,7 +47,7 @@ class CreditLocks(Model):
         words = self.jobs.split()
         for word in words:
             if word not in known:
-                raise ValueError(f"{word!r} is no job: write {' or '.join(JOBS)} and a channel, like release0")
+                raise ValueError(f"{word!r} is not a job: write {' or '.join(JOBS)} and a channel, like release0")
         self.work = [known[word] for word in words]
         released = [c for job, c in self.work if job == "release"]
         if not words or len(set(released)) < len(released):
@@ -70,28 +70,28 @@ class CreditLocks(Model):
             pool=Range(0, self.buffers),
         )
 
-    # --- what changed over time
+    # --- changes between versions
 
     def gives_back_inside(self) -> bool:
-        """Whether a surplus buffer is given back while the channel's lock is held."""
+        """Whether a surplus buffer is returned while the channel's lock is held."""
         return False
 
     def refuses_first(self) -> bool:
-        """Whether a released channel refuses a buffer before its lock is taken."""
+        """Whether a released channel rejects a buffer before its lock is taken."""
         return True
 
     def holds_pool(self) -> bool:
-        """Whether the pool's lock is held while a channel is told of a buffer."""
+        """Whether the pool's lock is held while a channel is notified of a buffer."""
         return False
 
     def refuses_inside(self) -> bool:
-        """Whether a released channel refuses a buffer when its lock is held."""
+        """Whether a released channel rejects a buffer after its lock is taken."""
         return True
 
     # --- one thread
 
     def keeps_lock(self, t: int) -> bool:
-        """Whether a thread holds the lock of its channel while it gives buffers back."""
+        """Whether a thread holds the lock of its channel while it returns buffers."""
         return self.work[t][0] == "release" or self.gives_back_inside()
 
     @action(t="threads", fairness=WEAK)
@@ -128,7 +128,7 @@ class CreditLocks(Model):
 
     @action(t="threads", fairness=WEAK)
     def give_back(self, s: Any, t: int) -> None:
-        """The pool takes the buffer, or chooses a channel that waits for one."""
+        """The pool takes the buffer, or chooses a waiting channel."""
         require(s.at[t] == "POOL")
         require(s.pool_lock is None or s.pool_lock == t)
         if all(not waits for waits in s.waits):
@@ -146,7 +146,7 @@ class CreditLocks(Model):
 
     @action(t="threads", d="channels", fairness=WEAK)
     def tell(self, s: Any, t: int, d: int) -> None:
-        """A channel is told of the buffer; one that was released refuses."""
+        """A channel is notified of the buffer; a released one rejects it."""
         require(s.at[t] == "TELL")
         require(s.told[t] == d)
         if self.refuses_first() and s.released[d]:
@@ -170,13 +170,13 @@ class CreditLocks(Model):
                 s.pool_lock = None
 
     def refuse(self, s: Any, t: int) -> None:
-        """The pool looks for another."""
+        """The pool chooses another one."""
         s.told[t] = None
         s.at[t] = "POOL"
 
     @action(t="threads", fairness=WEAK)
     def back(self, s: Any, t: int) -> None:
-        """The buffer is given back: there may be more of a channel that is released, and there are not otherwise."""
+        """The buffer is returned: a released channel may have more of them, others do not."""
         job, c = self.work[t]
         require(s.at[t] == "BACK")
         if job == "release":
@@ -192,7 +192,7 @@ class CreditLocks(Model):
         return all(at == "DONE" for at in s.at)
 
     def in_hand(self, s: Any) -> Any:
-        """Floating buffers that threads have."""
+        """Number of floating buffers held by threads."""
         return sum(at in ("POOL", "TELL", "GIVE") for at in s.at)
 
 
@@ -213,7 +213,7 @@ class NotRefused(GivenBackInside, variant="before-18595"):
 
 
 class PoolHeld(NotRefused, variant="before-9676"):
-    """Before FLINK-9676: also, the pool's lock is held while a channel is told."""
+    """Before FLINK-9676: also, the pool's lock is held while a channel is notified."""
 
     def holds_pool(self) -> bool:
         """It is."""

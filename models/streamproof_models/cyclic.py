@@ -1,25 +1,25 @@
 """Flow control in a loop: operators in a ring, finite buffers, and a feedback edge that may spill to disk.
 
-Records enter at the first operator, which also reads what comes back on the feedback edge: the *entry*. An operator takes one
-record, lets it leave the loop or sends up to `amplification` records on to the next operator, and takes nothing else before
-they are all written; writing waits for room. The last operator writes to the feedback edge. A checkpoint barrier comes in
-among the records, goes around once, and has done its work when the entry reads it from the feedback edge.
+Records enter at the first operator, the *entry*, which also reads the feedback edge. An operator takes one record, lets
+it leave the loop or sends up to `amplification` records on to the next operator, and takes no other before all are
+written; writing waits for room. The last operator writes to the feedback edge. A checkpoint barrier enters among the
+records, travels around once, and is complete when the entry reads it from the feedback edge.
 
-Which input the entry reads when both have something is the `policy`:
+The `policy` decides which input the entry reads if both have items:
 
-* ``feedback-first``: the feedback edge, always;
-* ``feedback-first-in-memory``: another reading of the same, in which only what is in memory counts, not what is on disk;
-* ``feedback-first-when-utilised``: the feedback edge while as many of its items wait as count as utilised, else as ``fair``;
-* ``forward-first-until-utilised``: another reading of those words, else as ``forward-first``;
-* ``fair``: in turns;
-* ``forward-first``: the forward input, always.
+* ``feedback-first``: always the feedback edge;
+* ``feedback-first-in-memory``: another interpretation, in which only items in memory count, not those on disk;
+* ``feedback-first-when-utilised``: the feedback edge while enough of its items wait to count as utilised, else as ``fair``;
+* ``forward-first-until-utilised``: another interpretation of these words, else as ``forward-first``;
+* ``fair``: alternately;
+* ``forward-first``: always the forward input.
 
-A ``bounded`` feedback edge has its buffers and nothing else; a ``spilling`` one writes what finds no buffer to disk, and
-reads it back in order (FLIP-15, part II).
+A ``bounded`` feedback edge has its buffers only; a ``spilling`` one writes items without a buffer to disk, and reads
+them back in order (FLIP-15, part II).
 
-What is left out: what records say, so what an operator does with one is left open; time; several operators that read one
-channel. The source never ends, but no more than `records` exist at a time, which bounds what the disk has to take: a quantity
-that grows with `records` is one without a bound.
+Abstractions: contents of records, so operators are nondeterministic; time; several operators that read one channel. The
+source never ends, but at most `records` exist at a time, which bounds the items on disk: a quantity that grows with
+`records` is unbounded.
 """
 
 from __future__ import annotations
@@ -47,27 +47,27 @@ class Cyclic(Model):
     name = "cyclic"
 
     operators: int = 2
-    """Operators in the loop; the first is the entry."""
+    """Number of operators in the loop; the first is the entry."""
     buffers: int = 2
-    """Items that each channel can hold; the feedback edge holds as many in memory."""
+    """Capacity of each channel, in items; the feedback edge holds as many in memory."""
     amplification: int = 2
-    """Records that an operator sends on for one that it takes, at most."""
+    """Maximum number of records that an operator sends on for one that it takes."""
     records: int = 3
-    """Records that exist at a time, at most."""
+    """Maximum number of records that exist at a time."""
     barriers: int = 1
-    """Checkpoint barriers that are under way at a time, at most."""
+    """Maximum number of concurrent checkpoint barriers."""
     rounds: int = 0
-    """How often a record may take the feedback edge, what it was made from included; 0: no limit."""
+    """Maximum number of times that a record, including its ancestors, takes the feedback edge; 0: no limit."""
     feedback: str = "spilling"
     """bounded or spilling."""
     policy: str = "fair"
-    """Which input the entry reads first; the words are those of POLICIES."""
+    """The input that the entry reads first, one of POLICIES."""
     utilised: int = 0
-    """From so many waiting items on the feedback edge counts as utilised; 0: as many as it has buffers."""
+    """Number of waiting items from which the feedback edge counts as utilised; 0: its number of buffers."""
     strong: bool = False
-    """Whether the entry reads an input that it can read again and again, or only one that it can read all the time."""
+    """Whether the entry is strongly fair to each input, or weakly."""
     watch: int = 0
-    """Count waits and logged records up to here; 0: do not count."""
+    """Maximum value of counters of waits and logged records; 0: do not count."""
 
     channel: ClassVar[tuple[Channel, ...]]
     """The channel in front of each operator; the first is the forward input."""
@@ -91,7 +91,7 @@ class Cyclic(Model):
     }
 
     def setup(self) -> None:
-        """What derives from the parameters."""
+        """Derived parameters."""
         for word, known in ((self.feedback, FEEDBACK), (self.policy, POLICIES)):
             if word not in known:
                 raise ValueError(f"{word!r} is none of {', '.join(known)}")
@@ -103,13 +103,13 @@ class Cyclic(Model):
 
     @property
     def entry(self) -> str:
-        """What the policy says of the forward input in words of `cyclic_counts`."""
+        """The treatment of the forward input by the policy, as a value of `cyclic_counts`."""
         if self.policy == "feedback-first":
             return "not-waiting"
         return "not-full" if "utilised" in self.policy and self.threshold <= self.buffers else "any"
 
     def parts(self) -> Parts:
-        """The operators, the channel in front of each, and the feedback edge: what they do together is said by the rules."""
+        """The operators, the channel before each, and the feedback edge; the rules synchronise them."""
         return (
             Parts(
                 channel=each(self.operators, self.channel_of),
@@ -203,7 +203,7 @@ class Cyclic(Model):
         self.work(s, 0, kind, rounds)
 
     def ready(self, s: Any) -> Any:
-        """Whether the entry sees something on the feedback edge."""
+        """Whether the feedback edge has an item visible to the entry."""
         if self.policy == "feedback-first-in-memory":
             return len(s.back.memory) > 0
         return self.back.waiting(s.back) > 0
@@ -222,7 +222,7 @@ class Cyclic(Model):
         }[self.policy]
 
     def checkpointing(self, s: Any) -> Any:
-        """Whether a barrier is in the loop, so that what comes back has to be logged."""
+        """Whether a barrier is in the loop, so that records from the feedback edge are logged."""
         queues = [s.channel[i].items for i in self.inner] + [s.back.memory, s.back.disk]
         return any(operator.task == "BARRIER" for operator in s.operator) or any(
             item.kind == "BARRIER" for queue in queues for item in queue
@@ -239,7 +239,7 @@ class Cyclic(Model):
         self.channel[i].take(s.channel[i])
 
     def work(self, s: Any, i: int, kind: Any, rounds: Any) -> None:
-        """Operator `i` takes an item; records that it makes come out of the budget."""
+        """Operator `i` takes an item; the records that it creates are taken from the budget."""
         self.operator[i].read(s.operator[i], kind, rounds)
         if s.operator[i].task == "SEND":
             require(s.unborn >= s.operator[i].copies - 1)
@@ -268,5 +268,5 @@ class Cyclic(Model):
         self.operator[i].drop(s.operator[i])
 
     def completing(self, s: Any) -> Any:
-        """Whether the entry has a barrier that came back: a checkpoint is complete."""
+        """Whether the barrier has returned to the entry: a checkpoint is complete."""
         return s.operator[0].task == "BARRIER" and s.read == "FEEDBACK"

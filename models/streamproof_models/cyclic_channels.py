@@ -1,6 +1,6 @@
-"""What a loop is made of: bounded channels, operators that turn one record into several, and a feedback edge with a disk.
+"""Parts of a loop: bounded channels, operators that amplify records, and a feedback edge with a disk.
 
-Each is a machine by itself, whose surroundings do what they like; `cyclic` puts them together.
+Each is a separate machine with an arbitrary environment; `cyclic` composes them.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Channel(Model):
     name = "channel"
 
     buffers: int = 2
-    """Items that it can hold."""
+    """Capacity in items."""
     rounds: int = 0
-    """How often a record may go around, at most."""
+    """Maximum number of rounds of a record."""
 
     def state(self) -> State:
-        """Empty. It is declared one place longer than it may be, so that its limit is a property."""
+        """Empty. It is declared with one place more than its capacity, so that the bound is a property."""
         item = Record(kind=Enum(*KINDS), rounds=Range(0, self.rounds))
         return State(items=Queue(item, capacity=self.buffers + 1))
 
@@ -64,7 +64,7 @@ class Channel(Model):
 
 
 class OneTooMany(Channel, variant="one-too-many"):
-    """Asks whether more than all buffers are in use, not whether one is free."""
+    """Wrong test: more than all buffers are in use, instead of a buffer is free."""
 
     def room(self, s: Any) -> Any:
         """Compares wrongly."""
@@ -77,11 +77,11 @@ class Operator(Model):
     name = "operator"
 
     amplification: int = 2
-    """Records that it makes of one, at most."""
+    """Maximum number of records created from one."""
     rounds: int = 0
-    """How often a record may go around, at most; 0: no limit."""
+    """Maximum number of rounds of a record; 0: no limit."""
     closing: bool = False
-    """Whether it writes to the feedback edge, which takes one of a record's rounds."""
+    """Whether it writes to the feedback edge, which uses one of a record's rounds."""
 
     def state(self) -> State:
         """Idle."""
@@ -93,7 +93,7 @@ class Operator(Model):
 
     @action(kind=KINDS, rounds=lambda self: range(self.rounds + 1))
     def read(self, s: Any, kind: Any, rounds: Any) -> None:
-        """An idle operator takes an item, and decides what becomes of a record."""
+        """An idle operator takes an item, and chooses the results of a record."""
         require(s.task == "IDLE")
         if kind == "BARRIER":
             s.task = "BARRIER"
@@ -109,11 +109,11 @@ class Operator(Model):
                 s.left = rounds
 
     def kind(self, s: Any) -> Any:
-        """What it writes next."""
+        """The next item that it writes."""
         return "BARRIER" if s.task == "BARRIER" else "RECORD"
 
     def rounds_left(self, s: Any) -> Any:
-        """How often that may still go around."""
+        """The remaining rounds of that item."""
         return s.left - 1 if self.rounds and self.closing and s.task == "SEND" else s.left
 
     @action
@@ -134,24 +134,24 @@ class Operator(Model):
 
 
 class FeedbackEdge(Model):
-    """The way back: buffers, and for what finds none a disk, which is read back in order.
+    """The feedback edge: buffers, and a disk for items without a buffer, which is read back in order.
 
-    Items are numbered as they are written, so that their order can be told; numbers begin anew when nothing waits.
+    Items are numbered as they are written, so that their order is observable; numbers restart when it is empty.
     """
 
     name = "feedback_edge"
 
     buffers: int = 2
-    """Items that it holds in memory."""
+    """Capacity in memory, in items."""
     most: int = 4
-    """Items that exist, at most."""
+    """Maximum number of items."""
     rounds: int = 0
-    """How often a record may go around, at most."""
+    """Maximum number of rounds of a record."""
     spilling: bool = True
     """Whether there is a disk."""
 
     def setup(self) -> None:
-        """As many numbers as tell all items apart."""
+        """Enough numbers to distinguish all items."""
         self.numbers = self.most + 1
 
     def state(self) -> State:
@@ -170,16 +170,16 @@ class FeedbackEdge(Model):
         return len(s.memory) < self.buffers
 
     def waiting(self, s: Any) -> Any:
-        """How many items wait to be read."""
+        """Number of items waiting to be read."""
         return len(s.memory) + len(s.disk)
 
     def repeated(self, s: Any) -> Any:
-        """How many items were read back a second time."""
+        """Number of items read back a second time."""
         return 0
 
     @action(kind=KINDS, rounds=lambda self: range(self.rounds + 1))
     def put(self, s: Any, kind: Any, rounds: Any) -> None:
-        """An item goes to memory if there is room and nothing older is on disk, or else to disk."""
+        """An item goes to memory if there is room and no older one is on disk, or else to disk."""
         require(self.waiting(s) < self.most)
         item = {"kind": kind, "rounds": rounds, "number": s.written}
         s.written = (s.written + 1) % self.numbers
@@ -238,7 +238,7 @@ class FeedbackEdge(Model):
 
 
 class OneTooManyBack(FeedbackEdge, variant="one-too-many"):
-    """Asks whether more than all buffers are in use, not whether one is free."""
+    """Wrong test: more than all buffers are in use, instead of a buffer is free."""
 
     def room(self, s: Any) -> Any:
         """Compares wrongly."""
@@ -284,7 +284,7 @@ class NewestFirst(FeedbackEdge, variant="newest-first"):
 
 
 class ReadTwice(FeedbackEdge, variant="read-twice"):
-    """The reader of the disk fails once, having handed an item over and not noted it, and begins with the same item again."""
+    """The reader of the disk fails once, after delivering an item without recording it, and repeats the same item."""
 
     def state(self) -> State:
         """Also: whether it has failed."""

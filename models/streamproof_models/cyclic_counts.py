@@ -1,8 +1,8 @@
-"""The loop with finite buffers as numbers only, for proofs about every capacity and every number of records.
+"""The loop with finite buffers as counters, for proofs about every capacity and every number of records.
 
-Nothing but how many items are where is left of `cyclic`: kinds, order and rounds are forgotten, and the entry may read either
-input. Whatever a policy allows is allowed here; and a policy that always reads one of the inputs that have something makes
-nothing stuck that is not stuck here.
+Only the numbers of items per place are kept from `cyclic`: kinds, order and rounds are abstracted, and the entry may
+read either input. Every behaviour of every policy is allowed here; and a policy that always reads one of the nonempty
+inputs has a deadlock only if this model has one.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ ENTRIES = ("any", "not-full", "not-waiting")
 
 
 class CyclicCounts(Model):
-    """How many items are where in a loop of operators with a feedback edge."""
+    """Numbers of items in a loop of operators with a feedback edge."""
 
     name = "cyclic_counts"
 
     operators: int = 2
-    """Operators in the loop; the first is the entry."""
+    """Number of operators in the loop; the first is the entry."""
     buffers: int = 1
-    """Items that each channel can hold; the feedback edge holds as many in memory."""
+    """Capacity of each channel, in items; the feedback edge holds as many in memory."""
     amplification: int = 2
-    """Records that an operator sends on for one that it takes, at most."""
+    """Maximum number of records that an operator sends on for one that it takes."""
     records: int = 4
-    """Records that exist at a time, at most."""
+    """Maximum number of records that exist at a time."""
     spilling: bool = True
     """Whether the feedback edge has a disk."""
     entry: str = "any"
@@ -35,7 +35,7 @@ class CyclicCounts(Model):
     (not-full), or only while nothing waits on it (not-waiting)."""
 
     check_deadlock = False
-    """That nothing is stuck is an invariant here, and a stronger one: see `moves`."""
+    """Deadlock freedom is an invariant here, and a stronger one: see `moves`."""
 
     limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
         "operators": (1, None),
@@ -49,7 +49,7 @@ class CyclicCounts(Model):
     }
 
     def setup(self) -> None:
-        """The operators behind the entry, and those in front of another."""
+        """The operators behind the entry, and those before another."""
         if self.entry not in ENTRIES:
             raise ValueError(f"{self.entry!r} is none of {', '.join(ENTRIES)}")
         self.last = self.operators - 1
@@ -57,7 +57,7 @@ class CyclicCounts(Model):
         self.front = range(self.operators - 1)
 
     def state(self) -> State:
-        """Nothing is under way. Every number may be as large as the number of records: that it is not is a property."""
+        """All channels are empty. Every number may be as large as the number of records: tighter bounds are properties."""
         count = Range(0, self.records)
         return State(
             unborn=Range(0, self.records, init=self.records),
@@ -76,7 +76,7 @@ class CyclicCounts(Model):
         s.queue[0] += 1
 
     def work(self, s: Any, i: int, more: Any) -> None:
-        """Operator `i` makes one more than `more` of a record."""
+        """Operator `i` creates one more than `more` records."""
         require(s.held[i] == 0)
         require(s.unborn >= more)
         s.unborn -= more
@@ -149,11 +149,11 @@ class CyclicCounts(Model):
         s.memory += 1
 
     def inside(self, s: Any) -> Any:
-        """Records in the loop, behind the forward input."""
+        """Number of records in the loop, behind the forward input."""
         return sum(s.queue[i] for i in self.inner) + sum(s.held[i] for i in range(self.operators)) + s.memory + s.disk
 
     def moves(self, s: Any) -> Any:
-        """Whether some step is possible that is nobody's free decision: no record has to leave for it."""
+        """Whether some step is possible without a record that chooses to leave the loop."""
         reads = s.held[0] == 0 and (s.memory > 0 or (s.queue[0] > 0 and self.opens(s)))
         back = s.held[self.last] > 0 and (self.spilling or s.memory < self.buffers)
         return (

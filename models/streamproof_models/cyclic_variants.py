@@ -1,4 +1,4 @@
-"""Loops that go wrong: every policy but the fair one, a feedback edge without a disk, mistakes in spilling and reading."""
+"""Variants of loops: every policy but the fair one, a feedback edge without a disk, mistakes in spilling and reading."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class AlignedBarriers(Cyclic, variant="aligned-barriers"):
 
 
 class OneTooMany(Cyclic, variant="one-too-many"):
-    """A writer asks whether more than all buffers are in use, not whether one is free."""
+    """A writer tests whether more than all buffers are in use, instead of whether one is free."""
 
     def channel_of(self, i: int) -> parts.Channel:
         """A channel that compares wrongly."""
@@ -129,7 +129,7 @@ class SpillNewestFirst(Cyclic, variant="spill-newest-first"):
 
 
 class SpillReadTwice(Cyclic, variant="spill-read-twice"):
-    """The reader of the disk fails once, having handed an item over and not noted it, and begins with the same item again."""
+    """The reader of the disk fails once, after delivering an item without recording it, and repeats the same item."""
 
     def state(self) -> State:
         """One item more than there should be can come back to the source."""

@@ -1,7 +1,7 @@
-"""The Loops API of FLIP-15 as a builder of scoped graphs: what it refuses, no program can make.
+"""The Loops API of FLIP-15 as a builder of scoped graphs: it rejects every graph that no program can construct.
 
-A job has sources; a stream is made into another by an operator; a loop is a function from the stream at its head to the pair
-of its feedback and its output. The stream that a loop returns is one of the scope around it, whichever operator makes it.
+A job has sources; an operator transforms a stream into another; a loop is a function from the stream at its head to the pair
+of its feedback and its output. The stream that a loop returns belongs to the scope around it, whichever operator produces it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Job:
         return self._add(Operator(name, ROOT, parallelism), ())
 
     def graph(self) -> ScopedGraph:
-        """The graph made so far, checked; raises `ScopeError`."""
+        """The graph constructed so far, validated; raises `ScopeError`."""
         return ScopedGraph(tuple(self._operators), tuple(self._edges), tuple(self._feedback)).validate()
 
     def _add(self, operator: Operator, inputs: tuple[str, ...], pointwise: bool = False) -> Stream:
@@ -55,11 +55,11 @@ class Stream:
     makers: tuple[str, ...]
 
     def op(self, name: str, parallelism: int = 1, pointwise: bool = False) -> Stream:
-        """What an operator makes of it."""
+        """The output of an operator."""
         return self.job._add(Operator(name, self.scope, parallelism), self.makers, pointwise)
 
     def chain(self, name: str) -> Stream:
-        """What an operator makes of it that runs in the same task: no operator of the graph, and of the same scope."""
+        """The output of an operator chained into the same task: not an operator of the graph, and of the same scope."""
         for maker in map(self.job._operator, self.makers):
             if maker.scope != self.scope:
                 raise ScopeError(
@@ -69,25 +69,25 @@ class Stream:
         return self
 
     def union(self, other: Stream) -> Stream:
-        """Both streams as one; raises `ScopeError` unless they are of one scope."""
+        """The union of both streams; raises `ScopeError` unless they have the same scope."""
         self._binary("union", other)
         return replace(self, makers=self.makers + tuple(m for m in other.makers if m not in self.makers))
 
     def connect(self, other: Stream, name: str, parallelism: int = 1) -> Stream:
-        """What an operator with two inputs (a join, a co-group) makes of both; raises `ScopeError` as `union` does."""
+        """The output of an operator with two inputs (a join, a co-group); raises `ScopeError` as `union` does."""
         self._binary("connect", other)
         return self.union(other).op(name, parallelism)
 
     def iterate(
         self, loop: str, head: str, body: Callable[[Stream], tuple[Stream, Stream]], parallelism: int = 1
     ) -> Stream:
-        """What a loop returns: `body` makes feedback and output of the stream at the head; raises `ScopeError`."""
+        """The output of a loop: `body` makes feedback and output from the stream at the head; raises `ScopeError`."""
         scope = self.scope.nest(loop)
         entry = Operator(head, scope, parallelism)
         return self._closed(entry, body(self.job._add(entry, self.makers)))
 
     def iterate_with_feedback(self, loop: str, body: Callable[[Connected], tuple[Stream, Stream]]) -> Stream:
-        """As `iterate`, where feedback is of another type: `body` says with which operator it is joined to the input."""
+        """Like `iterate`, for feedback of another type: `body` gives the operator that joins it to the input."""
         connected = Connected(self, self.scope.nest(loop), [])
         results = body(connected)
         if len(connected.heads) != 1:
@@ -122,7 +122,7 @@ class Connected:
     heads: list[Operator]
 
     def op(self, name: str, parallelism: int = 1) -> Stream:
-        """What the head makes of both."""
+        """The output of the head."""
         head = Operator(name, self.scope, parallelism)
         self.heads.append(head)
         return self.input.job._add(head, self.input.makers)

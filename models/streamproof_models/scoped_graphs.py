@@ -1,9 +1,9 @@
-"""Every connected scoped graph up to a given size, one of each isomorphism class: what a program of the Loops API can make.
+"""Every connected scoped graph up to a given size, one per isomorphism class: the graphs of the Loops API.
 
-Two graphs are isomorphic when one becomes the other by renaming operators and loops. Graphs grow by one operator at a time,
-the last one of a topological order, which may be the head of a new loop; feedback edges come last. A loop is known by its
-head, so a graph is a matrix of what any two operators have to do with each other, and of isomorphic ones the one whose
-matrix is least in the order of `_least` is kept. Between two operators there is at most one edge of each kind.
+Two graphs are isomorphic if renaming operators and loops makes them equal. Graphs grow by one operator at a time, the
+last one of a topological order, which may be the head of a new loop; feedback edges are added last. A loop is identified
+by its head, so a graph is a matrix of relations between operators; the canonical representative of a class is the graph
+with the least matrix in the order of `_least`. Between two operators there is at most one edge of each kind.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OPERATORS = "abcdefghijk"
 LOOPS = "LMNOPQRSTUV"
 
 _FORWARD, _FORWARD_ALL, _FEEDBACK, _FEEDBACK_ALL, _AROUND = 1, 2, 4, 8, 16
-"""What an operator has to do with another, as bits: the last is between the head of a loop and what is directly in it."""
+"""The relation between two operators, as bits: the last is between the head of a loop and the operators directly in it."""
 
 Matrix = tuple[tuple[int, ...], ...]
 """Row and column: from and to. The diagonal has, beside feedback to itself, 64 times the parallelism, and 32 for a head."""
@@ -31,9 +31,9 @@ _RETURNS = _FEEDBACK | _FEEDBACK_ALL
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How large graphs may be, all numbers included; at least one operator is a source, and sinks are as many as there are.
+    """Bounds on the size of graphs; at least one operator is a source, and the number of sinks is unlimited.
 
-    `feedback` edges per loop, and `joins`, inputs that operators have beyond their first; None: any number.
+    `feedback` edges per loop, and `joins`, inputs of operators beyond their first; None: unlimited.
     """
 
     operators: int
@@ -45,7 +45,7 @@ class Bounds:
     joins: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises `ValueError` for bounds that no graph keeps, or that have no names left."""
+        """Raises `ValueError` for unsatisfiable bounds, or too many operators for names."""
         if not 1 <= self.operators <= len(OPERATORS):
             raise ValueError(f"operators is {self.operators}; 1 to {len(OPERATORS)} are possible")
         for name, least in (("loops", 0), ("depth", 0), ("parallelism", 1), ("sources", 1)):
@@ -58,13 +58,13 @@ class Bounds:
 
 
 def scoped_graphs(bounds: Bounds) -> Iterator[ScopedGraph]:
-    """Every graph within the bounds once, those with few operators first, then those with few loops and edges."""
+    """Every graph within the bounds once, by number of operators, then of loops and edges."""
     for operators in range(1, bounds.operators + 1):
         yield from graphs_of(operators, bounds)
 
 
 def graphs_of(operators: int, bounds: Bounds) -> tuple[ScopedGraph, ...]:
-    """Those with exactly so many operators; each is valid."""
+    """The graphs with exactly `operators` operators; each is valid."""
     matrices = {closed for grown in _grown(operators, _without_feedback(bounds)) for closed in _closed(grown, bounds)}
     graphs = [_graph(matrix).validate() for matrix in matrices if _connected(matrix)]
     return tuple(sorted(graphs, key=_order))
@@ -86,7 +86,7 @@ def _order(graph: ScopedGraph) -> tuple[int, int, int, int, str]:
 
 
 def _without_feedback(bounds: Bounds) -> Bounds:
-    """The same for graphs whose loops are not closed yet, so that they are grown once."""
+    """The cached graphs without closed loops, so that they are generated once."""
     return replace(bounds, operators=len(OPERATORS), feedback=None)
 
 
@@ -101,7 +101,7 @@ def _grown(operators: int, bounds: Bounds) -> frozenset[Matrix]:
 
 
 def _with_one_more(matrix: Matrix, bounds: Bounds) -> Iterator[Matrix]:
-    """One operator more, which no other reads: in a scope that is there, as the head of a new loop, or as a source."""
+    """Adds an operator without readers: in an existing scope, as the head of a new loop, or as a source."""
     count = len(matrix)
     heads = [v for v in range(count) if matrix[v][v] & _HEAD]
     chains = [_chain(matrix, v) for v in range(count)]
@@ -139,7 +139,7 @@ def _inputs(matrix: Matrix, readable: list[int], parallelism: int, most: int) ->
 
 
 def _kinds(one: int, other: int, pointwise: int) -> tuple[int, ...]:
-    """How two operators of these parallelisms can be connected, as bits; the one after `pointwise` is all-to-all."""
+    """The possible connections of two operators with these parallelisms, as bits; the one after `pointwise` is all-to-all."""
     if one != other:
         return (2 * pointwise,)
     return (pointwise,) if one == 1 else (pointwise, 2 * pointwise)
@@ -183,7 +183,7 @@ def _closed(matrix: Matrix, bounds: Bounds) -> Iterator[Matrix]:
 
 
 def _connected(matrix: Matrix) -> bool:
-    """Whether it is one graph: two sources may have nothing to do with each other."""
+    """Whether the graph is connected: two sources may be unrelated."""
     reached, before = {0}, 0
     while len(reached) > before:
         before = len(reached)
@@ -195,9 +195,9 @@ def _connected(matrix: Matrix) -> bool:
 
 
 def _least(matrix: Matrix) -> Matrix:
-    """The matrix of the class that stands for all of them.
+    """The matrix of the canonical representative of the class.
 
-    Operators are told apart by what surrounds them first; only among those that this leaves alike all orders are tried.
+    Operators are first distinguished by their neighbourhoods; all orders are tried only among those that remain alike.
     """
     count = len(matrix)
     every = range(count)

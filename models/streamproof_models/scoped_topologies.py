@@ -47,17 +47,17 @@ NAMED: Mapping[str, str] = MappingProxyType(
 """Every scoped graph of the catalogue by name, as text."""
 
 UNSCOPED = "a L:b L.M:c d; a>b a>d b>c c>d; c~b d~c"
-"""A graph that the Loops API refuses and the API before it allowed: M begins in L and closes outside it."""
+"""A graph that the Loops API rejects and the earlier API allowed: M begins in L and closes outside it."""
 
 
 def topology(text: str) -> ScopedGraph:
-    """The graph of that name, or the one that the text describes; raises `ScopeError`."""
+    """The graph with that name, or the graph described by the text; raises `ScopeError`."""
     if text == "unscoped":
         return parse_unchecked(UNSCOPED)
     if text in NAMED:
         return parse(NAMED[text])
     if not any(mark in text for mark in ";>: "):
         raise ScopeError(
-            f"there is no topology {text!r}; there are {', '.join(sorted(NAMED))}, and graphs as text: {NAMED['loop']!r}"
+            f"unknown topology {text!r}; known are {', '.join(sorted(NAMED))}, and graphs as text: {NAMED['loop']!r}"
         )
     return parse(text)

@@ -1,8 +1,8 @@
-"""Stream scopes and scoped graphs: which loops an operator is in, and which job graphs the Loops API can make.
+"""Stream scopes and scoped graphs: the loops that contain an operator, and the job graphs of the Loops API.
 
 A stream has a scope: the chain of loops around it. The stream that a loop returns is one of the scope *around* the loop,
-whichever operator makes it, so an edge may leave loops, several at once, and enters one only at its head. That is why every
-graph made of loop functions obeys the rules of `ScopedGraph.validate`, and no other does (FLIP-15, part I).
+whichever operator produces it, so an edge may leave several loops at once, and enters one only at its head. Therefore every
+graph made of loop functions satisfies the rules of `ScopedGraph.validate`, and no other graph does (FLIP-15, part I).
 
 Nothing is imported here, so models, generators and runtimes can share it.
 """
@@ -16,12 +16,12 @@ from enum import Enum
 
 
 class ScopeError(ValueError):
-    """A graph that no program of the Loops API makes, or text that names none; the message says what and where."""
+    """A graph that no program of the Loops API constructs, or invalid text; the message names the error and its position."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamScope:
-    """The loops around a stream or an operator, outermost first; equal for exactly the operators of one loop."""
+    """The loops around a stream or an operator, outermost first; equal exactly for the operators of one loop."""
 
     loops: tuple[str, ...] = ()
 
@@ -37,23 +37,23 @@ class StreamScope:
 
     @property
     def level(self) -> int:
-        """How many scopes are around it."""
+        """The number of enclosing scopes."""
         return len(self.loops)
 
     def is_inner_of(self, other: StreamScope) -> bool:
-        """Whether it lies in `other` and is not `other`."""
+        """Whether it is properly inside `other`."""
         return self.level > other.level and self.loops[: other.level] == other.loops
 
     def is_outer_of(self, other: StreamScope) -> bool:
-        """Whether `other` lies in it and is not it."""
+        """Whether `other` is properly inside it."""
         return other.is_inner_of(self)
 
     def contains(self, other: StreamScope) -> bool:
-        """Whether `other` is it or lies in it."""
+        """Whether `other` is equal to it or inside it."""
         return self == other or self.is_outer_of(other)
 
     def context_for_level(self, level: int) -> StreamScope:
-        """The scope of that level around it, itself included; raises `ScopeError` where there is none."""
+        """The enclosing scope of that level, possibly itself; raises `ScopeError` if there is none."""
         if not 0 <= level <= self.level:
             raise ScopeError(f"scope {self} has the levels 0 to {self.level}, not {level}")
         return StreamScope(self.loops[:level])
@@ -63,7 +63,7 @@ class StreamScope:
 
 
 ROOT = StreamScope()
-"""Outside every loop."""
+"""The scope outside every loop."""
 
 
 class Pattern(Enum):
@@ -96,8 +96,8 @@ class Edge:
 class ScopedGraph:
     """Operators, each with its scope, the edges between them, and the feedback edges, each to the head of a loop.
 
-    Equal graphs print alike: edges are kept in the order of the operators, and an edge between two single subtasks is
-    pointwise. Making one checks nothing; `validate` does.
+    Equal graphs have equal text: edges are kept in the order of the operators, and an edge between two single subtasks
+    is pointwise. Construction checks nothing; `validate` does.
     """
 
     operators: tuple[Operator, ...]
@@ -105,7 +105,7 @@ class ScopedGraph:
     feedback: tuple[Edge, ...] = ()
 
     def __post_init__(self) -> None:
-        """Bring the edges into their order."""
+        """Sorts the edges."""
         for field in ("edges", "feedback"):
             object.__setattr__(self, field, self._ordered(getattr(self, field)))
 
@@ -119,7 +119,7 @@ class ScopedGraph:
         ]
         return tuple(e for _, _, e in single)
 
-    # --- what derives from it
+    # --- derived properties
 
     def operator(self, name: str) -> Operator:
         """The operator of that name; raises `KeyError`."""
@@ -136,23 +136,23 @@ class ScopedGraph:
 
     @property
     def sources(self) -> tuple[Operator, ...]:
-        """Operators that nothing flows into."""
+        """Operators without inputs."""
         fed = {e.target for e in (*self.edges, *self.feedback)}
         return tuple(o for o in self.operators if o.name not in fed)
 
     @property
     def sinks(self) -> tuple[Operator, ...]:
-        """Operators that nothing flows out of."""
+        """Operators without outputs."""
         feeding = {e.source for e in (*self.edges, *self.feedback)}
         return tuple(o for o in self.operators if o.name not in feeding)
 
     def heads(self, scope: StreamScope) -> tuple[Operator, ...]:
-        """Operators of the loop that its feedback edges lead to: one, in a valid graph."""
+        """The targets of the loop's feedback edges: one, in a valid graph."""
         fed = {e.target for e in self.feedback}
         return tuple(o for o in self.operators if o.scope == scope and o.name in fed)
 
     def is_head(self, operator: Operator) -> bool:
-        """Whether a feedback edge leads to it."""
+        """Whether it is the target of a feedback edge."""
         return any(e.target == operator.name for e in self.feedback)
 
     def within(self, scope: StreamScope) -> tuple[Operator, ...]:
@@ -160,11 +160,11 @@ class ScopedGraph:
         return tuple(o for o in self.operators if scope.contains(o.scope))
 
     def inputs(self, name: str) -> tuple[Edge, ...]:
-        """Edges into an operator, feedback left out."""
+        """Edges into an operator, except feedback."""
         return tuple(e for e in self.edges if e.target == name)
 
     def outputs(self, name: str) -> tuple[Edge, ...]:
-        """Edges out of an operator, feedback left out."""
+        """Edges out of an operator, except feedback."""
         return tuple(e for e in self.edges if e.source == name)
 
     def entries(self, scope: StreamScope) -> tuple[Edge, ...]:
@@ -176,7 +176,7 @@ class ScopedGraph:
         return tuple(e for e in self._all() if self._inside(e.source, scope) and not self._inside(e.target, scope))
 
     def stream_scope(self, edge: Edge) -> StreamScope:
-        """The scope of the stream that an edge is: the reader's, and for what enters a loop the one around the loop."""
+        """The scope of the edge's stream: the reader's, and for an edge into a loop the one around the loop."""
         reader = self.operator(edge.target)
         entering = self.is_head(reader) and edge not in self.feedback and reader.scope.level > 0
         return reader.scope.unnest() if entering else reader.scope
@@ -187,16 +187,16 @@ class ScopedGraph:
     def _inside(self, name: str, scope: StreamScope) -> bool:
         return scope.contains(self.operator(name).scope)
 
-    # --- what the Loops API allows
+    # --- rules of the Loops API
 
     def validate(self) -> ScopedGraph:
-        """Itself, where a program of the Loops API can make it; else raises `ScopeError` with the first reason against it."""
+        """The graph itself, if the Loops API can construct it; else raises `ScopeError` with the first violated rule."""
         for reason in self._reasons():
             raise ScopeError(reason)
         return self
 
     def _reasons(self) -> Iterator[str]:
-        """What is wrong, what the rest relies on first."""
+        """The violated rules, fundamental ones first."""
         yield from self._malformed()
         for edge in self.feedback:
             if (scope := self.operator(edge.target).scope) == ROOT:
@@ -289,7 +289,7 @@ _EDGE = re.compile(rf"(?P<source>{_NAME})(?P<arrow>>>?|~~?)(?P<target>{_NAME})")
 
 
 def parse(text: str) -> ScopedGraph:
-    """The graph that a text names, checked by `validate`.
+    """The graph described by a text, checked by `validate`.
 
     Three sections between semicolons, each a list of words: operators (``name``, ``LOOP.LOOP:name``, ``name*2`` for two
     subtasks), edges (``a>b``, ``a>>b`` all-to-all) and feedback edges (``c~b``, ``c~~b`` all-to-all). Raises `ScopeError`.
@@ -298,7 +298,7 @@ def parse(text: str) -> ScopedGraph:
 
 
 def parse_unchecked(text: str) -> ScopedGraph:
-    """The graph that a text names, whether the Loops API can make it or not; raises `ScopeError` for other text."""
+    """The graph described by a text, without `validate`; raises `ScopeError` for a syntax error."""
     sections = [section.split() for section in text.split(";")]
     if len(sections) > 3:
         raise ScopeError(f"{text!r} has {len(sections)} sections; there are operators; edges; feedback edges")

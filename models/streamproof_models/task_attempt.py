@@ -1,11 +1,11 @@
-"""One execution attempt of a task: what the JobManager holds of it, and what it does on its TaskManager.
+"""One execution attempt of a task: its state on the JobManager, and on its TaskManager.
 
-The JobManager and the TaskManager keep a state each (`org.apache.flink.runtime.executiongraph.Execution` and
-`org.apache.flink.runtime.taskmanager.Task`, Flink 1.14 to 2.3). The JobManager sends the deployment and the request to
-cancel; the TaskManager reports INITIALIZING, RUNNING and how the attempt ended, in this order. Reports that come too late
+The JobManager and the TaskManager each keep a state (`org.apache.flink.runtime.executiongraph.Execution` and
+`org.apache.flink.runtime.taskmanager.Task`, Flink 1.14 to 2.3). The JobManager sends the deployment and the cancel
+request; the TaskManager reports INITIALIZING, RUNNING and the final state of the attempt, in this order. Late reports
 are ignored. The connection may be cut: reports are lost then, and the JobManager ends the attempt by itself.
 
-The attempt's result partitions are registered on the TaskManager while its thread sets it up and released once.
+The attempt's result partitions are registered on the TaskManager while its thread sets it up, and released once.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ TASK = ("NONE", "CREATED", "DEPLOYING", "INITIALIZING", "RUNNING", "FINISHED", "
 """States of a task on a TaskManager; NONE before it is received."""
 
 DEPLOYED = ("DEPLOYING", "INITIALIZING", "RUNNING")
-"""States in which the JobManager counts on the TaskManager's reports."""
+"""States in which the JobManager expects the TaskManager's reports."""
 
 AT_WORK = ("CREATED", "DEPLOYING", "INITIALIZING", "RUNNING")
-"""States of a task that has not ended and was not asked to."""
+"""States of a task that has not ended and was not cancelled."""
 
 OVER = ("FINISHED", "CANCELED", "FAILED")
-"""States that are never left."""
+"""Terminal states."""
 
 
 class TaskAttempt(Model):
@@ -67,13 +67,13 @@ class TaskAttempt(Model):
 
     @action(fairness=WEAK)
     def schedule(self, s: Any) -> None:
-        """A slot is asked for."""
+        """A slot is requested."""
         require(s.master == "CREATED")
         s.master = "SCHEDULED"
 
     @action(fairness=WEAK)
     def deploy(self, s: Any) -> None:
-        """The slot is there."""
+        """The slot is allocated."""
         require(s.master == "SCHEDULED")
         s.master = "DEPLOYING"
 
@@ -110,7 +110,7 @@ class TaskAttempt(Model):
 
     @action
     def cancel(self, s: Any) -> None:
-        """The JobManager wants the attempt to end."""
+        """The JobManager cancels the attempt."""
         require(s.master in ("CREATED", "SCHEDULED") or s.master in DEPLOYED)
         if s.master in DEPLOYED:
             s.cancel_sent = True
@@ -118,7 +118,7 @@ class TaskAttempt(Model):
 
     @action
     def fail(self, s: Any) -> None:
-        """The JobManager holds the attempt for failed for a reason of its own: no slot, an executor lost, a time-out."""
+        """The JobManager considers the attempt failed for its own reasons: no slot, an executor lost, a time-out."""
         require(s.master == "SCHEDULED" or s.master in DEPLOYED)
         s.master = "FAILED"
         s.cancel_sent = True
@@ -141,7 +141,7 @@ class TaskAttempt(Model):
 
     @action
     def refuse(self, s: Any) -> None:
-        """The deployment arrives and cannot be taken; the JobManager is told that it failed."""
+        """The deployment arrives and is rejected; the JobManager is notified of the failure."""
         require(s.deployment == "SENT")
         s.deployment = "TAKEN"
         self.report(s, "FAILED")
@@ -160,8 +160,8 @@ class TaskAttempt(Model):
 
     @action(p="partitions", fairness=WEAK)
     def register(self, s: Any, p: int) -> None:
-        """A result partition can be asked for from now on. The task's thread goes on setting up until it sees that it is
-        cancelled or failed from outside."""
+        """A result partition is available from now on. The task's thread continues its set-up until it notices a
+        cancellation or a failure from outside."""
         require(s.setting_up)
         require(s.partition[p] == "NONE")
         s.partition[p] = "REGISTERED"
@@ -195,7 +195,7 @@ class TaskAttempt(Model):
 
     @action
     def withdraw(self, s: Any) -> None:
-        """The task ends as cancelled though nobody asked: it found out that its peers are gone."""
+        """The task ends as CANCELED without a cancel call: its peers are gone."""
         require(s.task in AT_WORK)
         self.end(s, "CANCELED")
 
@@ -213,7 +213,7 @@ class TaskAttempt(Model):
         self.end(s, "CANCELED")
 
     def end(self, s: Any, how: str) -> None:
-        """The task has ended, and says so."""
+        """The task has ended, and reports its final state."""
         s.task = how
         if how != "FAILED":
             s.setting_up = False
@@ -242,7 +242,7 @@ class TaskAttempt(Model):
 
 
 class LateReports(TaskAttempt, variant="late-reports"):
-    """The JobManager believes every report, also one that comes after it has given the attempt up."""
+    """The JobManager accepts every report, even after it has given the attempt up."""
 
     def news(self, s: Any) -> Any:
         """Always."""

@@ -1,6 +1,6 @@
 """The catalogue of job graphs by name, each a function of its parallelisms.
 
-A dataset is named after its edge (`A>B`); nothing in the catalogue shares one.
+A dataset is named after its edge (`A>B`); no two edges of the catalogue share one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def chain(parallelism: int = 1) -> JobGraph:
 def diamond(a: int = 1, b: int = 1, c: int = 1, d: int = 1) -> JobGraph:
     """A > B > {C, D} blocking: the job by which FLIP-1 explains backtracking.
 
-    B writes one dataset for C and one for D, for FLIP-1 tells the loss of the one from the loss of the other.
+    B writes one dataset for C and one for D, because FLIP-1 distinguishes the loss of one from that of the other.
     """
     return JobGraph(
         (Vertex("A", a), Vertex("B", b), Vertex("C", c), Vertex("D", d)),

@@ -1,1 +1,1 @@
-"""What must hold of the protocols, which variant breaks what, and bindings of real logs."""
+"""Specifications of the protocols: properties, expected verdicts of variants, and bindings of real logs."""

@@ -1,4 +1,4 @@
-"""What must hold of termination by a baton: nobody terminates while something can still come, and in the end all do."""
+"""Properties of termination by a baton: no operator terminates early, and all terminate eventually."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def nothing_lost(m: Baton, s: Any) -> Any:
 
 @invariant
 def no_early_end(m: Baton, s: Any) -> Any:
-    """No operator has terminated while a record can still come to it, from a channel, an operator or a source."""
+    """No operator has terminated while a record can still reach it, from a channel, an operator or a source."""
     return all(s.status[o] != "TERMINATED" or quiet(m, s, o) for o in m.operators)
 
 
 def quiet(m: Baton, s: Any, o: str) -> Any:
-    """Whether no record can come to an operator, and it has none."""
+    """Whether no record can reach an operator, and it holds none."""
     tasks, channels = m.wiring.reaching(o)
     return all(s.status[t] == "TERMINATED" if t in m.sources else s.held[t] == 0 for t in tasks) and all(
         item.kind != "RECORD" for c in channels for item in s.channel[c]
@@ -84,7 +84,7 @@ def batons_bounded(m: Baton, s: Any) -> Any:
 
 @invariant
 def only_current(m: Baton, s: Any) -> Any:
-    """Every baton under way is one of the attempt that a head of its scope is making now."""
+    """Every baton on its way belongs to the current attempt of a head of its scope."""
     return all(
         item.kind != kind
         or any(s.status[h] == "ATTEMPTING" and s.id[h] == item.id for h in m.heads_of(m.batons[c, kind].origin))
@@ -95,7 +95,7 @@ def only_current(m: Baton, s: Any) -> Any:
 
 @temporal
 def everybody_terminates(m: Baton, s: Any) -> Any:
-    """When there is nothing to do any more, everybody terminates in the end."""
+    """When no work is left, every operator terminates eventually."""
     return not eventually(always(s.records == 0)) or eventually(
         always(all(s.status[t] == "TERMINATED" for t in m.tasks))
     )
@@ -103,13 +103,13 @@ def everybody_terminates(m: Baton, s: Any) -> Any:
 
 @temporal
 def quiet_ones_terminate(m: Baton, s: Any) -> Any:
-    """An operator to which no record can come any more terminates in the end, whatever goes on elsewhere."""
+    """An operator that no record can reach terminates eventually, whatever happens in other parts of the computation."""
     return all(leads_to(quiet(m, s, t), s.status[t] == "TERMINATED") for t in m.tasks)
 
 
 @temporal
 def records_get_through(m: Baton, s: Any) -> Any:
-    """No record stays for ever behind batons, whatever attempts are made or aborted."""
+    """No record stays behind batons forever, whatever attempts are made or aborted."""
     return all(
         always(
             eventually(

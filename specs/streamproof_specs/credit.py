@@ -1,4 +1,4 @@
-"""What must hold of credit-based flow control: no buffer without a place, none lost, and no channel stopped by another."""
+"""Properties of credit-based flow control: every buffer has a place, none is lost, and channels do not block each other."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ def within_limit(m: Credit, s: Any) -> Any:
 
 @temporal
 def consumed(m: Credit, s: Any) -> Any:
-    """While all consumers read, everything that was produced is read in the end."""
+    """While all consumers read, everything produced is read eventually."""
     return all(leads_to(not m.idle(s, c), not m.all_read(s) or m.idle(s, c)) for c in range(m.channels))
 
 
 @temporal
 def isolation(m: Credit, s: Any) -> Any:
-    """A consumer that reads gets everything in the end, whatever the others do."""
+    """A consumer that reads gets everything eventually, whatever the others do."""
     return all(leads_to(not m.idle(s, c), s.consumer[c] != "LIVE" or m.idle(s, c)) for c in range(m.channels))
 
 
 @temporal
 def returned(m: Credit, s: Any) -> Any:
-    """A channel whose consumer does not stall gives back in the end what it has borrowed."""
+    """A channel whose consumer does not stall eventually returns its floating buffers."""
     return all(leads_to(s.lent[c] > 0, s.consumer[c] == "STALLED" or s.lent[c] == 0) for c in range(m.channels))
 
 

@@ -1,4 +1,4 @@
-"""What must hold of flow control with barriers: what holds without, and a barrier keeps its place and stops its sender."""
+"""Properties of flow control with barriers: those without, and barriers keep their place and stop their sender."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def free_or_queued(m: CreditBarriers, s: Any) -> Any:
 
 @lemma
 def produced_within_depth(m: CreditBarriers, s: Any) -> Any:
-    """What is to be produced and what was and is unread is no more than there is."""
+    """Buffers to be produced, queued and unread are at most `depth`."""
     return all(
         s.flow.left[c] + s.flow.backlog[c] + s.flow.wire[c] + s.flow.queued[c] <= m.depth for c in range(m.channels)
     )
@@ -85,7 +85,7 @@ def none_too_many(m: CreditBarriers, s: Any) -> Any:
 
 @lemma
 def given_back(m: CreditBarriers, s: Any) -> Any:
-    """Where channels live on the pool, one that is stopped has nothing free and wants nothing."""
+    """If channels have no exclusive buffers, one that is blocked has no free buffers and requests none."""
     return all(
         m.exclusive > 0
         or not (s.barrier[c].place in ("QUEUE", "READ") or s.barrier[c].resuming)
@@ -96,7 +96,7 @@ def given_back(m: CreditBarriers, s: Any) -> Any:
 
 @lemma
 def few_outlive_a_barrier(m: CreditBarriers, s: Any) -> Any:
-    """For each barrier that has arrived there are at most as many credits too many as buffers are shared."""
+    """For each barrier that has arrived there are at most `floating` surplus credits."""
     return all(
         s.flow.credit[c] + s.flow.announced[c] + s.flow.wire[c] + s.flow.queued[c] + s.flow.unannounced[c]
         <= m.exclusive
@@ -108,7 +108,7 @@ def few_outlive_a_barrier(m: CreditBarriers, s: Any) -> Any:
 
 @lemma
 def older_is_ahead(m: CreditBarriers, s: Any) -> Any:
-    """What a barrier is behind is there, and what is older is ahead of it: between its place and the consumer."""
+    """The buffers ahead of and behind a barrier are consistent with its position."""
     return all(
         s.barrier[c].ahead
         <= (
@@ -151,19 +151,19 @@ def one_at_a_time(m: CreditBarriers, s: Any) -> Any:
 
 @lemma
 def stale_were_announced(m: CreditBarriers, s: Any) -> Any:
-    """What is ahead of the message that resumes a sender is announced; without such a message nothing is."""
+    """Credits ahead of the message that resumes a sender are announced; without such a message there are none."""
     return all(s.barrier[c].stale <= (s.flow.announced[c] if s.barrier[c].resuming else 0) for c in range(m.channels))
 
 
 @lemma
 def void_within_limit(m: CreditBarriers, s: Any) -> Any:
-    """No more credits are void than buffers were lent."""
+    """At most as many credits are void as floating buffers were granted."""
     return all(m.void(s, c) <= m.floating for c in range(m.channels))
 
 
 @temporal
 def checkpointed(m: CreditBarriers, s: Any) -> Any:
-    """While all consumers read, every barrier is read in the end and its sender resumed."""
+    """While all consumers read, every barrier is read eventually and its sender resumed."""
     return all(
         leads_to(pending(m, s, c), not m.flow.all_read(s.flow) or not pending(m, s, c)) for c in range(m.channels)
     )
@@ -171,14 +171,14 @@ def checkpointed(m: CreditBarriers, s: Any) -> Any:
 
 @temporal
 def barrier_isolation(m: CreditBarriers, s: Any) -> Any:
-    """A consumer that reads gets every barrier and resumes its sender in the end, whatever the others do."""
+    """A consumer that reads eventually gets every barrier and resumes its sender, whatever the other consumers do."""
     return all(
         leads_to(pending(m, s, c), s.flow.consumer[c] != "LIVE" or not pending(m, s, c)) for c in range(m.channels)
     )
 
 
 def pending(m: CreditBarriers, s: Any, c: int) -> Any:
-    """Whether a barrier of a channel is under way."""
+    """Whether a barrier of a channel is on its way."""
     return s.barrier[c].place != "NONE" or s.barrier[c].resuming
 
 
@@ -194,7 +194,7 @@ LEMMAS = (
     stale_were_announced,
     void_within_limit,
 )
-"""Stepping stones by which the invariants follow by induction."""
+"""Lemmas: auxiliary invariants for the induction."""
 
 
 SPEC = Spec(

@@ -1,7 +1,7 @@
-"""What must hold of one channel of credit-based flow control, whatever its ends and its pool do.
+"""Properties of one channel of credit-based flow control, for every behaviour of its ends and its pool.
 
-The invariants are those that a record of real calls is accepted by only if they hold of it: each accepted record is a
-behaviour of this machine.
+A record of real calls is accepted only if it satisfies the invariants: each accepted record is a behaviour of this
+machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from streamproof_models.credit_channel import (  # noqa: F401  (declaring a vari
 
 
 def settled(m: CreditChannel, s: Any) -> Any:
-    """Whether credit is counted: not while a channel without exclusive buffers begins again at zero."""
+    """Whether credit is counted: not while a channel without exclusive buffers restarts at zero."""
     return not s.released and (m.exclusive > 0 or (s.stop == "NO" and not s.blocked and not s.resuming))
 
 
@@ -31,7 +31,7 @@ def in_flight(m: CreditChannel, s: Any) -> Any:
 
 @invariant
 def conserved(m: CreditChannel, s: Any) -> Any:
-    """Every free buffer of the consumer is one credit: left, under way, not announced, not counted yet, or spent."""
+    """Every free buffer of the consumer is one credit: left, on its way, unannounced, not counted yet, or spent."""
     left = s.credits if s.opened else (m.exclusive if s.ready else 0)
     owed = sum(0 if x is None else x for x in s.owed)
     credit = left + sum(s.up) + s.unannounced + owed + in_flight(m, s)
@@ -46,7 +46,7 @@ def no_overflow(m: CreditChannel, s: Any) -> Any:
 
 @invariant
 def nothing_behind_a_barrier(m: CreditChannel, s: Any) -> Any:
-    """Nothing but what is urgent follows a blocking event until the consumer has taken it."""
+    """Only urgent messages follow a blocking event until the consumer has taken it."""
     return s.barrier is None or all(x.what == "BUFFER" and x.kind not in m.data for x in s.down)
 
 
@@ -68,7 +68,7 @@ def promised(s: Any) -> Any:
 
 @lemma
 def nothing_before_it_opens(m: CreditChannel, s: Any) -> Any:
-    """Before the subpartition is open nothing is sent, received or gained; buffers are set aside before it is asked for."""
+    """Before the subpartition is open nothing is sent, received or gained; exclusive buffers precede the request."""
     idle = s.sent == 0 and len(s.down) == 0 and len(s.up) == 0 and s.piece == 0 and s.filled == 0
     idle = idle and s.credits == 0 and not s.blocked and s.stated is None and s.unannounced == 0
     idle = idle and s.borrowed == 0 and not s.waiting and s.used == 0 and len(s.inbox) == 0 and len(s.first) == 0
@@ -79,13 +79,13 @@ def nothing_before_it_opens(m: CreditChannel, s: Any) -> Any:
 
 @lemma
 def asked_for_once(m: CreditChannel, s: Any) -> Any:
-    """The subpartition is asked for once."""
+    """The subpartition is requested once."""
     return s.requests + int(s.opened) <= 1
 
 
 @lemma
 def queued_are_counted(m: CreditChannel, s: Any) -> Any:
-    """What the producer has made is queued, sent or dropped, and one of it is sent in part."""
+    """The producer's messages are queued, sent or dropped, and at most one is sent in part."""
     data = sum(int(x in m.data) for x in s.queue)
     queued = len(s.queue) + len(s.urgent)
     made = s.sent + queued <= s.made + 1 and queued <= s.made and s.sent <= 2 * s.made and s.made <= m.produced
@@ -94,7 +94,7 @@ def queued_are_counted(m: CreditChannel, s: Any) -> Any:
 
 @lemma
 def made_one_by_one(m: CreditChannel, s: Any) -> Any:
-    """Blocking events that wait or are on their way, or here, were made, each; if there are data, they were besides."""
+    """Every blocking event that waits, is on its way or has arrived was produced; data messages were produced besides."""
     under_way = sum(int(x.what == "BUFFER" and x.kind in m.blocking) for x in s.down)
     events = sum(int(x in m.blocking) for x in s.queue) + under_way + int(s.barrier is not None)
     data = any(x in m.data for x in s.queue) or any(x.what == "BUFFER" and x.kind in m.data for x in s.down)
@@ -103,13 +103,13 @@ def made_one_by_one(m: CreditChannel, s: Any) -> Any:
 
 @lemma
 def whole_messages(m: CreditChannel, s: Any) -> Any:
-    """Without a stored partition each message is one buffer, and all of it is received at once."""
+    """Without a stored partition each message is one buffer, and is received completely at once."""
     return not m.pipelined or (s.piece == 0 and s.filled == 0 and all(x.pieces == 1 for x in s.down))
 
 
 @lemma
 def backlogs_in_buffers(m: CreditChannel, s: Any) -> Any:
-    """A backlog is told by itself only where the channel has no exclusive buffers."""
+    """A backlog is announced separately only if the channel has no exclusive buffers."""
     return m.exclusive == 0 or all(x.what == "BUFFER" for x in s.down)
 
 
@@ -121,33 +121,33 @@ def numbers_conserved(m: CreditChannel, s: Any) -> Any:
 
 @lemma
 def received_are_numbered(m: CreditChannel, s: Any) -> Any:
-    """What was received and not taken was received under a number."""
+    """Every message received and not taken has a number."""
     return len(s.inbox) + len(s.first) + int(s.barrier is not None) <= s.expected
 
 
 @lemma
 def held_for_data(m: CreditChannel, s: Any) -> Any:
-    """A buffer is held for the next message only, which is one of data."""
+    """A buffer is reserved for the next message only, which is a data message."""
     fits = not s.holding or (len(s.down) > 0 and s.down.head.what == "BUFFER" and s.down.head.kind in m.data)
     return fits and (s.holding or not s.own)
 
 
 @lemma
 def exclusive_buffers_counted(m: CreditChannel, s: Any) -> Any:
-    """There are no more exclusive buffers, free, held, received or used, than there are, nor borrowed ones."""
+    """The number of exclusive buffers, free, reserved, received or used, is exact, and that of floating ones bounded."""
     received = sum(int(x.own) for x in s.inbox)
     return s.free + s.used + int(s.own) + received <= m.exclusive and s.borrowed <= m.floating
 
 
 @lemma
 def requirement_bounded(m: CreditChannel, s: Any) -> Any:
-    """What is required goes down by one for each message of data that takes a buffer."""
+    """The required number of buffers decreases by one with each data message that takes a buffer."""
     return s.required + s.sent - left(s) + int(s.holding) >= 0
 
 
 @lemma
 def credits_bounded(m: CreditChannel, s: Any) -> Any:
-    """No more credits are known, under way, or to be announced than there are buffers for them."""
+    """Credits known, on their way, or unannounced are at most the number of buffers for them."""
     known = s.credits if s.opened else (m.exclusive if s.ready else 0)
     credit = known + promised(s) + in_flight(m, s)
     return m.exclusive == 0 or credit <= (m.exclusive + m.floating if s.released else s.free + s.borrowed)
@@ -155,13 +155,13 @@ def credits_bounded(m: CreditChannel, s: Any) -> Any:
 
 @lemma
 def initial_credit_paid_with(m: CreditChannel, s: Any) -> Any:
-    """The initial credit is left, or something was sent for it."""
+    """The initial credit is left, or a message was sent for it."""
     return not s.opened or m.exclusive == 0 or s.credits + s.sent >= m.exclusive
 
 
 @lemma
 def unpaid_bounded(m: CreditChannel, s: Any) -> Any:
-    """If anything was sent without credit, it is among what was sent when the initial credit was spent."""
+    """If a message was sent without credit, it was sent when the initial credit was spent."""
     known = s.credits if s.opened else (m.exclusive if s.ready else 0)
     credit = known + promised(s) + in_flight(m, s)
     unpaid = s.sent - min(s.sent, m.exclusive)
@@ -170,7 +170,7 @@ def unpaid_bounded(m: CreditChannel, s: Any) -> Any:
 
 @lemma
 def promises_bounded(m: CreditChannel, s: Any) -> Any:
-    """A credit is announced for a buffer that was borrowed, or that was taken by a message before."""
+    """A credit is announced for a floating buffer, or for one taken by an earlier message."""
     taken = s.sent - left(s) + int(s.holding)
     given = promised(s) + (m.exclusive if s.ready else 0)
     return m.exclusive == 0 or given <= taken + (m.exclusive + m.floating if s.released else s.free + s.borrowed)
@@ -178,7 +178,7 @@ def promises_bounded(m: CreditChannel, s: Any) -> Any:
 
 @lemma
 def nothing_gained_at_first(m: CreditChannel, s: Any) -> Any:
-    """Until something is received there are the initial credits, for data on their way or to come, and their buffers."""
+    """Until a message is received there are the initial credits, data on their way or to come, and their buffers."""
     none = promised(s) == 0 and not s.waiting and s.used == 0 and s.stated is None
     under_way = in_flight(m, s) + int(s.holding)
     known = s.credits if s.opened else 0
@@ -188,28 +188,28 @@ def nothing_gained_at_first(m: CreditChannel, s: Any) -> Any:
 
 @lemma
 def credit_for_the_last(m: CreditChannel, s: Any) -> Any:
-    """While something may follow and nothing is on its way, there is no credit without any buffer."""
+    """While a message may follow and none is on its way, there is no credit without a buffer."""
     follows = s.sent <= s.made and left(s) == 0 and not s.released and m.exclusive > 0
     return not follows or not s.opened or s.credits + promised(s) == 0 or s.free + s.borrowed > 0
 
 
 @lemma
 def data_hold_something(m: CreditChannel, s: Any) -> Any:
-    """Where channels have exclusive buffers no data message is empty, unless it was stored."""
+    """If channels have exclusive buffers, no data message is empty, unless it was stored."""
     sizes = all(x.what != "BUFFER" or x.kind not in m.data or x.size > 0 for x in s.down)
     return not m.pipelined or m.exclusive == 0 or sizes
 
 
 @lemma
 def stopped_by_a_barrier(m: CreditChannel, s: Any) -> Any:
-    """The producer is blocked while one blocking event is on its way or handled, and until it is told to go on."""
+    """The producer is blocked while one blocking event is on its way or handled, and until it is resumed."""
     under_way = sum(int(x.what == "BUFFER" and x.kind in m.blocking) for x in s.down)
     return under_way + int(s.stop in ("HERE", "HANDLED")) + int(s.resuming) <= int(s.blocked)
 
 
 @lemma
 def nothing_overtakes_a_barrier(m: CreditChannel, s: Any) -> Any:
-    """Only what is urgent is behind a blocking event on its way, and nothing else is on its way while one is handled."""
+    """Only urgent messages are behind a blocking event on its way, and no others are on their way while one is handled."""
     handled = s.stop in ("HERE", "HANDLED") or s.resuming
     return all(
         k >= len(s.down)
@@ -221,13 +221,13 @@ def nothing_overtakes_a_barrier(m: CreditChannel, s: Any) -> Any:
 
 @lemma
 def stops_in_order(m: CreditChannel, s: Any) -> Any:
-    """A blocking event that is here is kept until it is handled; only a channel that lives on the pool has to drain."""
+    """A blocking event that has arrived is kept until it is handled; only a channel without exclusive buffers drains."""
     return (s.barrier is None or s.stop == "HERE") and (m.exclusive == 0 or s.stop != "COMING" or s.drained)
 
 
 @lemma
 def urgent_apart(m: CreditChannel, s: Any) -> Any:
-    """Urgent events have a queue of their own."""
+    """Urgent events have a separate queue."""
     return all(x not in (*m.data, *m.blocking) for x in s.urgent) and (
         URGENT not in m.kinds or all(x != URGENT for x in s.queue)
     )
@@ -235,7 +235,7 @@ def urgent_apart(m: CreditChannel, s: Any) -> Any:
 
 @lemma
 def resumed_behind_credits(m: CreditChannel, s: Any) -> Any:
-    """What the producer hears before it is resumed is on its way."""
+    """Messages for the producer before it is resumed are on their way."""
     return s.ahead <= len(s.up)
 
 
@@ -264,7 +264,7 @@ LEMMAS = (
     urgent_apart,
     resumed_behind_credits,
 )
-"""Stepping stones by which the invariants follow by induction."""
+"""Lemmas: auxiliary invariants for the induction."""
 
 
 SPEC = Spec(

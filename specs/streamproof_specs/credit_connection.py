@@ -1,4 +1,4 @@
-"""What must hold of flow control message by message: order, nothing lost, a place for every buffer, and isolation."""
+"""Properties of flow control message by message: order, no loss, a place for every buffer, and isolation of channels."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def no_overflow(m: CreditConnection, s: Any) -> Any:
 
 @invariant
 def never_waits(m: CreditConnection, s: Any) -> Any:
-    """The connection is always read: the next buffer has a place, or nobody wants it."""
+    """The connection is always read: the next buffer has a place, or its channel was released."""
     return all(
         len(s.down) == 0 or s.down[0].channel != c or s.consumer[c] == "GONE" or s.free[c] > 0
         for c in range(m.channels)
@@ -136,7 +136,7 @@ def cancelled_once(m: CreditConnection, s: Any) -> Any:
 
 @temporal
 def isolation(m: CreditConnection, s: Any) -> Any:
-    """A consumer that reads gets everything in the end, whatever the others do."""
+    """A consumer that reads gets everything eventually, whatever the others do."""
     return all(
         leads_to(
             s.backlog[c] + m.on_wire(s, c) + s.queued[c] > 0,
@@ -157,7 +157,7 @@ LEMMAS = (
     heard_one_by_one,
     cancelled_once,
 )
-"""Stepping stones by which the invariants follow by induction."""
+"""Lemmas: auxiliary invariants for the induction."""
 
 
 SPEC = Spec(

@@ -1,4 +1,4 @@
-"""What must hold of flow control with writers: records become visible in time, and the sender's pool is enough and kept."""
+"""Properties of flow control with writers: records become visible in time, and the sender's pool is bounded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streamproof_specs.credit import SPEC as FLOW
 
 @invariant
 def in_time(m: CreditFlush, s: Any) -> Any:
-    """No record waits as long as the timeout to be visible."""
+    """No record waits for the timeout without becoming visible."""
     return all(s.writer[c].age < m.timeout for c in range(m.channels))
 
 
@@ -45,7 +45,7 @@ def visible(m: CreditFlush, s: Any) -> Any:
 
 @temporal
 def unblocked(m: CreditFlush, s: Any) -> Any:
-    """While all consumers read, a writer without a buffer gets one in the end."""
+    """While all consumers read, a writer without a buffer gets one eventually."""
     return all(
         leads_to(m.writer[c].wants(s.writer[c]), not m.flow.all_read(s.flow) or not m.writer[c].wants(s.writer[c]))
         for c in range(m.channels)

@@ -1,4 +1,4 @@
-"""What must hold of the locks under flow control: every thread finishes, and no buffer is lost with a channel."""
+"""Properties of the locks of flow control: every thread finishes, and no buffer is lost with a channel."""
 
 from __future__ import annotations
 

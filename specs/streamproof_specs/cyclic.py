@@ -1,4 +1,4 @@
-"""What must hold of flow control in a loop: nothing lost, nothing stuck, and no input that waits for ever."""
+"""Properties of flow control in a loop: no loss, no deadlock, and no input that waits forever."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from streamproof_specs.cyclic_claims import COMPARISON
 
 @invariant
 def conserved(m: Cyclic, s: Any) -> Any:
-    """Every record and every barrier is in one place: none is lost, none is there twice."""
+    """Every record and every barrier is in exactly one place: no loss and no duplicates."""
     queues = [*(channel.items for channel in s.channel), s.back.memory, s.back.disk]
     records = sum(item.kind == "RECORD" for queue in queues for item in queue)
     barriers = sum(item.kind == "BARRIER" for queue in queues for item in queue)
@@ -41,7 +41,7 @@ def conserved(m: Cyclic, s: Any) -> Any:
 
 @lemma
 def never_more(m: Cyclic, s: Any) -> Any:
-    """Nothing is there twice, but what a reader of the disk has repeated; something may be lost."""
+    """No duplicates, except those repeated by the reader of the disk; losses are possible."""
     queues = [*(channel.items for channel in s.channel), s.back.memory, s.back.disk]
     records = sum(item.kind == "RECORD" for queue in queues for item in queue)
     barriers = sum(item.kind == "BARRIER" for queue in queues for item in queue)
@@ -55,12 +55,12 @@ def never_more(m: Cyclic, s: Any) -> Any:
 
 @lemma
 def copies_are_sent(m: Cyclic, s: Any) -> Any:
-    """An operator has copies to write exactly while that is its task."""
+    """An operator has copies to write exactly while it is writing."""
     return all((operator.task == "SEND") == (operator.copies > 0) for operator in s.operator)
 
 
 def counted(m: Cyclic, s: Any) -> Any:
-    """Only numbers looked at, it is the loop of which more is proved for every capacity."""
+    """As counters, it is the loop of which more is proved for every capacity."""
     return {
         "unborn": min(s.unborn + s.untriggered, m.most),  # where something is there twice, `conserved` says so
         "queue": [len(channel.items) for channel in s.channel],
@@ -84,25 +84,25 @@ refines(
 
 @temporal
 def forward_served(m: Cyclic, s: Any) -> Any:
-    """What waits on the forward input is read in the end."""
+    """Items on the forward input are read eventually."""
     return leads_to(len(s.channel[0].items) > 0, s.operator[0].task != "IDLE" and s.read == "FORWARD")
 
 
 @temporal
 def feedback_served(m: Cyclic, s: Any) -> Any:
-    """What waits on the feedback edge is read in the end."""
+    """Items on the feedback edge are read eventually."""
     return leads_to(m.back.waiting(s.back) > 0, s.operator[0].task != "IDLE" and s.read == "FEEDBACK")
 
 
 @temporal
 def unblocked(m: Cyclic, s: Any) -> Any:
-    """No operator waits for room for ever."""
+    """No operator waits for room forever."""
     return all(leads_to(operator.task != "IDLE", operator.task == "IDLE") for operator in s.operator)
 
 
 @temporal
 def checkpoints_complete(m: Cyclic, s: Any) -> Any:
-    """A barrier that came in has gone around in the end."""
+    """A barrier that entered completes its round eventually."""
     return leads_to(s.untriggered < m.barriers, m.completing(s))
 
 

@@ -1,7 +1,7 @@
-"""The proposal's pros and cons of two input policies, and what it says of deadlock and starvation, as claims to be judged.
+"""The proposal's pros and cons of two input policies, and its statements on deadlock and starvation, as claims to judge.
 
-Words in quotation marks are those of FLIP-15, part II. Time is not modelled: latency is judged by how many items of the other
-input are read while one waits, throughput by how many items are in the loop at a time.
+Words in quotation marks are those of FLIP-15, part II. Time is not modelled: latency is measured by the number of items
+of the other input that are read while one waits, throughput by the number of items in the loop at a time.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from streamproof_models.cyclic import POLICIES, Cyclic
 FIRST, MEMORY, WHEN, UNTIL, FAIR, FORWARD = POLICIES
 CONFIRMED, PARTLY, REFUTED = Judgement.CONFIRMED, Judgement.PARTLY, Judgement.REFUTED
 MANY = (4, 6, 8)
-"""Numbers of records at which what may grow with them is measured."""
+"""Numbers of records at which growing quantities are measured."""
 CAP = 12
-"""Waits are counted up to here."""
+"""Waits are counted up to this maximum."""
 
 
 def _reads(s: Any, t: Any, source: str) -> Any:
@@ -144,7 +144,7 @@ def jams(table: Table) -> tuple[Judgement, str]:
 
 
 def prioritising(table: Table) -> tuple[Judgement, str]:
-    """Full priority starves the other flow."""
+    """Full priority starves the other input."""
     victims = {FIRST: "forward_served", FORWARD: "feedback_served"}
     if all(not table.holds(p, f"endless: {victim}") for p, victim in victims.items()) and _all(
         table, FAIR, "endless: forward_served", "endless: feedback_served"
@@ -154,7 +154,7 @@ def prioritising(table: Table) -> tuple[Judgement, str]:
 
 
 def predictable(design: str, wanted: bool) -> Callable[[Table], tuple[Judgement, str]]:
-    """Whether what is read depends on nothing but which inputs have something."""
+    """Whether the choice of input depends only on which inputs have items."""
 
     def judge(table: Table) -> tuple[Judgement, str]:
         fixed = table.holds(design, "past feedback") or table.holds(design, "past forward")
@@ -173,35 +173,35 @@ def spills_little(design: str) -> Callable[[Table], tuple[Judgement, str]]:
     def judge(table: Table) -> tuple[Judgement, str]:
         plain, fair = _sizes(table, design, "spill"), _sizes(table, FAIR, "spill")
         amplified = _sizes(table, design, "amplified")
-        told = f"longest spill with {_words(list(MANY))} records {_words(plain)}, {FAIR} {_words(fair)}"
+        text = f"longest spill with {_words(list(MANY))} records {_words(plain)}, {FAIR} {_words(fair)}"
         if not _bounded(plain) or _bounded(fair):
-            return REFUTED, told
+            return REFUTED, text
         if design == FIRST:
-            told += f"; {_words(_sizes(table, MEMORY, 'spill'))} if what is on disk does not count as waiting"
+            text += f"; {_words(_sizes(table, MEMORY, 'spill'))} if what is on disk does not count as waiting"
         if _bounded(amplified):
-            return CONFIRMED, told
-        return PARTLY, f"{told}; where an operator makes two of one, {_words(amplified)}"
+            return CONFIRMED, text
+        return PARTLY, f"{text}; where an operator makes two of one, {_words(amplified)}"
 
     return judge
 
 
 def quick_rounds(table: Table) -> tuple[Judgement, str]:
-    """What comes back waits for nothing."""
+    """Items on the feedback edge wait for nothing."""
     waits = {p: table.largest(p, "feedback wait") for p in POLICIES}
-    told = f"{waits[FIRST]} forward items are read while one that came back waits, {FAIR} {waits[FAIR]}"
+    text = f"{waits[FIRST]} forward items are read while one that came back waits, {FAIR} {waits[FAIR]}"
     others = [wait for policy, wait in waits.items() if policy not in (FIRST, MEMORY)]
-    return (CONFIRMED if waits[FIRST] < min(others) else REFUTED), told
+    return (CONFIRMED if waits[FIRST] < min(others) else REFUTED), text
 
 
 def less_pipelined(table: Table) -> tuple[Judgement, str]:
     """Fewer items are in the loop at a time."""
     first, fair = _sizes(table, FIRST, "in the loop"), _sizes(table, FAIR, "in the loop")
-    told = f"items in the loop with {_words(list(MANY))} records {_words(first)}, {FAIR} {_words(fair)}"
-    return (CONFIRMED if _bounded(first) and not _bounded(fair) else REFUTED), told
+    text = f"items in the loop with {_words(list(MANY))} records {_words(first)}, {FAIR} {_words(fair)}"
+    return (CONFIRMED if _bounded(first) and not _bounded(fair) else REFUTED), text
 
 
 def stages(table: Table) -> tuple[Judgement, str]:
-    """One record after the other."""
+    """Records pass the loop one by one."""
     one, two = table.holds(FIRST, "staged, 1"), table.holds(FIRST, "staged, 2")
     if one and two:
         return CONFIRMED, "the forward input is read only when the loop is empty"
@@ -240,10 +240,10 @@ def quicker_entrance(table: Table) -> tuple[Judgement, str]:
     """The forward input waits less, and more is in the loop."""
     waits = [table.largest(p, "forward wait") for p in (WHEN, FIRST)]
     most = [_sizes(table, p, "in the loop")[-1] for p in (WHEN, FIRST)]
-    told = f"a forward item waits for {waits[0]} others, {FIRST} {waits[1]}; items in the loop {most[0]}, {FIRST} {most[1]}"
+    text = f"a forward item waits for {waits[0]} others, {FIRST} {waits[1]}; items in the loop {most[0]}, {FIRST} {most[1]}"
     if waits[0] < waits[1] and most[0] > most[1]:
-        return CONFIRMED, told
-    return (PARTLY if waits[0] < waits[1] or most[0] > most[1] else REFUTED), told
+        return CONFIRMED, text
+    return (PARTLY if waits[0] < waits[1] or most[0] > most[1] else REFUTED), text
 
 
 def starves_when_busy(table: Table) -> tuple[Judgement, str]:
@@ -251,16 +251,16 @@ def starves_when_busy(table: Table) -> tuple[Judgement, str]:
     enough = {p: [n for n in (2, 3, 4) if not table.holds(p, f"few: {n}")] for p in (FIRST, WHEN)}
     if not enough[WHEN]:
         return REFUTED, "the forward input does not starve, however busy the feedback edge is"
-    told = f"{enough[WHEN][0]} records starve the forward input for ever, {FIRST} needs {min(enough[FIRST], default='more')}"
+    text = f"{enough[WHEN][0]} records starve the forward input for ever, {FIRST} needs {min(enough[FIRST], default='more')}"
     busier = not enough[FIRST] or enough[WHEN][0] > enough[FIRST][0]
-    return (CONFIRMED if busier and enough[FIRST] else REFUTED), told
+    return (CONFIRMED if busier and enough[FIRST] else REFUTED), text
 
 
 def slower_rounds(table: Table) -> tuple[Judgement, str]:
-    """What comes back waits for forward items."""
+    """Items on the feedback edge wait for forward items."""
     waits = [table.largest(p, "feedback wait") for p in (WHEN, FIRST)]
-    told = f"{waits[0]} forward item is read while one that came back waits, {FIRST} {waits[1]}"
-    return (CONFIRMED if waits[0] > waits[1] else REFUTED), told
+    text = f"{waits[0]} forward item is read while one that came back waits, {FIRST} {waits[1]}"
+    return (CONFIRMED if waits[0] > waits[1] else REFUTED), text
 
 
 COMPARISON = Comparison(

@@ -1,4 +1,4 @@
-"""What is proved of a loop for every capacity, every number of records and every amplification."""
+"""Properties of a loop proved for every capacity, every number of records and every amplification."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def within_capacity(m: CyclicCounts, s: Any) -> Any:
 
 @invariant
 def never_stuck(m: CyclicCounts, s: Any) -> Any:
-    """Something can always happen, though no operator lets a record go."""
+    """Some step is always possible, even if no operator lets a record leave."""
     return m.moves(s)
 
 

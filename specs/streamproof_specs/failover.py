@@ -1,9 +1,9 @@
-"""What must hold of backtracking failover, and which variant breaks what.
+"""Properties of backtracking failover, and the variants that violate them.
 
-Sources: FLIP-1 phase 2 for the restart set and for why every consumer restarts; Flink's versioning of execution vertices
-for concurrent failures. Liveness is stated as *termination* and *deadlock*: there are finitely many failures and losses,
-every behaviour is finite, and the only legal ends are a finished or a given-up job, so every job ends; `survives` says it
-is never given up, hence it finishes.
+Sources: FLIP-1 phase 2 for the restart set and for why every consumer restarts; Flink's versioning of execution
+vertices for concurrent failures. Liveness is stated as *termination* and *deadlock*: there are finitely many failures
+and losses, every behaviour is finite, and the only terminal states are a finished or a given-up job, so every job ends;
+`survives` states that it is never given up, hence it finishes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Stepping stones by which the failover properties follow by induction.
+"""Lemmas for the failover properties: auxiliary invariants for the induction.
 
-Read from the top: who is claimed by a recovery, what is stored, what has been read, and how many decisions are still owed.
+In order: which recovery claims a task, what is stored, what has been read, and how many decisions are still pending.
 They are invariants like any other, and are proved together with the properties.
 """
 
@@ -51,19 +51,19 @@ def ended_attempts_are_claimed(m: Failover, s: Any) -> Any:
 
 @lemma
 def claimed_attempts_have_ended(m: Failover, s: Any) -> Any:
-    """What will be restarted is not at work."""
+    """A task that will be restarted is not active."""
     return all(not m.doomed(s, t) or s.status[t] in ENDED for t in m.tasks)
 
 
 @lemma
 def attempts_are_counted(m: Failover, s: Any) -> Any:
-    """Every attempt after the first was decided on: there is a number left for the next."""
+    """Every attempt after the first was decided: an attempt number is left for the next."""
     return all(s.attempt[t] + (1 if m.doomed(s, t) else 0) <= s.decided for t in m.tasks)
 
 
 @lemma
 def readers_follow_their_producers(m: Failover, s: Any) -> Any:
-    """Who reads from a task that will be restarted is itself restarted, no earlier, or has not started."""
+    """A consumer of a task that will be restarted is itself restarted, no earlier, or has not started."""
     return all(
         not m.doomed(s, a) or s.status[z] == "CREATED" or (m.doomed(s, z) and s.claim[z] >= s.claim[a])
         for a, z in dict.fromkeys(m.channel_ends.values())
@@ -85,7 +85,7 @@ def regions_share_their_fate(m: Failover, s: Any) -> Any:
 
 @lemma
 def stored_means_finished(m: Failover, s: Any) -> Any:
-    """A partition is there, lost or released just when its producer has finished."""
+    """A partition is stored, lost or released exactly when its producer has finished."""
     return all(
         (s.status[t] == "FINISHED") == (s.partition[p] in ("STORED", "GONE", "RELEASED"))
         for p, t in m.producer_of.items()
@@ -94,7 +94,7 @@ def stored_means_finished(m: Failover, s: Any) -> Any:
 
 @lemma
 def started_on_finished_inputs(m: Failover, s: Any) -> Any:
-    """A task at work or done, not to be restarted, has its stored inputs finished."""
+    """A task active or finished, and not to be restarted, has its stored inputs finished."""
     return all(
         s.status[z] not in (*m.stages, "FINISHED") or m.doomed(s, z) or s.status[a] == "FINISHED"
         for c, (a, z) in m.channel_ends.items()
@@ -104,7 +104,7 @@ def started_on_finished_inputs(m: Failover, s: Any) -> Any:
 
 @lemma
 def reads_are_present(m: Failover, s: Any) -> Any:
-    """What was read is the producer's present attempt, unless the reader will be restarted; before running, nothing is."""
+    """The output read is that of the producer's current attempt, unless the reader will be restarted; none before running."""
     return all(
         (s.read[c] == 0 or s.status[z] not in ("CREATED", "SCHEDULED"))
         and (s.read[c] == 0 or m.doomed(s, z) or s.read[c] == s.attempt[a] + 1)
@@ -128,7 +128,7 @@ def released_when_read(m: Failover, s: Any) -> Any:
 
 @lemma
 def decisions_are_owed(m: Failover, s: Any) -> Any:
-    """Decisions taken, failures and losses still to come, and losses nobody has noticed are within the allowance."""
+    """Decisions taken, failures and losses still to come, and unnoticed losses are within the budget."""
     if m.lenient or m.nodes:
         return True
     unnoticed = sum(s.partition[p] == "GONE" and not m.doomed(s, t) for p, t in m.producer_of.items())
@@ -137,7 +137,7 @@ def decisions_are_owed(m: Failover, s: Any) -> Any:
 
 @lemma
 def finished_jobs_are_done(m: Failover, s: Any) -> Any:
-    """When the job has finished so has every task, and nothing is to be restarted."""
+    """When the job has finished so has every task, and no task is to be restarted."""
     return s.job != "FINISHED" or (
         all(s.status[t] == "FINISHED" for t in m.tasks) and all(len(s.restarting[k]) == 0 for k in range(m.decisions))
     )

@@ -1,4 +1,4 @@
-"""What the variants of Huang's termination detection break, each another of its properties."""
+"""Variants of Huang's termination detection, each violating a different property."""
 
 from __future__ import annotations
 

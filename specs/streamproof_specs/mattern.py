@@ -1,4 +1,4 @@
-"""What the variants of Mattern's four-counter method break."""
+"""Variants of Mattern's four-counter method, and the properties that they violate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep over every scoped graph up to a size, for models with a parameter `topology` that takes graphs as text."""
+"""A sweep over every scoped graph up to a size, for models with a parameter `topology` that accepts graphs as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamproof_models.scoped_graphs import Bounds, scoped_graphs
 def scoped_samples(
     operators: int, loops: int, depth: int, parallelism: int, sources: int, joins: int | None, feedback: int | None
 ) -> Iterator[Sample]:
-    """Every graph within the bounds that has an edge, those with few operators first, then those with few loops.
+    """Every graph within the bounds with at least one edge, by number of operators, then of loops.
 
     Raises `ValueError`.
     """
@@ -37,13 +37,13 @@ EVERY_GRAPH = Generated(
     {"operators": 4, "loops": 2, "depth": 2, "parallelism": 1, "sources": 1, "joins": None, "feedback": 1},
     by="operators",
     about={
-        "operators": "Generated graphs have at most so many operators.",
-        "loops": "At most so many loops.",
-        "depth": "Loops are nested at most so deep.",
-        "parallelism": "Operators have at most so many subtasks.",
-        "sources": "At most so many sources.",
-        "joins": "Operators have at most so many inputs beyond their first, all together.",
-        "feedback": "Loops have at most so many feedback edges each.",
+        "operators": "Largest number of operators of a generated graph.",
+        "loops": "Largest number of loops.",
+        "depth": "Largest nesting of loops.",
+        "parallelism": "Largest number of subtasks of an operator.",
+        "sources": "Largest number of sources.",
+        "joins": "Largest number of inputs of operators beyond their first, in total.",
+        "feedback": "Largest number of feedback edges of a loop.",
     },
 )
 

@@ -1,7 +1,7 @@
-"""What must hold of one execution attempt, whatever is lost on the way.
+"""Properties of one execution attempt, for every loss of messages.
 
-Both state machines are Flink's; that the two views agree is what everything above relies on: a task whose attempt the
-JobManager holds for FINISHED is never run again, and a partition is never served before it is registered.
+Both state machines are Flink's; the failover protocol relies on the agreement of the two views: a task whose attempt
+the JobManager considers FINISHED is never run again, and a partition is never served before it is registered.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from streamproof_models.task_attempt import OVER, LateReports, TaskAttempt  # no
 
 @invariant
 def finished_is_finished(m: TaskAttempt, s: Any) -> Any:
-    """The JobManager holds the attempt for FINISHED, INITIALIZING or RUNNING only after its task has got there."""
+    """The JobManager has the attempt as FINISHED, INITIALIZING or RUNNING only after its task has reached that state."""
     return (
         (s.master != "FINISHED" or s.task == "FINISHED")
         and (s.master != "RUNNING" or s.task not in ("NONE", "CREATED", "DEPLOYING", "INITIALIZING"))
@@ -30,13 +30,13 @@ def deployed_once(m: TaskAttempt, s: Any) -> Any:
 
 @step
 def ends_are_final(m: TaskAttempt, s: Any, t: Any) -> Any:
-    """An attempt that has ended never works again, on either side."""
+    """An attempt that has ended is never active again, on either side."""
     return (s.master not in OVER or t.master == s.master) and (s.task not in OVER or t.task == s.task)
 
 
 @step
 def released_for_good(m: TaskAttempt, s: Any, t: Any) -> Any:
-    """A partition that was given up does not come back."""
+    """A released partition does not come back."""
     return all(s.partition[p] != "RELEASED" or t.partition[p] == "RELEASED" for p in range(m.partitions))
 
 

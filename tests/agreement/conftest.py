@@ -15,8 +15,8 @@ import pytest
 from random_systems import random_system, temporal_system
 from streamproof.agree import asking
 from streamproof.agree.comparing import differences
+from streamproof.agree.interpreter_result import InterpreterResult, expected, interpreter_result
 from streamproof.agree.opinion import Expected, Opinion
-from streamproof.agree.referee import Referee, expected, referee
 from streamproof.exchange import spin, tlc, tlc_run
 from streamproof.system import (
     BOOL,
@@ -55,9 +55,9 @@ class Panel:
     """Asks every engine."""
 
     @staticmethod
-    def referee(system: System) -> Refereed:
+    def interpreter_result(system: System) -> Refereed:
         """The interpreter, which says what a system means."""
-        said = referee(system)
+        said = interpreter_result(system)
         return Refereed(system, said.found, said.opinion, said.expected)
 
     @staticmethod
@@ -112,13 +112,13 @@ class Case:
     """A system of a corpus with what the interpreter says of it."""
 
     system: System
-    said: Referee
+    said: InterpreterResult
 
 
 def _cases(systems: Iterable[System]) -> list[Case]:
     found = []
     for system in systems:
-        said = referee(system)
+        said = interpreter_result(system)
         if said.found.levels:
             found.append(Case(system, said))
     return found

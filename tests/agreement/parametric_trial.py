@@ -17,7 +17,7 @@ from streamproof.agree.readings import ReadingsDiffer, compare_readings
 from streamproof.cli.prove_any import FOR_EVERY_SIZE, ProofRefuted, check_proof, search_instances, stages
 from streamproof.cli.selection import Selection
 from streamproof.explicit import SearchOptions, explore
-from streamproof.language import amounts, guarded, sizes
+from streamproof.language import guarded, parametric, symbolic_parameters
 from streamproof.language.declare import first_values_at_most
 from streamproof.registry import Target
 from streamproof.symbolic.parametric import prove_any
@@ -154,33 +154,35 @@ def credulous() -> Iterator[None]:
         return object.__getattribute__(self, name)
 
     def text(self: Any, *_: Any) -> str:
-        return written(amounts.term_of(self))
+        return written(symbolic_parameters.term_of(self))
 
     def equal(self: Any, other: object) -> Any:
-        if type(other) is not amounts.Amount and type(other) is not int:
+        if type(other) is not symbolic_parameters.SymbolicInt and type(other) is not int:
             return False
-        return amounts._same(self, other) or amounts._combined(amounts.b.eq, self, other)
+        return symbolic_parameters._same(self, other) or symbolic_parameters._combined(
+            symbolic_parameters.b.eq, self, other
+        )
 
     def called(function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        return amounts.indices(*args, **kwargs) if function is range else function(*args, **kwargs)
+        return symbolic_parameters.symbolic_range(*args, **kwargs) if function is range else function(*args, **kwargs)
 
     def put(owner: Any, **changes: Any) -> None:
         for name, value in changes.items():
             stack.enter_context(patch.object(owner, name, value))
 
     def truth(self: Any) -> bool:
-        return not isinstance(amounts.term_of(self), Eq)
+        return not isinstance(symbolic_parameters.term_of(self), Eq)
 
     def no_number(*_: Any) -> NoReturn:
         raise TypeError("no number")
 
     with ExitStack() as stack:
-        put(amounts.Hostile, __getattribute__=attribute)
-        put(amounts.Amount, __str__=text, __repr__=text, __format__=text, __eq__=equal, __bool__=truth)
-        put(amounts.Amount, __hash__=lambda self: id(self))
-        put(amounts._Hostile, __eq__=type.__eq__, __hash__=type.__hash__)
-        put(amounts, refuse=no_number)
-        put(sizes, unguarded=nullcontext)
+        put(symbolic_parameters.Hostile, __getattribute__=attribute)
+        put(symbolic_parameters.SymbolicInt, __str__=text, __repr__=text, __format__=text, __eq__=equal, __bool__=truth)
+        put(symbolic_parameters.SymbolicInt, __hash__=lambda self: id(self))
+        put(symbolic_parameters._Hostile, __eq__=type.__eq__, __hash__=type.__hash__)
+        put(symbolic_parameters, refuse=no_number)
+        put(parametric, unguarded=nullcontext)
         guards: dict[str, tuple[object, object]] = {"called": (guarded.called, called), "read": (guarded.read, getattr)}
         for module in [m for name, m in sys.modules.items() if name.startswith("streamproof.language.")]:
             for name, (guard, instead) in guards.items():

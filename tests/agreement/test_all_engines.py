@@ -26,7 +26,7 @@ needs_spin = pytest.mark.skipif(installed() is not None, reason=f"needs Spin: {i
 
 def _agree(panel: Any, system: System, *, with_spin: bool = False) -> bool:
     """Compare all opinions; False where there is nothing to compare, because no state is initial."""
-    referee = panel.referee(system)
+    referee = panel.interpreter_result(system)
     if not referee.ordered.levels:
         return False
     if with_spin:
@@ -59,7 +59,7 @@ def test_random_systems(panel: Any, system: System) -> None:
 def test_the_comparison_can_fail(panel: Any) -> None:
     """An opinion that differs in any one thing is refused: a count, a level, a state, a verdict, a length, a mistake."""
     system = random_system(Random(5))
-    referee, opinion = panel.referee(system), panel.explored(system, "python")
+    referee, opinion = panel.interpreter_result(system), panel.explored(system, "python")
     referee.compare(opinion)
     name, answer = next(
         (p.name, opinion.answers[p.name])

@@ -7,10 +7,10 @@ from importlib.metadata import entry_points
 
 import pytest
 
-from streamproof.cli.discovered import explored
 from streamproof.cli.prove import PROVABLE
 from streamproof.cli.selection import select
 from streamproof.explicit import SearchOptions, explore
+from streamproof.proving import ExploredStates
 from streamproof.registry import find
 from streamproof.symbolic import Engine, Proof, prove
 from streamproof.system import System, Verdict
@@ -95,7 +95,7 @@ def test_induction_and_pdr_agree(
         f.property: f.verdict for f in explore(system, SearchOptions(properties=names, max_states=500_000)).findings
     }
     for engine, listed in OPEN.items():
-        proof = prove(system, names, engine=engine, explored=explored(system), seconds=SECONDS, reproducible=True)
+        proof = prove(system, names, engine=engine, explored=ExploredStates(system), seconds=SECONDS, reproducible=True)
         verdicts = decided(proof)
         assert verdicts.items() <= searched.items(), engine
         name = request.node.callspec.id

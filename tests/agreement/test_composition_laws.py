@@ -252,7 +252,7 @@ def test_engines_agree_on_compositions(panel: Any) -> None:
     """Interpreter, both tiers and the solver have the same opinion of random compositions, mistakes included."""
     compared = 0
     for system in _mixed(range(40)):
-        referee = panel.referee(system)
+        referee = panel.interpreter_result(system)
         if not referee.ordered.levels:
             continue
         referee.compare(panel.explored(system, "python"))
@@ -267,7 +267,7 @@ def test_spin_agrees_on_compositions(panel: Any) -> None:
     """Spin counts and decides random compositions alike."""
     compared = 0
     for system in _mixed(range(100, 110)):
-        referee = panel.referee(system)
+        referee = panel.interpreter_result(system)
         if referee.ordered.levels and referee.opinion.mistake is None:
             referee.compare(panel.spun(system, spin.SpinOptions(hash_bits=12, depth=100_000, optimise="-O0")))
             compared += 1

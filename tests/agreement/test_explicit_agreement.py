@@ -47,7 +47,7 @@ def _same_as_scalarised(system: System, expected: Reference) -> None:
 
 def _agree(panel: Any, system: System, tier: str) -> tuple[str, Any]:
     """How the search of the system ends, and the explicit engine's opinion of it."""
-    referee = panel.referee(system)
+    referee = panel.interpreter_result(system)
     _same_as_scalarised(system, referee.ordered)
     if not referee.ordered.levels:
         with pytest.raises(ModelError, match="has no initial state"):

@@ -352,7 +352,7 @@ def toggling(*more: Formula) -> System:
 def test_limits_count_states_with_monitors() -> None:
     """Monitors make two states four; limits on states and levels count them, as a search with monitors would."""
     (finding,) = both_tiers(toggling())
-    assert finding.because == "true of every fair behaviour of 4 states, with a note of what recurs"
+    assert finding.because == "true of every fair behaviour of 4 states, monitor bits included"
     (finding,) = both_tiers(toggling(Always(Eventually(Atom(b.var("on", BOOL))))))
     assert finding.because.startswith("true of every fair behaviour of 4 states")
     (finding,) = both_tiers(toggling(), max_states=4)

@@ -59,7 +59,7 @@ class Post(Model):
     LIMIT = 3
 
     def setup(self):
-        """What derives from the parameters."""
+        """Derived parameters."""
         self.neighbours = {0: (1,), 1: (0,)}
         self.names = [f"office-{i:02d}" for i in range(self.offices)]
 

@@ -126,11 +126,11 @@ ALIKE = {
 }
 ONCE = "is empty after its first use"
 SHARED = "is changed in place, and the set may have another name"
-GONE = "stands for a container that the assignment to"
+GONE = "refers to a container that the assignment to"
 REFUSED = {
     "one of two places": (
         "few = s.f if s.p else s.g\nfew |= {1, 2}",
-        "which place 'few' stands for depends on the state",
+        "which place 'few' refers to depends on the state",
     ),
     "a value of the state": ("x = s.f | {1}\ny = x\ny |= {2}\ns.f = x", SHARED),
     "a local set": ("x = {s.a, 1}\ny = x\ny |= {2}\ns.f = x", SHARED),

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamproof import Model
+from streamproof.language.call_sites import PythonError
 from streamproof.language.native import Native
-from streamproof.language.spots import PythonError
 from streamproof.system import EvaluationError, Interpreter, ModelError, System
 from streamproof.system.sorts import (
     ArraySort,

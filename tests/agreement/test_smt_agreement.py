@@ -114,7 +114,7 @@ def test_every_bundled_model_is_exported(name: str) -> None:
     system: System = target.system(None, dict(target.spec.model.sizes.get("small", {})))
     wanted = {p.name for p in system.properties if p.kind not in (Kind.TEMPORAL, Kind.TERMINATION)}
     smt, clauses = smtlib(system, 1), chc(system)
-    assert set(smt.asked) == set(clauses.kinds) == wanted
+    assert set(smt.queries) == set(clauses.kinds) == wanted
     assert smt.text.count("(check-sat)") == smt.text.count("(echo")
     assert all(text.count("(check-sat)") == 1 for text in clauses.texts.values())
 

@@ -139,7 +139,7 @@ def test_safety_counterexamples_are_read_back(tmp_path: Path) -> None:
 
 def test_only_temporal_properties_have_texts_of_their_own() -> None:
     """Another kind of property is in the text of the model."""
-    with pytest.raises(UsageError, match="dijkstra is no temporal property"):
+    with pytest.raises(UsageError, match="dijkstra is not a temporal property"):
         spin.claimed(Ewd840.system(), "dijkstra")
 
 

@@ -249,11 +249,11 @@ def test_forty_systems_with_formulas_are_decided_alike(jar: Path, five: int) -> 
 def test_without_tlc_the_message_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No variable, or one that names no file: one sentence that says so, before anything is written."""
     monkeypatch.delenv(tlc_run.JAR, raising=False)
-    assert tlc.installed() == "the environment variable TLA2TOOLS_JAR does not say where TLC's tla2tools.jar is"
+    assert tlc.installed() == "the environment variable TLA2TOOLS_JAR does not name TLC's tla2tools.jar"
     with pytest.raises(Exception, match="set TLA2TOOLS_JAR to the path"):
         tlc.count(built(("reference.die_hard", None, {})))
     monkeypatch.setenv(tlc_run.JAR, str(tmp_path / "none.jar"))
-    assert tlc.installed() == f"TLA2TOOLS_JAR names {tmp_path / 'none.jar'}, which is no file"
+    assert tlc.installed() == f"TLA2TOOLS_JAR names {tmp_path / 'none.jar'}, which is not a file"
 
 
 def test_check_agree_asks_it_and_says_what_it_was_not_asked(jar: Path) -> None:

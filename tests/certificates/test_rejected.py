@@ -224,14 +224,14 @@ def _edit(path: list[str], value: Any) -> Callable[[Any], None]:
     ("change", "why"),
     [
         (_edit(["header", "fingerprint"], "0" * 64), "it is of another failover than this one"),
-        (_edit(["header", "counts"], None), "it claims what only all states show"),
+        (_edit(["header", "counts"], None), "it has claims that need the set of all states"),
         (_edit(["header", "note"], 1), "its parts are not those of a certificate"),
         (_edit(["evidence", "note"], 1), "its parts are not those of a certificate"),
-        (_edit(["header", "claims", "unknown"], "holds"), "it is malformed: it names what is not there"),
+        (_edit(["header", "claims", "unknown"], "holds"), "it is malformed: it names a missing entry"),
         (_edit(["header", "counts", "levels"], [1]), "its counts do not fit"),
-        (_edit(["evidence", "ranks", "no_such"], []), "it has evidence for what it does not claim"),
-        (_edit(["evidence", "traces", "no_such"], {}), "it has evidence for what it does not claim"),
-        (_edit(["evidence", "proofs"], [{"claims": ["nothing"]}]), "it has evidence for what it does not claim"),
+        (_edit(["evidence", "ranks", "no_such"], []), "it has evidence without a claim"),
+        (_edit(["evidence", "traces", "no_such"], {}), "it has evidence without a claim"),
+        (_edit(["evidence", "proofs"], [{"claims": ["nothing"]}]), "it has evidence without a claim"),
     ],
 )
 def test_other_parts_cannot_be_changed(whole: Any, change: Callable[[Any], None], why: str) -> None:
@@ -378,7 +378,7 @@ def test_formulas_of_a_proof_must_be_inductive(proved: Any, model: Any) -> None:
     for formula, why in (
         (False, "formula 1 is not always true in the first 1 states"),
         (["Not", 1], "it is malformed"),
-        (["Var", "nowhere"], "it is malformed: it names what is not there"),
+        (["Var", "nowhere"], "it is malformed: it names a missing entry"),
         (["Less", 1, 2, 3], "it is malformed"),
         ("true", "it is malformed"),
     ):

@@ -53,7 +53,7 @@ CASES = [
     ("check imports.py", 150, "imports.py:1: ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
     ("check raises.py", 150, "raises.py:6: AttributeError in state(): 'Raises' object has no attribute 'nothing'"),
     ("check made.py", 150, "made.py:4: M has its own __new__\n  write def setup(self)"),
-    ("check unnamed.py", 150, "unnamed.py:6: the module of M is named 3, which is no text\n  leave __name__"),
+    ("check unnamed.py", 150, "unnamed.py:6: the module of M is named 3, which is not a str\n  leave __name__"),
     # names within a model
     (
         "check counter.py --variant jump",

@@ -58,12 +58,12 @@ DECLARED = [
     ("    def setup(self, z):\n        self.z = z", "setup of Counts takes self, z", "it takes self and nothing else"),
     (
         "    @action\n    @property\n    def more(self):\n        return 1",
-        "more is marked, but is no plain method",
+        "more is decorated, but is not a plain method",
         "write def more(self, s, ...) with the mark alone",
     ),
     (
         "    @staticmethod\n    @action\n    def more(self, s):\n        s.a = 0",
-        "more is marked, but is no plain method: @staticmethod",
+        "more is decorated, but is not a plain method: @staticmethod",
         "write def more(self, s, ...) without",
     ),
     (
@@ -98,7 +98,7 @@ DECLARED = [
     ),
     (
         'SPEC = Spec(Counts, expected={None: {"low": "maybe"}})',
-        "'maybe' is expected of low, which is no verdict",
+        "'maybe' is expected of low, which is not a verdict",
         "expect one of holds, violated",
     ),
     (

@@ -93,7 +93,7 @@ def test_the_default_folder_is_done_without_where_it_cannot_be(streamproof: Any,
     done = streamproof("check", "counter.py", "-q")
     assert done.code == 12
     assert done.err == (
-        "streamproof: warning: streamproof-out/counter cannot be written: streamproof-out is no folder;"
+        "streamproof: warning: streamproof-out/counter cannot be written: streamproof-out is not a folder;"
         " counterexamples are shown, but not kept\n"
     )
     assert "counterexample of 3 steps\n" in done.out
@@ -317,7 +317,7 @@ def test_less_memory_than_the_process_holds_is_refused(streamproof: Any) -> None
     """Nothing can be searched then, and nothing is claimed."""
     done = streamproof("check", "counter.py", "--memory", "5")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("streamproof: error: memory of 5B is not enough: this process holds ")
+    assert done.err.startswith("streamproof: error: memory limit of 5B is too low: this process already uses ")
 
 
 def test_a_search_that_is_cut_short_claims_no_coverage(streamproof: Any) -> None:

@@ -136,7 +136,7 @@ def test_a_reference_to_a_replaced_container_is_refused(case: str, streamproof: 
     done = streamproof("check", "m.py", "-q")
     assert done.code == 150, done
     assert "m.py:" in done.err, done
-    assert "stands for a container that the assignment to s." in done.err, done
+    assert "refers to a container that the assignment to s." in done.err, done
     assert "read the state again" in done.err, done
 
 

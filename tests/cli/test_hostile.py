@@ -157,7 +157,7 @@ def test_a_certificate_is_a_file(place: str, folder: Path, streamproof: Command)
         ({"options": ["--variant"]}, "its options are not those of a certificate"),
         ({"claims": {}}, "it claims nothing"),
         ({"claims": None}, "it claims nothing"),
-        ({"claims": {"zz": "holds"}}, "it is malformed: it names what is not there"),
+        ({"claims": {"zz": "holds"}}, "it is malformed: it names a missing entry"),
         ({"claims": {"low": "perhaps"}}, "it is malformed: a part of it has another form"),
     ],
 )
@@ -460,7 +460,7 @@ def test_a_trace_to_replay_is_a_file(place: str, folder: Path, streamproof: Comm
     os.mkfifo(folder / "pipe")
     done = streamproof("replay", place)
     assert done.code == 2
-    assert f"{place} is no regular file" in done.err
+    assert f"{place} is not a regular file" in done.err
 
 
 def test_a_pipe_among_the_logs_is_not_opened(logs: Path, streamproof: Command) -> None:

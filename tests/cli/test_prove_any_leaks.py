@@ -14,7 +14,7 @@ import abc, collections, contextlib, copy, dataclasses, enum, functools, gc, ite
 import threading, types, typing
 from functools import cached_property, partial
 from streamproof import Model, Range, State, action, invariant, require
-from streamproof.language.amounts import is_free
+from streamproof.language.symbolic_parameters import is_free
 
 BIG = len("ab" * 32)
 {before}
@@ -528,7 +528,7 @@ return bool(r and r[0])
 import gc
 """,
         """\
-return not any(type(o).__name__ == 'Amount' for o in gc.get_objects()) and x == BIG
+return not any(type(o).__name__ == 'SymbolicInt' for o in gc.get_objects()) and x == BIG
 """,
     ),
     "text with local names": (
@@ -626,7 +626,7 @@ return object.__reduce_ex__(x, 2)[1][0] is int and x == BIG
     ),
     "what is streamproof's own": (
         """\
-from streamproof.language.amounts import is_free
+from streamproof.language.symbolic_parameters import is_free
 """,
         """\
 return not is_free(x) and x == BIG

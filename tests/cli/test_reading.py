@@ -145,43 +145,43 @@ TWICE = {
     ),
     "staticmethod above": (
         "@staticmethod\n@invariant\ndef low(s):\n    return False\n",
-        "low is marked, but is no plain method: @staticmethod, line {0}, hides @invariant, line {1}",
+        "low is decorated, but is not a plain method: @staticmethod, line {0}, hides @invariant, line {1}",
     ),
     "staticmethod below": (
         "@invariant\n@staticmethod\ndef low(s):\n    return False\n",
-        "low is marked, but is no plain method",
+        "low is decorated, but is not a plain method",
     ),
     "classmethod above": (
         "@classmethod\n@invariant\ndef low(cls, s):\n    return False\n",
-        "low is marked, but is no plain method: @classmethod, line {0}, hides @invariant, line {1}",
+        "low is decorated, but is not a plain method: @classmethod, line {0}, hides @invariant, line {1}",
     ),
     "classmethod below": (
         "@action\n@classmethod\ndef low(cls, s):\n    s.n = 0\n",
-        "low is marked, but is no plain method",
+        "low is decorated, but is not a plain method",
     ),
     "property above": (
         "@property\n@invariant\ndef low(self):\n    return False\n",
-        "low is marked, but is no plain method: @property, line {0}, hides @invariant, line {1}",
+        "low is decorated, but is not a plain method: @property, line {0}, hides @invariant, line {1}",
     ),
     "property below": (
         "@invariant\n@property\ndef low(self):\n    return False\n",
-        "low is marked, but is no plain method",
+        "low is decorated, but is not a plain method",
     ),
     "cached_property above": (
         "@functools.cached_property\n@sp.invariant\ndef low(self):\n    return False\n",
-        "low is marked, but is no plain method: @functools.cached_property, line {0}, hides @sp.invariant, line {1}",
+        "low is decorated, but is not a plain method: @functools.cached_property, line {0}, hides @sp.invariant, line {1}",
     ),
     "cache above": (
         "@functools.cache\n@invariant\ndef low(self, s):\n    return False\n",
-        "low is marked, but is no plain method: @functools.cache, line {0}",
+        "low is decorated, but is not a plain method: @functools.cache, line {0}",
     ),
     "a decorator that drops the mark": (
         "def plain(f):\n    return lambda self, s: f(self, s)\n@plain\n@invariant\ndef low(self, s):\n    return False\n",
-        "low is marked, but is no plain method: @plain, line {2}, hides @invariant, line {3}",
+        "low is decorated, but is not a plain method: @plain, line {2}, hides @invariant, line {3}",
     ),
     "a mark by another name": (
         "always = invariant\n@property\n@always\ndef low(self):\n    return False\n",
-        "low is marked, but is no plain method: @property, line {1}, hides @always, line {2}",
+        "low is decorated, but is not a plain method: @property, line {1}, hides @always, line {2}",
     ),
     "a property by assignment": (
         "@invariant\ndef low(self, s):\n    return False\nlow = property(low)\n",
@@ -246,7 +246,7 @@ AFTER = {
     "a mixin with a property": (
         "class Mixin:\n    @property\n    @invariant\n    def low(self):\n        return False\n"
         "class N(Mixin, M):\n    pass\nSPEC = Spec(N)\n",
-        "low is marked, but is no plain method: @property, line {1}",
+        "low is decorated, but is not a plain method: @property, line {1}",
     ),
     "a class in a function": (
         "def made():\n    class N(M):\n        @invariant\n        def low(self, s):\n            return False\n"

@@ -82,7 +82,7 @@ def test_archives_are_not_read_as_text(streamproof: Any, run: Path, folder: Path
             archive.add(run, "run")
         done = streamproof("validate", name)
         assert (done.code, done.out) == (2, "")
-        assert done.err == f"streamproof: error: {name} is a tar archive\n  unpack it, and name what is in it\n"
+        assert done.err == f"streamproof: error: {name} is a tar archive\n  unpack it, and give the files in it\n"
 
 
 def test_pipes_are_not_waited_for(streamproof: Any, run: Path, folder: Path) -> None:
@@ -128,12 +128,12 @@ def test_impossible_times_and_clocks_that_run_back(streamproof: Any, run: Path) 
     told = streamproof("validate", "run").err.splitlines()
     assert len(told) == 2, told
     assert re.fullmatch(
-        rf"streamproof: warning: run/jobmanager.log:{dated[10] + 1}: 2026-13-45T\S+ is no date and time", told[0]
+        rf"streamproof: warning: run/jobmanager.log:{dated[10] + 1}: 2026-13-45T\S+ is not a date and time", told[0]
     )
     assert told[1].startswith(
         f"streamproof: warning: run/jobmanager.log:{dated[20] + 1}: the clock runs back from 2026-"
     )
-    assert told[1].endswith("; what counts is the order of the lines")
+    assert told[1].endswith("; events keep the order of the lines")
 
 
 def test_the_nearest_binding_is_suggested(streamproof: Any, folder: Path) -> None:

@@ -449,13 +449,13 @@ def test_the_table_has_a_row_for_each_point_and_property(streamproof: Any, burst
 @pytest.mark.parametrize(
     ("words", "message", "remedy"),
     [
-        (["counter.py"], "nothing varies: counter has no axes of its own", "give a parameter several values"),
-        (["counter.py", "-p", "limit=2"], "nothing varies: counter has no axes of its own", "give a parameter"),
+        (["counter.py"], "no parameter varies: counter declares no axes", "give a parameter several values"),
+        (["counter.py", "-p", "limit=2"], "no parameter varies: counter declares no axes", "give a parameter"),
         (["counter.py", "-p", "limits=1..2"], "counter has no parameter 'limits'", "did you mean limit?"),
         (["counter.py", "-p", "limit"], "-p limit: no value", "write -p name=value, -p name=0..3 or -p name=a,b"),
         (["counter.py", "-p", "limit=1..x"], "limit='x' is not a value of type int", "give an integer"),
         (["counter.py", "-p", "limit=3..1"], "-p limit=3..1: 3..1 has no values, or too many", "from small to large"),
-        (["burst.py", "-p", "mode=a..b"], "-p mode=a..b: a..b is no range of numbers", "write -p mode=a,b"),
+        (["burst.py", "-p", "mode=a..b"], "-p mode=a..b: a..b is not a range of numbers", "write -p mode=a,b"),
         (["counter.py", "-p", "limit=1..2", "--property", "lo"], "counter has no property 'lo'", "did you mean low?"),
         (["counter.py", "-p", "limit=1..2", "--variant", "jump"], "counter has no variant 'jump'", "did you mean jumping?"),
         (["counter.py", "-p", "limit=1..2", "--size", "tiny"], "counter has no size 'tiny'", "its sizes: small, medium"),

@@ -272,7 +272,7 @@ def test_the_bounds_are_those_of_the_model(streamproof: Any, words: Path) -> Non
     assert "--max-letters N" in text
     assert re.search(r"--max-ups N +At most so many ups\.", text)
     assert "--max-operators" not in text
-    assert re.search(r"--max-operators N +Generated graphs have", streamproof("sweep", "baton", "--help").out)
+    assert re.search(r"--max-operators N +Largest number of operators", streamproof("sweep", "baton", "--help").out)
     assert "--max-operators" not in streamproof("sweep", "missing.py", "--help").out
     short = ("baton", "--parallelism", "2", "--max-operators", "2", "-q", "--json", "-", "--out", "out")
     assert "--max-parallelism 2" in json.loads(streamproof("sweep", *short).out)["reproduce"]

@@ -93,7 +93,7 @@ def test_engines_agree_and_the_exit_code_is_the_verdict(streamproof: Any) -> Non
     assert told["differences"] == []
     engines = {e["name"]: e for e in told["engines"]}
     assert engines["interpreter"]["hash"] == engines["compiled"]["hash"] == engines["python"]["hash"] is not None
-    assert engines["Spin"]["missing"] == {"all": "not asked: 4 states, its limit is 1"}
+    assert engines["Spin"]["missing"] == {"all": "not run: 4 states, its limit is 1"}
     assert {a["verdict"] for p in told["properties"] if p["name"] == "low" for a in p["answers"]} == {"violated"}
 
 

@@ -117,7 +117,7 @@ def test_records_that_were_delivered_twice_are_read_once(
     """Byte for byte with their times; a warning says so, and a lie in such a log is found."""
     change(run, tool, edit)
     assert verdict(run)[0] == "accepted"
-    assert "what is there twice is read once" in capsys.readouterr().err
+    assert "duplicates are read once" in capsys.readouterr().err
     log = run / "jobmanager.log"
     log.write_bytes(log.read_bytes().replace(b" 10 tasks will be", b" 9 tasks will be"))
     assert verdict(run)[0] == "rejected"

@@ -212,7 +212,7 @@ def test_nothing_there(tmp_path: Path) -> None:
     """A missing path, a pattern without matches and a folder without logs are refused, naming what was looked for."""
     (tmp_path / "notes.txt").write_text("2026-11-21 03:17:55,749 INFO  org.apache.flink.runtime.X [] - y\n")
     for path, message in (
-        (tmp_path / "none", f"there is no file or folder {tmp_path}/none"),
+        (tmp_path / "none", f"no such file or folder: {tmp_path}/none"),
         (tmp_path / "*.log", f"nothing matches the pattern {tmp_path}/*.log"),
         (tmp_path, f"{tmp_path}: no log was found"),
     ):

@@ -209,7 +209,7 @@ def test_a_bare_answer_will_do(flink_logs: Path, tmp_path: Path) -> None:
     ("spoil", "message"),
     [
         (lambda d: d["job"].pop("jid"), "the field 'jid' is missing"),
-        (lambda d: d["job"].update(jid="x"), "'jid' is no identifier: 'x'"),
+        (lambda d: d["job"].update(jid="x"), "'jid' is not an identifier: 'x'"),
         (
             lambda d: d["job"].update(jid="f" * 32),
             f"the answer is about job {'f' * 32}, not {JOB}",

@@ -81,4 +81,4 @@ def test_the_first_request_must_fail_before_the_second(flink_agent: Path, tmp_pa
 
     record = rewritten(Path(shutil.copytree(flink_agent / "failure", tmp_path / "run")), ASKED, change)
     assert record["verdict"] == "rejected"
-    assert record["reason"] == "the channel cannot ask for the subpartition (again)"
+    assert record["reason"] == "the channel cannot request the subpartition (again)"

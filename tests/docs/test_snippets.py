@@ -31,6 +31,7 @@ import pytest
 
 from streamproof.cli.app import cli
 from streamproof.cli.sweep import bound_options
+from streamproof.cli.verbs import named
 from streamproof.registry import bundled, find
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -228,7 +229,7 @@ def test_commands_named_in_the_text_exist(document: str) -> None:
     for line in re.findall(r"`streamproof ([a-z]+(?: [^`]*)?)`", text):
         verb, *words = line.split()
         command = cli.get_command(click.Context(cli), verb)
-        bounds = bound_options(words[0], ()) if verb == "sweep" and words else ()
+        bounds = bound_options(named(words[0]), ()) if verb == "sweep" and words else ()
         params = [*command.params, *bounds] if command else []
         options = {"--help"} | {option for p in params for option in (*p.opts, *getattr(p, "former", ()))}
         if "-p" in options and words and words[0] in bundled():

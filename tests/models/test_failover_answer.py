@@ -70,7 +70,7 @@ def test_vertices_in_any_order() -> None:
     ("path", "value", "message"),
     [
         (("failed",), ["Z", 0], "the graph has no task ('Z', 0)"),
-        (("failed",), "A", "'A' is no pair of a name and a number"),
+        (("failed",), "A", "'A' is not a pair of a name and a number"),
         (("unavailable",), [["d0", 9]], "the graph has no partition ('d0', 9)"),
         (("states", "A"), [], "vertex 'A' has 1 tasks, but the case gives states of 0 of them"),
         (("edges", 0, "pattern"), "RANDOM", "'RANDOM' is no pattern; known are POINTWISE, ALL_TO_ALL"),

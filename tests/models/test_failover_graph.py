@@ -41,7 +41,7 @@ A, B, C = Vertex("A"), Vertex("B"), Vertex("C")
         ((A, A), (), "two vertices are named 'A'; names must differ"),
         ((Vertex("A", 0),), (), "vertex 'A' has parallelism 0; it must be a whole number from 1 up"),
         ((Vertex("A", True),), (), "vertex 'A' has parallelism True; it must be a whole number from 1 up"),
-        ((A,), (edge("A", "B"),), "edge A -> B joins 'B', which is no vertex of the graph"),
+        ((A,), (edge("A", "B"),), "edge A -> B joins 'B', which is not a vertex of the graph"),
         ((A,), (edge("A", "A"),), "edge A -> A joins a vertex with itself; a job graph is acyclic"),
         ((A, B), (edge("A", "B", ""),), "edge A -> B names no dataset; give the data it carries a name"),
         (

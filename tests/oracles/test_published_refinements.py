@@ -64,7 +64,7 @@ def test_what_a_refinement_reads_does_not_depend_on_what_is_loaded() -> None:
 
 
 def test_two_phase_commit_refines_transaction_commit() -> None:
-    """By exploration, and by induction at the same size; there is no fairness to keep."""
+    """By exploration, and by induction at the same size; there are no fairness constraints."""
     system = Commit.system()
     assert verdicts(system) == dict.fromkeys(("consistent", "implements_start", "implements", "deadlock"), "holds")
     proof = prove(Commit.system(resource_managers=2), ["implements_start", "implements"])
@@ -278,11 +278,11 @@ def test_what_cannot_be_a_refinement_is_refused() -> None:
         refines(3)
     with pytest.raises(ModelError, match="has no parameter 'n'"):
         mistaken(args=(Clock, {"hour": "half"}), n=3).system()
-    with pytest.raises(ModelError, match="'minute', which is no variable of clock"):
+    with pytest.raises(ModelError, match="'minute', which is not a variable of clock"):
         mistaken(args=(Clock, {"minute": "half", "hour": "half"})).system()
-    with pytest.raises(ModelError, match="maps 'hour' to 'hours', which is no variable"):
+    with pytest.raises(ModelError, match="maps 'hour' to 'hours', which is not a variable"):
         mistaken(args=(Clock, {"hour": "hours"})).system()
-    with pytest.raises(ModelError, match="does not say what 'hour' of clock is"):
+    with pytest.raises(ModelError, match="does not map 'hour' of clock"):
         mistaken(args=(Clock, {})).system()
-    with pytest.raises(ModelError, match="is no mapping of states"):
+    with pytest.raises(ModelError, match="is not a mapping of states"):
         refines(Clock, 7)

@@ -98,7 +98,7 @@ def test_what_is_missing_empty_or_unusable_is_refused(tmp_path: Path) -> None:
         ([], "no inputs given"),
         ([tmp_path / "gone"], f"{tmp_path}/gone: no such file or folder"),
         ([tmp_path / "*.ndjson"], f"{tmp_path}/*.ndjson: no file matches this pattern"),
-        ([tmp_path / "empty"], f"{tmp_path}/empty: there is no file in this folder"),
+        ([tmp_path / "empty"], f"{tmp_path}/empty: no file in this folder"),
         ([tmp_path / "notes" / "n.txt"], f"{tmp_path}/notes/n.txt: neither JSON lines nor Parquet"),
         (
             [tmp_path / "notes"],

@@ -87,7 +87,7 @@ def test_row_groups_of_parquet_are_read_apart(tmp_path: Path) -> None:
         (b'{"event": "a"} {"event": "b"}', "this line is not one JSON value: Extra data at column 16"),
         (b'{"event": "a", "seq": 1', "this line is not one JSON value: Expecting ',' delimiter at column 24"),
         (b'{"event": "\xff"}', "this line is not UTF-8 text"),
-        (b'{"event": "a", "seq": NaN}', "this line is not JSON: NaN is no number"),
+        (b'{"event": "a", "seq": NaN}', "this line is not JSON: NaN is not a JSON number"),
         (b"[" * 100_000, "this line is nested too deeply"),
     ],
 )

@@ -369,7 +369,7 @@ def test_a_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> No
     (tmp_path / "file").write_text("mine")
     with pytest.raises(SystemFailure, match=f"^{tmp_path}/file is a file"):
         build_report([tmp_path / "a.ndjson"], tmp_path / "file")
-    with pytest.raises(SystemFailure, match=f"^{tmp_path}/file/out cannot be written: {tmp_path}/file is no folder"):
+    with pytest.raises(SystemFailure, match=f"^{tmp_path}/file/out cannot be written: {tmp_path}/file is not a folder"):
         build_report([tmp_path / "a.ndjson"], tmp_path / "file" / "out")
     assert sorted(os.listdir(tmp_path)) == ["a.ndjson", "file"]
 

@@ -38,7 +38,7 @@ def test_missing_and_old_java_say_what_to_install(tmp_path: Path, monkeypatch: p
     """One sentence and a remedy, not a stack trace of the JVM."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SystemFailure, match=r"^Spark needs Java, and there is no `java` on PATH") as none:
+    with pytest.raises(SystemFailure, match=r"^Spark needs Java, but `java` is not on PATH") as none:
         java_version()
     assert "apt-get install openjdk-17-jre-headless" in none.value.remedy
     _java(tmp_path / "bin", "1.8.0_392")

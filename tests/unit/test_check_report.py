@@ -9,8 +9,7 @@ from dataclasses import replace
 import pytest
 
 from streamproof import __version__
-from streamproof.report.console import ProgressPrinter, print_check, progress_text
-from streamproof.report.memory import peak_bytes, resident_bytes, size_text
+from streamproof.report.console import ProgressPrinter, print_check, progress_text, size_text
 from streamproof.report.model import CheckReport, Result
 from streamproof.system import (
     Counts,
@@ -25,6 +24,7 @@ from streamproof.system import (
     TooLarge,
     Verdict,
 )
+from streamproof.system.memory import peak_bytes, resident_bytes
 from streamproof.system.verdict import CheckResult, Condition, OutDegree, Seconds
 from streamproof.traces.replay import replay_labels
 

@@ -10,7 +10,7 @@ from random_systems import random_system
 from streamproof.explicit import SearchOptions, explore
 from streamproof.registry import find
 from streamproof.symbolic import Engine, prove
-from streamproof.symbolic.discovery import closed, discovering
+from streamproof.symbolic.discovery import discovering, reachable_set
 from streamproof.symbolic.discovery.discovering import CLOSED
 from streamproof.symbolic.discovery.houdini import inductive
 from streamproof.symbolic.encoding import Encoding
@@ -33,7 +33,7 @@ def test_the_diagram_is_true_of_the_states_and_of_no_others() -> None:
         scalarised = scalarise(system)
         found = [scalarised.encode(s) for s in explore(system, SearchOptions(properties=(), max_states=200)).states()]
         chosen = found[:1] + [s for s in found[1:] if rng.random() < 0.5]
-        condition = closed.member(scalarised.system, chosen)
+        condition = reachable_set.member(scalarised.system, chosen)
         interpreter = Interpreter(scalarised.system)
         for state in found:
             assert interpreter.value(condition, state) is (state in chosen)
@@ -48,12 +48,12 @@ def test_the_solver_finds_out_whether_the_set_is_closed(integers: bool) -> None:
     scalarised = scalarise(system)
     states = [scalarised.encode(s) for s in explore(system, SearchOptions(properties=())).states()]
     encoding = Encoding(scalarised, integers=integers)
-    whole = closed.member(scalarised.system, states)
+    whole = reachable_set.member(scalarised.system, states)
     assert inductive(encoding, [whole], SolverBudget()) == (whole,)
-    assert closed.promising(scalarised.system, states)
-    assert not closed.promising(scalarised.system, states[:-1])
+    assert reachable_set.promising(scalarised.system, states)
+    assert not reachable_set.promising(scalarised.system, states[:-1])
     for left_out in (0, len(states) // 2, len(states) - 1):
-        part = closed.member(scalarised.system, states[:left_out] + states[left_out + 1 :])
+        part = reachable_set.member(scalarised.system, states[:left_out] + states[left_out + 1 :])
         assert inductive(encoding, [part], SolverBudget()) == ()
 
 
@@ -61,12 +61,12 @@ def test_equal_parts_are_one_term() -> None:
     """All 1,024 values of ten bits are drawn as no question at all, and of one parity with two terms for a bit."""
     system = System("bits", tuple(Variable(f"b{n}", BOOL, (False,)) for n in range(10)), (), ())
     every = [tuple(bool(k >> n & 1) for n in range(10)) for k in range(1024)]
-    assert closed.member(system, every[:1]) is not b.TRUE
-    even = closed.member(system, [s for s in every if sum(s) % 2 == 0])
+    assert reachable_set.member(system, every[:1]) is not b.TRUE
+    even = reachable_set.member(system, [s for s in every if sum(s) % 2 == 0])
     assert len([t for t in e.subterms(even) if isinstance(t, e.Or)]) <= 20
-    assert closed.promising(system, every)
-    assert not closed.promising(system, every * 200)
-    assert not closed.promising(system, [])
+    assert reachable_set.promising(system, every)
+    assert not reachable_set.promising(system, every * 200)
+    assert not reachable_set.promising(system, [])
 
 
 def test_a_property_that_no_lemma_supports_is_proved_by_it(monkeypatch: pytest.MonkeyPatch) -> None:

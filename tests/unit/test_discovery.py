@@ -12,12 +12,12 @@ from streamproof.symbolic.cubes import clause, cube_of
 from streamproof.symbolic.discovery import laws
 from streamproof.symbolic.discovery.houdini import inductive
 from streamproof.symbolic.discovery.laws import Books
+from streamproof.symbolic.discovery.leaf_names import in_terms_of_the_model
 from streamproof.symbolic.discovery.learning import learned
 from streamproof.symbolic.discovery.linear import null_space, primitive
 from streamproof.symbolic.discovery.mining import mined
-from streamproof.symbolic.discovery.reading import in_terms_of_the_model
+from streamproof.symbolic.discovery.pretty import pretty
 from streamproof.symbolic.discovery.samples import Samples
-from streamproof.symbolic.discovery.wording import wording
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import goals
 from streamproof.symbolic.solver import SolverBudget
@@ -76,7 +76,7 @@ def written(system: System) -> list[tuple[dict[str, int], int | None]]:
             if law.total is None
             else Interpreter(system).value(law.total, tuple(v.initial[0] for v in system.variables))
         )
-        found.append(({wording(term): weight for term, weight in law.coefficients.items()}, total))
+        found.append(({pretty(term): weight for term, weight in law.coefficients.items()}, total))
     return found
 
 
@@ -135,12 +135,12 @@ def test_sums_that_one_transition_breaks_are_bounded_by_what_they_were() -> None
         (fire("send", ("left", -1), ("wire", 1)), fire("get", ("wire", -1), ("got", 1)), fire("lose", ("wire", -1))),
     )
     assert written(net) == []
-    books = {wording(law.sum): tuple(map(wording, law.bounds)) for law in Books(net).drifting()}
+    books = {pretty(law.sum): tuple(map(pretty, law.bounds)) for law in Books(net).drifting()}
     assert books["left + wire + got"] == ("left + wire + got <= 3", "left + wire + got >= 3")
     encoding = Encoding(scalarise(net), integers=True)
     candidates = [condition for law in Books(net).drifting() for condition in law.bounds]
-    assert "left + wire + got <= 3" in [wording(c) for c in inductive(encoding, candidates, SolverBudget())]
-    assert "left + wire + got >= 3" not in [wording(c) for c in inductive(encoding, candidates, SolverBudget())]
+    assert "left + wire + got <= 3" in [pretty(c) for c in inductive(encoding, candidates, SolverBudget())]
+    assert "left + wire + got >= 3" not in [pretty(c) for c in inductive(encoding, candidates, SolverBudget())]
 
 
 def test_what_is_known_helps_candidates() -> None:
@@ -237,7 +237,7 @@ def test_mining_says_what_holds_in_all_states_and_only_that() -> None:
     system = ring()
     samples = Samples(system, reachable(system))
     found = [c for group in mined(samples) for c in group]
-    texts = {wording(c) for c in found}
+    texts = {pretty(c) for c in found}
     assert {"laps <= 3", "at[0] + at[1] + at[2] == 1", "not at[0] or not at[1]"} <= texts
     assert all(samples.all_satisfy(c) for c in found)
     interpreter = Interpreter(system)
@@ -340,7 +340,7 @@ def test_a_state_is_told_apart_from_samples_by_few_parts() -> None:
     samples = Samples(ring(), reachable(ring()))
     cube = samples.separated((True, True, False, 2))
     assert cube is not None
-    assert wording(clause(cube)) == "not at[0] or not at[1]"
+    assert pretty(clause(cube)) == "not at[0] or not at[1]"
     assert samples.separated(samples.states[0]) is None
 
 
@@ -371,7 +371,7 @@ def test_leaves_are_said_in_the_terms_of_the_model() -> None:
     )
     scalar = scalarise(system)
     said = in_terms_of_the_model(scalar)
-    texts = [wording(said(b.var(v.name, v.sort))) for v in scalar.system.variables]
+    texts = [pretty(said(b.var(v.name, v.sort))) for v in scalar.system.variables]
     assert texts == [
         "a[0].who is not None", "a[0].who", "a[0].on", "a[1].who is not None", "a[1].who", "a[1].on",
         "len(q)", "q[0]", "q[1]", "'X' in s", "'Y' in s",
@@ -401,7 +401,7 @@ def test_leaves_are_said_in_the_terms_of_the_model() -> None:
 )  # fmt: skip
 def test_texts_have_the_parentheses_they_need(term: Expr, text: str) -> None:
     """What is written means what the term means when Python reads it."""
-    assert wording(term) == text
+    assert pretty(term) == text
 
 
 def test_discovery_completes_a_proof_and_names_what_it_needed() -> None:

@@ -117,7 +117,7 @@ def test_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
         render_svg("digraph {}")
     assert caught.value.exit_code is Exit.SYSTEM
     assert str(caught.value) == (
-        "drawing needs Graphviz, and there is no program 'dot'\n"
+        "drawing needs Graphviz: program 'dot' not found\n"
         "  install the package graphviz, or keep the DOT text and draw it elsewhere"
     )
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from streamproof.explicit import SearchOptions, explore
-from streamproof.explicit.limits import Budget, Stop, memory_of_machine, resident_bytes
+from streamproof.explicit.limits import Budget, Stop
 from streamproof.system import (
     Action,
     Conjunct,
@@ -29,7 +29,7 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
-from streamproof.system.memory import peak_bytes
+from streamproof.system.memory import memory_of_machine, peak_bytes, resident_bytes
 
 
 def counters(number: int, top: int) -> System:

@@ -398,7 +398,7 @@ def test_an_answer_that_the_interpreter_does_not_confirm_is_never_given(monkeypa
         self.stuck = 0
 
     monkeypatch.setattr(Search, "run", wrong)
-    with pytest.raises(Disagreement, match="the explicit engine says that nothing is enabled") as caught:
+    with pytest.raises(Disagreement, match="the explicit engine reports that nothing is enabled") as caught:
         explore(dial(UP, free=(Kind.DEADLOCK, b.TRUE)))
     assert caught.value.exit_code is Exit.DISAGREE
 

@@ -213,7 +213,7 @@ def test_a_rule_that_is_another_one_with_numbers_is_found_by_comparing(tmp_path:
     with pytest.raises(ReadingsDiffer) as caught:
         compare_readings(spec, None, {}, never)
     assert caught.value.exit_code == Exit.DISAGREE
-    assert "go() at n=8 is not what was read for every size" in caught.value.message
+    assert "go() at n=8 differs from the one compiled for every size" in caught.value.message
 
 
 def test_values_compared_are_near_the_integers_of_the_source(tmp_path: Path) -> None:

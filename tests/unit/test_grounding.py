@@ -6,8 +6,8 @@ from collections import deque
 
 import pytest
 
-from streamproof.language.compile import compile_model
 from streamproof.language.grounding import Rules
+from streamproof.language.spec import compile_model
 from streamproof.system import Interpreter
 from streamproof_models.credit_channel import CreditChannel, RecordedChannel
 

@@ -362,7 +362,7 @@ def test_other_model_is_pointed_out(relay: System, toggle: System, lost: Trace) 
     with pytest.raises(InputError) as caught:
         _read(to_itf(relay, lost), toggle)
     assert str(caught.value).endswith(
-        "states[0]: the variable on is missing\n  the file says it is of model relay, this is toggle"
+        "states[0]: the variable on is missing\n  the file is a trace of model relay, not of toggle"
     )
 
 

@@ -45,7 +45,7 @@ class Pump(Model):
     sizes = {"small": {"tanks": 1}}  # noqa: RUF012
 
     def setup(self):
-        """What derives from the parameters."""
+        """Derived parameters."""
         self.inner = range(1, self.tanks)
 
     @cached_property

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from streamproof import Array, Model, Range, State, action, choose, invariant, require
-from streamproof.language.compile import compile_model
 from streamproof.language.reader import Reader
+from streamproof.language.spec import compile_model
 from streamproof.system.errors import ModelError
 from streamproof.system.model import Instance
 

@@ -239,11 +239,11 @@ def test_what_cannot_be_ranked_is_refused() -> None:
         prove_by_ranking(Spec(Many).endless(["n"]), "ends")
     assert prove_by_ranking(Many.system(), "ends").finding.verdict is Verdict.HOLDS
     drain = Spec(Drain).endless(["depth"])
-    with pytest.raises(UsageError, match="'nobody' is no part of a rank"):
+    with pytest.raises(UsageError, match="'nobody' is not supported in a rank"):
         prove_by_ranking(drain, "drained", rank="left + nobody")
     with pytest.raises(UsageError, match="is no expression"):
         prove_by_ranking(drain, "drained", rank="left +")
-    with pytest.raises(UsageError, match="deadlock is no temporal property"):
+    with pytest.raises(UsageError, match="deadlock is not a temporal property"):
         prove_by_ranking(drain, "deadlock")
 
 

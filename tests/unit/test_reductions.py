@@ -292,10 +292,13 @@ class _OneRule(_Turns):
 @pytest.mark.parametrize(
     ("model", "because"),
     [
-        (_Favour, "exchanging w1 and w2 changes action ask(w=w1): it is not what ask(w=w2) is (for instance where "),
+        (
+            _Favour,
+            "exchanging w1 and w2 changes action ask(w=w1): it is not equivalent to ask(w=w2) (for instance where ",
+        ),
         (_Unequal, "exchanging w1 and w2 changes property first_is_not_done (for instance where turns[w1] = "),
-        (_Begun, "exchanging w1 and w2 changes the first values of turns"),
-        (_OneRule, "exchanging w1 and w2 would make skip(w=w2) into skip(w=w1), which is no rule"),
+        (_Begun, "exchanging w1 and w2 changes the initial values of turns"),
+        (_OneRule, "exchanging w1 and w2 would make skip(w=w2) into skip(w=w1), which is not a rule"),
     ],
 )
 def test_what_is_not_symmetric_is_named(model: type[_Turns], because: str) -> None:
@@ -540,7 +543,7 @@ def test_nothing_gained_is_said() -> None:
 
     (told,) = explore(One.system(), SearchOptions(por=True)).reductions
     assert told.applied
-    assert told.because == "it gains nothing: in each of 4 states every enabled step was needed"
+    assert told.because == "no effect: in each of 4 states every enabled step was needed"
 
 
 def test_termination_survives() -> None:
@@ -580,8 +583,8 @@ def test_symmetric_sorts_have_names() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ((2, 3), "Symmetric(2, 3) is no list of names"),
-        ((0,), "Symmetric(0) is no list of names"),
+        ((2, 3), "Symmetric(2, 3) is not a list of names"),
+        ((0,), "Symmetric(0) is not a list of names"),
         (("a", 1), "Symmetric members are strings, got 1"),
         (("a", "a"), "Symmetric names 'a' twice"),
         ((), "Symmetric() has no members"),

@@ -42,7 +42,7 @@ def test_deadlock(relay: System, stuck: Trace) -> None:
     about = About("explicit", True, True, "streamproof check relay --variant lossy", "relay/lossy/deadlock.itf.json")
     assert render_text(relay, relay.property("deadlock_free"), stuck, about=about, width=80) == (
         """\
-Counterexample: deadlock_free is violated: nothing can happen any more
+Counterexample: deadlock_free is violated: no action is enabled
   property    Every stop is a terminal state. (deadlock)
   model       relay, variant lossy
   parameters  channels=2
@@ -139,7 +139,7 @@ Counterexample: ends is violated: an infinite execution exists
          on: True -> False
   3  flip()[to=True]
          on: False -> True
-       back to state 1: the loop repeats for ever
+       back to state 1: the loop repeats forever
 """
     )
 
@@ -158,7 +158,7 @@ Behaviour of toggle
        the loop starts here
   1  stay()
          (nothing changed)
-       back to state 0: the loop repeats for ever
+       back to state 0: the loop repeats forever
 """
     )
 
@@ -272,7 +272,7 @@ def test_colours_on_a_terminal(relay: System, stuck: Trace, monkeypatch: pytest.
     prop = relay.property("deadlock_free")
     print_counterexample(relay, prop, stuck, stream=stream)
     written = stream.getvalue()
-    assert "\x1b[1;31mdeadlock_free is violated: nothing can happen any more\x1b[0m" in written
+    assert "\x1b[1;31mdeadlock_free is violated: no action is enabled\x1b[0m" in written
     assert re.sub(r"\x1b\[[0-9;]*m", "", written) == render_text(relay, prop, stuck, width=90)
 
 

@@ -262,8 +262,8 @@ def test_verify_accepts_what_shows_the_property(relay: System, toggle: System) -
             ("send(0)", "receive[lost=False]"),
             "pool_grows is true of the last step, so the trace does not violate it",
         ),
-        ("deadlock_free", ("send(0)",), "the last state is no deadlock: receive()[lost=False] is enabled there"),
-        ("deadlock_free", STUCK, "the last state is no deadlock: it is terminal"),
+        ("deadlock_free", ("send(0)",), "the last state is not a deadlock: receive()[lost=False] is enabled there"),
+        ("deadlock_free", STUCK, "the last state is not a deadlock: it is terminal"),
         ("ends", ("send(0)",), "ends is violated by an endless behaviour only, and the trace has no loop"),
         (
             "first_sent",

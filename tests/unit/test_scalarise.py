@@ -31,9 +31,9 @@ from streamproof.system import (
 )
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.flatten import Rewriter
 from streamproof.system.leaves import decode, encode, leaves
 from streamproof.system.scalarise import scalarise
-from streamproof.system.shapes import Rewriter
 from streamproof.system.sorts import cardinality, default, values
 
 AB = EnumSort(("A", "B"))

@@ -84,7 +84,7 @@ def test_a_state_without_a_step_is_a_deadlock_unless_it_is_an_end() -> None:
     )
     ended = simulate(ring(UP, terminal=b.eq(x, b.num(9)), deadlock=(Kind.DEADLOCK, b.TRUE)), seed=0, walks=7)
     assert ended.findings[0].verdict is Verdict.INCONCLUSIVE
-    assert ended.findings[0].because == "not violated in 7 walks; that it holds can be shown by check or prove only"
+    assert ended.findings[0].because == "not violated in 7 walks; only check or prove can show that it holds"
     assert (ended.walks, ended.steps, ended.longest, ended.distinct, ended.stopped) == (7, 63, 9, 10, None)
     assert ended.coverage.generated == {"up": 63}
     assert ended.coverage.distinct == {"up": 9}

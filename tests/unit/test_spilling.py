@@ -336,7 +336,7 @@ def test_a_limit_on_memory_ends_inconclusive(tmp_path: Path) -> None:
     assert answer["memory"]["peak_bytes"] < 275_000_000
     assert 100_000 < answer["states"]["distinct"] < 10_340_352
     assert (
-        "this process holds the 250MB it may; raise it (--memory), go on on disk (--spill DIR)"
+        "memory limit of 250MB reached; raise --memory, continue on disk with --spill DIR"
         in answer["properties"][0]["because"]
     )
     assert answer["reproduce"].endswith("--memory 250MB")
@@ -348,7 +348,7 @@ def test_amounts_that_are_none(tmp_path: Path, text: str) -> None:
     command = [sys.executable, "-m", "streamproof", "check", "reference.die_hard", f"--memory={text}"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert f"'{text}' is no amount of memory; write it as 500MB, 4GB or 4GiB" in done.stderr
+    assert f"'{text}' is not a memory size; write it as 500MB, 4GB or 4GiB" in done.stderr
 
 
 @pytest.mark.long

@@ -204,7 +204,7 @@ def test_without_initial_states_everything_is_vacuous() -> None:
     )
     result = bmc(system, 3)
     assert [(f.verdict, f.vacuous) for f in result.findings] == [(Verdict.HOLDS, True), (Verdict.VIOLATED, True)]
-    assert {f.because for f in result.findings} == {"vacuous: there is no initial state"}
+    assert {f.because for f in result.findings} == {"vacuous: the system has no initial state"}
 
 
 def test_without_actions_only_the_initial_states_count() -> None:

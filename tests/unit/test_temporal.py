@@ -323,11 +323,18 @@ def test_the_second_pass_may_be_cut_short(
 
 @pytest.mark.parametrize(
     ("stop", "because"),
-    [(Stop.INTERRUPTED, "interrupted"), (Stop.TIME, "the time limit was met"), (Stop.MEMORY, "the memory was used up")],
+    [(Stop.INTERRUPTED, "interrupted"), (Stop.TIME, "time limit reached"), (Stop.MEMORY, "memory limit reached")],
 )
 def test_limits_count_for_the_second_pass(stop: Stop, because: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is met between the search and the second pass leaves temporal properties open."""
-    monkeypatch.setattr(Search, "_levels", lambda search, level: monkeypatch.setattr(Budget, "spent", lambda b: stop))
+    level = Search._level
+
+    def last(search: Search) -> None:
+        level(search)
+        if not search.queue:
+            monkeypatch.setattr(Budget, "spent", lambda b: stop)
+
+    monkeypatch.setattr(Search, "_level", last)
     finding = explore(dial(move("turn", WEAK, (0, 1)), ends=Eventually(at(1)))).finding("ends")
     assert finding.verdict is Verdict.INCONCLUSIVE
     assert finding.because.startswith(f"state space explored, temporal check not finished: {because}")
@@ -338,7 +345,7 @@ def test_what_holds_vacuously() -> None:
     never, ever = LeadsTo(at(4), at(5)), LeadsTo(at(0), at(1))
     result = explore(dial(move("turn", WEAK, (0, 1)), one=never, two=ever, both=AndF((never, ever))))
     assert [(f.verdict.value, f.vacuous) for f in result.findings] == [("holds", k == 0) for k in range(3)]
-    assert result.finding("one").because == "vacuous: the condition that leads to something is true in none of 2 states"
+    assert result.finding("one").because == "vacuous: its antecedent is false in all 2 states"
 
 
 def test_seconds_are_those_of_the_second_pass() -> None:

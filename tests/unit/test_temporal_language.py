@@ -232,8 +232,8 @@ def test_a_behaviour_that_stays() -> None:
     prop, trace = system.property("first_comes_in"), lasso(system, "first_comes_in")
     assert trace.stutters
     text = render_text(system, prop, trace)
-    assert "0 steps, then nothing more for ever" in text
-    assert "nothing more happens: the behaviour stays here for ever" in text
+    assert "0 steps, then stuttering forever" in text
+    assert "stuttering: the behaviour stays in this state forever" in text
     assert "enter(p=0), enter(p=1): never enabled on the cycle (strong)" in text
     assert "the loop starts here" not in text
     document = to_itf(system, trace, prop)

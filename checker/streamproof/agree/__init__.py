@@ -1,1 +1,1 @@
-"""Agreement: every engine is asked about one system, and what they say is compared."""
+"""Agreement: every engine runs on one system, and their results are compared."""

@@ -1,9 +1,9 @@
-"""Where opinions differ.
+"""Comparison of results.
 
-The rule of comparison: counts, levels, the set of states and the depth of a model's mistake are equal; every property is
-decided alike, by a behaviour of the same, shortest length. Where several events decide a property at that length (a
-violation in one state, a mistake in another), engines that search in another order than the interpreter may report any of
-them. An engine that looks ahead so many steps only is held to what can be seen within them.
+Counts, levels, the set of states and the depth of a model error must be equal; every property must have the same
+verdict, by a behaviour of the same, shortest length. If several events decide a property at that length (a violation in
+one state, an error in another), engines with a search order other than the interpreter's may report any of them. A
+bounded engine is compared only on events within its bound.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from streamproof.system.verdict import Verdict
 def differences(
     system: System, opinions: Sequence[Opinion], expected: Mapping[str, Expected] | None = None
 ) -> Iterator[OpinionDifference]:
-    """All differences between the opinions, each between the first that tells a figure and another.
+    """All differences between the results, each between the first engine with a figure and another one.
 
-    `expected`: what the interpreter allows whatever the order of search, where it was asked; the first opinion is then its.
+    `expected`: what the interpreter permits in any search order, if available; the first result is then the
+    interpreter's.
     """
     for opinion in opinions:
         if opinion.unconfirmed is not None:
@@ -68,7 +69,7 @@ def _counts(system: System, opinions: Sequence[Opinion]) -> Iterator[OpinionDiff
 
 
 def _levels(system: System, one: Opinion, other: Opinion) -> Iterator[OpinionDifference]:
-    """The first level on which two engines have other states, or another number of them."""
+    """The first level on which two engines have different states, or different numbers of states."""
     assert one.levels is not None
     assert other.levels is not None
     for at in range(max(len(one.levels), len(other.levels))):
@@ -89,7 +90,7 @@ def _levels(system: System, one: Opinion, other: Opinion) -> Iterator[OpinionDif
 
 
 def _example(system: System, one: Opinion, other: Opinion, level: int) -> str:
-    """A state on a level that one of two engines has and the other has not."""
+    """A state on a level of one of two engines only."""
     if one.states is None or other.states is None:
         return ""
     mine, others = _level(one, level), _level(other, level)
@@ -130,15 +131,15 @@ def _decided(answer: Answer) -> bool:
 
 
 def accepts(prop: Property, base: Opinion, other: Opinion, expected: Expected | None) -> bool:
-    """Whether the answer of an engine fits that of another, and what is expected where the interpreter has said."""
+    """Whether an engine's answer is consistent with another's, and with the expected one, if the interpreter gave one."""
     exact, answer = base.answers[prop.name], other.answers[prop.name]
     endless = prop.kind in (Kind.TERMINATION, Kind.TEMPORAL)
     if other.in_order and base.in_order:
-        # In the very state that makes the mistake, the interpreter takes some steps before it, and they may decide
-        # something that an engine leaves to the mistake.
+        # In the state with the error, the interpreter takes some steps before the error, and they may decide a property
+        # that another engine leaves undecided.
         spared = base.mistake is not None and (answer == Answer(Verdict.ERROR, base.mistake) or endless)
-        told = exact.length is not None or not endless
-        return (answer == exact if told else answer.verdict is exact.verdict) or spared
+        comparable = exact.length is not None or not endless
+        return (answer == exact if comparable else answer.verdict is exact.verdict) or spared
     if answer.verdict is Verdict.INCONCLUSIVE and (other.horizon is not None or endless):
         return other.horizon is None or expected is None or not _within(expected, other.horizon)
     if endless:
@@ -153,5 +154,5 @@ def accepts(prop: Property, base: Opinion, other: Opinion, expected: Expected | 
 
 
 def _within(expected: Expected, horizon: int) -> bool:
-    """Whether the behaviour that decides a property can be seen within so many states."""
+    """Whether the behaviour that decides a property has at most `horizon` states."""
     return expected.length is not None and expected.length <= horizon

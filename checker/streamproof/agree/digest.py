@@ -1,7 +1,7 @@
-"""A hash of a set of states: the same for every order in which they are met, another for (practically) every other set.
+"""A hash of a set of states, independent of their order; different sets have (practically) different hashes.
 
-A state is written as text, hashed to 128 bits with BLAKE2b, and the hashes are added up modulo 2^128, so that order does not
-matter and a state that is missing, or there twice, shows.
+A state is written as text, hashed to 128 bits with BLAKE2b, and the hashes are added modulo 2^128, so that the order is
+irrelevant, and a missing or duplicate state changes the result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BITS = 128
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """`levels`: the hash of each level's states, whatever their order. `ordered`: of all states as they were met."""
+    """`levels`: the hash of each level's states, in any order. `ordered`: of all states in the order of discovery."""
 
     levels: tuple[int, ...]
     ordered: str
@@ -31,7 +31,7 @@ class Digest:
 
 
 def digest(variables: Sequence[Variable], states: Iterable[State], levels: Sequence[int]) -> Digest:
-    """The digest of states that come level by level, as many as `levels` says."""
+    """The digest of states that are listed level by level, with the level sizes in `levels`."""
     order = blake2b(digest_size=BITS // 8)
     sums: list[int] = []
     hashes = _hashes(variables, states)

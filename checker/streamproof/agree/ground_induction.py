@@ -1,9 +1,9 @@
-"""Second opinion on an induction for every size: at small sizes its claims are inductive, without any quantifier or axiom.
+"""Independent check of a parametric induction: at small sizes its claims are inductive, without quantifiers or axioms.
 
-At values of the free parameters the claims of a proof, its rules and the initial condition are put in by substitution alone
-(`system.ground`), so conditions on every index are conjunctions and sums are additions. Then a solver looks for a state that
-satisfies all claims, and a rule that breaks one. None of what the proof knows of sums, indices and witnesses is used. A state
-that is found is evaluated by the interpreter before it counts.
+At values of the free parameters, the claims of a proof, its rules and the initial condition are grounded by
+substitution alone (`system.ground`), so universal conditions are conjunctions and sums are additions. Then a solver
+searches for a state that satisfies all claims, and a rule that breaks one. Nothing from the proof about sums, indices
+and witnesses is used. The interpreter confirms a state before it counts.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from streamproof.system.ground import Ground, at_text, ground, weight
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Check, Instance, Kind, Property, System
 from streamproof.system.records import dataclass, replace
-from streamproof.system.recurrence import after
 from streamproof.system.scalarise import scalarise
+from streamproof.system.step_bits import after
 from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Parametric
 
 MOST = 6
 """Values of the parameters at which an induction is checked."""
 HEAVIEST = 2_500
-"""The most terms of a system that is checked (see `weight`)."""
+"""Maximum size of a checked system, in terms (see `weight`)."""
 ALL_TERMS = 10_000
-"""The most terms of all of them."""
+"""Maximum total size, in terms."""
 LIMIT = 3_000_000
-"""Limit on the solver's work for one system, in its own steps."""
+"""Resource limit of the solver for one system, in its own steps."""
 _DEFECT = "one of the two is wrong: a defect of streamproof; please report it with the model"
 
 
 class NotInductive(StreamproofError):
-    """Claims that were proved for every size, and a step at one size that leads from them to their negation."""
+    """A counterexample to claims proved for every size: a step at one size from a state with all claims to one without."""
 
     exit_code = Exit.DISAGREE
 
@@ -60,9 +60,9 @@ def check_induction(
     candidates: Sequence[Mapping[str, int]],
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[Mapping[str, int], ...]:
-    """Check that `claims`, together, are inductive at the first and the lightest of some values of the free parameters.
+    """Checks that `claims`, together, are inductive at the first and the smallest of some values of the free parameters.
 
-    Returns the values at which the solver finds no counterexample. Raises `NotInductive` at the first one.
+    Returns the values without a counterexample. Raises `NotInductive` at the first one.
     """
     checked: list[Mapping[str, int]] = []
     spent = 0
@@ -87,7 +87,7 @@ def check_induction(
 def _lightest(
     parametric: Parametric, candidates: Sequence[Mapping[str, int]]
 ) -> Iterator[tuple[int, Mapping[str, int]]]:
-    """The first of the candidates, then the others by weight, each with its weight."""
+    """The first of the candidates, then the others by size, each with its size."""
     weighed = [(weight(parametric, values), values) for values in candidates]
     for heavy, values in (*weighed[:1], *sorted(weighed[1:], key=lambda pair: pair[0])):
         if heavy <= HEAVIEST:
@@ -97,7 +97,7 @@ def _lightest(
 def _obligations(
     parametric: Parametric, claims: Sequence[ParametricClaim], values: Mapping[str, int]
 ) -> tuple[System, list[_Broken]]:
-    """The system at these values, and all that must not happen."""
+    """The system at these values, and its forbidden events."""
     system = ground(parametric, values)
     put = Ground(values)
     said = [replace(c, condition=put(c.condition)) for c in claims]
@@ -112,7 +112,7 @@ def _obligations(
 
 
 def _breaking(system: System, instance: Instance, claims: Sequence[ParametricClaim]) -> Iterator[_Broken]:
-    """What one rule may break."""
+    """The claims that one rule may break."""
     guard = b.and_(c.expr for c in instance.guard)
     label = f"after {instance.label}"
     sorts = {v.name: v.sort for v in system.variables}
@@ -133,17 +133,17 @@ def _some(checks: Sequence[Check]) -> Expr:
 
 
 def _expect_none(system: System, broken: Sequence[_Broken], values: Mapping[str, int]) -> bool:
-    """Whether the solver decides that nothing is broken. Raises `NotInductive` where the interpreter confirms that
-    something is, and where solver and interpreter differ on the state that was found."""
+    """Whether the solver proves that no claim is broken. Raises `NotInductive` if the interpreter confirms a
+    counterexample, or if solver and interpreter disagree on its state."""
     bad = b.or_(one.condition for one in broken)
-    asked = Property("asked", Kind.INVARIANT, bad)
-    scalar = scalarise(replace(system, actions=(), properties=(asked,), lemmas=(), initially=b.TRUE, terminal=None))
+    query = Property("query", Kind.INVARIANT, bad)
+    scalar = scalarise(replace(system, actions=(), properties=(query,), lemmas=(), initially=b.TRUE, terminal=None))
     encoding = Encoding(scalar, integers=True)
     import z3
 
     solver: Any = z3.Solver(ctx=encoding.ctx)
     solver.set("rlimit", LIMIT)
-    formulas = [encoding.wellformed, encoding.term(scalar.system.property("asked").expr)]
+    formulas = [encoding.wellformed, encoding.term(scalar.system.property("query").expr)]
     solver.add(*(encoding.at(formula, 0) for formula in formulas))
     answer = interrupts.answer(solver)
     if answer != z3.sat:

@@ -1,4 +1,4 @@
-"""What one engine says of a system, in a form in which it can be compared with what another says."""
+"""The result of one engine for a system, in a form for comparison with other engines."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What one engine says of a system.
+    """The result of one engine for a system.
 
-    `answers`: by property; an engine need not have one for each. `distinct`, `generated`, `depth`, `levels`, `digest`: None
-    where the engine does not tell. `mistake`: the level of the model's first mistake, for engines that `tells_mistakes`.
-    `lengths`: whether it tells how long behaviours are. `horizon`: the most states of a behaviour that was looked at, None
-    for no bound; `complete`: longer ones show nothing new. `in_order`: the search takes states in the interpreter's order.
-    `unconfirmed`: what the interpreter refutes of it. `why`: for a figure or a property that is missing the reason; under
-    ``all``, for everything that is.
+    `answers`: by property, possibly not for all. `distinct`, `generated`, `depth`, `levels`, `digest`: None if the
+    engine does not report them. `mistake`: the level of the first model error, for engines with `tells_mistakes`.
+    `lengths`: whether it reports lengths of behaviours. `horizon`: the maximum number of states of an explored
+    behaviour, None for no bound; `complete`: longer ones reach no new states. `in_order`: the search order is the
+    interpreter's. `unconfirmed`: the part refuted by the interpreter. `why`: the reason for a missing figure or
+    property; under ``all``, for all of them.
     """
 
     engine: str
@@ -69,13 +69,13 @@ class Opinion:
 
 
 def silent(engine: str, why: str, seconds: float = 0.0) -> Opinion:
-    """The opinion of an engine that was not asked, or did not answer."""
+    """The result of an engine that did not run or did not answer."""
     return Opinion(engine, why={"all": why}, seconds=seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What may be answered for a property, whatever the order of search, and the number of states that shows it."""
+    """The permitted verdicts for a property, in any search order, and the number of states of the behaviour."""
 
     verdicts: frozenset[Verdict]
     length: int | None
@@ -83,7 +83,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class OpinionDifference:
-    """Two engines that do not agree: in `what`, what each says, and where that shows."""
+    """A difference between two engines: its subject, both results, and a detail."""
 
     what: str
     one: str

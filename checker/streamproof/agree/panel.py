@@ -1,4 +1,4 @@
-"""Every engine is asked about one system, each within limits of its own, and their opinions are compared."""
+"""The panel: every engine runs on one system, within its own limits, and the results are compared."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Callable, Mapping
 
 from streamproof.agree.asking import bounded, checked_by_tlc, explored, proved, spun
 from streamproof.agree.comparing import differences
+from streamproof.agree.interpreter_result import NAME as INTERPRETER
+from streamproof.agree.interpreter_result import interpreter_result
 from streamproof.agree.opinion import Answer, Expected, Opinion, OpinionDifference, silent
-from streamproof.agree.referee import NAME as INTERPRETER
-from streamproof.agree.referee import referee
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Verdict
 
 PYTHON, COMPILED, BMC, INDUCTION, SPIN, TLC = "python", "compiled", "bmc", "induction", "Spin", "TLC"
 TLC_JAR = "TLA2TOOLS_JAR"
-"""The environment variable that says where TLC is."""
+"""The environment variable with the path of TLC."""
 
 
 @dataclass(frozen=True, slots=True)
 class PanelLimits:
-    """Up to how many states an engine is asked, how many steps bmc looks ahead, and how long each engine may take."""
+    """Limits of the engines: maximum number of states, depth of bmc in steps, and seconds per engine."""
 
     interpreter: int = 20_000
     python: int = 1_000_000
@@ -32,19 +32,19 @@ class PanelLimits:
 
 
 LIMITED = ("interpreter", "python", "spin", "tlc")
-"""The engines that are asked up to a number of states."""
+"""The engines with a maximum number of states."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What all engines said, the interpreter first, and every difference."""
+    """The results of all engines, the interpreter's first, and every difference."""
 
     system: System
     opinions: tuple[Opinion, ...]
     differences: tuple[OpinionDifference, ...]
 
     def answer(self, name: str) -> Answer:
-        """What the first engine that decided a property says of it; inconclusive when none did."""
+        """The answer of the first engine that decided a property; inconclusive if none did."""
         for unbounded in (True, False):
             for opinion in self.opinions:
                 answer = opinion.answers.get(name)
@@ -56,43 +56,43 @@ class Agreement:
 def agree(
     system: System,
     limits: PanelLimits,
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
     answered: Callable[[Opinion], None] = lambda _: None,
 ) -> Agreement:
-    """Ask all engines about all properties of `system`. `tell` gets what is being done, `answered` each opinion at once."""
+    """Runs all engines on all properties of `system`. `report` receives progress, `answered` each result immediately."""
     opinions: dict[str, Opinion] = {}
 
-    def ask(name: str, most: int | None, question: Callable[[], Opinion]) -> None:
+    def run(name: str, most: int | None, question: Callable[[], Opinion]) -> None:
         size = next((o.distinct for o in opinions.values() if o.distinct is not None), None)
         if most is not None and size is not None and size > most:
-            opinions[name] = silent(name, f"not asked: {size:,} states, its limit is {most:,}")
+            opinions[name] = silent(name, f"not run: {size:,} states, its limit is {most:,}")
         elif most is not None and size is None and name == INTERPRETER:
-            opinions[name] = silent(name, "not asked: no engine could tell how many states there are")
+            opinions[name] = silent(name, "not run: no engine counted the states")
         else:
-            tell(f"asking {name}")
+            report(f"running {name}")
             opinions[name] = question()
         answered(opinions[name])
 
     seconds = limits.seconds
-    ask(COMPILED, None, lambda: explored(system, COMPILED, seconds=seconds))
-    ask(f"{COMPILED}, 2 workers", None, lambda: explored(system, COMPILED, 2, seconds=seconds))
-    ask(PYTHON, limits.python, lambda: explored(system, PYTHON, seconds=seconds))
+    run(COMPILED, None, lambda: explored(system, COMPILED, seconds=seconds))
+    run(f"{COMPILED}, 2 workers", None, lambda: explored(system, COMPILED, 2, seconds=seconds))
+    run(PYTHON, limits.python, lambda: explored(system, PYTHON, seconds=seconds))
     allowed: list[Mapping[str, Expected]] = []
 
     def refereed() -> Opinion:
-        said = referee(system, thorough=False)
+        said = interpreter_result(system, thorough=False)
         allowed.append(said.expected)
         return said.opinion
 
-    ask(INTERPRETER, limits.interpreter, refereed)
-    ask(BMC, None, lambda: bounded(system, limits.depth, seconds=seconds))
-    ask(INDUCTION, None, lambda: proved(system, limits.depth, seconds=seconds))
-    ask(SPIN, limits.spin, lambda: spun(system, seconds=seconds))
+    run(INTERPRETER, limits.interpreter, refereed)
+    run(BMC, None, lambda: bounded(system, limits.depth, seconds=seconds))
+    run(INDUCTION, None, lambda: proved(system, limits.depth, seconds=seconds))
+    run(SPIN, limits.spin, lambda: spun(system, seconds=seconds))
     if os.environ.get(TLC_JAR):
-        ask(TLC, limits.tlc, lambda: checked_by_tlc(system, seconds=seconds))
+        run(TLC, limits.tlc, lambda: checked_by_tlc(system, seconds=seconds))
     else:
-        opinions[TLC] = silent(TLC, f"not asked: {TLC_JAR} does not say where it is")
+        opinions[TLC] = silent(TLC, f"not run: {TLC_JAR} is not set")
         answered(opinions[TLC])
     order = (INTERPRETER, PYTHON, COMPILED, f"{COMPILED}, 2 workers", BMC, INDUCTION, SPIN, TLC)
-    asked = tuple(opinions[name] for name in order)
-    return Agreement(system, asked, tuple(differences(system, asked, next(iter(allowed), None))))
+    results = tuple(opinions[name] for name in order)
+    return Agreement(system, results, tuple(differences(system, results, next(iter(allowed), None))))

@@ -1,9 +1,10 @@
-"""The grounding check: what was read for every size is, at given sizes, what is read there, and what plain Python does there.
+"""The grounding check: a parametric compilation, grounded at given sizes, equals the compilation at that size and
+native Python.
 
-A parametric proof speaks of rules that were read with symbols for numbers. At values of the free parameters, by substitution
-alone (`system.ground`), they must be the rules that are read with these numbers: a solver decides whether any state tells the
-two apart. Both must do what the user's own functions do as plain Python, where no symbol is anywhere, on random states. The
-values are the small ones, every integer that occurs in the model's source with its neighbours, and some at random.
+A parametric proof uses rules that were lowered with symbolic numbers. Grounded by substitution alone (`system.ground`),
+they must be equivalent to the rules lowered with concrete numbers: a solver searches for a state that distinguishes the
+two. Both must agree with the user's own functions executed as plain Python, without any symbolic value, on random
+states. The sizes are the small ones, every integer in the model's source with its neighbours, and some random ones.
 """
 
 from __future__ import annotations
@@ -14,13 +15,12 @@ from functools import partial
 from itertools import islice, product, zip_longest
 from typing import Any
 
-from streamproof.language.compile import compile_unbounded
 from streamproof.language.constants import integers_in
 from streamproof.language.declare import first_values_at_most
 from streamproof.language.model import Model
 from streamproof.language.native import Native
 from streamproof.language.native_machine import NativeMachine
-from streamproof.language.spec import Spec
+from streamproof.language.spec import Spec, compile_unbounded
 from streamproof.symbolic.parametric.equality import difference
 from streamproof.system.errors import EvaluationError, Exit, Loc, StreamproofError
 from streamproof.system.ground import at_text, ground, weight
@@ -33,50 +33,51 @@ from streamproof.system.unbounded import Free, Parametric, endless, ranges
 
 SEED = 20_242
 SMALL = 4
-"""Values of each parameter, from the least on, that are combined with those of the others."""
+"""Number of least values of each parameter that are combined with those of the others."""
 NEAR = 8
-"""Values of each parameter, from the least on, while the others keep their defaults."""
+"""Number of least values of each parameter while the others keep their defaults."""
 AT_RANDOM = 4
 MOST = 24
-"""Values of the parameters that are compared."""
+"""Maximum number of parameter values to compare."""
 LARGER = (16, 17, 31, 32, 33, 63, 64, 65, 100)
-"""Values that are compared too where a system is light: rules that change with size often do so at one of these."""
+"""Additional values for small systems: rules that depend on size often change at one of these."""
 LIGHT = 3_000
-"""The most terms of a system that is compared at one of `LARGER` alone."""
+"""Maximum size of a system compared at one of `LARGER`, in terms."""
 HEAVIEST = 30_000
-"""The most terms of a system that is compared (see `weight`)."""
+"""Maximum size of a compared system, in terms (see `weight`)."""
 ALL_TERMS = 60_000
-"""The most terms of all of them."""
+"""Maximum total size, in terms."""
 STATES = 6
-"""Random states of each system on which plain Python is run."""
+"""Number of random states per system on which plain Python is run."""
 STARTS = 2_000
-"""Combinations of first values among which initial states of one system are looked for."""
+"""Maximum number of combinations of initial values searched for initial states of one system."""
 FIRST_VALUES = 20_000
-"""First values of one variable, from which on an instance is not compared."""
+"""Minimum number of initial values of one variable from which an instance is not compared."""
 STEPS = 60
-"""Steps that it takes at most from the states of one system."""
+"""Maximum number of steps from the states of one system."""
 
 
 class ReadingsDiffer(StreamproofError):
-    """A rule or property is not, at some size, what was read for every size."""
+    """A rule or property differs, at some size, from the one compiled for every size."""
 
     exit_code = Exit.DISAGREE
 
 
 @dataclass(frozen=True, slots=True)
 class GroundingReport:
-    """What was compared: at which values, and on how many runs of plain Python. `left_out`: values that are too large."""
+    """The extent of the comparison: the parameter values, and the number of plain Python runs. `left_out`: values with
+    too large systems."""
 
     values: tuple[Mapping[str, int], ...]
     runs: int
     left_out: tuple[Mapping[str, int], ...]
     refused: tuple[Mapping[str, int], ...]
-    """Values at which the model has no finite system that is compared: it refuses them, an array would have no elements,
-    or a variable has more than `FIRST_VALUES` first values."""
+    """Values without a comparable finite system: the model rejects them, an array would be empty, or a variable has
+    more than `FIRST_VALUES` initial values."""
 
 
 def candidates(spec: Spec, variant: str | None, given: Mapping[str, Any], free: Sequence[Free]) -> list[dict[str, int]]:
-    """Values of the free parameters that are worth a look: small ones, those near integers of the source, random ones."""
+    """Relevant values of the free parameters: small ones, those near integers of the source, random ones."""
     cls = spec.model.variants.get(variant or "", spec.model)
     usual = {**cls.parameters(), **spec.variant_parameters.get(variant or "", {}), **given}
     chance = random.Random(SEED)
@@ -100,7 +101,7 @@ def candidates(spec: Spec, variant: str | None, given: Mapping[str, Any], free: 
 
 
 def larger(spec: Spec, variant: str | None, given: Mapping[str, Any], free: Sequence[Free]) -> list[dict[str, int]]:
-    """Larger values of the free parameters, each while the others keep their defaults."""
+    """Larger values of each free parameter while the others keep their defaults."""
     start = candidates(spec, variant, given, free)[0]
     return [{**start, f.name: n} for n in LARGER for f in free if _inside(f, n) == n]
 
@@ -122,7 +123,7 @@ def compare_readings(
     parametric: Parametric,
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> GroundingReport:
-    """Compare the readings of a model. Raises `ReadingsDiffer` at the first rule or property that is not the same."""
+    """Compares the compilations of a model. Raises `ReadingsDiffer` at the first rule or property that differs."""
     left_out: list[Mapping[str, int]] = []
     compared: list[Mapping[str, int]] = []
     refused: list[Mapping[str, int]] = []
@@ -133,12 +134,12 @@ def compare_readings(
         heavy = weight(parametric, values)
         extra = values in further
         if extra and (heavy > LIGHT or spent + heavy > ALL_TERMS):
-            continue  # nothing in the model says that it is worth a look
+            continue  # nothing in the model suggests this value
         if heavy > HEAVIEST or spent + heavy > ALL_TERMS or (len(compared) >= MOST and not extra):
             left_out.append(values)
             continue
         spent += heavy
-        on_progress(f"comparing what is read at {at_text(values)}")
+        on_progress(f"comparing the rules at {at_text(values)}")
         one = _Comparison(spec, variant, given, parametric, values)
         if one.possible:
             one.run()
@@ -148,7 +149,7 @@ def compare_readings(
 
 
 class _Comparison:
-    """The readings at one choice of values. `possible`: the model allows them."""
+    """The compilations at one choice of values. `possible`: the model allows them."""
 
     def __init__(
         self,
@@ -194,7 +195,7 @@ class _Comparison:
             self._compare(native, interpreter, state, chance)
 
     def _compare(self, native: NativeMachine, interpreter: Interpreter, state: State, chance: random.Random) -> None:
-        """Some rules, and the properties, in one state."""
+        """Compares some rules, and the properties, in one state."""
         outside = {f.__name__: f for f in self._properties}
         after: State | None = None
         for instance in chance.sample(self._read.instances, min(len(self._read.instances), STEPS // STATES)):
@@ -218,7 +219,7 @@ class _Comparison:
 
     def _differs(self, name: str, loc: Loc | None, where: str) -> ReadingsDiffer:
         return ReadingsDiffer(
-            f"{name} at {at_text(self._values)} is not what was read for every size{where}",
+            f"{name} at {at_text(self._values)} differs from the one compiled for every size{where}",
             loc=loc,
             remedy="setup() or a helper treats a free parameter unlike a number; decide inside a rule, or give it a value",
         )

@@ -1,1 +1,1 @@
-"""Certificates: a verdict with evidence that `verifier`, a small program of its own, accepts or rejects."""
+"""Certificates: verdicts with evidence, which `verifier`, a small independent program, accepts or rejects."""

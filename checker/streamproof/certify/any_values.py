@@ -1,4 +1,4 @@
-"""What terms of a parametric system mean, on plain values of one size: to tell a wrong proof from a weak translation."""
+"""Evaluation of parametric terms on concrete values of one size, to distinguish a wrong proof from a weak translation."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from streamproof.system.timely import answer_of
 from streamproof.system.unbounded import Forall, Parametric, Total
 
 PATIENCE = 10_000
-"""Milliseconds for a counterexample."""
+"""Time limit for a counterexample, in milliseconds."""
 SMALL = 4
-"""Values of free parameters at which a counterexample is looked for."""
+"""Values of free parameters at which a counterexample is searched."""
 
 
 class NoValue(Exception):
-    """A term reads an element that an array of this size does not have, or a solver's value is none of its sort."""
+    """A term reads an element outside an array of this size, or a solver's value is outside its sort."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """Plain values of the names in terms. An array of any length is a dictionary from its indices.
+    """Concrete values of the names in terms. An array of unbounded length is a dictionary from its indices.
 
     `following` are the values in the next state.
     """
@@ -123,9 +123,10 @@ def _element(sort: Any, whole: Any, index: Value, *stored: Value) -> Value:
 
 
 def refuted(parametric: Parametric, obligation: ProofObligation) -> str | None:
-    """The parameters at which plain values refute an obligation, if the solver finds some at a small size.
+    """The parameters at which concrete values refute an obligation, if the solver finds some at a small size.
 
-    Then what was called proved is not inductive. None: what refutes the script may lack an instance of what is assumed.
+    Then the proof is wrong: the claims are not inductive. None: the model of the script may be due to a missing
+    instance.
     """
     import z3
 
@@ -142,7 +143,7 @@ def refuted(parametric: Parametric, obligation: ProofObligation) -> str | None:
     model = solver.model()
 
     def value(term: SmtTerm, at: int | None) -> Any:
-        """The model's value of a constant, or of its element; any value for one that does not occur."""
+        """The model's value of a constant, or of its element; an arbitrary value if unconstrained."""
         if term.text not in constants:
             return 0
         whole = constants[term.text]
@@ -163,7 +164,7 @@ def refuted(parametric: Parametric, obligation: ProofObligation) -> str | None:
 
 
 def breaks(parametric: Parametric, obligation: ProofObligation, names: Mapping[str, Any]) -> bool:
-    """Whether plain values satisfy all that an obligation assumes, and break its claim. Raises `NoValue`."""
+    """Whether concrete values satisfy the assumptions of an obligation, and break its claim. Raises `NoValue`."""
     before, instance, goal = Values(names), obligation.instance, obligation.goal
     whole = formed(parametric)
     limits = ((names[f.name], f.least, f.most) for f in parametric.free)
@@ -200,7 +201,7 @@ def _constants(root: Any) -> Iterator[Any]:
 
 
 def _plain(given: Values, sort: Sort, shape: Shape, value: Callable[[SmtTerm, int | None], Any], at: int | None) -> Any:
-    """The plain value of a shape, or of its element at an index. Raises `NoValue` where it is none of the sort."""
+    """The concrete value of a shape, or of its element at an index. Raises `NoValue` if it is outside the sort."""
     match sort:
         case ArraySort(index=TermRange() as index, element=element):
             return {k: _plain(given, element, shape.element, value, k) for k in given.range(index)}

@@ -1,4 +1,4 @@
-"""What a certificate says of a finished search: a claim for each property that was decided, with what shows it."""
+"""Writing the certificate of a finished search: a claim for each decided property, with its evidence."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Written:
     """A certificate that was written.
 
-    `claims` are the verdicts that it shows, by property; `without` says, for each other property asked for, why it claims
-    nothing of it. `size` is that of the file in bytes.
+    `claims` are its verdicts by property; `without` gives, for every other requested property, the reason why it has no
+    claim. `size` is that of the file in bytes.
     """
 
     path: Path
@@ -31,12 +31,12 @@ class Written:
 
 
 def contents(system: System, model: str, options: tuple[str, ...]) -> Contents:
-    """A certificate about `system` that claims nothing yet; `model` and `options` say how it is asked for."""
+    """A certificate about `system` without claims; `model` and `options` identify the system on the command line."""
     return Contents(model, options, fingerprint(system))
 
 
 def add_traces(system: System, findings: tuple[Finding, ...], to: Contents) -> list[Finding]:
-    """Claim what behaviours show; the findings that are left are those that they do not."""
+    """Adds claims with behaviours as evidence; returns the other findings."""
     sorts, left = [v.sort for v in system.variables], []
     for finding in findings:
         shown = Verdict.HOLDS if finding.kind is Kind.REACHABLE else Verdict.VIOLATED
@@ -51,17 +51,17 @@ def add_traces(system: System, findings: tuple[Finding, ...], to: Contents) -> l
 def certify_findings(
     path: Path, system: System, model: str, options: tuple[str, ...], findings: tuple[Finding, ...], lack: str
 ) -> Written:
-    """Write what the behaviours of some findings show; `lack` says why nothing shows the others that were decided."""
+    """Writes the behaviours of some findings; `lack` is the reason why other decided properties have no evidence."""
     to = contents(system, model, options)
     left = add_traces(system, findings, to)
     return written(path, to, {f.property: undecided(f) or lack for f in left})
 
 
 def certify_search(path: Path, model: str, options: tuple[str, ...], explored: Exploration) -> Written:
-    """Write the certificate of a search: its behaviours and, when it was complete, the closed set of states and ranks.
+    """Writes the certificate of a search: its behaviours and, if it was complete, the closed set of states and ranks.
 
-    Raises `SystemFailure` when the file cannot be written, `TooLarge` when the graph of steps does not fit into memory, and
-    `NoRanks` when a property of endless behaviours is not shown by the graph after all.
+    Raises `SystemFailure` if the file cannot be written, `TooLarge` if the state graph exceeds the memory, and
+    `NoRanks` if the graph does not prove a termination or temporal property.
     """
     to = contents(explored.system, model, options)
     left = add_traces(explored.system, explored.findings, to)
@@ -79,12 +79,12 @@ def certify_search(path: Path, model: str, options: tuple[str, ...], explored: E
 
 
 def undecided(finding: Finding) -> str:
-    """Why there is no verdict to certify; empty where there is one."""
+    """The reason why there is no verdict to certify; empty if there is one."""
     return finding.because if finding.verdict in (Verdict.INCONCLUSIVE, Verdict.ERROR) else ""
 
 
 def _add_states(explored: Exploration, findings: list[Finding], to: Contents) -> dict[str, str]:
-    """Claim what the closed set of states shows, with ranks where they are needed; why not, for what it does not show."""
+    """Adds the claims that the closed set of states proves, with ranks where needed, or the reason why not."""
     from streamproof.certify.states import closed_set
 
     counts = explored.counts
@@ -99,7 +99,7 @@ def _add_states(explored: Exploration, findings: list[Finding], to: Contents) ->
     chosen = {f.property: explored.system.property(f.property) for f in findings}
     for name, prop in list(chosen.items()):
         if prop.formula is not None and any(True for _ in recurring(prop.formula)):
-            without[name] = "ranks do not show what is promised of steps"
+            without[name] = "ranks do not support step conditions of a formula"
             del chosen[name]
     to.claims |= {f.property: f.verdict.value for f in findings if f.property in chosen}
     endless = [p for p in chosen.values() if p.kind in (Kind.TERMINATION, Kind.TEMPORAL)]
@@ -122,5 +122,5 @@ def _add_ranks(explored: Exploration, properties: list[Property], to: Contents) 
 
 
 def written(path: Path, to: Contents, without: dict[str, str]) -> Written:
-    """Write a certificate, and what was written; one that would claim nothing is not. Raises `SystemFailure`."""
+    """Writes a certificate, unless it has no claims. Raises `SystemFailure`."""
     return Written(path, write_certificate(path, to) if to.claims else 0, to.claims, without)

@@ -1,7 +1,8 @@
-"""Conditions of a parametric system as JSON data, for the discovered lemmas of a certificate, and as text for readers.
+"""Conditions of a parametric system as JSON data, for the discovered lemmas of a certificate, and as text.
 
-A term is a truth value, an integer, or a list of its kind and its parts, as in ``["LessEq", ["Var", "pool"], 3]``.
-A bound index has the number of quantifiers and sums around its own: ``["Forall", least, most, body]``, ``["Index", 0]``.
+A term is a truth value, an integer, or a list of its kind and its parts, as in ``["LessEq", ["Var", "pool"], 3]``. A
+bound index is a de Bruijn index, the number of enclosing binders inside its own: ``["Forall", least, most, body]``,
+``["Index", 0]``.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from streamproof.system.unbounded import Forall, Parametric, Total, forall, term
 
 
 class NoFormula(StreamproofError):
-    """Data that is no condition of the system, or a condition that data does not have."""
+    """Data that is not a condition of the system, or a condition without data form."""
 
 
 MOST_BOUND = 5
-"""Quantifiers and sums in each other: each is spelt out at many terms for every one around it."""
+"""Maximum nesting depth of quantifiers and sums: each is instantiated at many terms for every enclosing one."""
 MAKE: dict[str, Callable[..., e.Expr]] = {
     "Less": b.less, "LessEq": b.less_eq, "Add": b.add, "Sub": b.sub, "Mul": b.mul, "FloorDiv": b.floor_div, "Mod": b.mod,
     "Eq": b.eq, "Ite": b.ite, "Select": b.select, "Some": b.some, "IsNone": b.is_none, "Unwrap": b.unwrap,
@@ -44,9 +45,9 @@ SIGNS = {"Less": "<", "LessEq": "<=", "Eq": "=", "Add": "+", "Sub": "-", "Mul": 
 
 
 def condition_of(parametric: Parametric, data: Any) -> e.Expr:
-    """The condition that `data` tells. Raises `NoFormula`, and `ModelError` for terms that do not fit.
+    """The condition in `data`. Raises `NoFormula`, and `ModelError` for ill-sorted terms.
 
-    There is one form of data for a condition, which `condition_data` gives: nothing in it is left unread.
+    A condition has exactly one data form, that of `condition_data`, so no part of it is ignored.
     """
     found = simplified(parametric, data)
     if json.dumps(condition_data(found)) != json.dumps(data):
@@ -55,12 +56,12 @@ def condition_of(parametric: Parametric, data: Any) -> e.Expr:
 
 
 def simplified(parametric: Parametric, data: Any) -> e.Expr:
-    """The condition of `data` that may be in another form than that of a certificate."""
+    """The condition of `data`, which may be in a form other than that of a certificate."""
     names: dict[str, Sort] = {v.name: v.sort for v in parametric.system.variables}
     names |= {f.name: f.sort for f in parametric.free}
     found = _term(data, names, ())
     if found.sort != BOOL:
-        raise NoFormula("a lemma is no condition")
+        raise NoFormula("a lemma is not a condition")
     return found
 
 
@@ -82,7 +83,7 @@ def _term(data: Any, names: Mapping[str, Sort], bound: tuple[e.Expr, ...]) -> e.
             sort = _sort(parts[0])
             value = decode(sort, iter(parts[1]))
             if not contains(sort, value):
-                raise NoFormula(f"{value!r} is no value of {sort}")
+                raise NoFormula(f"{value!r} is not a value of {sort}")
             return b.const(sort, value)
         case "Field":
             return b.field(_term(parts[0], names, bound), parts[1])
@@ -95,16 +96,16 @@ def _term(data: Any, names: Mapping[str, Sort], bound: tuple[e.Expr, ...]) -> e.
             if kind == "Total":
                 return total(index, body)
             if body.sort != BOOL:
-                raise NoFormula("a quantified term is no condition")
+                raise NoFormula("a quantified term is not a condition")
             return forall(index, body)
     terms = [_term(part, names, bound) for part in parts]
     if (kind in LOGIC and any(t.sort != BOOL for t in terms)) or (kind == "Ite" and terms[0].sort != BOOL):
-        raise NoFormula(f"an operand of {kind} is no condition")
+        raise NoFormula(f"an operand of {kind} is not a condition")
     return (LOGIC | MAKE)[kind](*terms)
 
 
 def condition_data(condition: e.Expr) -> Any:
-    """A condition as data. Raises `NoFormula` for terms that data does not have."""
+    """A condition as data. Raises `NoFormula` for unsupported terms."""
     return _data(condition, {})
 
 
@@ -164,7 +165,7 @@ def _sort_data(sort: Sort) -> Any:
 
 
 def readable(term: Any) -> str:
-    """A condition as a reader writes it."""
+    """A condition as text."""
     match term:
         case e.Const(value=value):
             return str(value)

@@ -1,8 +1,9 @@
-"""The obligations of an induction over a parametric system, each as one SMT-LIB script that must be unsatisfiable.
+"""The proof obligations of an induction over a parametric system, each as an SMT-LIB script that must be unsatisfiable.
 
-Claims are proved together: initial states satisfy each claim on states, and every rule preserves each, from a state that
-satisfies the claims assumed; a claim on steps holds of every step from such a state. One claim is always among them: `SAFE`,
-that no evaluation error occurs and every variable has a value of its sort. What a rule does not write, it preserves.
+Claims are proved together: initial states satisfy each state claim, and every rule preserves each, from a state that
+satisfies the assumed claims; a step claim holds for every step from such a state. One claim is always included: `SAFE`,
+that no evaluation error occurs and every variable has a value of its sort. Frame condition: a rule preserves the
+variables that it does not write.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from streamproof.system.sorts import (
 from streamproof.system.unbounded import Forall, Parametric, Total, exists, forall
 
 ROUNDS = 2
-"""How often formulas are made: in the last round conditions are instantiated at the witnesses of the rounds before."""
+"""Number of rounds of instantiation; each instantiates conditions at the witnesses of the rounds before."""
 
 
 @dataclass(frozen=True, slots=True)
 class CertifiedClaim:
-    """`condition` holds in every reachable state, or of every step if `step`."""
+    """`condition` holds in every reachable state, or for every step if `step`."""
 
     name: str
     condition: e.Expr
@@ -46,11 +47,12 @@ class CertifiedClaim:
 
 
 SAFE = CertifiedClaim("no evaluation error", b.TRUE)
-"""That no evaluation error occurs and every variable has a value of its sort; `ProofObligation` knows what it says."""
+"""No evaluation error occurs and every variable has a value of its sort; `ProofObligation` generates the condition."""
 
 
 def claim_of(parametric: Parametric, prop: Property) -> CertifiedClaim:
-    """What a property or lemma says, that its evaluation is no error included. Raises `Untranslatable` for other kinds."""
+    """The condition of a property or lemma, including that its evaluation is not an error. Raises `Untranslatable` for
+    other kinds."""
     sound = [b.not_(check.condition) for check in prop.checks]
     if prop.kind is Kind.DEADLOCK:
         system = parametric.system
@@ -67,7 +69,7 @@ def claim_of(parametric: Parametric, prop: Property) -> CertifiedClaim:
 
 
 def parameters(instance: Instance) -> list[e.Var]:
-    """The parameters of a rule that stand for any index."""
+    """The index parameters of a rule."""
     return [value for _, value in instance.args if isinstance(value, e.Var)]
 
 
@@ -84,9 +86,9 @@ def expected(parametric: Parametric, claims: Sequence[CertifiedClaim]) -> list[t
 
 
 def expect_distinct_names(parametric: Parametric, claims: Sequence[CertifiedClaim]) -> None:
-    """Raise `Untranslatable` where one name stands for two things in the system or the claims, or for nothing.
+    """Raises `Untranslatable` for an ambiguous or undefined name in the system or the claims.
 
-    A claim may bind the parameters of rules, which it cannot read otherwise: freedom from deadlock does.
+    A claim may bind the parameters of rules, which it cannot read otherwise: deadlock freedom does.
     """
     system = parametric.system
     known = {v.name: v.sort for v in system.variables} | {f.name: f.sort for f in parametric.free}
@@ -108,11 +110,11 @@ def expect_distinct_names(parametric: Parametric, claims: Sequence[CertifiedClai
             if isinstance(term, e.Var | e.Next) and known.get(term.name, term.sort) != term.sort:
                 raise Untranslatable(f"{term.name} has another sort in a term")
             if isinstance(term, e.Var | e.Next) and term.name not in known.keys() | others | bound:
-                raise Untranslatable(f"{term.name} is no variable or parameter")
+                raise Untranslatable(f"{term.name} is not a variable or parameter")
 
 
 class ProofObligation:
-    """One obligation: that a rule (None: the initial states) cannot make `goal` false where `assumed` is true before."""
+    """One obligation: a rule (None: the initial states) cannot make `goal` false if `assumed` is true before."""
 
     def __init__(
         self, parametric: Parametric, goal: CertifiedClaim, rule: int | None, assumed: Sequence[CertifiedClaim]
@@ -143,11 +145,12 @@ class ProofObligation:
 
     @property
     def terms(self) -> list[str]:
-        """The terms at which conditions on every index are instantiated, by their names in the script."""
+        """The terms at which universal conditions are instantiated, by their names in the script."""
         return [term.text for term in self.conditions.instantiated]
 
     def _mention(self) -> None:
-        """Where conditions are instantiated beside witnesses: first indices, parameters, what the rule and the goal read."""
+        """The instantiation terms other than witnesses: first indices, parameters, and indices read by the rule and the
+        goal."""
         for v in self.parametric.system.variables:
             if isinstance(v.sort, ArraySort) and isinstance(v.sort.index, TermRange):
                 self.conditions.mention(self.conditions.ends(self.before, v.sort.index)[0])
@@ -160,7 +163,7 @@ class ProofObligation:
         self.conditions.mention_in(self.before if self.goal.step else self.after, self.goal.condition)
 
     def _parts(self) -> Iterator[tuple[str | None, SmtTerm]]:
-        """What is asserted, each with the name of the claim that it follows from, if it follows from one."""
+        """The assertions, each with the name of the claim that implies it, if any."""
         s, before, after, of = self.script, self.before, self.after, self.conditions
         for free in self.parametric.free:
             value = before.names[free.name]
@@ -186,7 +189,7 @@ class ProofObligation:
             yield from ((None, axiom) for axiom in self.sums.empty(view))
 
     def _broken(self) -> SmtTerm:
-        """That the goal is false at first, after the step, or of the step."""
+        """The goal is false initially, after the step, or for the step."""
         s, of, instance = self.script, self.conditions, self.instance
         if instance is None:
             condition = formed(self.parametric) if self.goal is SAFE else self.goal.condition
@@ -209,7 +212,7 @@ def formed(parametric: Parametric) -> e.Expr:
 
 
 def inside(term: e.Expr, sort: Sort, depth: int) -> e.Expr:
-    """That a term has a value of `sort`; comparisons are not simplified, which would take the sort for granted."""
+    """The domain condition of a term; comparisons are not simplified, which would assume the sort."""
     match sort:
         case TermRange(least=least, most=most):
             return b.and_([_unsimplified(least, term), _unsimplified(term, most)])

@@ -1,4 +1,4 @@
-"""The certificate of a proof by induction: the lemmas and formulas that, with what was proved, are inductive together."""
+"""The certificate of a proof by induction: lemmas and formulas that are inductive together with the proved properties."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 MOST_TERMS = 1_000_000
-"""Operators and operands of one formula of a certificate."""
+"""Maximum size of one formula of a certificate, in operators and operands."""
 
 
 class Unwritable(StreamproofError):
-    """An invariant with terms that certificates do not have, or with too many of them."""
+    """An invariant with unsupported or too many terms."""
 
 
 def certify_proof(path: Path, system: System, model: str, options: tuple[str, ...], proof: Proof) -> Written:
-    """Write what a proof shows, and the behaviours that it found. Raises `SystemFailure`, and `Unwritable`."""
+    """Writes a proof, and its counterexamples and witnesses. Raises `SystemFailure`, and `Unwritable`."""
     to = contents(system, model, options)
     left = add_traces(system, proof.findings, to)
     without = {f.property: why for f in left if (why := undecided(f))}
@@ -38,7 +38,7 @@ def certify_proof(path: Path, system: System, model: str, options: tuple[str, ..
     claimed = [f for f in left if f.property not in without]
     to.claims |= {f.property: f.verdict.value for f in claimed}
     if claimed:
-        # The engines take for granted how values are represented, once it is proved: here it is a claim like others.
+        # The engines assume the representation invariant once it is proved: here it is an explicit claim.
         formulas = (*canonical(scalarise(system)), *proof.invariant)
         to.proofs.append(
             {
@@ -53,7 +53,7 @@ def certify_proof(path: Path, system: System, model: str, options: tuple[str, ..
 
 
 def writable(term: e.Expr) -> e.Expr:
-    """The term. Raises `Unwritable` where it is too long to be written out, each part as often as it occurs."""
+    """The term without sharing. Raises `Unwritable` if it is too long."""
     weights: dict[e.Expr, int] = {}
     for part in e.subterms(term):
         weights[part] = 1 + sum(weights[c] for c in e.children(part))
@@ -66,7 +66,7 @@ def writable(term: e.Expr) -> e.Expr:
 
 
 def formula_data(term: e.Expr) -> Any:
-    """A condition on the leaves of a state, as a certificate has it. Raises `Unwritable`."""
+    """A condition on the leaves of a state in the form of a certificate. Raises `Unwritable`."""
     match term:
         case e.Const(sort=EnumSort(members), value=value):
             return members.index(value)

@@ -1,4 +1,4 @@
-"""The certificate of a proof for every value of parameters: the obligations of `verifier_any`, with few assumptions each."""
+"""The certificate of a proof for every parameter value: the obligations of `verifier_any`, with minimised assumptions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from streamproof.symbolic.parametric import AnySize
 
 PATIENCE = 20_000
-"""Milliseconds for one question to Z3 while a certificate is made."""
+"""Time limit of one Z3 query while making a certificate, in milliseconds."""
 UNSAT, SAT, UNKNOWN = "unsat", "sat", "unknown"
 
 
@@ -52,14 +52,14 @@ def certify_any(
     model: str,
     options: tuple[str, ...],
     proof: AnySize,
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> tuple[Written | None, dict[str, str]]:
-    """Write what a proof shows, and why it does not show other properties that were proved.
+    """Writes a proof, and the reasons why other proved properties are not in it.
 
-    None, and no file, where the verifier's translation shows nothing. Raises `SystemFailure`, and `SolversDisagree` where a
+    None, and no file, if the verifier's translation proves nothing. Raises `SystemFailure`, and `SolversDisagree` if a
     claim of the proof is not inductive.
     """
-    header, evidence, without = contents_any(parametric, model, options, proof, tell)
+    header, evidence, without = contents_any(parametric, model, options, proof, report)
     if not header["claims"]:
         return None, without
     data = packed(header, evidence)
@@ -72,14 +72,14 @@ def contents_any(
     model: str,
     options: tuple[str, ...],
     proof: AnySize,
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
-    """Header and evidence of a certificate, and for each property proved that it does not claim, why."""
+    """Header and evidence of a certificate, and for each proved property without a claim, the reason."""
     claims, discovered = list[CertifiedClaim](), dict[str, Any]()
     try:
         if proof.proved:
             claims, discovered = _claims(parametric, proof)
-        made, failed = _supported(parametric, claims, tell)
+        made, failed = _supported(parametric, claims, report)
     except (Untranslatable, NoFormula, ModelError) as error:
         claims, made, failed, discovered = [], {}, {SAFE.name: error.message}, {}
     reached = _reached([SAFE, *(c for c in claims if c.name in proof.proved and c.name not in failed)], made)
@@ -112,7 +112,7 @@ def contents_any(
 
 
 def _claims(parametric: Parametric, proof: AnySize) -> tuple[list[CertifiedClaim], dict[str, Any]]:
-    """The claims of a proof as the verifier makes them, and the data of those that were discovered."""
+    """The claims of a proof in the verifier's form, and the data of the discovered ones."""
     written = {p.name: p for p in (*parametric.system.properties, *parametric.system.lemmas)}
     claims, discovered = [SAFE], {}
     for claim in proof.claims:
@@ -126,9 +126,9 @@ def _claims(parametric: Parametric, proof: AnySize) -> tuple[list[CertifiedClaim
 
 
 def _supported(
-    parametric: Parametric, claims: Sequence[CertifiedClaim], tell: Callable[[str], None]
+    parametric: Parametric, claims: Sequence[CertifiedClaim], report: Callable[[str], None]
 ) -> tuple[dict[tuple[CertifiedClaim, int | None], Made], dict[str, str]]:
-    """The obligations of claims that support each other, and why others are left out."""
+    """The obligations of an inductive set of claims, and the reasons why others are left out."""
     failed: dict[str, str] = {}
     while True:
         alive = [claim for claim in claims if claim.name not in failed]
@@ -136,7 +136,7 @@ def _supported(
         before = len(failed)
         wanted = expected(parametric, alive)
         for number, (goal, rule) in enumerate(wanted, start=1):
-            tell(f"certificate: {number:,} of {len(wanted):,} obligations")
+            report(f"certificate: {number:,} of {len(wanted):,} obligations")
             known = [] if rule is None else [claim for claim in alive if not claim.step]
             one = _discharged(parametric, goal, rule, known)
             if isinstance(one, Made):
@@ -151,7 +151,7 @@ def _supported(
 def _discharged(
     parametric: Parametric, goal: CertifiedClaim, rule: int | None, known: Sequence[CertifiedClaim]
 ) -> Made | str:
-    """An obligation with as few assumptions as Z3 needs, or why there is none. Raises `SolversDisagree`."""
+    """An obligation with a small set of assumptions that suffices for Z3, or why there is none. Raises `SolversDisagree`."""
     whole = ProofObligation(parametric, goal, rule, known)
     answer, needed = _core(whole)
     if answer == SAT and (at := refuted(parametric, whole)) is not None:
@@ -174,7 +174,7 @@ def _discharged(
 
 
 def _core(obligation: ProofObligation) -> tuple[str, set[str]]:
-    """Z3's answer, and where it is ``unsat`` the claims in the core."""
+    """Z3's answer, and for ``unsat`` the claims in the unsat core."""
     import z3
 
     script = obligation.script
@@ -196,7 +196,7 @@ def _core(obligation: ProofObligation) -> tuple[str, set[str]]:
 def _reached(
     start: Sequence[CertifiedClaim], made: dict[tuple[CertifiedClaim, int | None], Made]
 ) -> list[CertifiedClaim]:
-    """The claims that some claims rest on, themselves included."""
+    """The transitive dependencies of some claims, including themselves."""
     found = list(dict.fromkeys(start))
     for claim in found:  # which grows
         for one in made.values():

@@ -1,4 +1,4 @@
-"""Ranks of states, for a certificate: numbers that show that nothing, or nothing fair, goes on for ever as it must not."""
+"""Ranks of states, for a certificate: evidence for termination and temporal properties."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from streamproof.system.temporal import obligations
 
 
 class NoRanks(StreamproofError):
-    """A property that was found to hold, and for which the ranks that show it do not exist: one of the two is wrong."""
+    """A property with the verdict "holds" for which no ranks exist: a contradiction between the two computations."""
 
     exit_code = Exit.DISAGREE
 
 
 def terminating(graph: StateGraph) -> list[int]:
-    """For each state a rank such that every step leads to a smaller one: the steps that are possible at most."""
+    """For each state a rank that decreases with every step: the length of the longest path from it."""
     count, number = graph.digraph.components()
     if count < graph.states:
-        raise NoRanks("termination is said to hold, and there is a cycle of states")
+        raise NoRanks("termination has the verdict holds, but the states have a cycle")
     offsets, targets = graph.offsets.tolist(), graph.targets.tolist()
     height = array("I", bytes(4 * graph.states))
     for state in np.argsort(number)[::-1].tolist():
         followers = targets[offsets[state] : offsets[state + 1]]
         if state in followers:
-            raise NoRanks("termination is said to hold, and a step leads from a state to itself")
+            raise NoRanks("termination has the verdict holds, but a step leads from a state to itself")
         height[state] = 1 + max((height[to] for to in followers), default=-1)
     return height.tolist()
 
 
 def examined(system: System, found: LevelSearch, graph: StateGraph) -> Verifier:
-    """The states and steps as the verifier will see them, for `fruitless`; they come from the stored graph."""
+    """The states and steps in the verifier's form, for `fruitless`, from the stored graph."""
     seen = Verifier(system, {}, {}, lambda _: None)
     seen.states = list(map(found.scalarised.decode, found.states()))
     seen.initial = graph.initial
@@ -59,9 +59,9 @@ def examined(system: System, found: LevelSearch, graph: StateGraph) -> Verifier:
 
 
 def fruitless(seen: Verifier, name: str, formula: Formula) -> list[dict[str, list[int]]]:
-    """Why no fair behaviour makes the formula false: tables that have for each guess a rank for each state.
+    """The proof that no fair behaviour violates the formula: tables with a rank for each guess and state.
 
-    Raises `NoRanks` where there are none: then such a behaviour exists.
+    Raises `NoRanks` if none exist: then such a behaviour exists.
     """
     ranking = _Ranking(Endless(seen, name, formula), len(seen.states))
     ranking.split(ranking.endless.reachable(), 0)
@@ -76,10 +76,11 @@ class _Ranking:
     """For each guess that occurs a rank for each state."""
 
     def split(self, nodes: set[Node], depth: int) -> None:
-        """Give the nodes ranks in the table of this depth, and in the next those among which a fair behaviour may stay.
+        """Assigns ranks to the nodes in the table of this depth, and in the next table to nodes where a fair behaviour
+        may stay.
 
-        Ranks grow with the longest way down, so they never rise. Components from which the way is as long have edges to one
-        another nowhere; those that have edges inside get ranks of their own, the others share one.
+        Ranks are longest-path lengths in the component graph, so they never increase along a path. Components of equal
+        length have no edges between them; those with internal edges get separate ranks, the others share one.
         """
         if len(self.tables) <= depth:
             self.tables.append({})
@@ -98,15 +99,15 @@ class _Ranking:
                 left = self.endless.staying(members, taken)
                 if len(left) == len(members):
                     raise NoRanks(
-                        f"{self.endless.name} is said to hold, and nothing shows that a fair behaviour cannot make it false",
+                        f"{self.endless.name} has the verdict holds, but no ranks prove it",
                         remedy="this is a defect of streamproof; please report it with the model",
                     )
                 if left:
                     self.split(left, depth + 1)
 
     def _components(self, nodes: set[Node]) -> list[tuple[int, int | None, list[Node]]]:
-        """The strongly connected components: the longest way down from each, the fair actions taken inside (None: it has
-        no edges inside), and its nodes."""
+        """The strongly connected components: the longest path from each, the fair actions taken inside (None: no
+        internal edges), and its nodes."""
         names = list(nodes)
         number = {node: at for at, node in enumerate(names)}
         offsets, targets, takes = array("q", [0]), array("i"), list[int]()

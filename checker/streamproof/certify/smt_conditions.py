@@ -1,12 +1,12 @@
-"""Conditions on every index without quantifiers: what is assumed is instantiated, what is denied gets witnesses.
+"""Quantifier-free universal conditions: assumptions are instantiated, negated conditions get witnesses.
 
-A formula that `Conditions` makes follows from the condition, once witnesses are chosen well. So where formulas cannot all be
-true, neither can the conditions: "unsat" shows that. "sat" may be due to an index at which nothing was instantiated.
+A formula made by `Conditions` follows from the condition, for a suitable choice of witnesses. So if the formulas are
+unsatisfiable, the conditions are: "unsat" is sound. "sat" may be due to a missing instance.
 
-A condition for every index that is assumed, is assumed at each of `indices`. A condition for every index that is denied, is
-denied at a witness, a constant of its own. Each occurrence has its own witness: occurrences are told apart by their path
-from the root, which has the positions of the conjuncts on the way, and the position of the index at which each enclosing
-condition is instantiated. Disjuncts share their paths: at most one of them has to be true, and witnesses are chosen for it.
+An assumed universal condition is instantiated at each of `indices`. A negated one is negated at a witness, a fresh
+constant. Each occurrence has its own witness: occurrences are identified by their path from the root, with the
+positions of the conjuncts on the path, and of the index at which each enclosing condition is instantiated. Disjuncts
+share their paths: at most one of them needs to be true, and witnesses are chosen for it.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ class Conditions:
     def __init__(self, script: Script, free: frozenset[str]) -> None:
         self.script, self.free = script, free
         self.indices: list[SmtTerm] = []
-        """Where conditions are instantiated: grows at its end only, so positions name indices."""
+        """The instantiation terms, append-only, so that positions identify indices."""
         self.instantiated: Sequence[SmtTerm] = ()
         """The indices used in this round."""
         self._witnesses: dict[Path, SmtTerm] = {}
         self._quantified: dict[e.Expr, bool] = {}
 
     def mention(self, index: SmtTerm) -> None:
-        """Instantiate at this index from the next round on."""
+        """Adds an instantiation term, used from the next round on."""
         if index not in self.indices:
             self.indices.append(index)
 
     def mention_in(self, view: SmtView, *roots: e.Expr) -> None:
-        """The indices at which `roots` read and write arrays of any length, those that a quantifier or sum binds excepted."""
+        """The indices at which `roots` read and write arrays of unbounded length, except bound ones."""
         for term in e.subterms(*roots):
             if isinstance(term, e.Select | e.Store) and e.variables(term.index) <= view.names.keys():
                 any_length = isinstance(getattr(term.array.sort, "index", None), TermRange)
@@ -49,13 +49,13 @@ class Conditions:
                     self.mention(view.scalar(term.index))
 
     def in_range(self, view: SmtView, sort: Any, index: SmtTerm) -> SmtTerm:
-        """That an index lies in its range. Raises `Untranslatable` for a range that may differ between states."""
+        """The index is in its range. Raises `Untranslatable` for a range that may differ between states."""
         least, most = self.ends(view, sort)
         s = self.script
         return s.all_of([s.op("<=", TRUTH, least, index), s.op("<=", TRUTH, index, most)])
 
     def ends(self, view: SmtView, sort: Any) -> tuple[SmtTerm, SmtTerm]:
-        """The first and the last index of a range, which are terms of the free parameters."""
+        """The first and the last index of a range, as terms over the free parameters."""
         if isinstance(sort, TermRange):
             if not e.variables(sort.least, sort.most) <= self.free:
                 raise Untranslatable(f"the verifier has no range of indices that depends on the state: {sort}")
@@ -64,7 +64,7 @@ class Conditions:
         return number(sort.lo), number(sort.hi)
 
     def formula(self, view: SmtView, term: Any, positive: bool, path: Path) -> SmtTerm:
-        """What follows from `term`, or from its negation if not `positive`."""
+        """A formula implied by `term`, or by its negation if not `positive`."""
         s = self.script
         if not self.quantified(term):
             value = view.scalar(term)
@@ -102,7 +102,7 @@ class Conditions:
                 return value if positive else s.negation(value)
 
     def _join(self, view: SmtView, parts: Sequence[tuple[e.Expr, bool]], every: bool, path: Path) -> SmtTerm:
-        """The conjunction of parts, each as it is or denied, or for not `every` their disjunction."""
+        """The conjunction of parts, each possibly negated, or, if not `every`, their disjunction."""
         if every:
             return self.script.all_of(
                 [self.formula(view, part, as_it_is, (*path, at)) for at, (part, as_it_is) in enumerate(parts)]
@@ -110,7 +110,7 @@ class Conditions:
         return self.script.any_of([self.formula(view, part, as_it_is, (*path, "or")) for part, as_it_is in parts])
 
     def named(self, *views: SmtView) -> list[SmtTerm]:
-        """What the names mean that quantified conditions have where values depend on them (`View.conditions`)."""
+        """The definitions of the names of quantified conditions inside values (`View.conditions`)."""
         found: list[SmtTerm] = []
         for table in {id(view.conditions): view.conditions for view in views}.values():
             done = 0
@@ -123,7 +123,7 @@ class Conditions:
         return found
 
     def quantified(self, root: e.Expr) -> bool:
-        """Whether a quantifier occurs in a term outside of sums."""
+        """Whether a term contains a quantifier outside of sums."""
         if root not in self._quantified:
             for term in e.subterms(root):
                 inside = not isinstance(term, Total) and any(self._quantified[c] for c in e.children(term))

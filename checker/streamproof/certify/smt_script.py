@@ -1,6 +1,6 @@
-"""SMT-LIB scripts: terms by name, the definitions they need, and what is asserted of them.
+"""SMT-LIB scripts: named terms, their definitions, and assertions.
 
-Every name in the text is a letter and a number from a counter: no text of a model or a certificate gets into it.
+Every name in the text is a letter and a number from a counter: no text of a model or a certificate is copied into it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Shape: TypeAlias = Any
 
 
 class Untranslatable(StreamproofError):
-    """A term that the verifier's translation does not have."""
+    """A term outside the verifier's translation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class SmtTerm:
 
 @dataclass(frozen=True, slots=True)
 class SmtLanes:
-    """An array of any length: the shape of an element, with an SMT-LIB array in place of every scalar."""
+    """An array of unbounded length: the shape of an element, with an SMT-LIB array in place of every scalar."""
 
     element: Shape
 
@@ -44,7 +44,7 @@ def number(value: int) -> SmtTerm:
 
 
 def mapped(change: Callable[..., SmtTerm], *shapes: Shape) -> Shape:
-    """The shape that `change` makes of corresponding scalars."""
+    """Applies `change` to corresponding scalars."""
     first = shapes[0]
     if isinstance(first, tuple):
         return tuple(mapped(change, *parts) for parts in zip(*shapes, strict=True))
@@ -61,9 +61,9 @@ def scalars(shape: Shape) -> list[SmtTerm]:
 
 
 class Script:
-    """Constants and definitions by name, and the commands that assert something of them.
+    """Constants and definitions by name, and the commands that declare and assert them.
 
-    Every operation becomes a definition, so a term that occurs twice is written once.
+    Every operation becomes a definition, so a shared term is written once.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Script:
         self.nonlinear = False
 
     def fresh(self, letter: str, sort: str) -> SmtTerm:
-        """A new constant."""
+        """A fresh constant."""
         name = f"{letter}{len(self._lines)}"
         self._lines[name] = (f"(declare-fun {name} () {sort})", ())
         return SmtTerm(name, sort)
@@ -124,7 +124,7 @@ class Script:
         return self.op("-", INT, term)
 
     def text(self, asserted: Iterable[SmtTerm]) -> str:
-        """The commands that declare, define and assert these terms, and ask whether all can be true."""
+        """The commands that declare, define and assert these terms, and check satisfiability."""
         asserted = list(dict.fromkeys(asserted))
         needed: set[str] = set()
         pending = [t.text for t in asserted]

@@ -1,19 +1,21 @@
-"""Sums over any number of indices: a constant for each sum in each state, and what is true of these constants.
+"""Axioms for sums over unbounded index ranges: one constant for each sum in each state.
 
 Each axiom is true of the sums of every state, or step, that the other formulas describe:
 
 * *empty*: a sum over an empty range is 0.
-* *parts*: where every value is of its sort, and a part is never negative by its sort, a sum is at least 0, at least any part,
-  and at least any two parts at different indices. The part may read arrays of any length only at the index of the sum, which
-  must run through the range of the array: elsewhere an array has no value of its sort.
-* *change*: let the part of an index depend, of the variables that a rule writes, only on elements of arrays of any length, at
-  this index. Then only the parts at written indices change. The sum changes by their differences, each index counted once.
+* *parts*: if every value is in its sort, and the sort of the summand is nonnegative, a sum is at least 0, at least each
+  summand, and at least the sum of two summands at different indices. The summand may read arrays of unbounded length only
+  at the index of the sum, whose range must be the index range of the array: elsewhere an array has no value of its sort.
+* *change*: let the summand depend, among the variables that a rule writes, only on elements of arrays of unbounded length
+  at the index of the sum. Then only the summands at written indices change, and the sum changes by their differences,
+  each index counted once.
 * *next*: a sum that reads only the next state is a sum of that state.
 * *first*: the initial condition may give a term, such as an element of an array or a field of it, the same value at all
-  indices, which does not depend on the index. Where a part of a sum depends on its index in such terms only, it is the same
-  at every index: the sum is the part times the count.
+  indices. If a summand depends on its index in such terms only, it is the same at every index: the sum is the summand
+  times the count.
 
-The range of a sum depends on the free parameters only (`Conditions.ends`), so it is the same in every state of a behaviour.
+The range of a sum depends on the free parameters only (`Conditions.ends`), so it is the same in every state of a
+behaviour.
 """
 
 from __future__ import annotations
@@ -34,20 +36,20 @@ from streamproof.system.unbounded import total as sum_of
 
 
 class Sums:
-    """The axioms about the sums that occur in views."""
+    """The axioms about the sums in the given views."""
 
     def __init__(self, conditions: Conditions) -> None:
         self.conditions, self.script = conditions, conditions.script
 
     def empty(self, view: SmtView) -> Iterator[SmtTerm]:
-        """No parts, no sum."""
+        """The sum over an empty range is 0."""
         for total, value in list(view.totals.items()):
             least, most = self.conditions.ends(view, total.bound.sort)
             some = self.script.op("<=", TRUTH, least, most)
             yield self.script.any_of([some, self.script.same(value, number(0))])
 
     def parts(self, view: SmtView) -> Iterator[SmtTerm]:
-        """Sums of parts that are not negative, in a state where every value is of its sort."""
+        """Sums of nonnegative summands, in a state where every value is in its sort."""
         s = self.script
         for total, value in list(view.totals.items()):
             if not (isinstance(total.body.sort, RangeSort) and total.body.sort.lo >= 0 and _own(total)):
@@ -64,7 +66,7 @@ class Sums:
                 yield s.any_of([i_out, j_out, s.same(i, j), both])
 
     def change(self, before: SmtView, after: SmtView, updates: Iterable[tuple[str, e.Expr]]) -> Iterator[SmtTerm]:
-        """What a rule does to sums."""
+        """The change of sums by a rule."""
         s = self.script
         updates = tuple(updates)
         written = {name for name, _ in updates}
@@ -95,7 +97,7 @@ class Sums:
                 yield self.script.same(value, after.scalar(sum_of(total.bound, Substitution(now)(total.body))))
 
     def first(self, view: SmtView, initial: e.Expr) -> Iterator[SmtTerm]:
-        """Sums of equal parts, in an initial state."""
+        """Sums of equal summands, in an initial state."""
         s = self.script
         starts = _equal_terms(initial)
         for total, value in list(view.totals.items()):
@@ -119,13 +121,13 @@ class Sums:
                     yield s.same(value, s.op("*", INT, many, part))
 
     def part(self, view: SmtView, total: Total, index: SmtTerm) -> SmtTerm:
-        """What one index contributes to a sum."""
+        """The summand at one index."""
         assert isinstance(total.bound, e.Var)
         return view.bound(total.bound.name, index).scalar(total.body)
 
 
 def _at_bound(term: Any, total: Total) -> bool:
-    """Whether a term is an element of an array of any length, a variable, at the index of the sum."""
+    """Whether a term is an element of a variable, an array of unbounded length, at the index of the sum."""
     return (
         isinstance(term, e.Select)
         and isinstance(term.array, e.Var)
@@ -136,7 +138,8 @@ def _at_bound(term: Any, total: Total) -> bool:
 
 
 def _own(total: Total) -> bool:
-    """Whether a part reads arrays of any length only at the index of the sum, which has their range, under no quantifier."""
+    """Whether a summand reads arrays of unbounded length only at the index of the sum, with the same range, and not
+    under a quantifier."""
     terms = list(e.subterms(total.body))
     if any(isinstance(t, Forall | Total | e.Next) for t in terms):
         return False
@@ -146,7 +149,8 @@ def _own(total: Total) -> bool:
 
 
 def _local(total: Total, written: Collection[str]) -> bool:
-    """Whether a part reads, of what is written, only elements of arrays of any length at the index of the sum."""
+    """Whether a summand reads, among written variables, only elements of arrays of unbounded length at the index of the
+    sum."""
     terms = list(e.subterms(total.body))
     if any(isinstance(t, Forall | Total) for t in terms) or isinstance(total.body, e.Var):
         return False
@@ -155,7 +159,7 @@ def _local(total: Total, written: Collection[str]) -> bool:
 
 
 def _written_indices(view: SmtView, updates: Iterable[tuple[str, e.Expr]]) -> list[SmtTerm] | None:
-    """Every index at which an array of any length may be written; None where an array is replaced as a whole."""
+    """Every index at which an array of unbounded length may be written; None if an array is replaced as a whole."""
     found: list[SmtTerm] = []
     for name, update in updates:
         if not isinstance(update.sort, ArraySort) or not isinstance(update.sort.index, TermRange):
@@ -176,9 +180,9 @@ def _written_indices(view: SmtView, updates: Iterable[tuple[str, e.Expr]]) -> li
 
 
 def _equal_terms(initial: e.Expr) -> list[tuple[e.Expr, e.Expr, e.Expr]]:
-    """Terms with one value at all indices at first: the index, the term, and the value, which does not depend on the index.
+    """Terms with the same initial value at all indices: the index, the term, and the value.
 
-    A condition for all indices is the value "true" of itself; its conjuncts are taken one by one.
+    A universal condition is the value "true" of its body; its conjuncts are processed separately.
     """
     found: list[tuple[e.Expr, e.Expr, e.Expr]] = []
     for part in initial.args if isinstance(initial, e.And) else (initial,):

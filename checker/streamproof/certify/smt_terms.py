@@ -1,8 +1,8 @@
-"""Terms of a parametric system as SMT-LIB text: the verifier's own translation of the union of expressions.
+"""Terms of a parametric system as SMT-LIB text: the verifier's own translation, independent of the engines.
 
 An integer is an Int, a member of an Enum its position, a truth value a Bool. Composite values are Python tuples of such
-terms. An array of any length is an SMT-LIB array for each scalar of its elements (`SmtLanes`). Outside its index range such
-an array has values of its own, which no state of the system has: what is proved for all of them is proved for each.
+terms. An array of unbounded length is an SMT-LIB array for each scalar of its elements (`SmtLanes`). Outside its index
+range such an array has arbitrary values, which are not part of the state: a proof for all of them is a proof for each.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from streamproof.system.unbounded import Forall, Total
 
 
 class SmtView:
-    """What terms mean in one state: `names` gives the shapes of variables, parameters and bound indices.
+    """The values of terms in one state: `names` gives the shapes of variables, parameters and bound indices.
 
     `following` is the view of the state after the step, which `Next` reads. `totals` has a constant for each sum over
-    any number of indices, `conditions` a Boolean constant for each quantified condition that a value depends on; both
-    dictionaries are those of the state, shared with the views that `bound` makes.
+    an unbounded range, `conditions` a Boolean constant for each quantified condition inside a value; both dictionaries
+    belong to the state and are shared with the views that `bound` makes.
     """
 
     def __init__(self, script: Script, names: Mapping[str, Shape], following: SmtView | None = None) -> None:
@@ -189,7 +189,7 @@ class SmtView:
         return tuple(mapped(lambda x, y, here=here: s.choice(here, x, y), value, old) for here, old in pairs)
 
     def total(self, total: Total) -> SmtTerm:
-        """The constant of a sum in this state. Raises `Untranslatable` for one that depends on another bound index."""
+        """The constant of a sum in this state. Raises `Untranslatable` if it depends on another bound index."""
         assert isinstance(total.bound, e.Var)
         if e.variables(total.body) - {total.bound.name} & self.inner.keys():
             raise Untranslatable("a sum over any number of indices depends on another index", loc=total.loc)
@@ -205,7 +205,7 @@ class SmtView:
 
 
 def field_position(record: e.Expr, name: str) -> int:
-    """Where a field stands in a record."""
+    """The position of a field in a record."""
     assert isinstance(record.sort, RecordSort)
     return record.sort.index(name)
 
@@ -232,7 +232,7 @@ def literal(sort: Sort, value: Value) -> Shape:
 
 
 def constant(script: Script, sort: Sort, *, lane: bool = False) -> Shape:
-    """New constants for a value of `sort`. Raises `Untranslatable` for a sort that has no shape."""
+    """Fresh constants for a value of `sort`. Raises `Untranslatable` for an unsupported sort."""
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
             scalar = TRUTH if sort == BOOL else INT

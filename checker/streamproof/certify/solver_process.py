@@ -1,7 +1,8 @@
-"""A solver in a process of its own: scripts in, one answer a line out. Run by its path; it imports one solver, nothing else.
+"""A solver in a separate process: scripts on standard input, one answer per line on standard output. It is run by its
+path and imports one solver only.
 
-``python -I solver_process.py z3|cvc5 MILLISECONDS < scripts.json`` reads a list of SMT-LIB scripts. It prints the version of
-the solver, then for each script ``unsat``, ``sat``, ``unknown`` or ``error``.
+``python -I solver_process.py z3|cvc5 MILLISECONDS < scripts.json`` reads a list of SMT-LIB scripts. It prints the
+version of the solver, then for each script ``unsat``, ``sat``, ``unknown`` or ``error``.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ def cvc5_solver(milliseconds: int) -> tuple[str, Callable[[str], str]]:
 
 
 def main() -> None:
-    """Answer every script."""
+    """Answers every script."""
     name, milliseconds = sys.argv[1], int(sys.argv[2])
     version, answer = {"z3": z3_solver, "cvc5": cvc5_solver}[name](milliseconds)
     print(version, flush=True)
     for text in json.load(sys.stdin):
         try:
             said = answer(text)
-        except Exception:  # a script that the solver does not take shows nothing
+        except Exception:  # a script that the solver rejects proves nothing
             said = "error"
         print(said if said in ("unsat", "sat", "unknown") else "error", flush=True)
 

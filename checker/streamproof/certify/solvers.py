@@ -1,4 +1,4 @@
-"""Z3 and cvc5, each in a process of its own that is killed when it does not answer in time."""
+"""Z3 and cvc5, each in a separate process that is killed at its time limit."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pathlib import Path
 from streamproof.system.records import dataclass
 
 PATIENCE = 60.0
-"""Seconds that a solver may take for one script."""
+"""Time limit of a solver for one script, in seconds."""
 GRACE = 15.0
-"""Seconds after which a solver is killed that keeps no time limit, beyond twice the limit."""
+"""Seconds beyond twice the limit after which an unresponsive solver is killed."""
 UNSAT, SAT, UNKNOWN, ERROR = "unsat", "sat", "unknown", "error"
 PROGRAM = Path(__file__).with_name("solver_process.py")
 
@@ -35,12 +35,12 @@ def present(solver: str) -> bool:
     return importlib.util.find_spec(solver) is not None
 
 
-def ask(solver: str, scripts: Sequence[str], tell: Callable[[str], None], seconds: float = PATIENCE) -> Answers:
-    """What `solver` (``z3`` or ``cvc5``) answers to each script. Where it crashes or hangs, the answer is ``unknown``."""
+def solve(solver: str, scripts: Sequence[str], report: Callable[[str], None], seconds: float = PATIENCE) -> Answers:
+    """The answers of `solver` (``z3`` or ``cvc5``) to each script; ``unknown`` for a crash or timeout."""
     version, answers = "", list[str]()
     while len(answers) < len(scripts):
         done = len(answers)
-        version, some = _run(solver, scripts[done:], seconds, lambda n, done=done: tell(_shown(solver, done + n)))  # type: ignore[misc]
+        version, some = _run(solver, scripts[done:], seconds, lambda n, done=done: report(_shown(solver, done + n)))  # type: ignore[misc]
         answers += some
         if len(answers) < len(scripts):
             answers.append(UNKNOWN)
@@ -51,7 +51,7 @@ def _shown(solver: str, done: int) -> str:
     return f"{done:,} obligation{'' if done == 1 else 's'} answered by {solver}"
 
 
-def _run(solver: str, scripts: Sequence[str], seconds: float, tell: Callable[[int], None]) -> tuple[str, list[str]]:
+def _run(solver: str, scripts: Sequence[str], seconds: float, report: Callable[[int], None]) -> tuple[str, list[str]]:
     """The version and the answers of one process, up to the script at which it ended."""
     command = [sys.executable, "-I", str(PROGRAM), solver, str(max(1, int(1000 * seconds)))]
     with tempfile.TemporaryFile("w+", encoding="utf-8") as file:
@@ -72,7 +72,7 @@ def _run(solver: str, scripts: Sequence[str], seconds: float, tell: Callable[[in
                     version = line.strip()
                 else:
                     answers.append(line.strip() if line.strip() in (UNSAT, SAT, UNKNOWN) else ERROR)
-                    tell(number)
+                    report(number)
         finally:
             process.kill()
             process.wait()

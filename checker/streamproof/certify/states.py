@@ -1,4 +1,4 @@
-"""The closed set of states, for a certificate: each variable's values in a table, each state the numbers of its values."""
+"""The closed set of states in a certificate: a table of values for each variable, and for each state their numbers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from streamproof.explicit.level_search import LevelSearch
 from streamproof.system.model import State
 
 CHUNK = 1 << 15
-"""So many states are turned into columns at once."""
+"""Number of states that are converted to columns at once."""
 
 
 class _Numbering(dict[Any, int]):
-    """Numbers for keys, in the order in which they are first asked for."""
+    """Numbers for keys, in the order of their first request."""
 
     def __missing__(self, key: Any) -> int:
         self[key] = len(self)
@@ -25,7 +25,7 @@ class _Numbering(dict[Any, int]):
 def closed_set(found: LevelSearch) -> list[tuple[list[Any], list[int]]]:
     """For each variable its values, each as its leaves, and the numbers of its values in every state.
 
-    States come in the order of discovery, level by level.
+    States are in the order of discovery, level by level.
     """
     scalarised = found.scalarised
     variables = scalarised.original.variables

@@ -40,7 +40,7 @@ def parse(data: bytes, parts: set[str] = EVIDENCE, most: int = MOST) -> tuple[di
     if not first.startswith(MAGIC):
         reject("it does not begin as a certificate of this version does")
     if first[len(MAGIC) :] != hashlib.sha256(rest).hexdigest().encode():
-        reject("its checksum is another one: it was changed, or is incomplete")
+        reject("wrong checksum: it was changed, or is incomplete")
     header, evidence = (parsed(part.decode()) for part in parts_of(rest, most))
     if not isinstance(header, dict) or {*header} != HEADER or not isinstance(evidence, dict) or {*evidence} != parts:
         reject("its parts are not those of a certificate")
@@ -50,38 +50,38 @@ def parse(data: bytes, parts: set[str] = EVIDENCE, most: int = MOST) -> tuple[di
 
 
 def verify(
-    data: bytes, system_of: Callable[[Any], System], tell: Callable[[str], None], most: int = MOST
+    data: bytes, system_of: Callable[[Any], System], report: Callable[[str], None], most: int = MOST
 ) -> dict[str, Any]:
-    """The header of a certificate whose claims are all shown, of the system that it names. Raises `Rejected`."""
+    """The header of a certificate for the named system, all of whose claims are verified. Raises `Rejected`."""
     try:
         header, evidence = parse(data, most=most)
         system = system_of(header)
         if fingerprint(system) != header["fingerprint"]:
             reject(f"it is of another {system.name} than this one: the model or its parameters have changed")
-        Verifier(system, header, evidence, tell).run()
+        Verifier(system, header, evidence, report).run()
     except EvaluationError as mistake:
         reject(f"the model makes a mistake where it claims none: {mistake.message}")
     except StreamproofError:
         raise
-    except Exception as error:  # whatever it is, nothing is shown
+    except Exception as error:  # whatever the error, nothing is proved
         reject(malformed(error))
     return header
 
 
 class Verifier:
-    """One certificate under examination. `follow`: what follows each state, with the fair actions (bits) of that step."""
+    """One certificate being verified. `follow`: the successors of each state, with the fair actions (bits) of each step."""
 
-    def __init__(self, system: System, header: Any, evidence: Any, tell: Callable[[str], None]) -> None:
-        self.system, self.header, self.evidence, self.tell = system, header, evidence, tell
+    def __init__(self, system: System, header: Any, evidence: Any, report: Callable[[str], None]) -> None:
+        self.system, self.header, self.evidence, self.report = system, header, evidence, report
         self.interpreter, self.states, self.initial = Interpreter(system), list[State](), 0
         self.follow, self.covered = list[dict[int, int]](), list[Property]()
 
     def run(self) -> None:
-        """Check every claim: by its behaviour, by the induction that names it, or by the closed set. Raises `Rejected`."""
+        """Checks every claim: by its behaviour, by its induction, or by the closed set. Raises `Rejected`."""
         traces, ranks, proofs = (self.evidence[part] for part in ("traces", "ranks", "proofs"))
         shown = {*traces, *(name for proof in proofs for name in proof["claims"])}
         if not shown <= {*self.header["claims"]} or not {*ranks} <= {*self.header["claims"]} - shown:
-            reject("it has evidence for what it does not claim")
+            reject("it has evidence without a claim")
         for name, said in self.header["claims"].items():
             prop, verdict = self.system.property(name), Verdict(said)
             once = (Verdict.HOLDS if prop.kind is Kind.REACHABLE else Verdict.VIOLATED), Verdict.ERROR
@@ -93,10 +93,10 @@ class Verifier:
         if self.header["counts"] is not None:
             self.closed_set(self.header["counts"])
         elif self.covered or self.evidence["values"]:
-            reject("it claims what only all states show, without them")
+            reject("it has claims that need the set of all states, but no such set")
         for prop in self.covered:
             if prop.formula is not None:
-                self.tell(f"checking the ranks for {prop.name}")
+                self.report(f"checking the ranks for {prop.name}")
                 endless = Endless(self, prop.name, prop.formula)
                 endless.end(endless.reachable(), ranks[prop.name])
             elif prop.kind is Kind.TERMINATION:
@@ -104,21 +104,21 @@ class Verifier:
                     if any(ranks[prop.name][to] >= ranks[prop.name][at] for to in followers):
                         reject(f"the rank for {prop.name} does not fall from {self.shown(at)}")
         for proof in proofs:
-            from streamproof.certify.verifier_induction import CheckedInduction  # Z3 takes long to load
+            from streamproof.certify.verifier_induction import CheckedInduction  # loading Z3 takes long
 
             CheckedInduction(self.system, proof).run()
 
     def shown(self, at: int) -> str:
-        """A state as a message names it."""
+        """The text of a state in a message."""
         return ", ".join(f"{v.name} = {show(v.sort, value)}" for v, value in self.system.named(self.states[at]))
 
     def value(self, sort: Sort, parts: Sequence[Any]) -> Value:
-        """The value that its `leaves` tell."""
+        """The value encoded by its `leaves`."""
         value = decode(sort, iter(parts))
-        return value if contains(sort, value) else reject(f"{parts} is no value of {sort}")
+        return value if contains(sort, value) else reject(f"{parts} is not a value of {sort}")
 
     def decides(self, prop: Property, *states: State) -> bool:
-        """Whether a state, or a step, makes a property false, or is what was to be reached."""
+        """Whether a state, or a step, violates a property, or reaches its goal."""
         if prop.kind is Kind.DEADLOCK:
             return not self.interpreter.terminal(states[0]) and not any(True for _ in self.interpreter.steps(states[0]))
         return self.interpreter.holds(prop, *states) is (prop.kind is Kind.REACHABLE)
@@ -143,7 +143,7 @@ class Verifier:
         return whole and self.decides(prop, *end)
 
     def replayed(self, name: str, data: Mapping[str, Any]) -> Trace:
-        """The behaviour that `data` tells, from an initial state and step by step as the interpreter takes them."""
+        """The behaviour in `data`, checked from an initial state step by step by the interpreter."""
         rows = (zip(self.system.variables, row, strict=True) for row in data["states"])
         states = [tuple(self.value(v.sort, parts) for v, parts in row) for row in rows]
         loop, labels = data["loop"], data["steps"]
@@ -161,7 +161,8 @@ class Verifier:
         return trace
 
     def closed_set(self, counts: Mapping[str, Any]) -> None:
-        """That the states are exactly the reachable ones, on their levels, and that the covered properties hold there."""
+        """Checks that the states are exactly the reachable ones, on their levels, and that the covered properties hold
+        there."""
         ends, columns = list(accumulate(counts["levels"])), list[list[Value]]()
         numbers = [*counts["levels"], *(number for name, number in counts.items() if name != "levels")]
         positive = all(type(number) is int and number > 0 for number in numbers)  # JSON's true and 1.0 equal 1
@@ -179,7 +180,7 @@ class Verifier:
         fair = {id(self.system.instances[n]): 1 << k for k, o in enumerate(obligations(self.system)) for n in o.numbers}
         generated, first = ends[0], 0
         for last, deeper in pairwise([*ends, ends[-1]]):
-            self.tell(f"{first:,} of {len(self.states):,} states")
+            self.report(f"{first:,} of {len(self.states):,} states")
             reached = set[int]()
             for at in range(first, last):
                 followers: dict[int, int] = {}
@@ -217,11 +218,12 @@ class Endless:
         self.enabled = [reduce(or_, followers.values(), 0) for followers in verifier.follow]
 
     def true(self, formula: Formula, node: Node) -> bool:
-        """Whether a formula is true at a node, if what is guessed there is right."""
+        """Whether a formula is true at a node, if the guess there is right."""
         return self.tableau.true(formula, (self.verifier.states[node[0]], self.tableau.guesses[node[1]]))
 
     def reachable(self) -> set[Node]:
-        """The nodes on paths from where the formula is false; `edges` has what follows each, and the fair actions taken."""
+        """The nodes on paths from a violation of the formula; `edges` has the successors of each, and the fair actions
+        taken."""
         guesses, begin = self.tableau.guesses, product(range(self.verifier.initial), range(len(self.tableau.guesses)))
         todo = [node for node in begin if not self.true(self.tableau.formula, node)]
         for node in todo:  # which grows
@@ -233,7 +235,7 @@ class Endless:
         return {*self.edges}
 
     def staying(self, nodes: Sequence[Node], taken: int) -> set[Node]:
-        """The nodes among which a fair behaviour may stay for ever that stays among these, and takes these fair actions."""
+        """The nodes among which a fair behaviour may remain if it remains among these, and takes these fair actions."""
         for k, until in enumerate(self.tableau.untils):
             if all(self.tableau.guesses[node[1]][k] and not self.true(until.right, node) for node in nodes):
                 return set()
@@ -244,7 +246,8 @@ class Endless:
         return {node for node in nodes if not self.enabled[node[0]] & strong}
 
     def end(self, nodes: set[Node], tables: Sequence[Mapping[str, Sequence[int]]]) -> None:
-        """That no fair behaviour that keeps its promises stays among nodes with these ranks. Raises `Rejected`."""
+        """Checks that no fair behaviour that fulfils every *until* remains among nodes with these ranks. Raises
+        `Rejected`."""
         rank, classes = {node: tables[0][str(node[1])][node[0]] for node in nodes}, dict[int, list[Node]]()
         for node in nodes:
             classes.setdefault(rank[node], []).append(node)

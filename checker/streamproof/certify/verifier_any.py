@@ -1,11 +1,12 @@
-"""The verifier for proofs for every value of parameters: obligations of its own, discharged by Z3 and cvc5.
+"""The verifier for proofs for every parameter value: it generates its own obligations, discharged by Z3 and cvc5.
 
-The caller gives the parametric system that the header names. The evidence has the free parameters; the names of the written
-lemmas and the discovered lemmas as data (`formulas`); and the obligations. Claims are numbered: 0 is that no evaluation error
-occurs and every value stays in its sort (`obligations.SAFE`), then come the properties, the written lemmas and the discovered
-ones. Each obligation names its claim, its rule (null: the initial states) and the claims that it assumes, and has the terms
-at which conditions are instantiated and the SMT-LIB script. The verifier makes all obligations of these claims again, which
-must be those in the file, letter by letter. Then two solvers, each in a process of its own, must find no script satisfiable.
+The caller gives the parametric system that the header names. The evidence has the free parameters; the names of the
+written lemmas and the discovered lemmas as data (`formulas`); and the obligations. Claims are numbered: 0 is that no
+evaluation error occurs and every value stays in its sort (`obligations.SAFE`), then come the properties, the written
+lemmas and the discovered ones. Each obligation names its claim, its rule (null: the initial states) and the assumed
+claims, and has the instantiation terms and the SMT-LIB script. The verifier generates all obligations of these claims
+again, which must equal those in the file byte for byte. Then two solvers, each in a separate process, must find every
+script unsatisfiable.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from streamproof.certify.obligations import (
     expect_distinct_names,
     expected,
 )
-from streamproof.certify.solvers import ERROR, PATIENCE, SAT, UNKNOWN, UNSAT, Answers, ask, present
+from streamproof.certify.solvers import ERROR, PATIENCE, SAT, UNKNOWN, UNSAT, Answers, present, solve
 from streamproof.certify.verifier import parse
 from streamproof.system.bounded import MOST, malformed
 from streamproof.system.errors import Exit, StreamproofError, reject
@@ -43,9 +44,9 @@ class SolversDisagree(StreamproofError):
 
 @dataclass(frozen=True, slots=True)
 class Discharged:
-    """One obligation: the names of its claim, of its rule (None: the initial states) and of the claims that it needs.
+    """One obligation: the names of its claim, its rule (None: the initial states) and the claims that it needs.
 
-    `answers` has the answer of each solver that was asked; `text` is the script.
+    `answers` has the answer of each solver; `text` is the script.
     """
 
     claim: str
@@ -58,18 +59,18 @@ class Discharged:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What an accepted certificate shows. `lemmas`: the written and discovered lemmas by name, with what they say."""
+    """The contents of an accepted certificate. `lemmas`: the written and discovered lemmas by name, as text."""
 
     header: dict[str, Any]
     free: tuple[tuple[str, int | None, int | None], ...]
     lemmas: tuple[tuple[str, str], ...]
     obligations: tuple[Discharged, ...]
     solvers: Mapping[str, str]
-    """The version of each solver that was asked."""
+    """The version of each solver."""
 
     @property
     def by_one(self) -> tuple[Discharged, ...]:
-        """The obligations that one of several solvers left open."""
+        """The obligations that one of several solvers could not decide."""
         return tuple(o for o in self.obligations if UNKNOWN in o.answers.values())
 
 
@@ -82,15 +83,15 @@ def system_fingerprint(parametric: Parametric) -> str:
 def verify_any(
     data: bytes,
     parametric_of: Callable[[Any], Parametric],
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     *,
     seconds: float = PATIENCE,
     solvers: Sequence[str] = ("z3", "cvc5"),
     most: int = MOST,
 ) -> Shown:
-    """What a certificate shows. A solver of `solvers` that is not installed is not asked.
+    """Verifies a certificate. Solvers in `solvers` that are not installed are skipped.
 
-    Raises `Rejected`, and `SolversDisagree` where one solver finds a script satisfiable and another one does not.
+    Raises `Rejected`, and `SolversDisagree` if one solver finds a script satisfiable and another one unsatisfiable.
     """
     try:
         header, evidence = parse(data, EVIDENCE, most)
@@ -98,18 +99,18 @@ def verify_any(
         if system_fingerprint(parametric) != header["fingerprint"]:
             reject(f"it is of another {parametric.system.name} than this one: the model or its parameters have changed")
         claims = stated(parametric, header, evidence)
-        made = remade(parametric, claims, evidence["obligations"], tell)
+        made = remade(parametric, claims, evidence["obligations"], report)
     except StreamproofError:
         raise
-    except Exception as error:  # whatever it is, nothing is shown
+    except Exception as error:  # whatever the error, nothing is proved
         reject(malformed(error))
     texts = [one.text for one in made]
-    asked = [ask(solver, texts, tell, seconds) for solver in solvers if present(solver)]
-    done = tuple(replace(one, answers={by.solver: by.answers[at] for by in asked}) for at, one in enumerate(made))
-    decide(done, asked)
+    solved = [solve(solver, texts, report, seconds) for solver in solvers if present(solver)]
+    done = tuple(replace(one, answers={by.solver: by.answers[at] for by in solved}) for at, one in enumerate(made))
+    decide(done, solved)
     lemmas = tuple((claim.name, readable(claim.condition)) for claim in claims[1 + len(header["claims"]) :])
     free = tuple((f.name, f.least, f.most) for f in parametric.free)
-    return Shown(header, free, lemmas, done, {by.solver: by.version for by in asked})
+    return Shown(header, free, lemmas, done, {by.solver: by.version for by in solved})
 
 
 def stated(parametric: Parametric, header: Any, evidence: Any) -> list[CertifiedClaim]:
@@ -130,41 +131,44 @@ def stated(parametric: Parametric, header: Any, evidence: Any) -> list[Certified
 
 
 def remade(
-    parametric: Parametric, claims: Sequence[CertifiedClaim], told: Sequence[Any], tell: Callable[[str], None]
+    parametric: Parametric, claims: Sequence[CertifiedClaim], given: Sequence[Any], report: Callable[[str], None]
 ) -> list[Discharged]:
-    """Every obligation of the claims, made again from what it assumes. Raises `Rejected` unless the file has the same."""
+    """Every obligation of the claims, generated from its assumptions. Raises `Rejected` if the file differs."""
     wanted = expected(parametric, claims)
-    if [(one["claim"], one["rule"]) for one in told] != [(claims.index(claim), rule) for claim, rule in wanted]:
+    if [(one["claim"], one["rule"]) for one in given] != [(claims.index(claim), rule) for claim, rule in wanted]:
         reject("its obligations are not those of its claims: one is missing, added or in another place")
     found = []
-    for number, ((goal, rule), one) in enumerate(zip(wanted, told, strict=True), start=1):
-        tell(f"{number:,} of {len(wanted):,} obligations")
+    for number, ((goal, rule), one) in enumerate(zip(wanted, given, strict=True), start=1):
+        report(f"{number:,} of {len(wanted):,} obligations")
         if {*one} != PARTS or not all(type(n) is int for n in one["needs"]) or one["needs"] != sorted({*one["needs"]}):
             reject(f"obligation {number} is malformed")
         needs = [claims[range(len(claims))[n]] for n in one["needs"]]
         if any(claim.step for claim in needs) or (rule is None and needs):
-            reject(f"obligation {number} assumes what is not known of the state before")
+            reject(f"obligation {number} assumes a claim that does not hold in the state before")
         made = ProofObligation(parametric, goal, rule, needs)
         if (one["terms"], one["text"]) != (made.terms, made.text):
-            reject(f"obligation {number} is not what the model and the lemmas say: {named(parametric, goal, rule)}")
+            reject(
+                f"obligation {number} differs from the one generated from the model and the lemmas: "
+                f"{named(parametric, goal, rule)}"
+            )
         label = None if rule is None else rule_label(parametric, rule)
         names = tuple(claim.name for claim in needs)
         found.append(Discharged(goal.name, label, names, len(made.terms), made.text, {}))
     return found
 
 
-def decide(obligations: Sequence[Discharged], asked: Sequence[Answers]) -> None:
-    """Raise `Rejected`, or `SolversDisagree`, unless every obligation is discharged by a solver, and refuted by none."""
+def decide(obligations: Sequence[Discharged], solved: Sequence[Answers]) -> None:
+    """Raises `Rejected`, or `SolversDisagree`, unless every obligation is discharged by a solver, and refuted by none."""
     for number, one in enumerate(obligations, start=1):
         said = {*one.answers.values()}
         where = f"obligation {number}, {one.claim} {'initially' if one.rule is None else f'after {one.rule}'}"
         who = ", ".join(f"{solver} answers {answer}" for solver, answer in one.answers.items())
         if {SAT, UNSAT} <= said:
             raise SolversDisagree(
-                f"solvers disagree on {where}: {who}", remedy="write the scripts with --smt DIR and ask a third"
+                f"solvers disagree on {where}: {who}", remedy="write the scripts with --smt DIR and run a third solver"
             )
         if SAT in said:
-            reject(f"not inductive: {where}, is not shown by what it assumes ({who})")
+            reject(f"not inductive: {where}, does not follow from its assumptions ({who})")
         if ERROR in said:
             reject(f"{where}, cannot be read by a solver ({who})")
         if UNSAT not in said:
@@ -172,7 +176,7 @@ def decide(obligations: Sequence[Discharged], asked: Sequence[Answers]) -> None:
 
 
 def rule_label(parametric: Parametric, rule: int) -> str:
-    """A rule as a reader names it: its action, and what tells its instances apart."""
+    """The name of a rule: its action, and the arguments that identify the instance."""
     instance = parametric.system.instances[rule]
     fixed = [f"{n}={v}" for n, v in instance.args if isinstance(v, str | int | bool)]
     picks = [f"{n}={v}" for n, v in instance.picks]
@@ -181,5 +185,5 @@ def rule_label(parametric: Parametric, rule: int) -> str:
 
 
 def named(parametric: Parametric, goal: CertifiedClaim, rule: int | None) -> str:
-    """An obligation as a reader names it."""
+    """The name of an obligation."""
     return f"{goal.name} {'initially' if rule is None else f'after {rule_label(parametric, rule)}'}"

@@ -40,7 +40,7 @@ def within(sort: Sort, term: Any) -> Any:
 
 
 class CheckedInduction:
-    """A proof under examination: its strength ``k``, ``distinct``, the names of ``lemmas``, ``formulas`` on the leaves."""
+    """A proof being verified: its strength ``k``, ``distinct``, the names of ``lemmas``, ``formulas`` on the leaves."""
 
     def __init__(self, system: System, proof: Any) -> None:
         self.system, self.proof, self.k = scalarise(system).system, proof, int(proof["k"])
@@ -55,14 +55,14 @@ class CheckedInduction:
         self.known: list[dict[e.Expr, Any]] = [{} for _ in self.places]
 
     def run(self) -> None:
-        """From the initial states on, then from any states in a row."""
+        """The base case, then the inductive step from arbitrary consecutive states."""
         first, variables = self.places[0], self.system.variables
         begins = [z3.Or([first[v.name] == literal(v.sort, value) for value in v.initial]) for v in variables]
         self.chain([self.term(self.system.initially, 0), *begins], 0, f"in the first {self.k} states")
         self.chain([], self.k, f"after {self.k} states in which all claims are true")
 
     def chain(self, facts: list[Any], begin: int, where: str) -> None:
-        """That of states in a row the claims are true from number `begin` on, if they are of those before."""
+        """In consecutive states the claims are true from number `begin` on, if they are true before."""
         solver = z3.Solver()
         solver.set("timeout", PATIENCE)
         solver.add(facts)
@@ -73,7 +73,7 @@ class CheckedInduction:
                 solver.add(claim)
 
     def said(self, n: int, distinct: bool) -> Iterator[tuple[str, Any]]:
-        """What is claimed of a state and the step to it, in words; what is true of them without being claimed has none."""
+        """The claims about a state and the step to it, with descriptions; consequences of the encoding have none."""
         now, instances = self.places[n], self.system.instances
         if n > 0:
             ways = ({**self.places[n - 1]} | {name: self.term(x, n - 1) for name, x in i.updates} for i in instances)
@@ -82,7 +82,7 @@ class CheckedInduction:
             yield from ((p.name, self.sane(p, n - 1)) for p in self.claims if p.kind is Kind.STEP)
         if distinct:
             yield "", z3.And([z3.Or([now[name] != x for name, x in other.items()]) for other in self.places[:n]])
-        yield "what the sorts say", z3.And([within(sort, now[name]) for name, sort in self.sorts.items()])
+        yield "the domain claims", z3.And([within(sort, now[name]) for name, sort in self.sorts.items()])
         yield from ((f"formula {k}", self.formula(data, n)) for k, data in enumerate(self.proof["formulas"], 1))
         for prop in self.claims:
             if prop.kind is Kind.DEADLOCK:
@@ -96,20 +96,20 @@ class CheckedInduction:
             yield f"that {i.label} makes no mistake", z3.And(self.sound(i.guard_checks, n), effect)
 
     def enabled(self, instance: Instance, n: int) -> Any:
-        """Whether an instance can be taken."""
+        """Whether an instance is enabled."""
         return z3.And([self.term(conjunct.expr, n) for conjunct in instance.guard])
 
     def sound(self, checks: Sequence[Check], n: int) -> Any:
-        """That none of the mistakes is made."""
+        """None of the errors occurs."""
         return z3.Not(z3.Or([self.term(check.condition, n) for check in checks]))
 
     def sane(self, prop: Property, n: int) -> Any:
-        """That a property has its verdict, and evaluating it is no mistake."""
+        """A property has its verdict, and its evaluation is not an error."""
         value = self.term(prop.expr, n)
         return z3.And(z3.Not(value) if prop.kind is Kind.REACHABLE else value, self.sound(prop.checks, n))
 
     def term(self, root: e.Expr, n: int) -> Any:
-        """What an expression means in a state, and the step from it."""
+        """The meaning of an expression in a state, and in the step from it."""
         known = self.known[n]
         for part in e.subterms(root) if root not in known else ():
             if isinstance(part, e.Const):
@@ -121,7 +121,7 @@ class CheckedInduction:
         return known[root]
 
     def formula(self, data: Any, n: int) -> Any:
-        """What a formula of the certificate means in a state."""
+        """The meaning of a formula of the certificate in a state."""
         if isinstance(data, bool | int):
             return literal(BOOL, data)
         kind, *parts = data

@@ -1,4 +1,4 @@
-"""The file of a certificate, as `verifier` reads it: complete or not there."""
+"""The file of a certificate, as `verifier` reads it; written atomically."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from streamproof.system.sorts import Sort
 from streamproof.system.verdict import Trace
 
 EFFORT = 1
-"""How hard the evidence is compressed, from 0 to 9: more takes long and gains little."""
+"""Compression level of the evidence, from 0 to 9: higher levels take long and gain little."""
 
 
 @dataclass
 class Contents:
-    """What a certificate says; see `verifier` for the meaning of each part."""
+    """The contents of a certificate; see `verifier` for the meaning of each part."""
 
     model: str
     options: tuple[str, ...]
-    """The words of a command line that choose the system beside the model."""
+    """The command-line words that select the system, in addition to the model."""
     fingerprint: str
     claims: dict[str, str] = field(default_factory=dict)
     counts: dict[str, Any] | None = None
@@ -37,7 +37,7 @@ class Contents:
     proofs: list[Any] = field(default_factory=list)
 
     def file(self) -> bytes:
-        """The certificate as it is written."""
+        """The certificate as JSON data."""
         header = {
             "model": self.model,
             "options": list(self.options),
@@ -50,20 +50,20 @@ class Contents:
 
 
 def packed(header: Mapping[str, Any], evidence: Mapping[str, Any]) -> bytes:
-    """The bytes of a certificate: the checksum of all that follows, the header, the compressed evidence."""
+    """The bytes of a certificate: the checksum of the rest, the header, the compressed evidence."""
     rest = _json(header) + b"\n" + lzma.compress(_json(evidence), preset=EFFORT)
     return MAGIC + hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest
 
 
 def write_certificate(path: Path, contents: Contents) -> int:
-    """Write a certificate in one piece; its size in bytes. Raises `SystemFailure`."""
+    """Writes a certificate atomically; returns its size in bytes. Raises `SystemFailure`."""
     data = contents.file()
     write(path, data, CERTIFICATE)
     return len(data)
 
 
 def trace_data(sorts: Sequence[Sort], trace: Trace) -> dict[str, Any]:
-    """A behaviour as JSON data: its states (each value as its leaves), the labels of its steps, where its loop leads to."""
+    """A behaviour as JSON data: its states (each value as its leaves), the labels of its steps, the target of its loop."""
     return {
         "states": [[encode(sort, value) for sort, value in zip(sorts, s, strict=True)] for s in trace.states],
         "steps": [instance.label for instance in trace.steps],

@@ -30,9 +30,9 @@ def agree_options(function: F) -> F:
             "agree_limits",
             multiple=True,
             metavar="ENGINE=N",
-            help="With --agree: ask interpreter, python, spin or tlc up to N states.",
+            help="With --agree: largest number of states for interpreter, python, spin or tlc.",
         ),
-        click.option("--agree", is_flag=True, help="Ask every engine, and compare what they say."),
+        click.option("--agree", is_flag=True, help="Run every engine and compare the results."),
     ):
         function = decorate(function)
     return function
@@ -60,7 +60,7 @@ def limits_of(texts: Sequence[str], depth: int | None, seconds: float | None) ->
 def run_agree(selection: Selection, limits: PanelLimits, json_to: str | None, *, quiet: bool) -> Exit:
     """Ask, compare, tell; the exit code is 162 when engines differ, else that of the verdicts."""
     from streamproof.agree.panel import agree
-    from streamproof.agree.telling import agreement_json, agreement_lines, heading_lines, opinion_line
+    from streamproof.agree.report import agreement_json, agreement_lines, heading_lines, opinion_line
     from streamproof.report.console import print_lines
 
     expect_json_writable(json_to, "streamproof.agree/1")

@@ -24,12 +24,12 @@ BROKEN_PIPE = 141
 
 _HELP = """Prove and refute the coordination protocols of stream processors, and check real runs against them.
 
-A MODEL is the name of a bundled one (`streamproof models` lists them), a Python file, file.py:Name, or
+A MODEL is the name of a bundled model (`streamproof models` lists them), a Python file, file.py:Name, or
 package.module:Name.
 
 \b
 Exit codes: 0 holds, 2 wrong usage or input, 11 deadlock, 12 safety violated,
-13 termination violated, 75 the model makes a mistake, 150 malformed model,
+13 termination violated, 75 evaluation error, 150 malformed model,
 152 too large, 153 system failure, 160 inconclusive, 161 trace or certificate
 rejected, 162 engines disagree, 130 interrupted.
 """

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from streamproof.cli import completing
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
-from streamproof.cli.selection import json_option
+from streamproof.cli.selection import complete_models, json_option
 from streamproof.cli.verbs import Verb
 from streamproof.registry import find
 from streamproof.system.errors import Exit, UsageError
@@ -19,14 +18,14 @@ from streamproof.system.errors import Exit, UsageError
     short_help="Compare designs, and judge claims about them.",
     example="streamproof compare cyclic",
 )
-@click.argument("model", shell_complete=completing.models)
-@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop each search after so many states.")
+@click.argument("model", shell_complete=complete_models)
+@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop each search after N states.")
 @json_option
 def command(model: str, max_states: int | None, json_to: str | None) -> int:
-    """Find verdicts and largest values for every design of MODEL, and judge what is claimed of the designs.
+    """Compute verdicts and largest values of measures for every design of MODEL, and judge claims about the designs.
 
-    Which designs, settings and claims there are is part of the model's specification. The exit code is 0 when every
-    question was decided, whatever the answers are, and 160 otherwise.
+    The designs, settings and claims are part of the model's specification. Ends with 0 when every question was decided,
+    whatever the results are, and with 160 otherwise.
     """
     expect_json_writable(json_to, "streamproof.compare/1")
     target = find(model)

@@ -40,7 +40,7 @@ MODEL_ITSELF = "model"
 @click.command(
     "counterexamples",
     cls=Verb,
-    short_help="Find every promised violation again.",
+    short_help="Find every expected violation again.",
     example="streamproof counterexamples --out counterexamples --check",
 )
 @click.option(
@@ -49,16 +49,15 @@ MODEL_ITSELF = "model"
     default=Path("counterexamples"),
     show_default=True,
     metavar="DIR",
-    help="Folder.",
+    help="Folder of the counterexamples.",
 )
-@click.option("--check", "checking", is_flag=True, help="Write nothing: say whether the files there are right.")
+@click.option("--check", "checking", is_flag=True, help="Check the existing files; write nothing.")
 @json_option
 def command(out: Path, checking: bool, json_to: str | None) -> int:
     """Find each expected violation of each bundled protocol again, and write MODEL/VARIANT/PROPERTY.itf.json and .txt.
 
-    The same specifications give the same bytes. With --check, every trace that is there must replay, show its violation
-    and be as short as possible, its text must be current, and none may be missing or left over; otherwise the exit code
-    is 161.
+    Equal specifications give equal bytes. With --check, every existing trace must replay, show its violation and be as
+    short as possible, its text must be current, and no file may be missing or superfluous; otherwise the exit code is 161.
     """
     expect_json_writable(json_to, SCHEMA)
     if checking and not out.is_dir():

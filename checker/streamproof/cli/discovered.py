@@ -26,7 +26,7 @@ def engine_option(function: F) -> F:
         type=click.Choice(tuple(PROVERS)),
         default=next(iter(PROVERS)),
         show_default=True,
-        help="Induction with the model's lemmas; with discovered ones, too; property-directed reachability; or all.",
+        help="Induction with the model's lemmas; also with discovered lemmas; IC3/PDR; or all.",
     )(function)
 
 

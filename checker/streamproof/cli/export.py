@@ -54,17 +54,19 @@ MODELS = ("promela", "tla", "smtlib", "chc")
     "actions",
     metavar="LABEL",
     multiple=True,
-    help='Instead of a property\'s trace, the one that these actions make: "send(c=1)"; repeated, in order.',
+    help='Export the trace of these actions, not of a property: "send(c=1)"; repeated, in order.',
 )
-@click.option("--format", "form", type=click.Choice(list(FORMS)), required=True, help="What to write.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FILE|DIR", help="Where to write it.")
+@click.option("--format", "form", type=click.Choice(list(FORMS)), required=True, help="Output format.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, metavar="FILE|DIR", help="Output file or folder."
+)
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
     metavar="N",
     default=MAX_STATES,
     show_default=True,
-    help="States that a graph may have.",
+    help="Largest number of states of a graph.",
 )
 @click.option(
     "--depth",
@@ -72,10 +74,10 @@ MODELS = ("promela", "tla", "smtlib", "chc")
     metavar="N",
     default=DEPTH,
     show_default=True,
-    help="With smtlib: steps that questions are about.",
+    help="With smtlib: largest number of steps of the queries.",
 )
-@click.option("--svg", is_flag=True, help="With dot: also draw it, by Graphviz.")
-@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop the search after so many states.")
+@click.option("--svg", is_flag=True, help="With dot: also draw it with Graphviz.")
+@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop the search after N states.")
 @timeout_option("Stop the search after SECONDS.", "time_limit")
 @json_option
 def command(
@@ -96,12 +98,11 @@ def command(
 ) -> int:
     """Write a trace of MODEL, the graph of its reachable states, or MODEL itself for another checker.
 
-    itf: the counterexample or witness of each property that has one, or of those chosen. dot: the graph of reachable
-    states; with --property or --action, the trace. promela: the model with its properties, for Spin, and in a folder each
-    temporal property in a text of its own; nothing is searched. tla: likewise for TLC and Apalache, a module and its
-    configurations in a folder. smtlib: questions for Z3 or cvc5; chc: Horn clauses for Spacer or Eldarica, a text for each
-    property. --out is a file for a single trace, graph or model (a name with a suffix, or - for standard output),
-    otherwise a folder.
+    itf: the counterexample or witness of each property that has one, or of the chosen properties. dot: the graph of
+    reachable states; with --property or --action, the trace. promela: the model with its properties, for Spin, and a
+    separate text for each temporal property. tla: a module and its configurations, for TLC and Apalache. smtlib: queries
+    for Z3 or cvc5. chc: Horn clauses for Spacer or Eldarica, a text for each property. The last four need no search.
+    --out is a file for a single trace, graph or model (a name with a suffix, or - for standard output), otherwise a folder.
     """
     selection = select(model, variant, size, parameters, properties)
     if actions and properties:
@@ -128,7 +129,7 @@ def command(
     left_out: dict[str, str] = {}
     if form == "promela":
         documents, too_large = _promela(system, properties, single=place.single)
-        left_out = {name: error.told for name, error in too_large.items()}
+        left_out = {name: error.short_text for name, error in too_large.items()}
     elif form == "smtlib":
         documents = [(_file_name(system.name), smtlib(system, depth).text)]
     elif form == "chc":

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import click
 
-from streamproof.cli import completing
 from streamproof.cli.outputs import expect_json_writable, people, write_json
-from streamproof.cli.selection import json_option
+from streamproof.cli.selection import complete_models, json_option
 from streamproof.cli.verbs import Verb
-from streamproof.language.model import limits_text
+from streamproof.language.model import Model, limits_text
 from streamproof.registry import Target, bundled, find, first_line
 from streamproof.system.errors import StreamproofError
 from streamproof.system.files import LISTING
@@ -21,13 +24,13 @@ from streamproof.system.files import LISTING
 @click.command(
     "models", cls=Verb, short_help="List the bundled models, or describe one.", example="streamproof models failover"
 )
-@click.argument("model", required=False, shell_complete=completing.models)
+@click.argument("model", required=False, shell_complete=complete_models)
 @json_option
 def command(model: str | None, json_to: str | None) -> int:
     """List the bundled models, or describe one MODEL.
 
-    A model is shown with its parameters and their defaults, its sizes, its variants with what they break, and its
-    properties.
+    The description has the parameters with their defaults, the sizes, the variants with the properties that they violate,
+    and the properties.
     """
     from streamproof.report.console import print_lines
 
@@ -101,7 +104,6 @@ def _overview(targets: Iterable[Target]) -> Iterator[Any]:
 
 
 def _detail(target: Target) -> Iterator[Any]:
-    from streamproof.cli.documented import parameter_docs
     from streamproof.traces.lines import BLANK, Line, StyledText, line
 
     model = target.spec.model
@@ -137,3 +139,24 @@ def _detail(target: Target) -> Iterator[Any]:
 def _breaks(target: Target, variant: str) -> str:
     broken = [n for n, verdict in target.spec.expected.get(variant, {}).items() if verdict == "violated"]
     return f" Breaks {', '.join(broken)}." if broken else ""
+
+
+def parameter_docs(model: type[Model]) -> dict[str, str]:
+    """The first line of the text under each parameter, a string that follows ``n: int = 2`` in the class body.
+
+    A subclass that repeats a parameter without one keeps it.
+    """
+    found: dict[str, str] = {}
+    for cls in reversed(model.__mro__):
+        if cls is Model or not issubclass(cls, Model):
+            continue
+        try:
+            tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
+        except (OSError, TypeError, SyntaxError):
+            continue  # no source at hand: the parameters are still listed, without their texts
+        body = tree.body[0].body if tree.body and isinstance(tree.body[0], ast.ClassDef) else []
+        for first, second in pairwise(body):
+            match first, second:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    found[name] = first_line(text)
+    return found

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from streamproof.cli import completing
 from streamproof.cli.outputs import expect_json_writable, people, write_json
-from streamproof.cli.selection import Selection, expect_once, json_option, select
+from streamproof.cli.selection import (
+    Selection,
+    complete_models,
+    complete_properties,
+    complete_variants,
+    expect_once,
+    json_option,
+    select,
+)
 from streamproof.cli.verbs import Verb
 from streamproof.language.declarations import parameter_types
 from streamproof.registry import Target, titled, unknown
@@ -32,11 +39,13 @@ SCHEMA = "streamproof.replay/1"
 )
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.option(
-    "--model", metavar="MODEL", shell_complete=completing.models, help="Model to replay on, instead of the file's."
+    "--model", metavar="MODEL", shell_complete=complete_models, help="Model to replay on, instead of the file's."
 )
-@click.option("--variant", metavar="NAME", shell_complete=completing.variants, help="Variant, instead of the file's.")
+@click.option("--variant", metavar="NAME", shell_complete=complete_variants, help="Variant, instead of the file's.")
 @click.option("-p", "parameters", metavar="NAME=VALUE", multiple=True, help="A parameter, instead of the file's.")
-@click.option("--property", "prop", metavar="NAME", shell_complete=completing.properties, help="Property, likewise.")
+@click.option(
+    "--property", "prop", metavar="NAME", shell_complete=complete_properties, help="Property, instead of the file's."
+)
 @click.option("--full", is_flag=True, help="Show the whole state after every step.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the outcome.")
 @json_option
@@ -52,8 +61,8 @@ def command(
 ) -> int:
     """Replay TRACE, an ITF file or - for standard input, on the model, variant and parameters that it names.
 
-    Ends with 0 when every step is one of the model's and the trace violates (or reaches) the property it names, and
-    with 161 when it is not.
+    Ends with 0 when every step is a step of the model and the trace violates (or reaches) its property, and with 161
+    otherwise.
     """
     expect_json_writable(json_to, SCHEMA)
     from streamproof.exchange.itf import load

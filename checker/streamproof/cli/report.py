@@ -21,7 +21,7 @@ SCHEMA = "streamproof.report/1"
 @click.command(
     "report",
     cls=Verb,
-    short_help="One page about many recorded runs.",
+    short_help="Write one page about many recorded runs.",
     example="streamproof report verdicts.json events/ --out report",
 )
 @click.argument("inputs", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -32,8 +32,8 @@ SCHEMA = "streamproof.report/1"
 def command(inputs: Sequence[Path], out: Path, master: str, title: str | None, json_to: str | None) -> Exit:
     """Read event logs and verdicts (files, folders, glob patterns) and write DIR/report.html and DIR/tables/*.parquet.
 
-    INPUTS are what `streamproof validate` writes with --events and --json. A rejected run is the report's content: the
-    exit code is 0 when the report was written.
+    INPUTS are the files that `streamproof validate` writes with --events and --json. Ends with 0 when the report was
+    written, whatever the verdicts are.
     """
     from streamproof import __version__
     from streamproof.cli.progress import Status

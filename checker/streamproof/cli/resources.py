@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from streamproof.engines import CHECKS
+from streamproof.system.byte_sizes import bytes_text, parse_bytes
 from streamproof.system.errors import UsageError
 from streamproof.system.options import MOST_WORKERS, TIERS, SearchOptions
-from streamproof.system.sizes import bytes_text, parse_bytes
 
 
 def option_words(engine: str, options: SearchOptions) -> tuple[str, ...]:

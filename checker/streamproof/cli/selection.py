@@ -1,4 +1,5 @@
-"""Which model, variant, parameters and properties a command line chooses; shared by the verbs that take a MODEL."""
+"""Which model, variant, parameters and properties a command line chooses, and what a shell may offer for them; shared by
+the verbs that take a MODEL."""
 
 from __future__ import annotations
 
@@ -6,20 +7,22 @@ import functools
 import math
 import shlex
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from streamproof import interrupts
-from streamproof.cli import completing
 from streamproof.cli.verbs import Option, SecondsType
-from streamproof.registry import Listed, Target, find, unknown
+from streamproof.registry import Listed, Target, bundled, find, first_line, unknown
 from streamproof.system.errors import UsageError
 from streamproof.system.measure import Measure
 from streamproof.system.model import System
 from streamproof.system.records import dataclass, replace
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -138,6 +141,49 @@ def limited_by(option: str, usual: float | None = None) -> Callable[[F], F]:
     return decorate
 
 
+# --- what a shell may offer after TAB: where something cannot be loaded, nothing
+
+Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
+
+
+def complete_models(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Bundled names, and whatever files the shell finds."""
+    names = [_item(name) for name in bundled() if name.startswith(incomplete)]
+    return names or [_item(incomplete, type="file")]
+
+
+def _item(text: str, **more: Any) -> CompletionItem:
+    from click.shell_completion import CompletionItem  # only a shell asks for it
+
+    return CompletionItem(text, **more)
+
+
+def _of_target(offer: Callable[[Target, str | None], Iterable[tuple[str, str]]]) -> Complete:
+    def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        # While an option still lacks its value, click leaves the arguments before it unassigned.
+        model = ctx.params.get("model") or next(iter(ctx.args), None)
+        if not model:
+            return []
+        try:
+            target = find(model)
+            offered = list(offer(target, ctx.params.get("variant")))
+        except Exception:  # a message in the middle of a command line helps nobody
+            return []
+        return [_item(name, help=doc or None) for name, doc in offered if name.startswith(incomplete)]
+
+    return complete
+
+
+complete_variants = _of_target(lambda t, _: ((n, first_line(c.__doc__)) for n, c in t.spec.model.variants.items()))
+"""The variants of the model named on the line."""
+complete_sizes = _of_target(lambda t, variant: ((name, "") for name in t.variant(variant).sizes))
+"""The sizes of the model named on the line."""
+complete_properties = _of_target(lambda t, variant: ((p.name, p.kind.value) for p in t.properties(variant)))
+"""The properties of the model named on the line."""
+complete_parameters = _of_target(lambda t, variant: ((f"{n}=", f"default {v}") for n, v in t.defaults(variant).items()))
+"""The parameters of the model named on the line."""
+
+
 def model_options(function: F) -> F:
     """The argument MODEL and the options that choose a variant and its parameters."""
     for decorate in (
@@ -146,22 +192,22 @@ def model_options(function: F) -> F:
             "parameters",
             metavar="NAME=VALUE",
             multiple=True,
-            shell_complete=completing.parameters,
+            shell_complete=complete_parameters,
             help="Set one parameter; may be repeated. --NAME VALUE is short for it.",
         ),
         click.option(
             "--size",
             metavar="small|medium|large",
-            shell_complete=completing.sizes,
-            help="Parameters as the model has them.",
+            shell_complete=complete_sizes,
+            help="Named set of parameter values.",
         ),
         click.option(
             "--variant",
             metavar="NAME",
-            shell_complete=completing.variants,
+            shell_complete=complete_variants,
             help="A variant instead of the model itself.",
         ),
-        click.argument("model", shell_complete=completing.models),
+        click.argument("model", shell_complete=complete_models),
     ):
         function = decorate(function)
     return function
@@ -174,7 +220,7 @@ def property_option(function: F) -> F:
         "properties",
         metavar="NAME",
         multiple=True,
-        shell_complete=completing.properties,
+        shell_complete=complete_properties,
         help="Only this property; may be repeated.",
     )(function)
 
@@ -205,5 +251,5 @@ def json_option(function: F) -> F:
         "--json",
         "json_to",
         metavar="FILE|-",
-        help="Write the answer as JSON; with - to standard output, and what people read to standard error.",
+        help="Write the answer as JSON; - means standard output, and text then goes to standard error.",
     )(function)

@@ -39,7 +39,12 @@ SEEDS = 1 << 32
 @model_options
 @property_option
 @click.option(
-    "--walks", type=click.IntRange(min=1), default=DEFAULT_WALKS, show_default=True, metavar="N", help="So many walks."
+    "--walks",
+    type=click.IntRange(min=1),
+    default=DEFAULT_WALKS,
+    show_default=True,
+    metavar="N",
+    help="Number of walks.",
 )
 @click.option(
     "--steps",
@@ -47,14 +52,19 @@ SEEDS = 1 << 32
     default=DEFAULT_STEPS,
     show_default=True,
     metavar="N",
-    help="Steps of a walk at most.",
+    help="Largest number of steps of a walk.",
 )
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="The same seed, the same walks.  [default: any]")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Seed of the walks; equal seeds give equal walks.  [default: random]",
+)
 @click.option(
     "--guided/--uniform",
     default=True,
     show_default=True,
-    help="Prefer states and actions that are new, or take every step with the same probability.",
+    help="Prefer new states and actions, or take every step with the same probability.",
 )
 @timeout_option("Stop after SECONDS.", "time_limit")
 @click.option(
@@ -83,10 +93,10 @@ def command(
     quiet: bool,
     json_to: str | None,
 ) -> int:
-    """Take random walks through MODEL and check its properties on the way, where there are too many states to search.
+    """Take random walks through MODEL and check its properties, when there are too many states for check.
 
-    Ends at the first violation, which is replayed, shortened and shown. A property that is not violated is inconclusive
-    (160): walks never show that it holds.
+    Ends at the first violation, which is replayed, shortened and shown. Other properties are inconclusive (160), except
+    reachability properties whose state was visited.
     """
     begun = time.perf_counter()
     selection = select(model, variant, size, parameters, properties)

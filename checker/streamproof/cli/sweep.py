@@ -7,7 +7,6 @@ import math
 import shlex
 import time
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -15,17 +14,25 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from streamproof import interrupts
-from streamproof.cli import completing
 from streamproof.cli.answer import DEFAULT_OUT
-from streamproof.cli.outputs import Folder, expect_json_writable, people, reserved_output, write_json
+from streamproof.cli.outputs import Folder, expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
-from streamproof.cli.selection import expect_once, json_option, property_option, timeout_option
+from streamproof.cli.selection import (
+    complete_models,
+    complete_parameters,
+    complete_sizes,
+    complete_variants,
+    expect_once,
+    json_option,
+    property_option,
+    timeout_option,
+)
 from streamproof.cli.sweep_run import POINTS, SweepRun
 from streamproof.cli.verbs import Option, Verb
-from streamproof.registry import find
-from streamproof.system.errors import StreamproofError, UsageError
+from streamproof.system.errors import UsageError
 
 if TYPE_CHECKING:
+    from streamproof.language.spec import Spec
     from streamproof.report.sweep import Boundary, SweepReport
 
 PROCESSES = 2
@@ -53,38 +60,26 @@ class SweepVerb(Verb):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click parses them, once it is known which model is meant."""
-        options = super().get_params(ctx)
-        known = {name for option in options for name in (*option.opts, *getattr(option, "former", ()))}
-        words = dict.fromkeys(word.partition("=")[0] for word in args if word.startswith("--") and word != "--")
-        others = [word for word in words if word not in known]
-        if others or {"-h", "--help"} & {*args}:
-            # Until the model is found, each of the others may be one of its bounds.
-            ctx.meta[_BOUNDS] = [click.Option([word, f"{_BOUND}{number}"]) for number, word in enumerate(others)]
-            given: dict[str, Any] = {}
-            with suppress(click.UsageError):  # told later, when it is known what options there are
-                given, _, _ = self.make_parser(ctx).parse_args(list(args))
-            ctx.meta[_BOUNDS] = bound_options(given.get("model"), known)
+        unknown = self.unknown_options(ctx, args)
+        if unknown or {"-h", "--help"} & {*args}:
+            ctx.meta[_BOUNDS] = bound_options(self.named_model(ctx, args, unknown), self.option_names(ctx))
         return super().parse_args(ctx, args)
 
 
-def bound_options(model: Any, known: Collection[str]) -> list[BoundOption]:
-    """The options of a model that generates an axis; none where it does not, or cannot be found."""
-    sweep = None
-    if isinstance(model, str):
-        with suppress(StreamproofError), reserved_output():  # its errors are reported when it is read for use
-            sweep = find(model).spec.sweeps
-    if sweep is None or sweep.generated is None:
+def bound_options(spec: Spec | None, known: Collection[str]) -> list[BoundOption]:
+    """The options of a model that generates an axis; none where it does not, or there is no model."""
+    generated = spec.sweeps.generated if spec is not None and spec.sweeps is not None else None
+    if generated is None:
         return []
-    about = sweep.generated.about
     return [
         BoundOption(
             [f"--max-{name}", f"{_BOUND}{name}"],
             former=[short for short in (f"--{name}",) if short not in known],
             type=click.IntRange(min=0),
             metavar="N",
-            help=about.get(name, f"Bound of the {sweep.generated.things}."),
+            help=generated.about.get(name, f"Bound of the {generated.things}."),
         )
-        for name in sweep.generated.bounds
+        for name in generated.bounds
         if f"--max-{name}" not in known
     ]
 
@@ -95,33 +90,36 @@ def bound_options(model: Any, known: Collection[str]) -> list[BoundOption]:
     short_help="Map the configurations at which properties hold.",
     example="streamproof sweep credit -p floating=0..4 -p depth=1 --property isolation",
 )
-@click.argument("model", shell_complete=completing.models)
+@click.argument("model", shell_complete=complete_models)
 @click.option(
     "--variant",
     "variants",
     metavar="NAME",
     multiple=True,
-    shell_complete=completing.variants,
-    help="This variant beside the model itself; may be repeated.",
+    shell_complete=complete_variants,
+    help="Variant to explore beside the model; may be repeated.",
 )
 @click.option(
     "--variants",
     "listed",
     metavar="all|NAME,...",
-    help="These variants beside the model itself.",
+    help="Variants to explore beside the model.",
 )
 @click.option(
-    "--size", metavar="small|medium|large", shell_complete=completing.sizes, help="Parameters that do not vary."
+    "--size",
+    metavar="small|medium|large",
+    shell_complete=complete_sizes,
+    help="Named set of values of parameters that do not vary.",
 )
 @click.option(
     "-p",
     "parameters",
     metavar="NAME=VALUES",
     multiple=True,
-    shell_complete=completing.parameters,
+    shell_complete=complete_parameters,
     help="Values of one parameter: 0..3, or fair,forward-first; may be repeated.  [default: the model's own axes]",
 )
-@click.option("--full", is_flag=True, help="Ask about refuted variants at larger sizes of what is generated, too.")
+@click.option("--full", is_flag=True, help="Check refuted variants also at larger sizes of generated values.")
 @property_option
 @click.option(
     "--max-states",
@@ -129,7 +127,7 @@ def bound_options(model: Any, known: Collection[str]) -> list[BoundOption]:
     default=MAX_STATES,
     show_default=True,
     metavar="N",
-    help="Stop at a point after so many states.",
+    help="Stop at a point after N states.",
 )
 @timeout_option("Stop at a point after SECONDS.", default=TIMEOUT)
 @click.option(
@@ -141,18 +139,18 @@ def bound_options(model: Any, known: Collection[str]) -> list[BoundOption]:
     default=PROCESSES,
     show_default=True,
     metavar="N",
-    help="Processes at a time, at most one for each processor.",
+    help="Number of processes, at most one for each processor.",
 )
-@click.option("--spark", is_flag=True, help="One Spark task for each point instead.")
-@click.option("--master", metavar="URL", help="With --spark: where.  [default: local[*]]")
+@click.option("--spark", is_flag=True, help="Decide each point in a Spark task instead.")
+@click.option("--master", metavar="URL", help="With --spark: Spark master.  [default: local[*]]")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help=f"Folder for the maps, and for what is known of points.  [default: {DEFAULT_OUT}/sweep-MODEL]",
+    help=f"Folder for maps and stored points.  [default: {DEFAULT_OUT}/sweep-MODEL]",
 )
-@click.option("--again", is_flag=True, help="Decide every point again, also those known from before.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no maps, only what they amount to.")
+@click.option("--again", is_flag=True, help="Decide every point again; ignore stored points.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no maps, only the summary.")
 @json_option
 def command(
     model: str,
@@ -173,15 +171,16 @@ def command(
     json_to: str | None,
     **bounds: int | None,
 ) -> int:
-    """Decide the properties of MODEL at every combination of its parameters' values, and say where each one holds.
+    """Decide the properties of MODEL at every combination of its parameters' values, and show where each one holds.
 
-    What is known of each point is kept in a folder: the same sweep, ended at any time, goes on where it was. Ends with 0
-    when every point is decided, whatever the answers are, and with 160 when some are not.
+    The result of each point is stored in a folder, so that an interrupted sweep continues from there. Ends with 0 when
+    every point is decided, whatever the verdicts are, with 75 when the model has an evaluation error at some point, and
+    with 160 when some point is undecided.
 
-    A model that generates the values of an axis has an option --max-NAME for each bound of it, which help lists beside the
-    others where the model is named: streamproof sweep MODEL --help.
+    A model that generates the values of an axis has an option --max-NAME for each of its bounds; streamproof sweep MODEL
+    --help lists them.
     """
-    from streamproof.pipeline.sweeps.outcome import boundaries, point_report, properties_of
+    from streamproof.pipeline.sweeps.outcome import boundaries, known, properties_of
     from streamproof.pipeline.sweeps.plan import plan_of
     from streamproof.report.console import print_lines
     from streamproof.report.sweep import SweepReport
@@ -206,7 +205,7 @@ def command(
     with Status(live=not quiet) as status:
         run = SweepRun(plan, tuple(kinds), limits, folder, status, jobs, place, full)
         run.explore(stream, again=again)
-    points = tuple(point_report(point, run.records.get(point.key), tuple(kinds)) for point in run.asked)
+    points = tuple(known(point, run.records.get(point.key), tuple(kinds)) for point in run.asked)
     words = [word for name in variants for word in ("--variant", name)]
     words += ["--size", size] if size else []
     words += [word for text in parameters for word in ("-p", text)]

@@ -48,8 +48,9 @@ class SweepRun:
 
     def explore(self, stream: TextIO, *, again: bool) -> None:
         """Decide what is not known yet, one stage after the other; Ctrl-C ends it with what is."""
-        from streamproof.explicit.limits import memory_of_machine, processors
+        from streamproof.explicit.limits import processors
         from streamproof.pipeline.sweeps.kept import keeping, kept_text, read_kept, source_of
+        from streamproof.system.memory import memory_of_machine
 
         about = {"model": self.plan.target.name, "version": VERSION}
         path = self.folder.path / POINTS

@@ -59,12 +59,20 @@ LONGEST = 240
 )
 @click.argument("paths", nargs=-1, required=True, type=_Runs(path_type=Path, exists=True))
 @click.option(
-    "--model", cls=_Model, metavar="NAME", help="The protocol to hold them against: {}. Default: as recorded."
+    "--model",
+    cls=_Model,
+    metavar="NAME",
+    help="Model to check the runs against: {}. Default: by the content of the files.",
 )
 @click.option(
-    "--job-graph", type=click.Path(path_type=Path, exists=True), metavar="FILE", help="Job graph, if not found."
+    "--job-graph",
+    type=click.Path(path_type=Path, exists=True),
+    metavar="FILE",
+    help="Job graph of the runs, if they do not contain it.",
 )
-@click.option("--events", type=click.Path(path_type=Path), metavar="DIR", help="Also write the events read.")
+@click.option(
+    "--events", type=click.Path(path_type=Path), metavar="DIR", help="Also write the events of each run to DIR."
+)
 @click.option(
     "--format",
     "form",
@@ -73,7 +81,7 @@ LONGEST = 240
     show_default=True,
     help="Format of the event files.",
 )
-@click.option("--master", metavar="URL", help="Validate on Spark, one task per path: local[*], spark://...")
+@click.option("--master", metavar="URL", help="Validate on Spark, one task for each path: local[*], spark://...")
 @json_option
 def command(
     paths: Sequence[Path],
@@ -84,9 +92,10 @@ def command(
     master: str | None,
     json_to: str | None,
 ) -> int:
-    """Follow the runs recorded under PATHS through a model and say of each job, or channel, whether the model allows it.
+    """Follow the runs recorded under PATHS through a model, and report for each job or channel whether the model allows it.
 
-    Ends with 0 when every one is accepted, 161 when one is rejected, 160 when one is inconclusive and none rejected.
+    Ends with 0 when all are accepted. Otherwise ends with 161 when one is rejected, else with 153 when the validation of
+    one failed, else with 160.
     """
     from streamproof import __version__
     from streamproof.report.console import print_lines

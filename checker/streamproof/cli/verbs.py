@@ -9,12 +9,14 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from streamproof.system.errors import StreamproofError, UsageError
-from streamproof.system.nearest import did_you_mean
+from streamproof.system.errors import StreamproofError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from streamproof.language.spec import Spec
 
 _FILE_OR_STANDARD = "FILE|-"
 """Metavariable of options that write to a file, or to standard output for ``-``."""
@@ -90,13 +92,30 @@ class Verb(click.Command):
         _expect_apart([(option, given[option.name]) for option in dict.fromkeys(order) if option.name in given])
         return super().parse_args(ctx, args)
 
+    def option_names(self, ctx: click.Context) -> set[str]:
+        """Every name of an option, former ones too."""
+        return {name for option in self.get_params(ctx) for name in (*option.opts, *getattr(option, "former", ()))}
+
+    def unknown_options(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
+        """The long options among the words that are not the verb's own: the model may give them a meaning."""
+        words = dict.fromkeys(word.partition("=")[0] for word in args)
+        known = self.option_names(ctx)
+        return [word for word in words if word[:2] == "--" != word and word not in known]
+
+    def named_model(self, ctx: click.Context, args: Sequence[str], unknown: Sequence[str]) -> Spec | None:
+        """The specification of the model that the words name, whatever `unknown` options mean; None: there is none."""
+        parser = self.make_parser(ctx)
+        for number, word in enumerate(unknown):
+            click.Option([word, f"unknown_{number}"]).add_to_parser(parser, ctx)
+        with suppress(click.UsageError):  # errors are reported when the verb runs
+            return named(parser.parse_args([*args, ""])[0].get("model"))  # the last option may lack its value
+        return None
+
     def _with_parameters(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
         """The words with ``-p NAME=VALUE`` in place of ``--NAME VALUE`` where NAME is a parameter of the model."""
-        options = self.get_params(ctx)
-        known = {name for option in options for name in (*option.opts, *getattr(option, "former", ()))}
-        unknown = [word for word in dict.fromkeys(w.partition("=")[0] for w in args) if word[:2] == "--" != word]
-        unknown = [word for word in unknown if word not in known]
-        names = self._parameters(ctx, args, unknown) if "-p" in known else frozenset()
+        unknown = self.unknown_options(ctx, args)
+        spec = self.named_model(ctx, args, unknown) if "-p" in self.option_names(ctx) else None
+        names: Collection[str] = spec.model.parameters() if spec is not None else ()
         found: list[str] = []
         rest = iter(args)
         for word in rest:
@@ -107,19 +126,6 @@ class Verb(click.Command):
             else:
                 found.append(word)
         return found
-
-    def _parameters(self, ctx: click.Context, args: Sequence[str], unknown: Sequence[str]) -> Collection[str]:
-        """The parameters of the model that the words name, whatever `unknown` options mean; none where there is none."""
-        from streamproof.cli.outputs import reserved_output
-        from streamproof.registry import find
-
-        parser = self.make_parser(ctx)
-        for number, word in enumerate(unknown):
-            click.Option([word, f"unknown_{number}"]).add_to_parser(parser, ctx)
-        with suppress(click.UsageError, StreamproofError), reserved_output():  # errors are reported when the verb runs
-            model = parser.parse_args([*args, ""])[0].get("model")  # the last option may lack its value
-            return frozenset(find(model).spec.model.parameters()) if isinstance(model, str) else frozenset()
-        return frozenset()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The options, by groups where there are many."""
@@ -147,6 +153,16 @@ class Verb(click.Command):
         """The example, never wrapped."""
         with formatter.section("Example"):
             formatter.write(f"{'':{formatter.current_indent}}{self.example}\n")
+
+
+def named(model: Any) -> Spec | None:
+    """The specification of a model; None where the text names none, which is reported when it is read for use."""
+    from streamproof.cli.outputs import reserved_output
+    from streamproof.registry import find
+
+    with suppress(StreamproofError), reserved_output():
+        return find(model).spec if isinstance(model, str) else None
+    return None
 
 
 class Verbs(click.Group):

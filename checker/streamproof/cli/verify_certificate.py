@@ -29,13 +29,13 @@ from streamproof.system.model import System
     example="streamproof verify-certificate failover.certificate",
 )
 @click.argument("certificate", type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--model", metavar="MODEL", help="The model to check it against; needed for one that is not bundled.")
+@click.option("--model", metavar="MODEL", help="Model to check the certificate against; required unless it is bundled.")
 @click.option(
     "--unpacked",
     "most",
     callback=amount,
     metavar="SIZE",
-    help="Most bytes that the evidence may unpack to.  [default: 32MB]",
+    help="Largest size of the unpacked evidence.  [default: 32MB]",
 )
 @click.option(
     "--smt",
@@ -60,13 +60,13 @@ def command(
     json_to: str | None,
     most: int | None,
 ) -> int:
-    """Check the certificate FILE that check or prove has written, with the interpreter alone.
+    """Check the certificate FILE of check or prove by a small program that shares no engine with them.
 
-    FILE may come from anybody. It names a model, and only a bundled one is taken by that name: any other is code, which is
-    run only where --model names it. Its checksum finds damage, not forgery, for anybody can compute it.
+    FILE may come from anybody: it causes no import. Only a bundled model is loaded by the name in FILE; --model names any
+    other. The checksum of FILE detects damage, not forgery, because anybody can compute it.
 
-    Ends with 0 when every claim in it is shown, and with 161 and the reason when one is not. It takes the interpreter's
-    time: some thousand states a second.
+    Ends with 0 when every claim is shown, with 161 and the reason otherwise, and with 162 when two solvers disagree. It
+    runs at the speed of the interpreter: some thousand states per second.
     """
     from streamproof.certify.verifier import verify
     from streamproof.system.errors import Rejected

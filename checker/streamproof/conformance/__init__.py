@@ -1,18 +1,18 @@
-"""Does an implementation follow its model? What a binding of another system's logs needs, and the validation itself.
+"""Conformance checking of implementations against models: the interface for bindings of logs, and validation.
 
-A *binding* ties the logs of one implementation to one model. Subclass `Binding`, and register an object of the class in the
-entry-point group ``streamproof.bindings`` under the model's name. The way of a log is a straight line:
+A *binding* ties the logs of one implementation to one model. Subclass `Binding`, and register an instance of the class
+in the entry-point group ``streamproof.bindings`` under the model's name. A log passes through these stages:
 
-1. ``Binding.plan`` reads a run into `Event` objects and says what each means: a `Case` for each thing that gets a verdict,
-   in it a `Task` for each behaviour to follow, in that the `Observation` objects of each process, in a `Stream`.
-2. The tracker follows each task through its machine; `Tracked` is what it found.
-3. `judge` folds the outcomes of a case into one `RunVerdict`, and ``RunVerdict.record`` is its JSON.
+1. ``Binding.plan`` reads a run into `Event` objects and interprets them: a `Case` for each unit with a verdict, in it a
+   `Task` for each behaviour to follow, in that the `Observation` objects of each process, in a `Stream`.
+2. The tracker follows each task through its machine; the result is `Tracked`.
+3. `judge` combines the outcomes of a case into one `RunVerdict`, and ``RunVerdict.record`` is its JSON.
 
-What a binding gives: `Binding`, `Plan`, `Case`, `Task`; `Stream` of `Observation`, or `Span` where calls overlap; `Move`,
-`Constraint` on a `StateReader`; optionally `Explainer`, `RecoveryReader`, `Grounding`. What comes back: `Tracked`,
-`RunVerdict`, `Followed`, `Rejection`, `Candidate`, `Recovery`. Machines come from `compile_model`, or from `Rules` where they
-have too many instances to spell out. What cannot be read raises `InputError`. Files of events: `read_events`, `write_ndjson`,
-`write_parquet`.
+A binding provides: `Binding`, `Plan`, `Case`, `Task`; `Stream` of `Observation`, or `Span` for overlapping calls;
+`Move`, `Constraint` on a `StateReader`; optionally `Explainer`, `RecoveryReader`, `Grounding`. Results are: `Tracked`,
+`RunVerdict`, `Followed`, `Rejection`, `Candidate`, `Recovery`. Machines come from `compile_model`, or from `Rules` if
+they have too many instances to enumerate. Unreadable input raises `InputError`. Files of events: `read_events`,
+`write_ndjson`, `write_parquet`.
 """
 
 from streamproof.conformance.binding import (
@@ -33,8 +33,8 @@ from streamproof.conformance.binding import (
 from streamproof.conformance.events import Event, read_events, write_ndjson, write_parquet
 from streamproof.conformance.run_verdict import Candidate, Followed, Recovery, Rejection, RunVerdict, Tracked
 from streamproof.conformance.validate import judge, validate_paths
-from streamproof.language.compile import compile_model
 from streamproof.language.grounding import Rules
+from streamproof.language.spec import compile_model
 from streamproof.system import BOOL, InputError, Instance, Variable
 from streamproof.system.errors import Loc
 from streamproof.system.reading import why_no_file

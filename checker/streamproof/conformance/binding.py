@@ -1,11 +1,11 @@
-"""What ties an implementation's events to a machine: observations, and the binding that makes them.
+"""The interface between an implementation's events and a machine: observations, and the bindings that make them.
 
-A binding reads a run's events in order and says of each what it means to the machine: which action sequences it may
-stand for (`alternatives`), and what must be true of the state before (`before`) and afterwards (`constraints`). Actions it
-declares *hidden* are never logged; the tracker inserts them wherever they can happen.
+A binding reads a run's events in order and interprets each: the possible action sequences (`alternatives`), and
+constraints on the state before (`before`) and afterwards (`constraints`). Actions declared *hidden* are never logged;
+the tracker inserts them wherever they are enabled.
 
-A behaviour may have been recorded by several processes. Each is a `Stream` with its own order; between streams nothing
-is assumed but what the machine itself demands.
+A behaviour may have been recorded by several processes. Each is a `Stream` with its own order; between streams only the
+machine's own constraints apply.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class StateReader:
         self._system, self._state = system, state
 
     def __call__(self, name: str, key: Any = None) -> Any:
-        """The value; raises `KeyError` for a name or key that the machine does not have."""
+        """The value; raises `KeyError` for an unknown name or key."""
         at = self._system.index[name]
         value = self._state[at]
         if key is None:
@@ -44,7 +44,7 @@ class StateReader:
         return value[where]
 
     def fields(self, name: str) -> tuple[str, ...]:
-        """The fields of the records that a variable holds, or may hold. Raises `KeyError` where it holds none."""
+        """The fields of the records in a variable. Raises `KeyError` if it does not hold records."""
         sort = self._system.variables[self._system.index[name]].sort
         while isinstance(sort, ArraySort | QueueSort | OptionSort):
             sort = sort.element
@@ -55,8 +55,7 @@ class StateReader:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One action of the machine. `args` must match the instance's; picks are free. An `optional` move is skipped where it
-    is not enabled."""
+    """One action of the machine. `args` must match the instance's; picks are free. A disabled `optional` move is skipped."""
 
     action: str
     args: Mapping[str, Any] = field(default_factory=dict)
@@ -69,10 +68,10 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """Something an event says about a state.
+    """A constraint of an event on a state.
 
-    `text` is shown where it does not hold; it may speak of the state. `instead` is the event that would have been
-    accepted in its place, as the log would have written it.
+    `text` is the message if it is false; it may depend on the state. `instead` is the acceptable event in the log's
+    form.
     """
 
     text: str | Callable[[StateReader], str]
@@ -80,16 +79,16 @@ class Constraint:
     instead: Callable[[StateReader], str] | None = None
 
     def said(self, look: StateReader) -> str:
-        """Why it does not hold in a state."""
+        """Why it is false in a state."""
         return self.text if isinstance(self.text, str) else self.text(look)
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one event means: `alternatives`, each a sequence of moves (empty: nothing happens in the machine).
+    """The meaning of one event: `alternatives`, each a sequence of moves (empty: no action of the machine).
 
-    `impossible` refuses the event outright, with the reason: the log contradicts itself. `reads` is what to read in the
-    states that are possible after the event once it is accepted; the values are in `Tracked.readings`.
+    `impossible` rejects the event unconditionally, with the reason: the log contradicts itself. `reads` is evaluated in
+    the possible states after the accepted event; the values are in `Tracked.readings`.
     """
 
     event: Event
@@ -98,19 +97,19 @@ class Observation:
     before: tuple[Constraint, ...] = ()
     impossible: str | None = None
     requires_before: Constraint | None = None
-    """What another process must have done before. Where it does not hold the event is not wrong, but too early."""
+    """Constraints on the actions of other processes. If one is false, the event is not wrong, but too early."""
     reads: Callable[[StateReader], Hashable] | None = None
     follows: int | None = None
-    """Position, in the same stream, of the last observation that must precede this one; None: all that stand before it.
-    A thread that changes the state first and logs afterwards may be overtaken in the log by another thread."""
+    """Position, in the same stream, of the last observation that must precede this one; None: all earlier ones. A
+    thread that changes the state first and logs afterwards may be overtaken in the log by another thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What one process recorded of a behaviour: a total order, or a partial one where observations say what they `follow`.
+    """One process's record of a behaviour: a total order, or a partial one if observations have `follows`.
 
-    `actions` are those that this process takes and records. `ends` says that its log may end before the behaviour does:
-    after its last event its actions may have happened unrecorded.
+    `actions` are the actions that this process takes and records. `ends`: its log may end before the behaviour does, so
+    that its later actions are unrecorded.
     """
 
     observations: Sequence[Observation]
@@ -120,11 +119,11 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """An observation of something that took place between two moments, `opens` and `closes`, of its process's order.
+    """An observation of a call that took effect between two moments, `opens` and `closes`, of its process's order.
 
-    `after`: the position, in the same account, of a span that it cannot come before although they overlap.
-    `rests_on_returned`: it reads what calls did that have left their records if it has: none that the end of the record
-    cut off explains that it reads something else.
+    `after`: the position, in the same account, of an overlapping span that must precede it. `rests_on_returned`: it
+    reads the effects of calls that have recorded their return, so that the truncated end of the record cannot explain
+    another value.
     """
 
     observation: Observation
@@ -135,35 +134,35 @@ class Span:
 
 
 class Grounding(Protocol):
-    """The instances of an action with given arguments, for systems that have too many to spell out."""
+    """The instances of an action with given arguments, for systems with too many to enumerate."""
 
     def __call__(self, action: str, args: Mapping[str, Any], /) -> tuple[Instance, ...]:
-        """Empty where there are none."""
+        """The matching instances, possibly none."""
 
 
 class Explainer(Protocol):
-    """How a binding speaks of its machine to those who know the implementation and not the machine."""
+    """Explanations of the machine in terms of the implementation."""
 
     def why_not(self, move: Move, look: StateReader) -> str | None:
-        """Why `move` cannot happen in a state, as one sentence; None where the condition itself must do."""
+        """Why `move` is disabled in a state, as one sentence; None to show the false condition itself."""
 
     def expected(self, enabled: Sequence[Instance], look: StateReader, event: Event) -> Iterable[tuple[int, str]]:
-        """The events that would have been accepted in a state where these actions are enabled, as the log would show
-        them, each with its distance from `event`; 0 is nearest."""
+        """The acceptable events in a state where these actions are enabled, in the log's form, each with its distance
+        from `event`; 0 is closest."""
 
 
 class RecoveryReader(Protocol):
-    """How a binding finds the recoveries from failures in what the tracker found."""
+    """Extracts recoveries from failures from the tracker's result."""
 
     def recoveries(self, tracked: Tracked) -> tuple[Recovery, ...]:
-        """The recoveries up to the end of the accepted prefix, that of the rejected event included."""
+        """The recoveries in the accepted prefix and in the rejected event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One behaviour to follow: a machine, the meaning of its events, and what is never logged.
+    """One behaviour to follow: a machine, the interpreted events, and the hidden actions.
 
-    Each process's account is one of `streams`, or, where calls overlap, one of `spans`, in the order of `closes`.
+    Each process's account is one of `streams`, or, for overlapping calls, one of `spans`, in the order of `closes`.
     """
 
     trace: str
@@ -173,18 +172,18 @@ class Task:
     explainer: Explainer | None = None
     spans: tuple[tuple[Span, ...], ...] = ()
     ends: Mapping[int, int] = field(default_factory=dict)
-    """Accounts of `spans` that end before the behaviour does, with the moment from which on something may be missing in
-    them: what waits for it proves nothing."""
+    """Accounts of `spans` that end before the behaviour does, with the moment from which they may be incomplete: events
+    that wait for a missing record prove nothing."""
     grounding: Grounding | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What gets one verdict: behaviours that must all be accepted.
+    """The unit of a verdict: behaviours that must all be accepted.
 
-    `tasks` start with the one that the verdict's model and actions are about, if `followed`. `unjudged` says what the
-    logs leave open; where it is not empty an accepted case counts as inconclusive. `notes` are remarks that go with an
-    accepted verdict, `recoveries` says how the first task recovered from failures.
+    `tasks` begin with the one whose model and actions are in the verdict, if `followed`. `unjudged` lists what the logs
+    leave undetermined; if not empty, an accepted case counts as inconclusive. `notes` are remarks on an accepted
+    verdict, `recoveries` reads how the first task recovered from failures.
     """
 
     trace: str
@@ -193,41 +192,41 @@ class Case:
     followed: bool = True
     unjudged: tuple[str, ...] = ()
     damage: tuple[Loc, ...] = ()
-    """Lines that could not be read and may have been events: a rejection further down in the same file proves nothing."""
+    """Unreadable lines that may have been events: a rejection after one of them in the same file proves nothing."""
     partial: str | None = None
-    """What is missing from the records, where any rejection may be due to it: then it proves nothing either."""
+    """Missing records that may be the cause of any rejection, which then proves nothing."""
     notes: tuple[str, ...] = ()
     recoveries: RecoveryReader | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run holds: its cases, and its events in the best total order known. `unknown` counts unread records."""
+    """The contents of a run: its cases, and its events in the best total order known. `unknown` counts unread records."""
 
     name: str
     cases: tuple[Case, ...]
     events: tuple[Event, ...] = ()
     unknown: int = 0
     problems: tuple[str, ...] = ()
-    """What could not be read, each with file and line."""
+    """Unreadable data, each with file and line."""
     unit: str = "job"
-    """What a case is about, in one word."""
+    """The kind of a case, in one word."""
     nothing: str = "the run's logs name no behaviour to follow"
-    """What is said where there are no cases."""
+    """The message for a run without cases."""
 
 
 class Binding(Protocol):
-    """An implementation's logs, tied to one model. Bindings register in the entry-point group ``streamproof.bindings``,
-    under the name of the model."""
+    """The binding of an implementation's logs to one model, registered in the entry-point group
+    ``streamproof.bindings`` under the name of the model."""
 
     default: bool = False
-    """Whether paths that no binding recognises are this one's, and those for which a job graph is given."""
+    """Whether this binding is used for paths that no binding recognises, and for those with a job graph."""
 
     def runs(self, path: Path) -> list[Any]:
-        """The runs under a path. Raises `InputError` where there is none."""
+        """The runs under a path. Raises `InputError` if there is none."""
 
     def recognises(self, path: Path) -> bool:
-        """Whether files under a path are this binding's and no other's, so that it reads them without being asked for."""
+        """Whether files under a path belong to this binding and no other, so that it reads them without an option."""
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """The behaviours of one run. Raises `InputError` for a job graph that is not the run's."""

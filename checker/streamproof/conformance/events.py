@@ -1,12 +1,12 @@
-"""The event log: what an implementation recorded, one event per line, and its two file forms.
+"""The event log: the events recorded by an implementation, one per line, and its two file forms.
 
-An event says that `process` did `event` with `args` as the `seq`-th thing it recorded; `trace` names the behaviour it
-belongs to (one job, one test run). `ts` is a wall clock and orders nothing by itself; `clock`, a vector clock, does.
-`state` is the part of the state that the process knew at that moment, if it said so.
+An event records that `process` did `event` with `args` as its `seq`-th event; `trace` names the behaviour (one job, one
+test run). `ts` is a wall-clock time without significance for the order; `clock` is a vector clock that defines one.
+`state` is the part of the state that the process recorded, if any.
 
 Files: newline-delimited JSON (`.ndjson`, `.jsonl`, with `.gz` compressed), and Parquet with the same columns in which
-`args`, `clock` and `state` are JSON text. A log that breaks the schema is refused with file and line: a check of a half
-understood log would say nothing.
+`args`, `clock` and `state` are JSON text. A log that violates the schema is rejected with file and line, because a
+partially understood log supports no verdict.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ SCHEMA: Final = "streamproof.events"
 """Name of the event log's schema, kept in the metadata of Parquet files."""
 
 VERSION: Final = 1
-"""Version of the schema. It grows when a field changes its meaning or a required one is added."""
+"""Version of the schema. It increases when a field changes its meaning or a required one is added."""
 
 Value = str | int | bool | None | list[Any] | dict[str, Any]
-"""What arguments and state hold: JSON without fractional numbers, which no sort of the language has."""
+"""Values of arguments and state: JSON without fractional numbers, which are not in any sort."""
 
 _REQUIRED: Final = ("trace", "process", "seq", "event")
 _OPTIONAL: Final = ("args", "ts", "clock", "state", "file", "line")
@@ -45,11 +45,11 @@ _COLUMNS: Final = ("trace", "process", "seq", "event", "args", "ts", "clock", "s
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing a process recorded.
+    """An event recorded by a process.
 
-    `seq` counts within the process and orders its events; gaps are allowed, repetitions are not. `ts` is ISO-8601 text
-    with milliseconds, as the log has it. `file` and `line` say where the event was recorded, for messages only: they
-    take no part in equality.
+    `seq` numbers the events of a process in order; gaps are allowed, repetitions are not. `ts` is ISO-8601 text with
+    milliseconds, as in the log. `file` and `line` are the source position, for messages only, and excluded from
+    equality.
     """
 
     trace: str
@@ -65,7 +65,7 @@ class Event:
 
     @property
     def loc(self) -> Loc | None:
-        """Where the event was recorded, if that is known."""
+        """The source position of the event, if known."""
         return None if self.file is None or self.line is None else Loc(self.file, self.line)
 
     def __str__(self) -> str:
@@ -74,10 +74,10 @@ class Event:
 
 
 def read_events(path: str | os.PathLike[str]) -> list[Event]:
-    """Read a whole event log, in the order of the file.
+    """Reads a whole event log, in the order of the file.
 
-    Raises `InputError` (file, line, what to do) for a file that is missing, unreadable, empty of events, or not an
-    event log, and for a `seq` that a process uses twice in one trace.
+    Raises `InputError` (file, line, remedy) for a file that is missing, unreadable, without events, or not an event
+    log, and for a duplicate `seq` of a process in one trace.
     """
     file = Path(path)
     events = list(_iterate(file))
@@ -88,9 +88,9 @@ def read_events(path: str | os.PathLike[str]) -> list[Event]:
 
 
 def write_ndjson(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
-    """Write events as newline-delimited JSON, compressed if the name ends in `.gz`; returns how many.
+    """Writes events as newline-delimited JSON, compressed if the name ends in `.gz`; returns their number.
 
-    The file appears whole or not at all. Raises `SystemFailure` if it cannot be written, or is no older event log.
+    The file is written atomically. Raises `SystemFailure` if it cannot be written, or exists and is not an event log.
     """
     target = Path(path)
     count = 0
@@ -112,9 +112,9 @@ def write_ndjson(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
 
 
 def write_parquet(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
-    """Write events as Parquet (columns as in `Event`; `args`, `clock`, `state` are JSON text); returns how many.
+    """Writes events as Parquet (columns as in `Event`; `args`, `clock`, `state` are JSON text); returns their number.
 
-    The file appears whole or not at all. Raises `SystemFailure` if it cannot be written, or is no older event log.
+    The file is written atomically. Raises `SystemFailure` if it cannot be written, or exists and is not an event log.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -231,7 +231,7 @@ def _json_cell(text: object, column: str, name: str, row: int) -> Any:
 
 
 def _event(data: object, name: str, number: int) -> Event:
-    """The event that one JSON object describes; refuses every departure from the schema."""
+    """The event described by a JSON object; any violation of the schema is an error."""
 
     def refuse(message: str, remedy: str = "") -> InputError:
         return InputError(message, loc=Loc(name, number), remedy=remedy)

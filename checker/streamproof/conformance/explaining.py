@@ -1,4 +1,4 @@
-"""Why an event was refused: what it could have meant, what stopped each of these, what would have been accepted instead."""
+"""Explanation of a rejected event: its possible meanings, why each is impossible, and the events acceptable instead."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from streamproof.system.sorts import show
 from streamproof.traces.explain import why_false
 
 EXAMINED = 6
-"""States of the belief that an explanation looks at."""
+"""Maximum number of states of the belief used for an explanation."""
 
 SHOWN = 3
-"""States of the belief that a rejection shows."""
+"""Maximum number of states of the belief shown in a rejection."""
 
 EXPECTED = 8
-"""Events named as possible instead, at most."""
+"""Maximum number of acceptable events named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An observation that no state of the belief explains."""
+    """An observation that is impossible in every state of the belief."""
 
     steps: SystemMoves
     task: Task
@@ -34,7 +34,7 @@ class Refusal:
 
 
 def explained_refusal(refusal: Refusal) -> Rejection:
-    """What to say of it."""
+    """The text of the explanation."""
     observation = refusal.observation
     states = refusal.belief[:EXAMINED]
     near = _near(refusal, states)
@@ -91,7 +91,7 @@ def _candidates(refusal: Refusal, states: Sequence[State]) -> Iterator[Candidate
 
 
 def _named(way: Sequence[Move]) -> str:
-    """The actions that an event may stand for, as a reader writes them."""
+    """The possible actions of an event, as text."""
     return " then ".join(map(str, way)) or "no action"
 
 
@@ -118,7 +118,7 @@ def _blocked(refusal: Refusal, move: Move, states: Sequence[State], distance: in
 
 
 def _near(refusal: Refusal, states: Sequence[State]) -> list[str]:
-    """What would have been accepted, as the log would show it, nearest to the event first."""
+    """Acceptable events in the log's form, closest to the event first."""
     task, steps = refusal.task, refusal.steps
     found: dict[str, int] = {}
     for state in states:
@@ -141,7 +141,7 @@ def _enabled(steps: SystemMoves, instance: Instance, state: State) -> bool:
 
 
 def _instead(refusal: Refusal, states: Sequence[State]) -> str | None:
-    """The event that a demand says would have been accepted."""
+    """The acceptable event according to a constraint."""
     observation, steps = refusal.observation, refusal.steps
     if observation.impossible is not None:
         return None

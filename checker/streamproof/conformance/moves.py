@@ -1,4 +1,4 @@
-"""The moves of one machine: where a move, a sequence of moves or an observation leads from a state."""
+"""The moves of one machine: the states reached from a state by a move, a sequence of moves or an observation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streamproof.conformance.binding import Grounding, Move, Observation, StateR
 from streamproof.system import Instance, Interpreter, State, System
 
 REMEMBERED = 200_000
-"""Moves whose ends are kept."""
+"""Maximum number of cached moves."""
 
 
 class SystemMoves:
@@ -22,10 +22,10 @@ class SystemMoves:
         self._by_action = {a.name: a.instances for a in system.actions}
         self._matching: dict[tuple[str, tuple[tuple[str, Any], ...]], tuple[Instance, ...]] = {}
         self._known: dict[tuple[int, State], tuple[Instance, State | None]] = {}
-        """By number of the instance, which is kept beside what it leads to: so no other one can get this number."""
+        """By number of the instance, which is stored with its results, so that no other instance gets this number."""
 
     def take(self, instance: Instance, state: State) -> State | None:
-        """The state after `instance`, or None where it is not enabled. Raises `EvaluationError` on a model's mistake."""
+        """The state after `instance`, or None if it is disabled. Raises `EvaluationError` for a model error."""
         key = (id(instance), state)
         if key in self._known:
             return self._known[key][1]
@@ -36,11 +36,11 @@ class SystemMoves:
         return after
 
     def instances(self, action: str) -> tuple[Instance, ...]:
-        """The ground instances of an action; none for one that the machine does not have."""
+        """The ground instances of an action; none for an unknown action."""
         return self._by_action.get(action, ())
 
     def matching(self, move: Move) -> tuple[Instance, ...]:
-        """The instances that a move may be."""
+        """The instances that match a move."""
         if self._grounding is not None:
             return self._grounding(move.action, move.args)
         key = (move.action, tuple(move.args.items()))
@@ -51,7 +51,7 @@ class SystemMoves:
         return self._matching[key]
 
     def along(self, way: tuple[Move, ...], state: State) -> list[tuple[State, tuple[str, ...]]]:
-        """Every state that a sequence of moves leads to, with the actions taken."""
+        """Every state reached by a sequence of moves, with the actions taken."""
         found: list[tuple[State, tuple[str, ...]]] = [(state, ())]
         for move in way:
             reached: list[tuple[State, tuple[str, ...]]] = []
@@ -68,7 +68,7 @@ class SystemMoves:
         return found
 
     def explained(self, observation: Observation, state: State) -> Iterator[tuple[State, tuple[str, ...]]]:
-        """Every state after an observation made in `state`, with the actions that it stood for."""
+        """Every state after an observation made in `state`, with its actions."""
         if observation.impossible is not None:
             return
         if observation.before or observation.requires_before is not None:

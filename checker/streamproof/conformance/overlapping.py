@@ -1,12 +1,12 @@
-"""Follows accounts of calls that overlap: each took place at some moment between its beginning and its end.
+"""Linearisability checking of overlapping calls: each takes effect at some moment between its beginning and its end.
 
-Threads of one process act at the same time, and a record tells when a call began and when it had returned, not when in
-between it did what it did. A log is accepted if every call can be given a moment inside its span so that the machine allows
-the calls in the order of these moments (linearisability). Spans that do not overlap keep their order; those that do are
-tried both ways. Accounts of different processes are merged as the machine allows, each as far as it goes: exact where, as
-with messages, what one process does never makes impossible what another has recorded.
+Threads of one process act concurrently, and a record gives the beginning and the return of a call, not the moment of
+its effect. A log is accepted if every call can be assigned a moment inside its span so that the machine allows the
+calls in the order of these moments (linearisability). Spans that do not overlap keep their order; overlapping ones are
+tried in both orders. Accounts of different processes are merged as the machine allows, each as far as possible: exact
+if, as with messages, no action of one process makes a recorded action of another impossible.
 
-The search goes depth first and remembers where it has been, so a log whose calls hardly overlap costs one pass.
+The search is depth first with a visited set, so a log with little overlap costs one pass.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from streamproof.conformance.tracker import START, Path
 from streamproof.system import State
 
 LIMIT = 500_000
-"""Points of the search that are visited at most."""
+"""Maximum number of visited search nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """How far each account has been followed, which spans beyond that have taken place already, and the state."""
+    """A search node: the position in each account, the later spans that have already taken effect, and the state."""
 
     at: tuple[int, ...]
     early: frozenset[tuple[int, int]]
@@ -37,13 +37,13 @@ class _Point:
 
     @property
     def progress(self) -> int:
-        """How many spans have taken place."""
+        """The number of spans that have taken effect."""
         return sum(self.at) + len(self.early)
 
 
 @dataclass(slots=True)
 class OverlapTracker:
-    """Follows one `Task` with `spans`. `rank` orders events of different processes, for choosing which one to blame."""
+    """Follows one `Task` with `spans`. `rank` orders events of different processes, to select the event to blame."""
 
     task: Task
     limit: int = LIMIT
@@ -57,7 +57,7 @@ class OverlapTracker:
         self._beside = tuple(_overlaps(account) for account in self.task.spans)
 
     def run(self) -> Tracked:
-        """Follows the whole log. Raises `EvaluationError` if the machine itself is at fault."""
+        """Follows the whole log. Raises `EvaluationError` for an error of the machine."""
         start = tuple(0 for _ in self.task.spans)
         first = [_Point(start, frozenset(), s) for s in self._steps.interpreter.initial_states()]
         stack: list[tuple[_Point, Path]] = [(point, START) for point in reversed(first)]
@@ -92,7 +92,7 @@ class OverlapTracker:
         return Tracked(accepted, self._events(point), path.counts(), 1, rejection, exhausted, (point.state,))
 
     def _events(self, point: _Point) -> tuple[Event, ...]:
-        """The events that have taken place with all that they say."""
+        """The events whose effects and constraints are all satisfied."""
         left = {
             id(span.observation.event)
             for number, account in enumerate(self.task.spans)
@@ -103,7 +103,8 @@ class OverlapTracker:
         return tuple({id(e): e for e in passed if id(e) not in left}.values())
 
     def _next(self, point: _Point) -> Iterator[tuple[_Point, tuple[str, ...]]]:
-        """What can come next: the span that ends first, of the first account that can go on; before it, those beside it."""
+        """The possible next spans: the first one to end in the first account that can continue; before it, those that
+        overlap it."""
         settled_point = self._settled(point)
         if settled_point is not point:
             yield settled_point, ()
@@ -118,7 +119,7 @@ class OverlapTracker:
                 yield _Point(_raised(point.at, number), point.early, end), taken
             for other in self._beside[number][at]:
                 if account[other].observation.alternatives == ((),):
-                    continue  # it reads what is not so yet
+                    continue  # a later state may satisfy what it reads
                 if (number, other) in point.early or not self._may_come(point, number, other):
                     continue
                 possible = False
@@ -127,11 +128,11 @@ class OverlapTracker:
                     yield _Point(point.at, point.early | {(number, other)}, end), taken
                 settled = settled and possible
             if settled:
-                # Nothing that another process does could add to this: it need not be tried first.
+                # No other process can change this, so no alternative needs to be tried.
                 return
 
     def _settled(self, point: _Point) -> _Point:
-        """The point with all done that changes nothing: what a record says of a state can be read as soon as it is true."""
+        """The node after all spans without effect: a recorded state can be read as soon as it holds."""
         at, early = list(point.at), set(point.early)
         look = StateReader(self.task.system, point.state)
         for number, account in enumerate(self.task.spans):
@@ -151,7 +152,7 @@ class OverlapTracker:
         return _Point(tuple(at), frozenset(early), point.state)
 
     def _reads(self, place: tuple[int, int], look: StateReader) -> bool:
-        """Whether a span only reads the state, and reads what it has now."""
+        """Whether a span only reads the state, and its constraints hold now."""
         observation = self.task.spans[place[0]][place[1]].observation
         if observation.alternatives != ((),) or observation.impossible is not None:
             return False
@@ -164,7 +165,7 @@ class OverlapTracker:
         return before is None or before < point.at[number] or (number, before) in point.early
 
     def _unfinished(self, stuck: list[_Point]) -> bool:
-        """Whether all that is left, at one of the furthest points, waits, and there is an account that may lack something."""
+        """Whether, at one of the furthest nodes, every remaining span waits, and some account may be incomplete."""
         most = max(point.progress for point in stuck)
         for point in (p for p in stuck if p.progress == most):
             heads = {n: account[at] for n, at in enumerate(point.at) if at < len(account := self.task.spans[n])}
@@ -178,9 +179,10 @@ class OverlapTracker:
         return False
 
     def _refuse(self, stuck: list[_Point]) -> Rejection:
-        """Blames the first event that is wrong in itself; where each one only waits for another, the earliest of them.
+        """Blames the first event that is impossible in itself; if each one only waits for another, the earliest of them.
 
-        A call that has not ended yet, and that the machine does not allow, comes before those that may wait for it."""
+        An unfinished call that the machine does not allow takes precedence over those that may wait for it.
+        """
         most = max(point.progress for point in stuck)
         best = next(point for point in stuck if point.progress == most)
         states = tuple(dict.fromkeys(p.state for p in stuck if p.at == best.at and p.early == best.early))
@@ -211,7 +213,7 @@ class OverlapTracker:
 
 
 def _overlaps(account: Sequence[Span]) -> tuple[tuple[int, ...], ...]:
-    """For each span those that end later and may have taken place before it."""
+    """For each span, those that end later and may have taken effect before it."""
     beside: list[list[int]] = [[] for _ in account]
     for later, span in enumerate(account):
         at = later - 1

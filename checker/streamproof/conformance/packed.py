@@ -1,4 +1,4 @@
-"""What a user names that cannot be read as recorded runs as it is: archives, pipes, patterns that match nothing."""
+"""Errors for paths that cannot be read as recorded runs: archives, pipes, patterns without a match."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _MAGIC: Final = {
     b"PK\x03\x04": "a zip archive",
 }
 _TAR: Final = (257, b"ustar")
-"""Where a tar archive says what it is."""
+"""The position of a tar archive's magic number."""
 
 
 def packed_as(file: Path) -> str:
-    """How a file is packed, as the end of a sentence; empty for text and for text that gzip has compressed."""
+    """The compression or archive format of a file, as the end of a sentence; empty for plain and gzipped text."""
     try:
         with file.open("rb") as stream:
             start = stream.read(_TAR[0] + len(_TAR[1]))
@@ -32,14 +32,14 @@ def packed_as(file: Path) -> str:
             with gzip.open(file) as unpacked:
                 start = unpacked.read(_TAR[0] + len(_TAR[1]))
     except (OSError, EOFError, zlib.error):
-        return ""  # reading it says what is wrong
+        return ""  # reading it reports the error
     if start[_TAR[0] :] == _TAR[1]:
         return "a tar archive"
     return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), "")
 
 
 def expect_recorded(path: Path) -> None:
-    """Raises `InputError` for a path that is neither a folder nor a readable file, and for a pattern that matches nothing."""
+    """Raises `InputError` for a path that is neither a folder nor a readable file, and for a pattern without a match."""
     text = os.fspath(path)
     if glob.has_magic(text) and not path.exists():
         found = [Path(match) for match in sorted(glob.glob(text, recursive=True))]
@@ -55,4 +55,4 @@ def expect_recorded(path: Path) -> None:
             raise InputError(f"{file} {why}", remedy="name logs, folders of logs, or a pattern")
         packed = packed_as(file)
         if packed:
-            raise InputError(f"{file} is {packed}", remedy="unpack it, and name what is in it")
+            raise InputError(f"{file} is {packed}", remedy="unpack it, and give the files in it")

@@ -1,7 +1,7 @@
-"""What following a run ends with: the outcome of each behaviour, and the verdict of each case, with its serialised form.
+"""The outcome of each behaviour, and the verdict of each case, with its serialised form.
 
-`Tracked` is what the tracker found of one behaviour, `RunVerdict` what its case gets for it. `RunVerdict.record` writes the
-JSON of ``streamproof validate --json``, which ``streamproof report`` reads; nothing else builds such records.
+`Tracked` is the tracker's result for one behaviour, `RunVerdict` the verdict of its case. `RunVerdict.record` writes
+the JSON of ``streamproof validate --json``, which ``streamproof report`` reads; no other code builds such records.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ SCHEMA: Final = "streamproof.verdict/1"
 Answer = Literal["accepted", "rejected", "inconclusive", "error"]
 
 ANSWERS: Final[tuple[Answer, ...]] = ("accepted", "rejected", "inconclusive", "error")
-"""The verdicts that a case can get, best first."""
+"""The possible verdicts of a case, best first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An action the event could have meant, and why it is not possible. `distance` counts the moves that were missing.
+    """A possible action of the event, and why it is not enabled. `distance` counts the missing moves.
 
-    `demand`: the action is possible, but what the event says of the state is not so.
+    `demand`: the action is enabled, but a constraint of the event on the state is false.
     """
 
     action: str
@@ -40,11 +40,11 @@ class Candidate:
 class Rejection:
     """The first event that no behaviour of the machine explains, after `index` accepted ones.
 
-    `states` counts the states of the machine that fitted those, `before` has some of them, as text by variable. Where the log
-    contradicts itself there are no `candidates`: no action would make both true.
+    `states` counts the states of the machine consistent with those, `before` has some of them, as text by variable. If
+    the log contradicts itself there are no `candidates`.
 
-    `kind`: `contradiction` (the log contradicts itself), `action` (nothing that the event can mean is possible), `state`
-    (it is, but not with what the event says of the state), `property` (the log's end breaks an invariant).
+    `kind`: `contradiction` (the log contradicts itself), `action` (no possible action of the event is enabled), `state`
+    (one is, but the event's constraints on the state are false), `property` (the log's end violates an invariant).
     """
 
     index: int
@@ -81,8 +81,8 @@ class Rejection:
 class Tracked:
     """The outcome of following one behaviour. `actions` counts them along one explanation of the accepted prefix.
 
-    `events` are the accepted ones. `readings` has, by position among them, what those whose observation `reads` something
-    read: the distinct values in the states that are possible after the event.
+    `events` are the accepted ones. `readings` has, by position among them, the values read by observations with
+    `reads`: the distinct values in the states that are possible after the event.
     """
 
     accepted: bool
@@ -96,15 +96,15 @@ class Tracked:
 
     @property
     def matched(self) -> int:
-        """How many events were accepted."""
+        """The number of accepted events."""
         return len(self.events)
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """One recovery from a failure: when it was decided and when it was complete, and what was restarted.
+    """One recovery from a failure: the times of its decision and completion, and the restarted tasks.
 
-    `announced` is the number of restarted tasks by the log; `tasks` is None where the machine allows several sets.
+    `announced` is the number of restarted tasks in the log; `tasks` is None if the machine allows several sets.
     """
 
     decided: str | None
@@ -129,7 +129,7 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """The model that a case was followed through, the actions along one explanation, and the largest belief."""
+    """The model of a case, the actions along one explanation, and the largest belief."""
 
     variant: str | None
     parameters: Mapping[str, str | int | bool]
@@ -139,7 +139,7 @@ class Followed:
 
     @classmethod
     def of(cls, system: System, tracked: Tracked) -> Followed:
-        """What followed a behaviour, and how far."""
+        """The followed behaviour, and the length of its accepted prefix."""
         return cls(
             system.variant,
             {k: v for k, v in system.parameters.items() if isinstance(v, str | int | bool)},
@@ -151,10 +151,10 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class RunVerdict:
-    """The verdict of one case of a run. `unit` names what a case is about.
+    """The verdict of one case of a run. `unit` is the kind of a case.
 
-    `read` counts its events, `matched` those that were accepted, `unknown` the records of the run that were not read.
-    `behaviours` counts what was followed; None where nothing was.
+    `read` counts its events, `matched` the accepted ones, `unknown` the records of the run that were not read.
+    `behaviours` counts the followed behaviours; None if there were none.
     """
 
     run: str
@@ -173,7 +173,7 @@ class RunVerdict:
     behaviours: int | None = None
 
     def record(self) -> dict[str, Any]:
-        """As plain data that JSON can carry, schema `streamproof.verdict/1`."""
+        """As JSON data, schema `streamproof.verdict/1`."""
         ignored = max(self.read - self.matched, 0)
         followed = self.followed
         record: dict[str, Any] = {

@@ -1,15 +1,15 @@
-"""The tracker: follows a log through a machine, carrying every state that the log so far allows.
+"""The tracker: follows a log through a machine, with the set of all states consistent with the log so far.
 
-After each event the *belief* is exactly the set of states that some behaviour with these events, and any hidden actions
-between them, can be in. The log is accepted while the belief is not empty. Cost is the number of events times the size of
-the belief, which stays small where hidden actions are few; a limit turns a larger one into `inconclusive`, never into an
-answer. Trace validation by TLC searches the same product without keeping the belief, one machine start per trace, and
-reports little on failure; PObserve runs deterministic monitors. Here the answer to a rejection is the longest accepted
-prefix, the states there, and for each action that the event could mean the condition that failed (`explaining`).
+After each event the *belief* is exactly the set of states reachable by a behaviour with these events, and any hidden
+actions between them. The log is accepted while the belief is not empty. Cost is the number of events times the size of
+the belief, which stays small if hidden actions are few; a larger one makes the verdict `inconclusive`. Trace validation
+by TLC searches the same product without a belief, one machine start per trace, and reports little on failure; PObserve
+runs deterministic monitors. Here a rejection gives the longest accepted prefix, the states there, and for each possible
+action of the event the condition that failed (`explaining`).
 
-Several streams are merged as the machine allows, the first ones as far as they go: exact where no event of one process
+Several streams are merged as the machine allows, the first ones as far as possible: exact if no event of one process
 makes an event of another impossible, as with processes that send messages and never withdraw them. The lines of several
-threads in one stream are merged in the same way, within the order that `Observation.follows` leaves open: exact where each
+threads in one stream are merged in the same way, within the order that `Observation.follows` leaves open: exact if each
 line names the state that it changes. An accepted merge is always a behaviour of the machine.
 """
 
@@ -39,7 +39,7 @@ class Path:
     taken: tuple[str, ...]
 
     def counts(self) -> Counter[str]:
-        """How often each action was taken along the whole path."""
+        """The number of occurrences of each action on the whole path."""
         total: Counter[str] = Counter()
         at: Path | None = self
         while at is not None:
@@ -54,8 +54,8 @@ _Belief = dict[State, Path]
 
 @dataclass(slots=True)
 class _Reader:
-    """A stream and how far it has been followed: `first` is the position of the first observation that is left, `early`
-    are those beyond it that have been accepted already."""
+    """A position in a stream: `first` is the position of the first remaining observation, `early` are later ones that
+    have been accepted already."""
 
     observations: Sequence[Observation]
     silent: frozenset[str]
@@ -69,11 +69,11 @@ class _Reader:
 
     @property
     def head(self) -> Observation | None:
-        """The first observation that is left."""
+        """The first remaining observation."""
         return self.observations[self.first] if self.first < len(self.observations) else None
 
     def candidates(self) -> Iterator[tuple[int, Observation]]:
-        """The first observation and those that may precede it although the log has them later, with their positions."""
+        """The first observation and later ones that may precede it, with their positions."""
         for at in range(self.first, len(self.observations)):
             observation = self.observations[at]
             free = observation.follows is not None and observation.follows < self.first and at not in self.early
@@ -81,7 +81,7 @@ class _Reader:
                 yield at, observation
 
     def take(self, at: int) -> None:
-        """Leaves out the observation at a position."""
+        """Removes the observation at a position."""
         self.early.add(at)
         while self.first in self.early:
             self.early.remove(self.first)
@@ -90,7 +90,7 @@ class _Reader:
 
 @dataclass(slots=True)
 class Tracker:
-    """Follows one `Task`. `rank` orders events of different streams, for choosing which of several blocked ones to blame."""
+    """Follows one `Task`. `rank` orders events of different streams, to select the blocked event to blame."""
 
     task: Task
     limit: int = BELIEF_LIMIT
@@ -104,7 +104,7 @@ class Tracker:
         self._steps = self.steps or SystemMoves(self.task.system)
 
     def run(self) -> Tracked:
-        """Follows the whole log. Raises `EvaluationError` if the machine itself is at fault."""
+        """Follows the whole log. Raises `EvaluationError` for an error of the machine."""
         readers = [_Reader.of(stream) for stream in self.task.streams]
         self._see(readers)
         belief = self._closure(dict.fromkeys(self._steps.interpreter.initial_states(), START))
@@ -150,7 +150,7 @@ class Tracker:
         return Tracked(accepted, tuple(events), counts, largest, rejection, exhausted, tuple(belief), self._readings)
 
     def _see(self, readers: list[_Reader]) -> None:
-        """Settles which actions nothing would have recorded from here on."""
+        """Determines the actions that no stream would record from here on."""
         names = self.task.hidden.union(*(r.silent for r in readers if r.head is None))
         self._hidden = tuple(i for a in self.task.system.actions if a.name in names for i in a.instances)
 
@@ -163,7 +163,7 @@ class Tracker:
         return after
 
     def _closure(self, states: _Belief) -> _Belief:
-        """The states, and all that hidden actions lead to from them."""
+        """The states, and all states reachable from them by hidden actions."""
         queue = list(states)
         known = dict(states)
         while queue and len(known) <= self.limit:
@@ -176,9 +176,9 @@ class Tracker:
         return known
 
     def _contradiction(self) -> Rejection | None:
-        """The first event that no behaviour explains even if all other processes had recorded nothing.
+        """The first event that no behaviour explains, even if all other processes had recorded nothing.
 
-        Where processes disagree neither can be blamed for sure; where one contradicts itself, it can.
+        If processes disagree, neither can certainly be blamed; a process that contradicts itself can.
         """
         streams = self.task.streams
         found: list[Rejection] = []
@@ -198,7 +198,7 @@ class Tracker:
         return explained_refusal(Refusal(self._steps, self.task, first, tuple(belief), len(events)))
 
     def _broken(self, states: tuple[State, ...]) -> str | None:
-        """An invariant that no state the log allows satisfies."""
+        """An invariant that no state consistent with the log satisfies."""
         for prop in self.task.system.properties:
             if prop.kind is Kind.INVARIANT and not any(self._steps.interpreter.holds(prop, s) for s in states):
                 return f"the run ends in a state that breaks the invariant {prop.name}"

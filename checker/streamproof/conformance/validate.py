@@ -1,4 +1,4 @@
-"""Validation of recorded runs: read, translate to observations, track, judge; every case found gets one verdict."""
+"""Validation of recorded runs: read, interpret as observations, track, judge; every case gets one verdict."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ from streamproof.conformance.run_verdict import Followed, Rejection, RunVerdict,
 from streamproof.conformance.tracker import Tracker
 from streamproof.entries import BINDINGS, every
 from streamproof.system import StreamproofError, UsageError
-from streamproof.system.errors import Loc
+from streamproof.system.errors import Loc, did_you_mean
 from streamproof.system.files import plain_name
 from streamproof.system.foreign import visible
-from streamproof.system.nearest import did_you_mean
 
 DAMAGE_SHOWN = 20
-"""Unreadable lines that are shown for one run."""
+"""Maximum number of unreadable lines shown for one run."""
 
 
 def binding_for(model: str) -> Binding:
-    """The binding registered for a model. Raises `UsageError` where there is none."""
+    """The binding registered for a model. Raises `UsageError` if there is none."""
     found = every(BINDINGS)
     if model not in found:
         hints = (did_you_mean(model, found), f"models with a binding: {', '.join(found) or 'none'}")
@@ -41,8 +40,8 @@ def binding_for(model: str) -> Binding:
 
 
 def bindings_for(path: Path, *, with_graph: bool = False) -> dict[str, Binding]:
-    """The bindings of what is recorded under a path, by model, defaults first; the defaults alone where no binding
-    recognises its files or a job graph is given. Raises `UsageError` where there is none."""
+    """The bindings that recognise the files under a path, by model, defaults first; the defaults alone if none does or
+    a job graph is given. Raises `UsageError` if there is none."""
     known: dict[str, Binding] = {name: entry.load() for name, entry in every(BINDINGS).items()}
     defaults = [name for name, binding in known.items() if binding.default]
     found = [] if with_graph else [name for name, binding in known.items() if binding.recognises(path)]
@@ -61,7 +60,7 @@ def validate_paths(
     events_format: str = "ndjson",
     on_progress: Callable[[str], None] | None = None,
 ) -> list[RunVerdict]:
-    """One verdict per case, run after run. Without a `model`, of every model that the runs speak about.
+    """One verdict per case, run after run. Without a `model`, for every model of which the runs have records.
 
     Raises:
         InputError: a path holds no run, or the job graph is not one of the runs'.
@@ -114,17 +113,17 @@ def judge(plan: Plan, model: str) -> list[RunVerdict]:
 
 
 class _Judge:
-    """Follows the behaviours of one case and folds what came of them into one verdict."""
+    """Follows the behaviours of one case and combines the outcomes into one verdict."""
 
     def __init__(self, case: Case, order: dict[tuple[str, int], int], open_verdict: RunVerdict) -> None:
         self.case, self.order, self.open = case, order, open_verdict
 
     def place(self, event: Event) -> int:
-        """Where an event stands in the run."""
+        """The position of an event in the run."""
         return self.order.get((event.process, event.seq), len(self.order))
 
     def verdict(self) -> RunVerdict:
-        """The verdict and its reasons. A rejection anywhere beats what was left open anywhere."""
+        """The verdict and its reasons. Any rejection takes precedence over any inconclusive outcome."""
         case = self.case
         try:
             outcomes = self._outcomes()
@@ -152,7 +151,7 @@ class _Judge:
         return [outcome(task) for task in self.case.tasks]
 
     def _damage_before(self, event: Event | None) -> Loc | None:
-        """A line that may have been an event, above the one that was rejected."""
+        """An unreadable line, possibly an event, before the rejected one."""
         if event is None:
             return next(iter(self.case.damage), None)
         return next((d for d in self.case.damage if d.file == event.file and d.line < (event.line or 0)), None)
@@ -163,13 +162,13 @@ class _Judge:
             return self._rejected(outcomes, rejections)
         exhausted = [t.exhausted for t in outcomes if t.exhausted is not None]
         if exhausted:
-            return replace(self.open, reason=f"{exhausted[0]}; follow a shorter log, or one that says more")
+            return replace(self.open, reason=f"{exhausted[0]}; follow a shorter log, or one with more detail")
         if self.case.unjudged:
             return replace(self.open, reason="; ".join(self.case.unjudged))
         return replace(self.open, answer="accepted", reason="; ".join(self.case.notes) or None)
 
     def _rejected(self, outcomes: list[Tracked], rejections: list[Rejection]) -> RunVerdict:
-        # What the log contradicts of itself is plainer than what the machine makes of it, at the same line.
+        # A contradiction within the log is reported in preference to one with the machine, at the same line.
         ends = len(self.order) + 1
         first = min(rejections, key=lambda r: (self.place(r.event) if r.event else ends, r.kind != "contradiction"))
         damaged = self._damage_before(first.event)
@@ -182,7 +181,7 @@ class _Judge:
 
 
 def _write_events(plan: Plan, folder: Path, form: str, kind: str) -> None:
-    # The file is called as the run: those who read it take one for the other.
+    # The file has the name of the run, which readers treat as equivalent.
     stem = plain_name(re.sub(r"[/\\]|^\.", "_", visible(plan.name)) + kind)
     if form == "parquet":
         write_parquet(plan.events, folder / f"{stem}.parquet")

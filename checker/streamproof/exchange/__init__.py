@@ -1,1 +1,1 @@
-"""Other tools' formats, one file each: what goes out can be checked by them, what comes in is checked by us."""
+"""Formats of other tools, one file each: models and traces are exported for them, and their results are imported."""

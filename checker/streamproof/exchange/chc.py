@@ -1,7 +1,8 @@
-"""Constrained Horn clauses: for each property a text that is satisfiable exactly when it is safe, for Spacer and Eldarica.
+"""Constrained Horn clauses: per property, a script that is satisfiable exactly if the system is safe, for Spacer and
+Eldarica.
 
-`reach` is any set of states that has the initial ones and is closed under steps. Where there is one without a bad state, the
-solver answers ``sat``: it has found an inductive invariant, for behaviours of any length.
+`reach` is any set of states that contains the initial states and is closed under steps. If one excludes the bad states,
+the solver answers ``sat``: an inductive invariant exists, for behaviours of any length.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from streamproof.system.records import dataclass
 from streamproof.system.verdict import Verdict
 
 MISTAKE = "mistake_of_the_model"
-"""The text that asks whether the model makes a mistake."""
+"""The script for the absence of model errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """The text for each property that can be asked for, and that for mistakes of the model, by name."""
+    """The scripts for each supported property, and for model errors, by name."""
 
     texts: Mapping[str, str]
     kinds: Mapping[str, Kind]
-    """The kinds of the properties; the text about mistakes has none."""
+    """The kinds of the properties; the script about model errors has none."""
     left_out: tuple[str, ...]
 
 
 def chc(system: System) -> Clauses:
-    """A text of Horn clauses for each property of states or steps. Raises `TooLarge` where a state has too many parts."""
+    """One script of Horn clauses per state or step property. Raises `TooLarge` if a state has too many components."""
     scalar = Scalar(system)
     kinds: dict[str, Kind] = {}
     texts: dict[str, str] = {}
@@ -44,10 +45,10 @@ def chc(system: System) -> Clauses:
 
 
 def read(clauses: Clauses, answers: Mapping[str, str]) -> dict[str, Verdict]:
-    """The verdicts that a solver's answers, ``sat``, ``unsat`` or ``unknown`` by the name of the text, amount to.
+    """The verdicts for a solver's answers, ``sat``, ``unsat`` or ``unknown`` by name of the script.
 
-    Steps end where the model makes a mistake, so nothing is proved unless there is none; what is bad there is an evaluation
-    error of the property or its violation, which these texts do not tell apart.
+    Behaviours end at a model error, so nothing is proved unless there is none; a bad state is a violation or an
+    evaluation error of the property, which these scripts do not distinguish.
     """
     safe = answers.get(MISTAKE) == "sat"
     found: dict[str, Verdict] = {}
@@ -68,7 +69,7 @@ def _text(scalar: Scalar, name: str, bad: Expr, *, of_steps: bool) -> str:
 
 
 def _lines(scalar: Scalar, name: str, bad: Expr, *, of_steps: bool) -> Iterator[str]:
-    """The clauses: what is initial is reached, what a step leads to is reached, and nothing bad is."""
+    """The clauses: initial states are reached, successors of reached states are reached, and no bad state is reached."""
     terms = SmtTerms(symbol, lambda name: symbol(f"{name}'"))
     bound = declared([(symbol(v.name), v.sort) for v in scalar.variables])
     here = f"(reach {' '.join(symbol(v.name) for v in scalar.variables)})"

@@ -1,7 +1,7 @@
-"""Graphviz: a trace, or the graph of reachable states, as DOT text; and as SVG where Graphviz is installed.
+"""Graphviz: a trace, or the graph of reachable states, as DOT text; as SVG if Graphviz is installed.
 
-Nodes show leaf values (``status[A] = FAILED``). In a trace, each state shows what the step before it changed. In a graph,
-every state shows the leaves that are not the same everywhere. Initial states have a double border, terminal states are
+Nodes show leaf values (``status[A] = FAILED``). In a trace, each state shows the changes of the step before it. In a
+graph, every state shows the leaves that differ between states. Initial states have a double border, terminal states are
 grey, violating states red.
 """
 
@@ -20,10 +20,10 @@ from streamproof.system.verdict import Trace
 from streamproof.traces.places import Place, Seen, changes, leaves
 
 MAX_STATES = 500
-"""States above which a drawn graph is no picture any more."""
+"""Maximum number of states of a readable graph."""
 
 MAX_LINES = 24
-"""Leaf values written into one node."""
+"""Maximum number of leaf values in one node."""
 
 _HEAD = (
     "  graph [rankdir={rankdir}, fontname=Helvetica, labelloc=t];",
@@ -33,7 +33,7 @@ _HEAD = (
 
 
 def trace_dot(system: System, trace: Trace, prop: Property | None = None) -> str:
-    """The trace from top to bottom; its end is red, for a witness green, and a loop is drawn as one."""
+    """The trace from top to bottom; its last state is red, for a witness green, and a loop is drawn as one."""
     title = system.name if prop is None else f"{system.name}: {prop.name}"
     lines = [f"digraph {_quoted(title)} {{", *(h.format(rankdir="TB") for h in _HEAD), f"  label={_quoted(title)};"]
     for number, state in enumerate(trace.states):
@@ -65,7 +65,7 @@ def graph_dot(
 ) -> str:
     """The graph of `edges` and `initial` states. Raises `TooLarge` as soon as it has more than `limit` states.
 
-    States are numbered in the order in which they are met; steps between the same two states share an arrow.
+    States are numbered in the order of discovery; steps between the same two states share an edge.
     """
     numbers: dict[State, int] = {}
     arrows: dict[tuple[int, int], list[str]] = {}
@@ -103,12 +103,12 @@ def graph_dot(
 def render_svg(dot_text: str, *, seconds: float = 60) -> str:
     """DOT text as SVG, by Graphviz's ``dot``.
 
-    Raises `SystemFailure` when the program is not installed, fails, or takes longer than `seconds`.
+    Raises `SystemFailure` if the program is not installed, fails, or takes longer than `seconds`.
     """
     program = shutil.which("dot")
     if program is None:
         raise SystemFailure(
-            "drawing needs Graphviz, and there is no program 'dot'",
+            "drawing needs Graphviz: program 'dot' not found",
             remedy="install the package graphviz, or keep the DOT text and draw it elsewhere",
         )
     try:
@@ -128,7 +128,7 @@ def render_svg(dot_text: str, *, seconds: float = 60) -> str:
 
 
 def _varying(contents: Iterable[dict[Place, Seen]]) -> set[Place]:
-    """Places that do not have one and the same value in all states."""
+    """Leaves whose value differs between states."""
     common: dict[Place, Seen] | None = None
     every: set[Place] = set()
     for content in contents:
@@ -158,5 +158,5 @@ def _quoted(text: str) -> str:
 
 
 def _left(lines: list[str]) -> str:
-    # ``\l`` ends a line that is aligned to the left.
+    # ``\l`` ends a left-aligned line.
     return '"' + "".join(_escaped(text) + "\\l" for text in lines) + '"'

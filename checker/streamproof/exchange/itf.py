@@ -1,13 +1,13 @@
-"""Traces as files in the Informal Trace Format (Apalache's ADR-015), with Quint's notes on which action was taken.
+"""Traces as files in the Informal Trace Format (Apalache's ADR-015), with Quint's annotations of the actions taken.
 
-Each state says in ``mbt::actionTaken`` which action led to it (``init`` for the first) and in ``mbt::nondetPicks`` with
-which parameters and picks, each as an option, the form that Quint writes and its test drivers read. ``#meta`` names the
-model, variant, parameters and property, and gives Apalache the types of the variables. A loop is the index of the state
-that follows the last one; the step that closes it stands in ``#meta.loopStep``, since no state can carry it. A trace
-that stays in its last state for ever loops there and says so in ``#meta.stutters``.
+Each state has in ``mbt::actionTaken`` the action that led to it (``init`` for the first) and in ``mbt::nondetPicks``
+its parameters and picks, each as an option, the form that Quint writes and its test drivers read. ``#meta`` contains
+the model, variant, parameters and property, and gives Apalache the types of the variables. A loop is the index of the
+state that follows the last one; the closing step is in ``#meta.loopStep``, because no state can contain it. A trace
+that stutters in its last state loops there and has ``#meta.stutters``.
 
-Reading asks for little: numbers may be plain, keys that start with ``#`` and variables that the system does not have
-are passed over, and where actions are not named, instances that lead from state to state are searched for.
+Reading is lenient: numbers may be plain, keys that start with ``#`` and unknown variables are ignored, and for steps
+without action names the instances are searched.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from streamproof.system.verdict import Trace
 FORMAT = "ITF"
 DESCRIPTION = "https://apalache-mc.org/docs/adr/015adr-trace.html"
 VERSION = 1
-"""Version of what this module writes into ``#meta`` beyond the format itself."""
+"""Version of this module's extensions in ``#meta``."""
 
 ACTION = "mbt::actionTaken"
 PICKS = "mbt::nondetPicks"
@@ -41,7 +41,7 @@ INIT = "init"
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What a trace file says of itself; parts that it does not say are None (or empty)."""
+    """The metadata of a trace file; missing entries are None (or empty)."""
 
     model: str | None = None
     variant: str | None = None
@@ -52,12 +52,12 @@ class Meta:
 
 
 def write_itf(path: Path | str, system: System, trace: Trace, prop: Property | None = None) -> None:
-    """Write `trace` to `path`, whole or not at all. Raises `SystemFailure` when the file cannot be written."""
+    """Writes `trace` to `path` atomically. Raises `SystemFailure`."""
     write(Path(path), itf_text(system, trace, prop), ITF)
 
 
 def itf_text(system: System, trace: Trace, prop: Property | None = None) -> str:
-    """The trace as ITF text: the same trace gives the same bytes, one variable of one state per line."""
+    """The trace as ITF text, deterministic, with one variable of one state per line."""
     document = to_itf(system, trace, prop)
     parts = []
     for key, value in document.items():
@@ -73,7 +73,7 @@ def itf_text(system: System, trace: Trace, prop: Property | None = None) -> str:
 
 
 def to_itf(system: System, trace: Trace, prop: Property | None = None) -> dict[str, Any]:
-    """The trace as ITF data. `prop` is what it violates or reaches."""
+    """The trace as ITF data. `prop` is the violated or reached property."""
     meta: dict[str, Any] = {"format": FORMAT, "format-description": DESCRIPTION, "model": system.name}
     if system.variant is not None:
         meta["variant"] = system.variant
@@ -102,14 +102,14 @@ def to_itf(system: System, trace: Trace, prop: Property | None = None) -> dict[s
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A trace file that was read, and its name."""
+    """The contents of a trace file, and its name."""
 
     name: str
     data: dict[str, Any]
 
 
 def load(path: Path | str) -> Document:
-    """The document in the file at `path`, ``-`` for standard input. Raises `InputError` when it is no ITF file."""
+    """The document in the file at `path`, ``-`` for standard input. Raises `InputError` if it is not an ITF file."""
     piped = str(path) in ("-", "/dev/stdin")
     name = "standard input" if piped else str(path)
     text = sys.stdin.read() if piped else read_text(Path(path))
@@ -120,7 +120,7 @@ def load(path: Path | str) -> Document:
 
 
 def read_meta(given: Path | str | Document) -> Meta:
-    """What a trace file says of itself. Raises `InputError` when it is no ITF file."""
+    """The metadata of a trace file. Raises `InputError` if it is not an ITF file."""
     document = given if isinstance(given, Document) else load(given)
     found = document.data.get("#meta", {})
     meta: Mapping[str, Any] = found if isinstance(found, dict) else {}
@@ -136,7 +136,7 @@ def read_meta(given: Path | str | Document) -> Meta:
             expect(f"#meta.{key}", meta[key], str, "a text")
         return meta.get(key)
 
-    expect("#meta", found, dict | str, "an object")  # other tools write a remark there
+    expect("#meta", found, dict | str, "an object")  # other tools write a comment there
     expect("#meta.parameters", meta.get("parameters", {}), dict, "an object")
     variables = document.data.get("vars", [])
     expect("vars", variables, list, "a list of variables")
@@ -158,7 +158,7 @@ def read_meta(given: Path | str | Document) -> Meta:
 
 
 def _expect_once(document: Document, given: Sequence[tuple[str, Any]]) -> None:
-    """Raises `InputError` where two places in a file give the same name."""
+    """Raises `InputError` for contradictory names in a file."""
     places: dict[str, str] = {}
     for at, name in given:
         first = places.setdefault(compact(name), at)
@@ -169,21 +169,21 @@ def _expect_once(document: Document, given: Sequence[tuple[str, Any]]) -> None:
 
 
 class Unexplained(StreamproofError):
-    """A well-formed trace with a step that the system does not have: the trace is rejected."""
+    """A well-formed trace with a step that is not a step of the system: the trace is rejected."""
 
     exit_code = Exit.REJECTED
 
 
 class _NoStep(Malformed):
-    """A step that names no action or choice of the system, or that none of them explains."""
+    """A step without a matching action or choice of the system."""
 
 
 def read_itf(given: Path | str | Document, system: System) -> Trace:
     """The trace in a file, as a trace of `system`.
 
-    The values must belong to the variables' sorts and each step must name an action or be one that the system can take;
-    whether the trace is a behaviour of the system is for `traces.replay` to say. Raises `InputError` with the file, the
-    place in it (``states[3].wire[0]``) and what was expected, and `Unexplained` for a step that the system does not have.
+    The values must belong to the variables' sorts, and each step must name an action or be a step of the system;
+    `traces.replay` checks whether the trace is a behaviour. Raises `InputError` with the file, the position in it
+    (``states[3].wire[0]``) and the expected value, and `Unexplained` for a step that is not a step of the system.
     """
     loaded = given if isinstance(given, Document) else load(given)
     path, document = loaded.name, loaded.data
@@ -197,7 +197,7 @@ def read_itf(given: Path | str | Document, system: System) -> Trace:
     except Malformed as error:
         meta = document.get("#meta")
         of = meta.get("model") if isinstance(meta, dict) else None
-        hint = f"the file says it is of model {of}, this is {system.name}" if of not in (None, system.name) else ""
+        hint = f"the file is a trace of model {of}, not of {system.name}" if of not in (None, system.name) else ""
         raise InputError(
             f"{path}: {error.path}: {error.message}",
             remedy=hint or "correct the file, or give the model, variant and parameters that it was written for",
@@ -207,7 +207,7 @@ def read_itf(given: Path | str | Document, system: System) -> Trace:
 
 
 def plain(value: Any) -> Any:
-    """A model parameter as JSON data: numbers, strings, lists and objects as they are, anything else by its text."""
+    """A model parameter as JSON data: numbers, strings, lists and objects unchanged, anything else as text."""
     match value:
         case None | bool() | int() | float() | str():
             return value
@@ -232,7 +232,7 @@ def _taken(instance: Instance) -> dict[str, Any]:
 
 
 def _choices(instance: Instance) -> dict[str, Any]:
-    """Parameters and picks under names of their own: a name that is taken gets a number (``lost_2``)."""
+    """Parameters and picks under unique names: duplicates get a number (``lost_2``)."""
     named: dict[str, Any] = {}
     for name, value in (*instance.args, *instance.picks):
         free, count = name, 1
@@ -262,7 +262,7 @@ def _trace(document: dict[str, Any], system: System) -> Trace:
         return Trace(tuple(states), tuple(steps), loop)
     closing = meta.get("loopStep") if isinstance(meta, dict) else None
     if closing is None and loop < len(states) - 1 and states[-1] == states[loop]:
-        # Other tools write the state that closes the loop a second time; the step into it is the closing step.
+        # Other tools write the state that closes the loop twice; the step into it is the closing step.
         return Trace(tuple(states[:-1]), tuple(steps), loop)
     named = closing if isinstance(closing, dict) else {}
     steps.append(search.step(states[-1], states[loop], named, "loop"))
@@ -274,7 +274,7 @@ def _state(system: System, row: Any, path: str) -> State:
         raise Malformed(path, f"expected an object with the variables, found {compact(row)[:60]}")
     found = []
     for variable in system.variables:
-        # Quint writes a variable of an instance with its module in front: ``credit::pool``.
+        # Quint qualifies a variable of an instance with its module: ``credit::pool``.
         names = [n for n in row if n == variable.name] or [n for n in row if n.endswith(f"::{variable.name}")]
         if len(names) != 1:
             missing = "is missing" if not names else f"is ambiguous: {', '.join(names)}"
@@ -284,7 +284,7 @@ def _state(system: System, row: Any, path: str) -> State:
 
 
 class _Search:
-    """Finds the instance of each step, from its name where there is one and from the states otherwise."""
+    """Finds the instance of each step, by its name if it has one, else by the states."""
 
     def __init__(self, system: System) -> None:
         self._system = system
@@ -301,7 +301,7 @@ class _Search:
                 if self._interpreter.take(instance, before) == after:
                     return instance
             except EvaluationError:
-                continue  # a mistake of the model in one candidate says nothing about the others
+                continue  # a model error in one candidate does not exclude the others
         some_labels = ", ".join(i.label for i in candidates[:4]) + (", ..." if len(candidates) > 4 else "")
         raise _NoStep(path, f"no step of the model leads here from the state before (tried {some_labels})")
 

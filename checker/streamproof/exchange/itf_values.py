@@ -42,7 +42,7 @@ NONE = {"tag": "None", "value": {"#tup": []}}
 
 
 class Malformed(Exception):
-    """JSON that is not a value of the sort expected; `path` says where, as ``wire[0].kind``."""
+    """JSON that is not a value of the expected sort; `path` is its position, as ``wire[0].kind``."""
 
     def __init__(self, path: str, message: str) -> None:
         self.path = path
@@ -73,7 +73,7 @@ def encode(sort: Sort, value: Value) -> Any:
 
 
 def encode_plain(value: Any) -> Any:
-    """A parameter or pick, of which only the Python value is known, as JSON data; other objects by their text."""
+    """A parameter or pick without a sort as JSON data; other objects as text."""
     match value:
         case bool() | str():
             return value
@@ -90,12 +90,12 @@ def encode_plain(value: Any) -> Any:
 
 
 def some(value: Any) -> Any:
-    """A present option around JSON data."""
+    """A present option with JSON data."""
     return {"tag": "Some", "value": value}
 
 
 def decode(sort: Sort, data: Any, path: str) -> Value:
-    """JSON data as a value of `sort`. Raises `Malformed` with the place, starting with `path`."""
+    """JSON data as a value of `sort`. Raises `Malformed` with the position, starting with `path`."""
     match sort:
         case BoolSort():
             if not isinstance(data, bool):
@@ -134,7 +134,7 @@ def decode(sort: Sort, data: Any, path: str) -> Value:
 
 
 def canonical(data: Any) -> Any:
-    """A hashable form under which JSON data of equal meaning is equal: numbers alike, sets and maps without order."""
+    """A hashable normal form of JSON data: numbers of either form are equal, sets and maps are unordered."""
     match data:
         case bool() | str() | None:
             return (type(data).__name__, data)
@@ -208,7 +208,7 @@ def _decode_record(fields: Iterable[tuple[str, Sort]], data: Any, path: str) -> 
         raise _expected(f"a record with {', '.join(known)}", data, path)
     for name in data:
         if name not in known and not name.startswith("#"):
-            raise Malformed(path, f"{name!r} is no field of the record, which has {', '.join(known)}")
+            raise Malformed(path, f"{name!r} is not a field of the record, which has {', '.join(known)}")
     for name in known:
         if name not in data:
             raise Malformed(path, f"the field {name!r} is missing")
@@ -233,7 +233,7 @@ def _decode_array(index: RangeSort | EnumSort | BoolSort, element: Sort, data: A
             by_text = {str(key): key for key in keys}
             for name, item in data.items():
                 if name not in by_text:
-                    raise Malformed(path, f"{name!r} is no key of {index}")
+                    raise Malformed(path, f"{name!r} is not a key of {index}")
                 found[by_text[name]] = decode(element, item, f"{path}[{name}]")
         case _:
             raise _expected(f'{{"#map": [[key, value], ...]}} over {index}', data, path)

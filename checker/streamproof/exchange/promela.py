@@ -1,11 +1,11 @@
-"""Promela: a system as a model for Spin, whose verifier then counts the same states and gives the same verdicts.
+"""Promela: a system as a model for Spin, whose verifier counts the same states and gives the same verdicts.
 
-The model is one process that repeats one choice among the ground instances for ever, each a ``d_step``, over the scalar
-parts of the state in the narrowest types. A state of Spin's is a state of ours, and a transition a step, duplicates and
-self-loops included; only where several states are initial does Spin have one more state, before the choice among them.
+The model is one process that repeatedly chooses among the ground instances, each a ``d_step``, over the scalar
+components of the state in the narrowest types. Spin's states and transitions correspond to ours one to one, including
+duplicates and self-loops; only for several initial states does Spin have one more state, before the choice among them.
 
-What a property needs is in the same text behind ``#ifdef``, so that counting is not disturbed: ``spin -DCHECK_name``.
-An ``assert`` of a bit that is never set fails where the property is decided, and says by its name what was found.
+Code for a property is in the same text behind ``#ifdef``, so that counting is not disturbed: ``spin -DCHECK_name``. An
+``assert`` on a constant bit fails where the property is decided, and names the event.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from streamproof.system.assume import Assuming, simplify
 from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.files import GENERATOR
+from streamproof.system.flatten import Rewriter
 from streamproof.system.foreign import visible
 from streamproof.system.formula import Formula, rewritten
 from streamproof.system.interpreter import Interpreter
@@ -29,68 +30,68 @@ from streamproof.system.leaves import encode
 from streamproof.system.model import Check, Instance, Kind, Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
-from streamproof.system.shapes import Rewriter
 from streamproof.system.sorts import Value
 from streamproof.system.substitute import Substitution
 
 SPIN_OPTIONS = ("-o1", "-o2", "-o3")
-"""What keeps Spin from hiding variables that no condition reads: without them, states would fall together."""
+"""Prevents Spin from hiding variables that no condition reads, which would merge states."""
 ALL = "CHECK_ALL"
-"""The macro that asks for every property of states and of steps at once."""
+"""The macro for checking every state and step property at once."""
 TEMPORARY = "TEMPORARY"
-"""The macro before auxiliary variables: ``hidden`` keeps them out of the state, which only a depth-first search allows."""
+"""The macro before auxiliary variables: ``hidden`` excludes them from the state, which only a depth-first search allows."""
 STARTED = "started"
 """The bit that is 1 from the initial state on, in texts with a claim."""
 CLAIM = "claim"
-"""What the claim of a text is called in it."""
+"""The name of the claim in a text."""
 MISTAKE = "mistake_of_the_model"
-"""What is asserted where the model itself makes a mistake."""
+"""The assertion that fails at a model error."""
 CHOICES = 20_000
-"""The most initial values of one variable that are written one by one."""
+"""Maximum number of initial values of one variable that are enumerated."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpinQuery:
-    """How Spin is asked for a property, and what it says."""
+    """How Spin checks a property, and the identifiers in its report."""
 
     kind: Kind
     macro: str
-    """Defined for ``spin``, it brings in what the property needs."""
+    """The macro that enables the property in ``spin``."""
     decided: str
-    """The bit whose assertion fails where an invariant or a step is violated, or what should be reachable is reached."""
+    """The bit whose assertion fails at a violation of an invariant or step property, or when a reachability goal is
+    reached."""
     mistaken: str
-    """The bit whose assertion fails where the property itself cannot be evaluated."""
+    """The bit whose assertion fails where evaluating the property is an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promela:
-    """A model for Spin and what is needed to read its answers."""
+    """A model for Spin and the data needed to interpret its report."""
 
     text: str
-    asked: Mapping[str, SpinQuery]
-    """Each property that Spin can decide, by name."""
+    queries: Mapping[str, SpinQuery]
+    """Each property that Spin can check, by name."""
     opening: int
-    """Spin's steps before an initial state of the system: 0 for a single one, which is Spin's own; otherwise it is chosen,
-    beginning in a state that is none of the system's."""
+    """Number of Spin's steps before an initial state of the system: 0 for a single initial state; otherwise it is
+    chosen, starting from a state outside the system."""
     candidates: int
-    """Combinations of initial values; of those, the initial condition may exclude some."""
+    """Number of combinations of initial values, some of which the initial condition may exclude."""
     bytes: int
-    """The most that the variables take of a state."""
+    """Maximum size of the variables in the state, in bytes."""
     names: Mapping[str, str]
-    """The scalar parts of the state, in their order, each with its name in the text."""
+    """The scalar components of the state, in their order, each with its name in the text."""
 
 
 def promela(system: System) -> str:
-    """`system` as Promela text. Raises `TooLarge` for integers beyond 32 bits and for terms that grow too long."""
+    """`system` as Promela text. Raises `TooLarge` for integers beyond 32 bits and for terms that are too long."""
     return export(system).text
 
 
 def export(system: System, claim: Formula | None = None, title: str = "", *, marked: bool = False) -> Promela:
-    """`system` as a model for Spin, with what is needed to run it.
+    """`system` as a model for Spin, with the data needed to run it.
 
-    With `claim`, the text says that every behaviour makes it true, from the initial state on; a `title` tells what of.
-    `marked`: a bit says whether the initial state has been chosen, for reading trails.
-    Raises `TooLarge` for integers beyond 32 bits and for terms that grow too long, `ModelError` when no state is initial.
+    With `claim`, the text claims that every behaviour satisfies it from the initial state on; `title` describes it.
+    `marked`: a bit marks that the initial state has been chosen, for reading trails. Raises `TooLarge` for integers
+    beyond 32 bits and for terms that are too long, `ModelError` for a system without initial states.
     """
     return _Export(system, claim, title, marked or claim is not None).document()
 
@@ -117,10 +118,10 @@ class _Export:
         self.names = {v.name: names.new("s", v.name) for v in self.system.variables}
         self.sorts = {v.name: v.sort for v in self.system.variables}
         self.undeclared = {v.name for v in self.system.variables if len(v.initial) > 1}
-        """Variables whose first value is no part of their declaration."""
+        """Variables whose initial value is not part of their declaration."""
         self.terms = PromelaTerms({b.var(v.name, v.sort): self.names[v.name] for v in self.system.variables})
         self.temporaries = Temporaries()
-        self.asked = {
+        self.queries = {
             p.name: SpinQuery(p.kind, f"CHECK{name}", f"found{name}", f"error{name}")
             for p in self.system.properties
             if p.kind in _DECIDABLE
@@ -152,7 +153,7 @@ class _Export:
         )
         sizes = {"bit": 1, "byte": 1, "short": 2, "int": 4}
         total = sum(sizes[declared_type(v.sort)] for v in self.system.variables) + self.temporaries.bytes
-        return Promela(text, self.asked, self.opening, self.candidates, total + len(self.asked) + 1, self.names)
+        return Promela(text, self.queries, self.opening, self.candidates, total + len(self.queries) + 1, self.names)
 
     def _head(self) -> Iterator[str]:
         title = " ".join(filter(None, (self.original.name, self.original.variant)))
@@ -172,20 +173,20 @@ class _Export:
         yield " * The options of spin are needed: without them it hides variables, and states fall together."
         if self.chooses:
             yield " * The initial state is chosen: that is one (nominal) state more, and one transition for the first choice."
-        if self.asked:
+        if self.queries:
             yield " *"
             yield " * Check a property: the same with one of these for spin."
         for prop in self.original.properties:
-            if prop.name in self.asked:
-                yield f" *   -D{self.asked[prop.name].macro}  {_HOW[prop.kind]}"
-        left_out = [p.name for p in self.original.properties if p.name not in self.asked]
+            if prop.name in self.queries:
+                yield f" *   -D{self.queries[prop.name].macro}  {_HOW[prop.kind]}"
+        left_out = [p.name for p in self.original.properties if p.name not in self.queries]
         if left_out:
             yield " *"
             yield f" * In texts of their own, with fairness spelt out: {_comment(', '.join(left_out))}."
         yield " */"
 
     def _declarations(self) -> Iterator[str]:
-        asserted = [a for a in self.asked.values() if a.kind in _ASSERTED]
+        asserted = [a for a in self.queries.values() if a.kind in _ASSERTED]
         if asserted:
             yield f"#ifdef {ALL}"
             yield from (f"#define {a.macro}" for a in asserted)
@@ -204,10 +205,10 @@ class _Export:
         if self._faults():
             yield f"bit {MISTAKE};  /* always 0 */"
         for prop in self.system.properties:
-            asked = self.asked.get(prop.name)
-            if asked is not None and asked.kind in _ASSERTED:
-                bits = (asked.decided, asked.mistaken) if prop.checks else (asked.decided,)
-                yield from (f"#ifdef {asked.macro}", f"bit {', '.join(bits)};  /* always 0 */", "#endif")
+            query = self.queries.get(prop.name)
+            if query is not None and query.kind in _ASSERTED:
+                bits = (query.decided, query.mistaken) if prop.checks else (query.decided,)
+                yield from (f"#ifdef {query.macro}", f"bit {', '.join(bits)};  /* always 0 */", "#endif")
 
     # --- the initial states ---
 
@@ -217,7 +218,7 @@ class _Export:
         statements: list[Iterable[str]] = []
         initially = Assuming()(Rewriter().scalar(self.original.initially))
         if self.claim is not None and initially is not b.TRUE:
-            # A choice that could not go on would be a behaviour of its own, and be judged.
+            # A choice that could block would be a behaviour of its own, with a verdict.
             statements += self._start([v.name for v in self.system.variables], self._first())
             initially = b.TRUE
         else:
@@ -237,7 +238,7 @@ class _Export:
         yield "};"
 
     def _first(self) -> list[tuple[Value, ...]]:
-        """The initial states, as rows of all scalar parts."""
+        """The initial states, as rows of all scalar components."""
         states = Interpreter(self.original).initial_states()
         return [
             tuple(part for v, value in self.original.named(state) for part in encode(v.sort, value))
@@ -245,11 +246,11 @@ class _Export:
         ]
 
     def _start(self, leaves: Sequence[str], rows: Sequence[tuple[Value, ...]]) -> Iterator[list[str]]:
-        """Choices that together allow every row: one for each leaf where leaves are independent, otherwise one."""
+        """Choices that together produce every row: one for each leaf if the leaves are independent, otherwise one."""
         columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
         varying = [at for at, column in enumerate(columns) if len(column) > 1]
         for at, column in enumerate(columns):
-            # Of several initial values, the initial condition may leave one, which the declaration does not know.
+            # The initial condition may leave a single one of several initial values, unlike the declaration.
             if len(column) == 1 and leaves[at] in self.undeclared:
                 yield [self._set(leaves[at], column[0])]
         if math.prod(len(columns[at]) for at in varying) == len(rows):
@@ -299,12 +300,12 @@ class _Export:
         for prop in self.system.properties:
             if prop.kind is not Kind.STEP:
                 continue
-            asked = self.asked[prop.name]
+            query = self.queries[prop.name]
             wrong = here(step(_fires(prop.checks)))
             lost = here(step(b.and_((b.not_(_fires(prop.checks)), b.not_(prop.expr)))))
-            found = [(c, bit) for c, bit in ((wrong, asked.mistaken), (lost, asked.decided)) if c is not b.FALSE]
+            found = [(c, bit) for c, bit in ((wrong, query.mistaken), (lost, query.decided)) if c is not b.FALSE]
             if found:
-                yield f"#ifdef {asked.macro}"
+                yield f"#ifdef {query.macro}"
                 for condition, bit in found:
                     yield f"if :: {self.terms.text(condition)} -> assert({bit}) :: else fi;"
                 yield "#endif"
@@ -330,17 +331,17 @@ class _Export:
     def _properties(self) -> Iterator[str]:
         for prop in self.system.properties:
             if prop.kind in _OF_STATES:
-                yield from self._of_state(prop, self.asked[prop.name])
+                yield from self._of_state(prop, self.queries[prop.name])
             elif prop.kind is Kind.DEADLOCK and self.system.terminal is not None:
-                yield f"#ifdef {self.asked[prop.name].macro}"
+                yield f"#ifdef {self.queries[prop.name].macro}"
                 yield f":: d_step {{ {self.terms.text(self.system.terminal)} -> skip }}  /* a legal end is never stuck */"
                 yield "#endif"
 
-    def _of_state(self, prop: Property, asked: SpinQuery) -> Iterator[str]:
+    def _of_state(self, prop: Property, query: SpinQuery) -> Iterator[str]:
         wrong = _fires(prop.checks)
         wanted = prop.expr if prop.kind is Kind.REACHABLE else b.not_(prop.expr)
-        yield f"#ifdef {asked.macro}"
-        for condition, bit in ((wrong, asked.mistaken), (b.and_((b.not_(wrong), wanted)), asked.decided)):
+        yield f"#ifdef {query.macro}"
+        for condition, bit in ((wrong, query.mistaken), (b.and_((b.not_(wrong), wanted)), query.decided)):
             if condition is not b.FALSE:
                 yield f":: d_step {{ {self.terms.text(condition)} -> assert({bit}) }}"
         yield "#endif"

@@ -1,7 +1,7 @@
-"""Long conditions of a temporal property as bits of the state, for Spin reads only so much of a formula.
+"""Long conditions of a temporal property as bits of the state, because Spin limits the length of a formula.
 
-Each bit is what its condition is in the state: it is set with every step, and at first. So it adds nothing to the states but
-their length, and neither states nor steps are more or fewer.
+Each bit has the value of its condition in the state: it is set initially and at every step. So the numbers of states
+and steps are unchanged; only the states become longer.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from dataclasses import replace
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.explicit_fairness import Scheduled
 from streamproof.system.expr import Expr
 from streamproof.system.formula import rewritten
 from streamproof.system.model import Action, Instance, System, Variable
-from streamproof.system.scheduled import Scheduled
 from streamproof.system.sorts import BOOL
 from streamproof.system.substitute import Substitution
 
 LONG = 8
-"""Terms of which a condition is long."""
+"""Minimum size of a long condition, in terms."""
 
 
 def with_bits(form: Scheduled) -> Scheduled:
-    """The same question, with a bit for each long condition of its formula."""
+    """The same claim, with a bit for each long condition of its formula."""
     names: dict[Expr, Expr] = {}
 
     def named(condition: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""Temporal formulas as Promela's linear temporal logic. There an arrow is an implication, so conditional terms are spread."""
+"""Temporal formulas in Promela's LTL. It reads an arrow as an implication, so conditional terms are expanded."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from streamproof.system.formula import (
 from streamproof.system.substitute import Substitution
 
 MOST_CASES = 2_000
-"""How many conditional terms of one condition are spread into cases."""
+"""Maximum number of conditional terms of one condition that are expanded."""
 DEEPEST = 200
-"""How many of them may be in each other."""
+"""Maximum nesting depth of conditional terms."""
 
 
 class Claims:
-    """Writes formulas whose conditions are scalar terms that `terms` can write.
+    """Writes formulas whose conditions are scalar terms supported by `terms`.
 
-    `started`: the bit that is set once the behaviour has begun; None where it begins at once.
+    `started`: the bit that is set once the behaviour has begun; None if it begins immediately.
     """
 
     def __init__(self, terms: PromelaTerms, started: str | None = None) -> None:
@@ -41,55 +41,36 @@ class Claims:
         self._started = started
 
     def claim(self, formula: Formula) -> str:
-        """The formula, said of the first state of the behaviour; what comes before that does not count."""
-        if self._started is None:
-            return self.text(formula)
-        here, before = self._started, f"!{self._started}"
-        match formula:
-            case Atom(expr):
-                return f"({before} U ({here} && {self._condition(expr)}))"
-            case NotF(arg):
-                return f"(!{self.claim(arg)})"
-            case AndF(args):
-                return f"({' && '.join(map(self.claim, args))})" if args else "(true)"
-            case OrF(args):
-                return f"({' || '.join(map(self.claim, args))})" if args else "(false)"
-            case Always(arg):
-                return f"([] ({before} || {self.text(arg)}))"
-            case Eventually(arg):
-                return f"(<> ({here} && {self.text(arg)}))"
-            case Until(left, right):
-                return f"(({before} || {self.text(left)}) U ({here} && {self.text(right)}))"
-            case Release(left, right):
-                return f"(({here} && {self.text(left)}) V ({before} || {self.text(right)}))"
-            case LeadsTo(left, right):
-                return f"([] ({before} || (!{self.text(left)}) || (<> {self.text(right)})))"
-            case Recurs():
-                raise AssertionError("conditions on steps are brought to conditions on states before")
-            case _:
-                assert_never(formula)
+        """The formula, evaluated at the first state of the behaviour; states before that are ignored."""
+        return self._said(formula, self._started)
 
     def text(self, formula: Formula) -> str:
-        """The formula. Raises `TooLarge` for a condition with too many cases, or with a division that may round down."""
+        """The formula. Raises `TooLarge` for a condition with too many cases, or with a division of negative numbers."""
+        return self._said(formula, None)
+
+    def _said(self, formula: Formula, started: str | None) -> str:
+        """The formula, said of the state in which the condition `started` is true for the first time; None: of this one."""
+        here, before = ("", "") if started is None else (f"{started} && ", f"!{started} || ")
         match formula:
             case Atom(expr):
-                return self._condition(expr)
+                text = self._condition(expr)
+                return text if started is None else f"(!{started} U ({here}{text}))"
             case NotF(arg):
-                return f"(!{self.text(arg)})"
+                return f"(!{self._said(arg, started)})"
             case AndF(args):
-                return f"({' && '.join(map(self.text, args))})" if args else "(true)"
+                return f"({' && '.join(self._said(arg, started) for arg in args)})" if args else "(true)"
             case OrF(args):
-                return f"({' || '.join(map(self.text, args))})" if args else "(false)"
+                return f"({' || '.join(self._said(arg, started) for arg in args)})" if args else "(false)"
             case Always(arg):
-                return f"([] {self.text(arg)})"
+                return f"([] {_operand(before, self.text(arg))})"
             case Eventually(arg):
-                return f"(<> {self.text(arg)})"
+                return f"(<> {_operand(here, self.text(arg))})"
             case Until(left, right):
-                return f"({self.text(left)} U {self.text(right)})"
+                return f"({_operand(before, self.text(left))} U {_operand(here, self.text(right))})"
             case Release(left, right):
-                return f"({self.text(left)} V {self.text(right)})"
+                return f"({_operand(here, self.text(left))} V {_operand(before, self.text(right))})"
             case LeadsTo(left, right):
-                return f"([] ((!{self.text(left)}) || (<> {self.text(right)})))"
+                return f"([] ({before}(!{self.text(left)}) || (<> {self.text(right)})))"
             case Recurs():
                 raise AssertionError("conditions on steps are brought to conditions on states before")
             case _:
@@ -109,7 +90,7 @@ class Claims:
 
 
 def _spread(term: Expr, left: list[int], depth: int = 0) -> Expr:
-    """The Boolean term without conditional terms: a case for each outcome of each condition. `left`: how many are allowed."""
+    """The Boolean term without conditional terms: one case per outcome of each condition. `left`: the maximum number."""
     found = next((part for part in e.subterms(term) if isinstance(part, e.Ite)), None)
     if found is None:
         return term
@@ -121,3 +102,7 @@ def _spread(term: Expr, left: list[int], depth: int = 0) -> Expr:
         )
     then, other = (_spread(Substitution({found: side})(term), left, depth + 1) for side in (found.then, found.other))
     return b.or_((b.and_((found.cond, then)), b.and_((b.not_(found.cond), other))))
+
+
+def _operand(condition: str, text: str) -> str:
+    return f"({condition}{text})" if condition else text

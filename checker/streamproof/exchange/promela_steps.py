@@ -1,7 +1,7 @@
-"""Simultaneous updates as assignments one after the other, in an order in which no old value is lost.
+"""Simultaneous updates as a sequence of assignments, ordered so that no old value is overwritten before its last use.
 
-An auxiliary variable would be a part of Spin's state, so one is used only where values change places in a circle, or where
-parts of long updates occur again and again; it is 0 between steps.
+An auxiliary variable is part of Spin's state, so one is used only for cyclic exchanges of values, or for repeated parts
+of long updates; it is 0 between steps.
 """
 
 from __future__ import annotations
@@ -18,31 +18,30 @@ from streamproof.system.expr import Expr
 from streamproof.system.records import dataclass
 
 SHARING = 4_000
-"""Operators and operands in the updates of one step from which parts that occur again get a variable of their own."""
+"""Minimum size of the updates of one step, in operators and operands, from which repeated parts get a variable."""
 
 HELD = 12
-"""Operators and operands from which such a part does: shorter ones are written again, for Spin takes only so many statements
-in one step."""
+"""Minimum size of such a part: shorter ones are repeated, because Spin limits the number of statements in one step."""
 
 BRANCHING = 4
-"""How deep conditions that updates share are asked beforehand."""
+"""Maximum nesting depth of common conditions that are factored out."""
 
 
 @dataclass(slots=True)
 class Temporaries:
-    """The auxiliary variables of a model: steps share them."""
+    """The auxiliary variables of a model, shared between steps."""
 
     names: dict[str, str] = field(default_factory=dict)
     """Names with their types."""
 
     @property
     def bytes(self) -> int:
-        """What they take of a state."""
+        """Their size in the state."""
         return 4 * len(self.names)
 
 
 class Assignments:
-    """Writes simultaneous updates, from variables to terms over the old values, as statements one after the other."""
+    """Writes simultaneous updates, from variables to terms over the old values, as a sequence of statements."""
 
     def __init__(self, terms: PromelaTerms, temporaries: Temporaries) -> None:
         self._terms = terms
@@ -54,7 +53,7 @@ class Assignments:
         return lines or ["skip;"]
 
     def _branch(self, updates: dict[Expr, Expr], depth: int) -> list[str]:
-        """Updates that ask the same question ask it once, where the whole does not grow."""
+        """Factors out a condition common to several updates, if the whole does not grow."""
         question = _common_question(updates.values()) if depth else None
         if question is None:
             return _Sequence(self._terms, self._temporaries).lines(updates)
@@ -69,14 +68,14 @@ class Assignments:
 
 
 def _common_question(terms: Iterable[Expr]) -> Expr | None:
-    """The condition that decides more than one of the terms, if there is one."""
-    asked = Counter(term.cond for term in terms if isinstance(term, e.Ite))
-    question, times = max(asked.items(), key=lambda item: item[1], default=(None, 0))
+    """The condition that several of the terms test, if there is one."""
+    tested = Counter(term.cond for term in terms if isinstance(term, e.Ite))
+    question, times = max(tested.items(), key=lambda item: item[1], default=(None, 0))
     return question if times > 1 else None
 
 
 class _Sequence:
-    """Assignments in an order in which no old value is lost."""
+    """Assignments ordered so that no old value is overwritten before its last use."""
 
     def __init__(self, terms: PromelaTerms, temporaries: Temporaries) -> None:
         self._variables = terms
@@ -87,7 +86,7 @@ class _Sequence:
         self._lines: list[str] = []
 
     def lines(self, updates: Mapping[Expr, Expr]) -> list[str]:
-        """The assignments, then those that set the auxiliary variables back."""
+        """The assignments, then those that reset the auxiliary variables."""
         if sum(map(self._terms.weight, updates.values())) > SHARING:
             for part in repeated(updates.values()):
                 if self._terms.weight(part) >= HELD:
@@ -97,7 +96,7 @@ class _Sequence:
         while pending:
             variable = next((v for v in pending if not any(v in reads[o] for o in pending if o is not v)), None)
             if variable is None:
-                # A circle: one new value is computed now and put in place when the old one is no longer needed.
+                # A cycle: one new value is computed now and assigned when the old one is no longer needed.
                 self._hold(next(term for v, term in pending.items() if reads[v] & (pending.keys() - {v})))
                 reads = {v: self._reads(term) for v, term in pending.items()}
             else:
@@ -107,7 +106,7 @@ class _Sequence:
         return self._lines
 
     def _hold(self, term: Expr) -> None:
-        """Compute a term into an auxiliary variable now."""
+        """Computes a term into an auxiliary variable now."""
         text = self._terms.text(term)
         kind = declared_type(term.sort)
         kind = "byte" if kind == "bit" else kind  # a bit cannot be hidden
@@ -128,7 +127,7 @@ def _named(kind: str, number: int) -> str:
 
 
 def repeated(roots: Iterable[Expr]) -> list[Expr]:
-    """Composite terms that occur more than once, parts before wholes."""
+    """Composite terms with several occurrences, subterms first."""
     roots = tuple(roots)
     uses = Counter(roots)
     for term in e.subterms(*roots):

@@ -1,13 +1,13 @@
 """Promela's names, types and expressions for the variables and terms of a scalar system.
 
-Promela computes with 32-bit integers and C's truncating division. What does not fit is refused; division that rounds down
-is built from the truncating one.
+Promela computes with 32-bit integers and C's truncating division. Larger integers are rejected; floor division is
+expressed by the truncating one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Mapping
 
 from streamproof.system import expr as e
 from streamproof.system.errors import TooLarge
@@ -15,19 +15,19 @@ from streamproof.system.expr import Expr
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Sort, Value
 
 LARGEST = 2**31 - 1
-"""The largest integer of Promela; the smallest one that is used is its negative."""
+"""The largest integer of Promela; its negative is the least integer used."""
 WEIGHT_LIMIT = 200_000
-"""Operators and operands of one expression as it is written, repeated parts counted again."""
+"""Maximum size of one expression, in operators and operands, repeated parts counted again."""
 
 
 class PromelaNames:
-    """Identifiers: letters, digits and underscores, each given once. A prefix keeps them off Spin's own names."""
+    """Unique identifiers: letters, digits and underscores. A prefix separates them from Spin's own names."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
 
     def new(self, prefix: str, text: str) -> str:
-        """An identifier that begins with `prefix` and is otherwise as close to `text` as can be."""
+        """An identifier that begins with `prefix` and is otherwise as similar to `text` as possible."""
         base = f"{prefix}_{re.sub(r'[^A-Za-z0-9]+', '_', text).strip('_')}".rstrip("_")
         name, number = base, 1
         while name in self._taken:
@@ -38,7 +38,7 @@ class PromelaNames:
 
 
 def declared_type(sort: Sort) -> str:
-    """The narrowest type of Promela that has every value of a scalar sort. Raises `TooLarge` beyond 32 bits."""
+    """The narrowest type of Promela for a scalar sort. Raises `TooLarge` beyond 32 bits."""
     lo, hi = bounds(sort)
     if lo >= 0 and hi <= 1:
         return "bit"
@@ -51,7 +51,7 @@ def declared_type(sort: Sort) -> str:
 
 
 def bounds(sort: Sort) -> tuple[int, int]:
-    """The smallest and the largest number that stands for a value of a scalar sort."""
+    """The least and the largest number that encodes a value of a scalar sort."""
     match sort:
         case BoolSort():
             return 0, 1
@@ -70,7 +70,7 @@ def literal(sort: Sort, value: Value) -> str:
 
 
 def meaning(sort: Sort) -> str:
-    """Which numbers stand for which values of a scalar sort, for a comment."""
+    """The encoding of a scalar sort's values, for a comment."""
     match sort:
         case BoolSort():
             return "0 False, 1 True"
@@ -83,51 +83,44 @@ def meaning(sort: Sort) -> str:
 
 
 class PromelaTerms:
-    """Writes terms as Promela expressions; `known` maps terms to what already holds their value."""
+    """Writes terms as Promela expressions; `known` maps terms to variables that already hold their values."""
 
     def __init__(self, known: Mapping[Expr, str]) -> None:
         self._known = known
         self._weights: dict[Expr, int] = {}
 
     def weight(self, term: Expr) -> int:
-        """How many operators and operands the text of `term` has, repeated parts counted again."""
-        for part in self._below(term, self._weights):
+        """The size of the text of `term`, in operators and operands, repeated parts counted again."""
+        for part in e.unfinished(term, self._weights, self._inside):
             self._weights[part] = 1 if part in self._known else _weight(part, self._weights)
         return self._weights[term]
 
     def text(self, term: Expr) -> str:
-        """`term` as an expression. Raises `TooLarge` when it is too long, or may need more than 32 bits."""
+        """`term` as an expression. Raises `TooLarge` if it is too long, or may need more than 32 bits."""
         if self.weight(term) > WEIGHT_LIMIT:
             raise TooLarge(
                 f"a condition would be written with {self.weight(term):,} operators and operands in Promela",
                 remedy="choose smaller parameters, or split it into several actions or properties",
             )
         texts: dict[Expr, str] = {}
-        for part in self._below(term, {}):
+        for part in e.unfinished(term, texts, self._inside):
             texts[part] = self._known.get(part) or _text(part, texts)
         return texts[term]
 
     def holding(self, held: Mapping[Expr, str]) -> PromelaTerms:
-        """The same where variables hold the values of some more terms."""
+        """The same with variables that hold the values of some more terms."""
         return PromelaTerms({**self._known, **held})
 
-    def mentioned(self, term: Expr) -> Iterator[Expr]:
-        """The known terms that the text of `term` mentions."""
-        return (part for part in self._below(term, {}) if part in self._known)
-
-    def _below(self, term: Expr, done: Container[Expr]) -> Iterator[Expr]:
-        """The parts of `term` that are not done, itself last; not those of parts that are known."""
+    def mentioned(self, term: Expr) -> set[Expr]:
+        """The known terms used in the text of `term`."""
         seen: set[Expr] = set()
-        stack = [(term, False)]
-        while stack:
-            part, ready = stack.pop()
-            if ready:
-                yield part
-            elif part not in seen and part not in done:
-                seen.add(part)
-                stack.append((part, True))
-                if part not in self._known:
-                    stack.extend((c, False) for c in e.children(part))
+        for part in e.unfinished(term, seen, self._inside):
+            seen.add(part)
+        return seen & self._known.keys()
+
+    def _inside(self, term: Expr) -> tuple[Expr, ...]:
+        """The parts that the text of `term` has; of a known term none."""
+        return () if term in self._known else e.children(term)
 
 
 def _weight(term: Expr, weights: Mapping[Expr, int]) -> int:
@@ -179,7 +172,7 @@ _SIGN: dict[type[e.Node], str] = {
 
 
 def _quotient(x: str, y: str, of_x: tuple[int, int], of_y: tuple[int, int]) -> str:
-    """``x // y``: truncation rounds up where the signs differ and something is left over."""
+    """``x // y``: truncation rounds up if the signs differ and the remainder is not 0."""
     exact = f"({x} / {y})"
     if not (of_x[0] >= 0 and of_y[0] >= 0):
         exact = f"((({x} % {y}) != 0 && ({x} < 0) != ({y} < 0)) -> {exact} - 1 : {exact})"

@@ -1,7 +1,7 @@
 """SMT-LIB's names, sorts and terms for the variables and terms of a scalar system, over unbounded integers.
 
-Written without a solver, so that what a solver says of the text is an opinion of its own on the encoding too. Parts that
-occur again are named by ``let``, so that a text is no longer than the terms are large.
+Written without a solver library, so that a solver's answer to the text also checks the encoding independently. Repeated
+subterms are bound by ``let``, so that a text is not longer than its shared terms.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SmtTerms:
         self._name, self._after = name, after
 
     def text(self, root: Expr) -> str:
-        """The term, with what occurs in it again bound by ``let``."""
+        """The term, with repeated subterms bound by ``let``."""
         uses = Counter([root])
         order = list(e.subterms(root))
         for term in order:
@@ -116,7 +116,7 @@ def _unless_zero(divisor: Expr, text: str, quotient: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SmtEvent:
-    """What decides a property: a violation, or what should be reached; and where deciding it is a mistake."""
+    """The deciding event of a property, a violation or a reached goal; and where its evaluation is an error."""
 
     prop: Property
     shown: Expr
@@ -124,7 +124,7 @@ class SmtEvent:
 
 
 class Scalar:
-    """A system as conditions over scalar variables: what is initial, what each instance does, what is a mistake."""
+    """A system as conditions over scalar variables: initial condition, instances, model errors."""
 
     def __init__(self, system: System) -> None:
         self.original = system
@@ -133,7 +133,7 @@ class Scalar:
 
     @property
     def initial(self) -> Expr:
-        """The state is an initial one."""
+        """The state is initial."""
         first = (
             b.or_(b.eq(b.var(v.name, v.sort), b.const(v.sort, value)) for value in dict.fromkeys(v.initial))
             for v in self.variables
@@ -142,15 +142,15 @@ class Scalar:
 
     @property
     def mistake(self) -> Expr:
-        """Deciding or taking some step is an evaluation error, or puts a value outside its sort."""
+        """Evaluating or taking some step is an evaluation error, or puts a value outside its sort."""
         return b.or_(part for i in self.system.instances for part in self._mistakes(i))
 
     def guard(self, instance: Instance) -> Expr:
-        """The instance can be taken, mistakes apart."""
+        """The instance is enabled, apart from errors."""
         return b.and_(c.expr for c in instance.guard)
 
     def events(self) -> Iterator[SmtEvent]:
-        """What decides each property of states or steps."""
+        """The deciding event of each state or step property."""
         for prop in self.system.properties:
             wrong = fires(prop.checks)
             match prop.kind:
@@ -166,7 +166,7 @@ class Scalar:
                     continue
 
     def stepped(self, event: Expr, instance: Instance) -> Expr:
-        """A condition on steps as one on the state before a step by the instance."""
+        """A step condition as a condition on the state before a step of the instance."""
         written = dict(instance.updates)
         into = {b.next_(v.name, v.sort): written.get(v.name, b.var(v.name, v.sort)) for v in self.variables}
         return Substitution(into)(event)
@@ -179,22 +179,22 @@ class Scalar:
 
 
 def fires(checks: Iterable[Check]) -> Expr:
-    """Some of the checks shows a mistake."""
+    """One of the checks reports an error."""
     return b.or_(check.condition for check in checks)
 
 
 def declared(variables: Sequence[tuple[str, Sort]]) -> str:
-    """Parameters of a function or bound variables: names that are texts already."""
+    """Parameters of a function or bound variables, whose names are texts already."""
     return " ".join(f"({name} {sort_name(sort)})" for name, sort in variables)
 
 
 def remark(text: str) -> str:
-    """A comment: one line, whatever the names in it have."""
+    """A comment on one line, for any name."""
     return f"; {visible(text)}"
 
 
 def comment(system: System) -> Iterator[str]:
-    """What the text is, and which numbers stand for which values."""
+    """The header: a description of the text, and the encoding of values."""
     title = " ".join(filter(None, (system.name, system.variant)))
     given = ", ".join(f"{name}={value}" for name, value in system.parameters.items())
     yield remark(f"{title}{f' ({given})' if given else ''}, {GENERATOR} export")

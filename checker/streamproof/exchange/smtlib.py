@@ -1,7 +1,7 @@
-"""SMT-LIB 2: a system as functions `init`, `step` and `bad …`, and questions about its behaviours of up to so many steps.
+"""SMT-LIB 2: a system as functions `init`, `step` and `bad …`, with BMC queries up to a depth and induction queries.
 
-Every question is a ``check-sat`` after an ``echo`` of what is asked and at how many steps; `read` turns what a solver prints
-into verdicts. The last questions are those of induction: where every invariant is true, can a step break one?
+Every query is a ``check-sat`` after an ``echo`` of the property and depth; `read` turns a solver's output into
+verdicts. The last queries are those of induction: can a step from a state with every invariant break one?
 """
 
 from __future__ import annotations
@@ -29,56 +29,56 @@ from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Sort
 from streamproof.system.verdict import Verdict
 
 MISTAKE = "mistake of the model"
-"""What is asked about evaluation errors of the model."""
+"""The name of the query for model errors."""
 INDUCTIVE = "by induction"
-"""How a question of induction is marked instead of by a number of steps."""
+"""The marker of an induction query in place of a depth."""
 DEPTH = 10
-"""How many steps are asked about unless another number is given."""
+"""Default depth, in steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Smt:
-    """A text, and what it asks: each property that can be asked for, in the order of declaration."""
+    """A script, and its properties in the order of declaration."""
 
     text: str
-    asked: Mapping[str, Kind]
+    queries: Mapping[str, Kind]
     left_out: tuple[str, ...]
     depth: int
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a solver's answers say of a property. `length`: states of a shortest behaviour that decides it."""
+    """The verdict of a solver's answers for a property. `length`: states of a shortest deciding behaviour."""
 
     verdict: Verdict
     length: int | None = None
 
 
 def smtlib(system: System, depth: int = DEPTH) -> Smt:
-    """`system` with questions about behaviours of up to `depth` steps.
+    """`system` with queries about behaviours of up to `depth` steps.
 
-    Raises `UsageError` for a negative depth, `TooLarge` where a state has too many parts.
+    Raises `UsageError` for a negative depth, `TooLarge` if a state has too many components.
     """
     if depth < 0:
-        raise UsageError(f"a depth of {depth} steps", remedy="0 asks about the initial states only; choose 0 or more")
+        raise UsageError(f"a depth of {depth} steps", remedy="0 checks the initial states only; choose 0 or more")
     return _Export(system, depth).document()
 
 
 def read(smt: Smt, printed: str) -> dict[str, Answered]:
-    """What a solver that printed this says of every property asked for.
+    """The verdict for every property, from a solver's output.
 
-    A property holds where all invariants are inductive together, it follows, and no mistake of the model is possible; it is
-    decided by the shortest behaviour otherwise, a mistake of the model coming before whatever is longer.
+    A property holds if all invariants are inductive together, imply it, and exclude model errors; otherwise the
+    shortest behaviour decides, a model error before anything longer.
     """
     answers: dict[tuple[str, str], str] = {}
-    asked: tuple[str, str] | None = None
+    query: tuple[str, str] | None = None
     for line in printed.splitlines():
         question = _QUESTION.match(line.strip())
         if question is not None:
-            asked = (question["name"], question["at"])
-        elif asked is not None and line.strip() in ("sat", "unsat", "unknown"):
-            answers.setdefault(asked, line.strip())
-    return {name: _Reading(smt, answers).answer(name, kind) for name, kind in smt.asked.items()}
+            query = (question["name"], question["at"])
+        elif query is not None and line.strip() in ("sat", "unsat", "unknown"):
+            answers.setdefault(query, line.strip())
+    return {name: _Reading(smt, answers).answer(name, kind) for name, kind in smt.queries.items()}
 
 
 _QUESTION = re.compile(rf'"?ask (?P<name>.*) at (?P<at>\d+|{INDUCTIVE})"?$')
@@ -109,8 +109,8 @@ class _Reading:
         return Answered(Verdict.HOLDS if self.proved(name, kind) else Verdict.INCONCLUSIVE)
 
     def proved(self, name: str, kind: Kind) -> bool:
-        """Whether the questions of induction prove it, those about the initial states having been answered."""
-        claims = [n for n, k in self.smt.asked.items() if k is Kind.INVARIANT]
+        """Whether the induction queries prove it, given the answers for the initial states."""
+        claims = [n for n, k in self.smt.queries.items() if k is Kind.INVARIANT]
         needed = [MISTAKE, *(part for n in (*claims, name) for part in (n, _WRONG + n))]
         first = all(self.said(part, 0) == "unsat" for n in claims for part in (n, _WRONG + n))
         return kind is not Kind.REACHABLE and first and all(self.said(n, INDUCTIVE) == "unsat" for n in needed)
@@ -126,8 +126,8 @@ class _Export:
         self.events = tuple(self.scalar.events())
 
     def document(self) -> Smt:
-        asked = {event.prop.name: event.prop.kind for event in self.events}
-        left_out = tuple(p.name for p in self.scalar.original.properties if p.name not in asked)
+        query = {event.prop.name: event.prop.kind for event in self.events}
+        left_out = tuple(p.name for p in self.scalar.original.properties if p.name not in query)
         lines = (
             *comment(self.scalar.original),
             *meanings(self.scalar),
@@ -138,7 +138,7 @@ class _Export:
             *self._inductive(),
             "",
         )
-        return Smt("\n".join(lines), asked, left_out, self.depth)
+        return Smt("\n".join(lines), query, left_out, self.depth)
 
     def _functions(self) -> Iterator[str]:
         state, both = declared(self.state), declared([*self.state, *self.after])

@@ -1,6 +1,6 @@
-"""Spin as a second opinion: an exported system is counted and decided by Spin's verifier, which shares no code with ours.
+"""Spin as a second engine: an exported system is counted and checked by Spin's verifier, which shares no code with ours.
 
-Every search is exhaustive and without reductions. One that Spin cut short never gives the verdict that nothing is there.
+Every search is exhaustive and without reductions. An incomplete search never gives a verdict of absence.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from streamproof.exchange.promela_bits import with_bits
 from streamproof.exchange.spin_run import SearchOrder, SpinGoal, SpinOptions, SpinReport, installed, run
 from streamproof.exchange.spin_trail import StrayTrail, behaviour, read
 from streamproof.system.errors import TooLarge, UsageError
+from streamproof.system.explicit_fairness import Scheduled, scheduled
 from streamproof.system.formula import AndF, Formula, written
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.records import dataclass
-from streamproof.system.scheduled import Scheduled, scheduled
 from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Trace, Verdict
 
@@ -40,24 +40,25 @@ DEFAULT = SpinOptions()
 
 @dataclass(frozen=True, slots=True)
 class SpinCounts:
-    """What Spin counted, in our terms. It compares where the search is not `truncated` and the model made no `mistake`."""
+    """Spin's counts, in our terms. They are comparable if the search is not `truncated` and found no `mistake` of the
+    model."""
 
     distinct: int
     generated: int
     depth: int | None
     """Levels, the initial one being 1; None after a depth-first search."""
     mistake: int | None
-    """The level of the first state (depth first: of some state) in which the model makes a mistake."""
+    """The level of the first state (depth first: of some state) with a model error."""
     truncated: str | None
-    """Why the search is incomplete, if it is."""
+    """Why the search is incomplete; None if it is complete."""
     report: SpinReport
 
 
 @dataclass(frozen=True, slots=True)
 class SpinDecided:
-    """Spin's answer for one property, and the number of states of the behaviour that shows it.
+    """Spin's verdict for one property, and the number of states of the behaviour that shows it.
 
-    Breadth first, that behaviour is a shortest one; depth first, and for cycles, no length is given.
+    Breadth first, that behaviour is shortest; depth first, and for cycles, the length is None.
     """
 
     property: str
@@ -67,16 +68,16 @@ class SpinDecided:
 
 
 def count(system: System, options: SpinOptions = DEFAULT) -> SpinCounts:
-    """Count the reachable states and the steps with Spin.
+    """Counts the reachable states and the steps with Spin.
 
-    Raises `SystemFailure` when Spin or a C compiler is missing or fails, `TooLarge` when the system cannot be exported or
-    Spin rounds its counts, `ModelError` when no state is initial.
+    Raises `SystemFailure` if Spin or a C compiler is missing or fails, `TooLarge` if the system cannot be exported or
+    Spin rounds its counts, `ModelError` for a system without initial states.
     """
     model = export(system)
     report = run(model, options)
     spare = 1 if model.opening else 0
     if spare and options.order is SearchOrder.DEPTH_FIRST:
-        # Depth first, the choices of initial values that the initial condition excludes are counted too.
+        # Depth first, choices of initial values that the initial condition excludes are also counted.
         spare += model.candidates - sum(1 for _ in Interpreter(system).initial_states())
     if not report.exact:
         raise TooLarge("Spin rounds counts of more than eight digits", remedy="compare smaller parameters")
@@ -94,28 +95,28 @@ def count(system: System, options: SpinOptions = DEFAULT) -> SpinCounts:
 def decide(
     system: System, properties: Collection[str] | None = None, options: SpinOptions = DEFAULT
 ) -> tuple[SpinDecided, ...]:
-    """Decide `properties` (None: all that Spin can decide) with Spin, in the order of declaration.
+    """Checks `properties` (None: all that Spin supports) with Spin, in the order of declaration.
 
-    As in our own engines, a mistake of the model is the answer for what is not decided in a state of its level or before;
-    whether a model with a mistake terminates is inconclusive, as are its temporal properties. Raises as `count` does, counts
-    apart.
+    As in our own engines, a model error is the result for every property not decided on its level or before;
+    termination and temporal properties of a model with an error are inconclusive. Raises as `count` does, except for
+    counts.
     """
     model = export(system)
-    asked = {name: a for name, a in model.asked.items() if properties is None or name in properties}
+    queries = {name: a for name, a in model.queries.items() if properties is None or name in properties}
     temporal = [
         p for p in system.properties if p.kind is Kind.TEMPORAL and (properties is None or p.name in properties)
     ]
-    asserted = {name: a for name, a in asked.items() if a.kind not in (Kind.DEADLOCK, Kind.TERMINATION)}
+    asserted = {name: a for name, a in queries.items() if a.kind not in (Kind.DEADLOCK, Kind.TERMINATION)}
     answers: dict[str, SpinDecided] = {}
     if asserted:
         macros = [ALL] if len(asserted) > 1 else [a.macro for a in asserted.values()]
         report = run(model, options, macros)
         answers |= {name: _asserted(_Judge(model, options, report), name, a) for name, a in asserted.items()}
-    for name, ask in asked.items():
-        if ask.kind is Kind.DEADLOCK:
-            judge = _Judge(model, options, run(model, options, [ask.macro], SpinGoal.STUCK_STATES))
-            answers[name] = judge.answer(name, ask.kind, _STUCK, Verdict.VIOLATED)
-        elif ask.kind is Kind.TERMINATION:
+    for name, query in queries.items():
+        if query.kind is Kind.DEADLOCK:
+            judge = _Judge(model, options, run(model, options, [query.macro], SpinGoal.STUCK_STATES))
+            answers[name] = judge.answer(name, query.kind, _STUCK, Verdict.VIOLATED)
+        elif query.kind is Kind.TERMINATION:
             answers[name] = _of_cycles(name, run(model, options, goal=SpinGoal.CYCLES))
     for prop in temporal:
         reports = (run(text, options, goal=SpinGoal.CLAIM) for text in claimed(system, prop.name))
@@ -124,14 +125,14 @@ def decide(
 
 
 def claimed(system: System, name: str) -> tuple[Promela, ...]:
-    """The texts for a temporal property, with fairness and stuttering spelt out (`system.scheduled`): one for each part of
-    a conjunction, as Spin makes of a claim an automaton that grows exponentially.
+    """The texts for a temporal property, with fairness and stuttering explicit (`system.explicit_fairness`): one for
+    each conjunct, because Spin's automaton for a claim grows exponentially.
 
     Raises `UsageError` for another kind of property, and as `export` does.
     """
     prop = system.property(name)
     if prop.formula is None:
-        raise UsageError(f"{name} is no temporal property", remedy="it is in the text of the model itself")
+        raise UsageError(f"{name} is not a temporal property", remedy="it is in the text of the model itself")
     return tuple(_claim(prop, scheduled(system, part, name))[1] for part in _parts(prop.formula))
 
 
@@ -140,11 +141,11 @@ def _parts(formula: Formula) -> tuple[Formula, ...]:
 
 
 LONGEST = 1_000
-"""Characters of a formula that Spin is given as it stands; it reads some two thousand."""
+"""Maximum length of a formula given to Spin unchanged; it reads about two thousand characters."""
 
 
 def _claim(prop: Property, form: Scheduled) -> tuple[Scheduled, Promela]:
-    """The text for what `form` asks; with a bit for each long condition, in the form too, where the formula is too long."""
+    """The text for the claim of `form`, with a bit for each long condition if the formula is too long."""
     title = f"The temporal property {prop.name}: {_said(prop)}"
     for spelt in (form, with_bits(form)):
         text = export(replace(spelt.system, properties=_checked(prop)), spelt.stepwise, title)
@@ -159,29 +160,29 @@ def _said(prop: Property) -> str:
 
 
 def counterexample(system: System, name: str, options: SpinOptions = DEFAULT) -> Trace | None:
-    """The behaviour by which Spin violates (or reaches) a property, read back and confirmed by the interpreter; None where
-    Spin finds none, or a mistake of the model.
+    """The behaviour by which Spin violates (or reaches) a property, read from its trail and replayed by the
+    interpreter; None if Spin finds none, or a model error.
 
-    Raises as `decide` does, and `StrayTrail` where what Spin found is no behaviour of the system.
+    Raises as `decide` does, and `StrayTrail` if the trail is not a behaviour of the system.
     """
     prop = system.property(name)
     if prop.formula is not None:
         return _lasso_against(system, prop, prop.formula, options)
     model = export(system, marked=True)
-    if name not in model.asked:
+    if name not in model.queries:
         return None
-    asked = model.asked[name]
+    query = model.queries[name]
     goal = {Kind.DEADLOCK: SpinGoal.STUCK_STATES, Kind.TERMINATION: SpinGoal.CYCLES}.get(
-        asked.kind, SpinGoal.ASSERTIONS
+        query.kind, SpinGoal.ASSERTIONS
     )
-    report = run(model, options, [] if goal is SpinGoal.CYCLES else [asked.macro], goal, trail=True)
-    event = {Kind.DEADLOCK: _STUCK, Kind.TERMINATION: _CYCLE}.get(asked.kind, _ASSERTED + asked.decided)
+    report = run(model, options, [] if goal is SpinGoal.CYCLES else [query.macro], goal, trail=True)
+    event = {Kind.DEADLOCK: _STUCK, Kind.TERMINATION: _CYCLE}.get(query.kind, _ASSERTED + query.decided)
     if event not in report.found:
         return None
     trace = behaviour(system, model, read(report.trail))
-    if asked.kind is Kind.TERMINATION and trace.stutters:
+    if query.kind is Kind.TERMINATION and trace.stutters:
         return _staying(system, trace)
-    return _broken(system, prop, trace) if asked.kind is Kind.STEP else trace
+    return _broken(system, prop, trace) if query.kind is Kind.STEP else trace
 
 
 def _lasso_against(system: System, prop: Property, formula: Formula, options: SpinOptions) -> Trace | None:
@@ -202,7 +203,7 @@ def _lasso(trace: Trace) -> Trace:
 
 
 def _staying(system: System, trace: Trace) -> Trace:
-    """With the step that leads from the last state back to it."""
+    """Adds the step that leads from the last state back to it."""
     for step in Interpreter(system).steps(trace.states[-1]):
         if step.state == trace.states[-1]:
             return replace(trace, steps=(*trace.steps, step.instance))
@@ -210,18 +211,18 @@ def _staying(system: System, trace: Trace) -> Trace:
 
 
 def _broken(system: System, prop: Property, trace: Trace) -> Trace:
-    """With the step that breaks a property of steps, where Spin did not finish it."""
+    """Adds the step that breaks a step property, if Spin did not finish it."""
     interpreter = Interpreter(system)
     if trace.steps and not interpreter.holds(prop, trace.states[-2], trace.states[-1]):
         return trace
     for step in interpreter.steps(trace.states[-1]):
         if not interpreter.holds(prop, trace.states[-1], step.state):
             return Trace((*trace.states, step.state), (*trace.steps, step.instance))
-    raise StrayTrail(f"no step after what Spin found breaks {prop.name}")
+    raise StrayTrail(f"no step after Spin's trail breaks {prop.name}")
 
 
 def _checked(prop: Property) -> tuple[Property, ...]:
-    """What is asserted beside a claim: that deciding it is no mistake."""
+    """The assertion beside a claim: that its evaluation is not an error."""
     return () if not prop.checks else (replace(prop, kind=Kind.INVARIANT, formula=None),)
 
 
@@ -232,7 +233,7 @@ _ACCEPTED = "acceptance cycle"
 
 
 def _level(model: Promela, depth: int) -> int:
-    """The level, from 1, of the state in which something was found at this depth of a breadth-first search."""
+    """The level, from 1, of the state at this depth of a breadth-first search."""
     return depth + 1 - model.opening
 
 
@@ -243,7 +244,7 @@ class _Judge:
     report: SpinReport
 
     def answer(self, name: str, kind: Kind, event: str, shown: Verdict) -> SpinDecided:
-        """The answer `shown` if the event was found, unless the model made a mistake before."""
+        """The verdict `shown` if the event was found, unless a model error was found before."""
         steps = 1 if kind is Kind.STEP else 0
         depth = self.report.found.get(event)
         wrong = self.report.found.get(_ASSERTED + MISTAKE)
@@ -259,14 +260,14 @@ class _Judge:
         return _level(self.model, depth) if self.options.order is SearchOrder.BREADTH_FIRST else None
 
 
-def _asserted(judge: _Judge, name: str, asked: SpinQuery) -> SpinDecided:
-    """The answer for a property whose assertion may have failed, or that of a mistake in the property, which may be first."""
-    found = judge.report.found.get(_ASSERTED + asked.decided)
-    mistaken = judge.report.found.get(_ASSERTED + asked.mistaken)
+def _asserted(judge: _Judge, name: str, query: SpinQuery) -> SpinDecided:
+    """The verdict for a property whose assertion may have failed, or for an earlier evaluation error of the property."""
+    found = judge.report.found.get(_ASSERTED + query.decided)
+    mistaken = judge.report.found.get(_ASSERTED + query.mistaken)
     if mistaken is not None and (found is None or mistaken < found):
-        return judge.answer(name, asked.kind, _ASSERTED + asked.mistaken, Verdict.ERROR)
-    reached = asked.kind is Kind.REACHABLE
-    return judge.answer(name, asked.kind, _ASSERTED + asked.decided, Verdict.HOLDS if reached else Verdict.VIOLATED)
+        return judge.answer(name, query.kind, _ASSERTED + query.mistaken, Verdict.ERROR)
+    reached = query.kind is Kind.REACHABLE
+    return judge.answer(name, query.kind, _ASSERTED + query.decided, Verdict.HOLDS if reached else Verdict.VIOLATED)
 
 
 def _of_cycles(name: str, report: SpinReport) -> SpinDecided:
@@ -277,16 +278,16 @@ def _of_cycles(name: str, report: SpinReport) -> SpinDecided:
 
 
 def _claim_broken(report: SpinReport) -> bool:
-    """Whether a behaviour makes the claim false: by a cycle or, of a claim that states can break, in a state.
+    """Whether a behaviour violates the claim: by a cycle or, for a claim that a finite prefix can violate, in a state.
 
-    The latter Spin tells as an assertion that fails, one that it wrote itself and that has the claim's condition for a text.
+    Spin reports the latter as a failed assertion of its own, with the claim's condition as its text.
     """
     in_states = (what for what in report.found if what.startswith(_ASSERTED) and what != _ASSERTED + MISTAKE)
     return _ACCEPTED in report.found or any(in_states)
 
 
 def _of_claims(prop: Property, reports: Iterable[SpinReport]) -> SpinDecided:
-    """By the reports on all parts of what is claimed, up to the first that is broken."""
+    """The verdict from the reports on all conjuncts of the claim, up to the first violated one."""
     verdict = Verdict.HOLDS
     for report in reports:
         if _claim_broken(report):

@@ -1,31 +1,27 @@
-"""Running Spin's verifier on an exported model, and reading its report.
+"""Running Spin's verifier on an exported model, and parsing its report.
 
-Spin's exit code says nothing: it is 0 after a violation too. So the report is what is read, line by line.
+Spin's exit code is 0 after a violation too, so the report is parsed line by line.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import field, replace
 from enum import Enum
 from pathlib import Path
 from textwrap import shorten
-from threading import Timer
 
 from streamproof.exchange.promela import SPIN_OPTIONS, TEMPORARY, Promela
+from streamproof.exchange.tool_run import folder_with, printed
 from streamproof.system.errors import SystemFailure
 from streamproof.system.records import dataclass
 
 
 class SearchOrder(Enum):
-    """In which order Spin searches. Only breadth first are behaviours shortest, and levels known."""
+    """Spin's search order. Only breadth-first search gives shortest behaviours and levels."""
 
     BREADTH_FIRST = "breadth first"
     DEPTH_FIRST = "depth first"
@@ -33,11 +29,11 @@ class SearchOrder(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SpinOptions:
-    """How Spin is run.
+    """Options for Spin.
 
-    `memory`: MiB that its search may take. `hash_bits`: the binary logarithm of the slots in its hash table; a bad choice
-    costs time, never states. `depth`: the longest path that is followed. `seconds`: for one search. `optimise`: for the C
-    compiler.
+    `memory`: limit of its search, in MiB. `hash_bits`: the binary logarithm of the slots in its hash table; a bad
+    choice costs time, never states. `depth`: maximum length of a path. `seconds`: limit for one search. `optimise`:
+    option of the C compiler.
     """
 
     order: SearchOrder = SearchOrder.BREADTH_FIRST
@@ -50,7 +46,7 @@ class SpinOptions:
 
 @dataclass(frozen=True, slots=True)
 class SpinSeconds:
-    """Where the time went: translation to C, compilation, search."""
+    """Times of translation to C, compilation, and search, in seconds."""
 
     spin: float
     cc: float
@@ -58,49 +54,49 @@ class SpinSeconds:
 
     @property
     def total(self) -> float:
-        """From the Promela text to the answer."""
+        """Total time from the Promela text to the report."""
         return self.spin + self.cc + self.pan
 
 
 @dataclass(frozen=True, slots=True)
 class SpinReport:
-    """What one search says, in Spin's terms."""
+    """The report of one search, in Spin's terms."""
 
     stored: int
     """States; in a breadth-first search without those inside the choice of the initial state."""
     matched: int
-    """Transitions to states that were known."""
+    """Transitions to known states."""
     depth: int
     found: Mapping[str, int]
-    """What was found, each with the depth at which it was first found."""
+    """The events, each with the depth of its first occurrence."""
     truncated: str | None
-    """Why the search is incomplete, if it is."""
+    """Why the search is incomplete; None if it is complete."""
     exact: bool
-    """Whether the counts are exact: Spin rounds those of more than eight digits."""
+    """Whether the counts are exact: Spin rounds counts of more than eight digits."""
     seconds: SpinSeconds
     megabytes: float
-    """All the memory that was taken."""
+    """Total memory used."""
     commands: tuple[str, ...]
-    """What was run."""
+    """The command line."""
     trail: tuple[str, ...] = ()
-    """What Spin says when it repeats the way to the first that was found, where that was asked for."""
+    """Spin's output when it replays the trail of the first event, if requested."""
 
 
 class SpinGoal(Enum):
-    """What a search looks for, beside assertions that fail."""
+    """The goal of a search, in addition to failed assertions."""
 
     ASSERTIONS = "assertions"
     STUCK_STATES = "stuck states"
     CYCLES = "cycles"
     CLAIM = "acceptance cycles"
-    """Behaviours that make the claim of the text false."""
+    """Behaviours that violate the claim of the text."""
 
 
 def installed() -> str | None:
-    """What is missing to run Spin, in a clause; None: nothing."""
+    """The missing program for running Spin, in a clause; None: nothing is missing."""
     for program, what in (("spin", "Spin"), ("cc", "a C compiler")):
         if shutil.which(program) is None:
-            return f"{what} is not installed: there is no program '{program}'"
+            return f"{what} is not installed: program not found: '{program}'"
     return None
 
 
@@ -113,33 +109,23 @@ def run(
     *,
     trail: bool = False,
 ) -> SpinReport:
-    """Search every state, going on after what is found (of cycles, the first is enough).
+    """Searches every state and continues after an event (the first cycle suffices).
 
-    With `trail`, the search ends at the first that is found, and the report has the trail that leads there.
-
-    `macros` are defined for the model. Cycles are looked for depth first, whatever the options say. Files are written to
-    `folder`, or to a temporary one. Raises `SystemFailure` when Spin or a C compiler is missing or fails.
+    With `trail`, the search ends at the first event, and the report contains the trail to it. `macros` are defined for
+    the model. The search for cycles is depth first, whatever the options. Files are written to `folder`, or to a
+    temporary one. Raises `SystemFailure` if Spin or a C compiler is missing or fails.
     """
     missing = installed()
     if missing is not None:
         raise SystemFailure(missing, remedy="install Spin and a C compiler, for example Debian's packages spin and gcc")
-    with _folder(folder) as place:
+    with folder_with({"model.pml": model.text}, folder) as place:
         return _Run(model, options, macros, goal, place, trail).report()
 
 
-@contextmanager
-def _folder(folder: Path | None) -> Iterator[Path]:
-    if folder is not None:
-        yield folder
-        return
-    with tempfile.TemporaryDirectory(prefix="streamproof-spin-") as place:
-        yield Path(place)
-
-
 MOST_SAID = 300
-"""Characters of what a program said that an error message has: a line of Spin's can be as long as a claim."""
+"""Maximum number of characters of a program's output in an error message: a line of Spin's can be as long as a claim."""
 VECTOR_BYTES = 1024
-"""What Spin reserves for a state when it is not told otherwise."""
+"""Spin's default memory for a state."""
 
 
 @dataclass
@@ -157,10 +143,6 @@ class _Run:
         return self.goal in _ENDLESS or self.options.order is SearchOrder.DEPTH_FIRST
 
     def report(self) -> SpinReport:
-        try:
-            (self.folder / "model.pml").write_text(self.model.text, encoding="utf-8")
-        except OSError as error:
-            raise SystemFailure(f"{self.folder} cannot be written: {error.strerror or error}") from error
         spin = self._produce("pan.c", self._translation())
         cc = self._produce("pan", self._compilation())
         report = self._search(spin, cc)
@@ -193,12 +175,14 @@ class _Run:
         return ["./pan", "-n", *options, *ends, f"-w{self.options.hash_bits}", f"-m{self.options.depth}"]
 
     def _produce(self, result: str, command: list[str]) -> float:
-        """Run a command that is to write a file; gives the seconds it took."""
+        """Runs a command that writes a file; returns the seconds it took."""
         begun = time.perf_counter()
         lines = [line for line in self._lines(command) if line]
-        wrong = next((line for line in lines if "rror" in line), None)  # spin goes on, and leaves half a program
+        wrong = next(
+            (line for line in lines if "rror" in line), None
+        )  # spin continues, and leaves an incomplete program
         if wrong is not None or not (self.folder / result).exists():
-            said = shorten(wrong or next(iter(lines), "nothing was said"), MOST_SAID)
+            said = shorten(wrong or next(iter(lines), "no output"), MOST_SAID)
             raise SystemFailure(f"{command[0]} failed: {said}", remedy=f"the command was: {' '.join(command)}")
         return time.perf_counter() - begun
 
@@ -212,45 +196,19 @@ class _Run:
         return reading.report(seconds, tuple(self.commands), stops=stops, breadth_first=not self.deep)
 
     def _lines(self, command: list[str]) -> Iterator[str]:
-        """What a command prints, as it prints it. Ends the command after the time that the options allow."""
+        """The output of a command, line by line. Ends the command at the time limit."""
         self.commands.append(" ".join(command))
-        try:
-            process = subprocess.Popen(
-                command,
-                cwd=self.folder,
-                env={**os.environ, "LC_ALL": "C"},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-            )
-        except OSError as error:
-            raise SystemFailure(f"{command[0]} cannot be started: {error.strerror or error}") from error
-        assert process.stdout is not None
-        timer = Timer(self.options.seconds, process.kill)
-        timer.start()
-        try:
-            for line in process.stdout:
-                yield line.rstrip("\n")
-            late = not timer.is_alive()
-        finally:
-            timer.cancel()
-            process.kill()
-            process.wait()
-            process.stdout.close()
-        if late:
-            raise SystemFailure(f"{command[0]} did not finish within {self.options.seconds:g} s")
+        return printed(command, self.folder, self.options.seconds)
 
 
 @dataclass
 class _Reading:
-    """What the lines of a report have said so far."""
+    """The parsed lines of a report."""
 
     found: dict[str, int] = field(default_factory=dict)
     numbers: dict[str, str] = field(default_factory=dict)
     truncated: str | None = None
-    last: str = "nothing was said"
+    last: str = "no output"
 
     def line(self, line: str) -> None:
         self.last = line.strip() or self.last
@@ -274,7 +232,7 @@ class _Reading:
         inside = self.numbers.get("atomic", "0") if breadth_first else "0"
         counts = (self.numbers["stored"], inside, self.numbers["matched"])
         if stops and self.found and self.truncated == _NOT_COMPLETED:
-            self.truncated = None  # it stopped at what it found
+            self.truncated = None  # it stopped at its first event
         return SpinReport(
             stored=int(float(self.numbers["stored"])) - int(float(inside)),
             matched=int(float(self.numbers["matched"])),
@@ -289,7 +247,7 @@ class _Reading:
 
 
 _ENDLESS = (SpinGoal.CYCLES, SpinGoal.CLAIM)
-"""What is looked for depth first, and only once."""
+"""Events that are searched depth first, and only once."""
 _NOT_COMPLETED = "Search not completed"
 _CUT_SHORT = (
     "max search depth too small",
@@ -299,7 +257,7 @@ _CUT_SHORT = (
     "hashtable full",
     _NOT_COMPLETED,
 )
-"""Parts of lines that say that not every state was searched."""
+"""Parts of lines that report an incomplete search."""
 _EVENT = re.compile(r"pan:\d+: (?P<what>.*) \(at depth (?P<depth>\d+)\)")
 _NUMBERS = {
     "stored": re.compile(r"^\s*(\S+) states, stored"),

@@ -1,7 +1,7 @@
-"""Reading back what Spin found: its trails as behaviours of the system, confirmed by the interpreter step by step.
+"""Import of Spin's trails as behaviours of the system, replayed step by step by the interpreter.
 
-Spin repeats a trail statement by statement and prints the variables after each (``spin -t -p -g``); what they are after the
-last statement of a step is the state.
+Spin replays a trail statement by statement and prints the variables after each (``spin -t -p -g``); their values after
+the last statement of a step are the state.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from streamproof.system.verdict import Trace
 
 
 class StrayTrail(StreamproofError):
-    """What Spin found is no behaviour of the system: Spin, the export or the interpreter is wrong."""
+    """Spin's trail is not a behaviour of the system: a defect of Spin, the export or the interpreter."""
 
     exit_code = Exit.DISAGREE
 
 
 @dataclass(frozen=True, slots=True)
 class Trail:
-    """The variables of the text after each step, and how many steps were made when the cycle began."""
+    """The variables of the text after each step, and the number of steps before the cycle."""
 
     valuations: tuple[Mapping[str, int], ...]
     cycle: int | None
@@ -38,7 +38,7 @@ _VALUE = re.compile(r"\t\t(?P<name>\w+) = (?P<value>-?\d+)$")
 
 
 def read(lines: Iterable[str]) -> Trail:
-    """What the lines of ``spin -t -p -g`` say."""
+    """The parsed lines of ``spin -t -p -g``."""
     after: dict[int, dict[str, int]] = {}
     step, cycle = 0, None
     for line in lines:
@@ -53,9 +53,9 @@ def read(lines: Iterable[str]) -> Trail:
 
 
 def behaviour(system: System, model: Promela, trail: Trail) -> Trace:
-    """The behaviour of `system` that a trail of its marked text `model` shows; steps that change nothing are left out.
+    """The behaviour of `system` for a trail of its marked text `model`; stuttering steps are left out.
 
-    With a cycle, it is a lasso. Raises `StrayTrail` where it is none that the interpreter can take.
+    With a cycle, it is a lasso. Raises `StrayTrail` if the interpreter cannot take a step.
     """
     scalarised = scalarise(system)
     leaves = scalarised.system.variables
@@ -86,7 +86,7 @@ def behaviour(system: System, model: Promela, trail: Trail) -> Trace:
     if trail.cycle is not None and loop is None:
         loop = len(states) - 1
     if not states or not (first is not None or states[0] in set(interpreter.initial_states())):
-        raise StrayTrail("what Spin found does not begin in an initial state")
+        raise StrayTrail("Spin's trail does not begin in an initial state")
     if loop is None or loop == len(states) - 1:
         return Trace(tuple(states), tuple(steps), loop)
     if states[-1] != states[loop]:
@@ -97,7 +97,7 @@ def behaviour(system: System, model: Promela, trail: Trail) -> Trace:
 def _step(interpreter: Interpreter, before: State, after: State) -> Instance:
     found = next((s.instance for s in interpreter.steps(before) if s.state == after), None)
     if found is None:
-        raise StrayTrail(f"no step of {interpreter.system.name} leads from {before} to {after}, as Spin says")
+        raise StrayTrail(f"no step of {interpreter.system.name} leads from {before} to {after}, as in Spin's trail")
     return found
 
 

@@ -1,9 +1,9 @@
 """TLA+: a system as a module for TLC and Apalache, with TLC's configuration files.
 
-TLC counts the same states, successors and levels: a state of TLC's is a state of ours, ``Next`` has one disjunct for each
-action, its parameters bound by quantifiers, and nothing inside a step can be split into two. What must hold stands in
-``NAME.cfg``. What TLC must look for in another way has a configuration of its own: what should be reachable (violated means
-reached), termination where the model has fairness (which would hide endless behaviours), until and release.
+TLC counts the same states, successors and levels: states correspond one to one, ``Next`` has one disjunct for each
+action, its parameters bound by quantifiers, and nothing inside a step can be split into two. The properties are in
+``NAME.cfg``. Properties with another kind of check have separate configurations: reachability (violated means reached),
+termination of a model with fairness (which would exclude infinite behaviours), until and release.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from streamproof.system.records import dataclass
 from streamproof.system.substitute import Substitution
 
 MISTAKE = "NoMistake"
-"""The invariant that is violated where the model itself makes a mistake."""
+"""The invariant that is violated at a model error."""
 TYPES = "TypeOK"
 """The invariant that every variable has a value of its sort."""
 IDLE = "(ENABLED (Next /\\ UNCHANGED vars))"
-"""That a step can be taken which changes nothing."""
+"""The invariant that no stuttering step is enabled."""
 STACK = 20_000
-"""Frames that writing terms may use."""
+"""Maximum stack depth while writing terms."""
 
 
 class Means(Enum):
-    """What it means that TLC finds something violated."""
+    """The meaning of a violation reported by TLC."""
 
     VIOLATED = "violated"
     REACHED = "reached"
@@ -61,31 +61,31 @@ class Means(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TlcClaim:
-    """Something that TLC is asked about: an invariant or a property of a configuration."""
+    """A claim checked by TLC: an invariant or a property of a configuration."""
 
     name: str
     property: str | None
     """The property that it belongs to; None: to the model."""
     means: Means
     temporal: bool = False
-    """Whether it is a property of steps or behaviours, and no invariant."""
+    """Whether it is a property of steps or behaviours rather than an invariant."""
     idle: bool = False
-    """Whether it speaks of steps that change nothing; such a step then follows the state that violates it."""
+    """Whether it concerns stuttering steps; such a step then follows the state that violates it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TlcRun:
-    """One configuration of TLC: what is asked of one specification."""
+    """One configuration of TLC: the claims about one specification."""
 
     name: str
-    """Of its file, without the suffix."""
+    """The file name, without the suffix."""
     module: str
     specification: str
     claims: tuple[TlcClaim, ...]
     about: str
 
     def configuration(self, *, deadlock: bool = True) -> str:
-        """The text of the file; `deadlock` writes what keeps TLC from looking for deadlocks by itself."""
+        """The text of the file; `deadlock` disables TLC's own deadlock check."""
         lines = [f"\\* {comment(self.about)}", f"\\* {GENERATOR} export", f"SPECIFICATION {self.specification}"]
         if deadlock:
             lines.append("CHECK_DEADLOCK FALSE")
@@ -96,19 +96,19 @@ class TlcRun:
 
 @dataclass(frozen=True, slots=True)
 class Tla:
-    """Modules and configurations, and what is needed to read TLC's answers."""
+    """Modules and configurations, and the data needed to interpret TLC's output."""
 
     module: str
     modules: Mapping[str, str]
-    """Texts by the names of modules; the first is the model's."""
+    """Texts by module name; the first is the model's."""
     runs: tuple[TlcRun, ...]
-    """The first asks for everything that must hold."""
+    """The first one checks every property that must hold."""
     variables: Mapping[str, str]
     """TLA+'s names by those of the model."""
     actions: Mapping[str, str]
     """The model's names by TLA+'s operators."""
     left_out: tuple[str, ...]
-    """Properties that have no TLA+ text."""
+    """Properties without a TLA+ text."""
 
     @property
     def files(self) -> Mapping[str, str]:
@@ -118,8 +118,8 @@ class Tla:
 
 
 def export(system: System) -> Tla:
-    """`system` in TLA+. Raises `TooLarge` for integers beyond 32 bits and for terms that nest too deeply, and `ModelError`
-    for a system without variables."""
+    """`system` in TLA+. Raises `TooLarge` for integers beyond 32 bits and for terms that nest too deeply, and
+    `ModelError` for a system without variables."""
     if not system.variables:
         raise ModelError("a system without variables has no TLA+ module", remedy="declare at least one variable")
     with _deep():
@@ -155,7 +155,7 @@ class _Export:
         self.plain = simplify(self.system)
         self.variables = {v.name: self.names.new(v.name) for v in self.system.variables}
         self.writer = TlaWriter(self.variables, self.names)
-        self.asked = {p.name: self.names.new(p.name) for p in self.system.properties}
+        self.claim_names = {p.name: self.names.new(p.name) for p in self.system.properties}
         self.actions = Actions(self.system, self.plain, self.writer)
         self.next_is_now = Substitution({b.next_(v.name, v.sort): b.var(v.name, v.sort) for v in self.system.variables})
         self.fair = [a for a in self.system.actions if a.fairness is not Fairness.NONE and self.actions.of(a)]
@@ -317,7 +317,7 @@ class _Export:
         self.main.append(TlcClaim(name, prop.name, means, temporal, idle))
 
     def _known(self, simple: Property) -> Assuming:
-        """What is known where the property is evaluated: that evaluating it is no mistake."""
+        """The condition under which the property is evaluated: its evaluation is not an error."""
         return Assuming(b.not_(c.condition) for c in simple.checks)
 
     def _sane(self, prop: Property, simple: Property) -> Iterator[tuple[str, TlcClaim]]:
@@ -338,7 +338,7 @@ class _Export:
         return self._of_state(self.writer.whole((expr,), given=None if given is None else [given]))
 
     def _of_state(self, text: Text) -> Text:
-        """A condition that speaks of the state, or seems to: TLC refuses invariants that are equal to FALSE."""
+        """A state-level condition, also for constants: TLC rejects invariants equal to FALSE."""
         words = set(re.findall(r"\w+", "\n".join(text.lines)))
         if words & {*self.variables.values(), *(g.can for g in self.actions.groups if g.can)}:
             return text
@@ -356,10 +356,10 @@ class _Export:
             yield line
             sane = [claim]
         known = self._known(simple)
-        # Where evaluating it is a mistake, it says nothing.
+        # Where its evaluation is an error, the property is not constrained.
         sure = f"{sane[0].name} => " if sane else ""
         if prop.kind is Kind.INVARIANT:
-            name = self.asked[prop.name]
+            name = self.claim_names[prop.name]
             yield from self._state(name, prop.expr, prop.doc, known, sure)
             self.main += [*sane, TlcClaim(name, prop.name, Means.VIOLATED)]
             return
@@ -384,12 +384,12 @@ class _Export:
             if means is Means.MISTAKE and wrong is b.FALSE:
                 continue
             known = None if means is Means.MISTAKE else self._known(simple)
-            # In parentheses: [x \in S ...] would be read as a function.
+            # In parentheses: [x \in S ...] would be parsed as a function.
             text = self._condition(expr, known)
-            given = self.asked[prop.name] if means is Means.VIOLATED else self.names.new(name)
+            given = self.claim_names[prop.name] if means is Means.VIOLATED else self.names.new(name)
             yield from _definition(given, beside("[][(", text, ")]_vars"), about)
             self._claim(prop, given, means, temporal=True)
-            # A step that changes nothing is a step of ours; for TLA+ it is none, so it is looked for in states.
+            # A step without change is a step of ours, but stuttering in TLA+, so it is detected in states.
             standing = Assuming()(self.next_is_now(expr))
             if standing is not b.TRUE and self.actions.may_idle():
                 still = self.names.new(f"{name}_idle")
@@ -402,13 +402,13 @@ class _Export:
         items = self.actions.some_enabled()
         if self.system.terminal is not None:
             items.append(self.writer.ground(self.system.terminal))
-        name = self.asked[prop.name]
+        name = self.claim_names[prop.name]
         about = prop.doc or "Something can happen, or ending here is legal."
         yield from _definition(name, self._of_state(bulleted("\\/", items) if items else atom("FALSE")), about)
         self._claim(prop, name, Means.VIOLATED)
 
     def _termination(self, prop: Property) -> Iterator[str]:
-        name = self.asked[prop.name]
+        name = self.claim_names[prop.name]
         claims = []
         if self.actions.may_idle():
             still = self.names.new(f"{prop.name}_idle")
@@ -433,7 +433,7 @@ class _Export:
         def condition(expr: Expr) -> Text:
             return self._condition(expr, known)
 
-        name = self.asked[prop.name]
+        name = self.claim_names[prop.name]
         formula = folded(prop.formula)
         if isinstance(formula, bool):
             yield from _definition(name, self._condition(b.truth(formula)), prop.doc)

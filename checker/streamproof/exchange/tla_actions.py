@@ -1,8 +1,8 @@
-"""Actions in TLA+: one operator for the instances that have one shape, its parameters bound by a quantifier in ``Next``.
+"""Actions in TLA+: one operator for all instances of the same shape, its parameters bound by a quantifier in ``Next``.
 
-TLC makes one successor of every disjunct and of every value of a quantified parameter, and counts each; so do we, one of
-every instance. A guard could be split in the same way, and its successors counted again, so guards stand in operators of
-their own (``can_send``) and are compared with TRUE, which is evaluated as a whole.
+TLC generates and counts one successor per disjunct and per value of a quantified parameter, as we do per instance. TLC
+could also split a guard, and count successors again, so guards are separate operators (``can_send``) compared with
+TRUE, which is evaluated as a whole.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from streamproof.system.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Instances of an action that one operator stands for."""
+    """Instances of an action represented by one operator."""
 
     action: Action
     name: str
     can: str | None
-    """The operator of the guard; None where there is no guard."""
+    """The operator of the guard; None without a guard."""
     instances: tuple[Instance, ...]
     rows: tuple[tuple[tuple[str, Any], ...], ...]
     """The parameters and picks of each instance."""
@@ -38,11 +38,11 @@ class Group:
 
     @property
     def head(self) -> str:
-        """The parameters as they stand behind the operator's name."""
+        """The parameter list after the operator's name."""
         return f"({', '.join(self.family.names)})" if self.family.names else ""
 
     def over(self, quantifier: str, body: Callable[[str], Text]) -> Text:
-        """A formula for all instances, or for some: `body` is given the arguments of the operator in parentheses."""
+        """A formula over all instances, or for some: `body` receives the operator's argument list."""
         names, rows = self.family.names, self.family.rows
         if not names:
             return body("")
@@ -62,7 +62,7 @@ class Group:
 
 
 def values_of(column: Iterable[str]) -> str:
-    """A set of values, as text, in the order in which they come."""
+    """A set of values, as text, in the given order."""
     values = list(dict.fromkeys(column))
     if sorted(values) == ["FALSE", "TRUE"]:
         return "BOOLEAN"
@@ -75,7 +75,7 @@ def values_of(column: Iterable[str]) -> str:
 
 @dataclass
 class Actions:
-    """The actions of a system as operators. `plain` is the same system, simplified: its checks are those that may fire."""
+    """The actions of a system as operators. `plain` is the simplified system, whose checks are those that can fail."""
 
     system: System
     plain: System
@@ -96,8 +96,8 @@ class Actions:
         twice = Counter(typed(_choices(i)) for i in action.instances)
         for instance in action.instances:
             if any(c.expr is b.FALSE for c in instance.guard) and not self._checks[id(instance)].guard_checks:
-                continue  # never taken
-            alone = twice[typed(_choices(instance))] > 1  # a quantifier would take the two for one
+                continue  # never enabled
+            alone = twice[typed(_choices(instance))] > 1  # a quantifier would merge the two
             found.setdefault((len(found), "alone") if alone else self._shape(instance), []).append(instance)
         for members in found.values():
             yield self._group(action, members, alone=len(found) == 1)
@@ -161,7 +161,7 @@ class Actions:
         yield defined(f"{group.name}{group.head}", bulleted("/\\", items))
 
     def _known(self, instance: Instance) -> Assuming:
-        """What is known where the guard is evaluated: that evaluating it is no mistake."""
+        """The condition under which the guard is evaluated: its evaluation is not an error."""
         here = Assuming()
         for check in self._checks[id(instance)].guard_checks:
             here.assume(b.not_(check.condition))
@@ -201,7 +201,7 @@ class Actions:
         return bulleted("\\/", items) if items else atom("FALSE")
 
     def some_enabled(self) -> list[Text]:
-        """That an instance is enabled, group by group."""
+        """Some instance is enabled, group by group."""
         return [
             g.over("\\E", lambda given, g=g: atom(f"{g.can}{given}" if g.can else "TRUE"))  # type: ignore[misc]
             for g in self.groups
@@ -210,8 +210,8 @@ class Actions:
     def conditions(self, of: Callable[[Instance], Expr]) -> Iterator[tuple[Group, Text]]:
         """For each group the condition that `of` gives for its instances, with its parameters free.
 
-        Groups for which it is FALSE are left out. Where the instances have conditions of different shapes, they are put
-        side by side, each with the values of its parameters.
+        Groups with the condition FALSE are left out. Conditions of different shapes are listed separately, each with
+        the values of its parameters.
         """
         for group in self.groups:
             terms = tuple(of(i) for i in group.instances)
@@ -228,7 +228,7 @@ class Actions:
             yield group, listed("\\/", items)
 
     def mistakes(self) -> list[Text]:
-        """The conditions under which the model makes a mistake, one a group."""
+        """The conditions of model errors, one per group."""
         found = []
         for group, text in self.conditions(lambda i: b.or_(c.condition for c in self._checks[id(i)].guard_checks)):
             found.append(_free(group, text))
@@ -237,7 +237,7 @@ class Actions:
         return found
 
     def may_idle(self) -> bool:
-        """Whether an instance might change nothing, as far as can be told without looking at states."""
+        """Whether an instance may stutter, judged without exploring states."""
         return any(self._idles(i) is not b.FALSE for g in self.groups for i in g.instances)
 
     def _idles(self, instance: Instance) -> Expr:
@@ -247,13 +247,13 @@ class Actions:
 
 
 def _free(group: Group, text: Text) -> Text:
-    """For some choice of the parameters that the group has."""
+    """The condition for some values of the group's parameters."""
     if not group.family.names:
         return text
     formula = group.over("\\E", lambda given: text)
     if is_product(group.family.rows):
         return formula
-    # The parameters are parts of rows there, so they are given their names again.
+    # The parameters are columns of rows there, so they are given their names again.
     named = [atom(f"{name} == row.{name}") for name in group.family.names]
     return group.over("\\E", lambda given: below((beside("LET ", below(named)), beside("IN  ", text))))
 
@@ -263,17 +263,17 @@ def _and_enabled(group: Group, text: Text) -> Text:
 
 
 def changes(instance: Instance) -> tuple[tuple[str, Expr], ...]:
-    """The updates that do something."""
+    """The updates other than identities."""
     return tuple((n, t) for n, t in instance.updates if not (isinstance(t, e.Var) and t.name == n))
 
 
 def _conjuncts(instance: Instance) -> tuple[Expr, ...]:
-    """The guard's parts."""
+    """The guard's conjuncts."""
     return tuple(p for c in instance.guard for p in (c.expr.args if isinstance(c.expr, e.And) else (c.expr,)))
 
 
 def typed(given: Iterable[tuple[str, Any]]) -> tuple[Any, ...]:
-    """Arguments or picks as a key that tells values of different types apart, as 1 and True."""
+    """Arguments or picks as a key that distinguishes values of different types, such as 1 and True."""
     return tuple((name, type(value), value) for name, value in given)
 
 

@@ -1,9 +1,10 @@
-"""Temporal formulas in TLA+, and modules of their own for what TLA+ has no operator for.
+"""Temporal formulas in TLA+, and separate modules for operators that TLA+ lacks.
 
-``until`` and ``release`` are not in TLA+. A property that needs them gets a module that extends the model's own by one
-variable for each: a truth value, guessed, that is held to what the operator says of this state and the next, and that may
-not promise for ever. Every behaviour of the model has exactly one such guess, so the property is true of the one
-specification when it is true of the other. The model's own module, and its count of states, are not touched.
+``until`` and ``release`` are not in TLA+. A property with them gets a module that extends the model's own by one
+variable for each: a guessed truth value, constrained by the operator's expansion over this state and the next, which
+must not postpone an until indefinitely. Every behaviour of the model has exactly one such guess, so the property is
+true of one specification exactly if it is true of the other. The model's own module, and its count of states, are
+unchanged.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from streamproof.system.formula import (
     Recurs,
     Release,
     Until,
+    mapped,
     parts,
     recurring,
     written,
@@ -40,14 +42,14 @@ def is_direct(formula: Formula) -> bool:
 
 
 def is_watchable(formula: Formula) -> bool:
-    """Whether what stands inside until and release speaks of states, so that a variable can stand for it."""
+    """Whether the operands of until and release are state-level, so that a variable can represent the operator."""
     if isinstance(formula, Until | Release):
         return next(recurring(formula), None) is None
     return all(map(is_watchable, parts(formula)))
 
 
 def folded(formula: Formula) -> Formula | bool:
-    """The same without constants, of which TLC makes wrong verdicts and errors in temporal formulas, or a constant."""
+    """The formula without constants, for which TLC gives wrong verdicts and errors in temporal formulas, or a constant."""
     match formula:
         case Atom(expr) | Recurs(expr):
             return expr.value if isinstance(expr, Const) and (isinstance(formula, Atom) or not expr.value) else formula
@@ -87,58 +89,50 @@ def folded(formula: Formula) -> Formula | bool:
             assert_never(formula)
 
 
+def _operator(formula: Formula, text: Callable[[Formula], Text]) -> Text:
+    """An operator that TLA+ has, over the texts of its operands."""
+    match formula:
+        case NotF(arg) | Always(arg) | Eventually(arg):
+            sign = {NotF: "~", Always: "[]", Eventually: "<>"}[type(formula)]
+            return beside(sign, closed(text(arg), Bind.ATOM), bind=Bind.COMPARED)
+        case AndF(args):
+            return listed("/\\", [text(arg) for arg in args]) if args else atom("TRUE")
+        case OrF(args):
+            return listed("\\/", [text(arg) for arg in args]) if args else atom("FALSE")
+        case LeadsTo(left, right):
+            before, after = (closed(text(arg), Bind.ATOM) for arg in (left, right))
+            return beside(before, " ~> ", after, bind=Bind.LOOSE)
+        case _:
+            raise AssertionError("TLA+ has no such operator")
+
+
 def direct(formula: Formula, condition: Callable[[Expr], Text]) -> Text:
     """A formula whose operators TLA+ has."""
     match formula:
         case Atom(expr):
             return condition(expr)
-        case NotF(arg):
-            return beside("~", closed(direct(arg, condition), Bind.ATOM), bind=Bind.COMPARED)
-        case AndF(args):
-            return listed("/\\", [direct(arg, condition) for arg in args]) if args else atom("TRUE")
-        case OrF(args):
-            return listed("\\/", [direct(arg, condition) for arg in args]) if args else atom("FALSE")
-        case Always(arg):
-            return beside("[]", closed(direct(arg, condition), Bind.ATOM), bind=Bind.COMPARED)
-        case Eventually(arg):
-            return beside("<>", closed(direct(arg, condition), Bind.ATOM), bind=Bind.COMPARED)
-        case LeadsTo(left, right):
-            before, after = (closed(direct(arg, condition), Bind.ATOM) for arg in (left, right))
-            return beside(before, " ~> ", after, bind=Bind.LOOSE)
         case Recurs(step):
             return beside("[]<><<(", condition(step), ")>>_vars")
-        case Until() | Release():
-            raise AssertionError("TLA+ has no such operator")
         case _:
-            assert_never(formula)
+            return _operator(formula, lambda part: direct(part, condition))
 
 
 TRUE_FORMULA = AndF(())
 
 
 def core(formula: Formula) -> Formula:
-    """The same with until, negation and connectives only."""
+    """The formula with until, negation and connectives only."""
     match formula:
-        case Atom() | Recurs():
-            return formula
-        case NotF(arg):
-            return NotF(core(arg))
-        case AndF(args):
-            return AndF(tuple(map(core, args)))
-        case OrF(args):
-            return OrF(tuple(map(core, args)))
         case Always(arg):
             return NotF(Until(TRUE_FORMULA, NotF(core(arg))))
         case Eventually(arg):
             return Until(TRUE_FORMULA, core(arg))
-        case Until(left, right):
-            return Until(core(left), core(right))
         case Release(left, right):
             return NotF(Until(NotF(core(left)), NotF(core(right))))
         case LeadsTo(left, right):
             return core(Always(OrF((NotF(left), Eventually(right)))))
         case _:
-            assert_never(formula)
+            return mapped(formula, core)
 
 
 @dataclass
@@ -150,16 +144,12 @@ class Guesses:
     found: dict[Formula, str] = field(default_factory=dict)
 
     def text(self, formula: Formula) -> Text:
-        """A formula on a single state, in which the variables stand for the untils."""
+        """A formula on a single state, in which the variables represent the untils."""
         match formula:
             case Atom(expr):
                 return self.condition(expr)
-            case NotF(arg):
-                return beside("~", closed(self.text(arg), Bind.ATOM), bind=Bind.COMPARED)
-            case AndF(args):
-                return listed("/\\", [self.text(arg) for arg in args]) if args else atom("TRUE")
-            case OrF(args):
-                return listed("\\/", [self.text(arg) for arg in args]) if args else atom("FALSE")
+            case NotF() | AndF() | OrF():
+                return _operator(formula, self.text)
             case Until(left, right):
                 if formula not in self.found:
                     self.text(left)
@@ -170,28 +160,20 @@ class Guesses:
                 raise AssertionError("only what `core` leaves")
 
     def outermost(self, formula: Formula) -> Text:
-        """What is to be shown: outside any until, TLA+'s own operators do."""
+        """The formula to check: TLA+'s own operators outside any until."""
         match formula:
-            case NotF(arg):
-                return beside("~", closed(self.outermost(arg), Bind.ATOM), bind=Bind.COMPARED)
-            case AndF(args) if args:
-                return listed("/\\", [self.outermost(arg) for arg in args])
-            case OrF(args) if args:
-                return listed("\\/", [self.outermost(arg) for arg in args])
-            case Always(arg):
-                return beside("[]", closed(self.outermost(arg), Bind.ATOM), bind=Bind.COMPARED)
-            case Eventually(arg):
-                return beside("<>", closed(self.outermost(arg), Bind.ATOM), bind=Bind.COMPARED)
-            case LeadsTo(left, right):
-                before, after = (closed(self.outermost(arg), Bind.ATOM) for arg in (left, right))
-                return beside(before, " ~> ", after, bind=Bind.LOOSE)
+            case NotF() | Always() | Eventually() | LeadsTo() | AndF() | OrF() if formula not in (
+                TRUE_FORMULA,
+                OrF(()),
+            ):
+                return _operator(formula, self.outermost)
             case Recurs():
                 return direct(formula, self.condition)
             case _:
                 return self.text(core(formula))
 
     def consistent(self) -> list[Text]:
-        """What a guess must be in a state by itself: true where the promise is kept there, false where it cannot be kept."""
+        """The constraint on a guess in a single state: true where the until is fulfilled, false where it cannot be."""
         items = []
         for until, name in self._untils():
             right = self.text(until.right)
@@ -202,7 +184,7 @@ class Guesses:
         return items
 
     def handed_on(self) -> list[Text]:
-        """What a guess and the next one have to do with each other."""
+        """The constraint on consecutive guesses."""
         items = []
         for until, name in self._untils():
             waiting = beside("~", closed(self.text(until.right), Bind.ATOM), bind=Bind.COMPARED)
@@ -212,7 +194,7 @@ class Guesses:
         return items
 
     def kept(self) -> list[Text]:
-        """That no promise is made for ever and never kept."""
+        """No until is postponed indefinitely."""
         return [
             beside("[]<>(", listed("\\/", [atom(f"~{name}"), self.text(until.right)]), ")")
             for until, name in self._untils()
@@ -226,7 +208,7 @@ class Guesses:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A module for one property: its name, the module it extends, and the names that it has to declare."""
+    """A module for one property: its name, the module it extends, and the names that it declares."""
 
     module: str
     base: str
@@ -240,8 +222,8 @@ class Watched:
 
     def text(self, formula: Formula, guesses: Guesses) -> str:
         """The whole module."""
-        # A guess may be wrong in a state that TLC would take for a violation; with a temporal formula beside it, which is
-        # never true, TLC looks at whole behaviours, in which no guess is wrong.
+        # A wrong guess can look like a violation in a single state; with an additional temporal formula that is always
+        # false, TLC checks whole behaviours, in which no guess is wrong.
         whole = closed(guesses.outermost(formula), Bind.COMPARED)
         names = list(guesses.found.values())
         shown = beside(f"<>({names[0]} /\\ ~{names[0]}) \\/ ", whole, bind=Bind.LOOSE)
@@ -291,5 +273,5 @@ def defined(head: str, body: Text) -> Text:
 
 
 def comment(text: str) -> str:
-    """Text that may stand in a comment: one line, in ASCII."""
+    """Text in a comment: one line, in ASCII."""
     return " ".join(visible(" ".join(text.split())).encode("ascii", "replace").decode().split())

@@ -1,8 +1,8 @@
-"""Families: many ground terms that differ in constants only, written as one term with bound names in it.
+"""Families: ground terms that differ in constants only, written as one term with bound names (anti-unification).
 
-A system is ground: an action has one instance for each choice of its parameters. Where the terms of the instances have the
-same shape, the constants that differ are found again as a parameter (``p``), beside it (``p + 1``), around a ring
-(``(p + 1) % 4``), or in a table of their own.
+A system is ground: an action has one instance for each choice of its parameters. If the terms of the instances have the
+same shape, the differing constants are written as a parameter (``p``), an offset from it (``p + 1``), a position in a
+ring (``(p + 1) % 4``), or the value of a table.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Terms = tuple[Expr, ...]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """What is bound where terms are written: names, and the rows of values that they take together, as text.
+    """The binding where terms are written: names, and their rows of values, as text.
 
-    Numbers stand beside their texts, for what is computed from them.
+    Numbers are kept beside their texts, for offsets.
     """
 
     names: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Family:
         return tuple(row[at] for row in self.rows)
 
     def widened(self, name: str, values: Sequence[tuple[str, int | None]]) -> Family:
-        """With one more name, that takes all of `values` in every row; the rows of one old row are neighbours."""
+        """Adds a name that takes all of `values` in every row; the rows of one old row are adjacent."""
         return Family(
             (*self.names, name),
             tuple((*row, text) for row in self.rows for text, _ in values),
@@ -59,11 +59,11 @@ class Family:
 
 
 GROUND = Family()
-"""Nothing is bound, and there is one row."""
+"""The empty binding, with one row."""
 
 
 def parameter_texts(values: Sequence[Any]) -> list[tuple[str, int | None]]:
-    """The values of a parameter as text of TLA+, all of one kind; each with its number if it is one."""
+    """The values of a parameter as TLA+ text, all of one kind; each with its number if it is one."""
     kinds = {type(v) for v in values}
     if kinds == {bool}:
         return [("TRUE" if v else "FALSE", None) for v in values]
@@ -74,7 +74,7 @@ def parameter_texts(values: Sequence[Any]) -> list[tuple[str, int | None]]:
 
 
 def is_product(rows: Sequence[Sequence[Hashable]]) -> bool:
-    """Whether the rows are all combinations of the values in their columns, each once."""
+    """Whether the rows are the product of the values in their columns, each once."""
     columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
     size = 1
     for column in columns:
@@ -83,7 +83,7 @@ def is_product(rows: Sequence[Sequence[Hashable]]) -> bool:
 
 
 class Shapes:
-    """Numbers for the shapes of terms: two terms of one shape differ in constants only."""
+    """Numbers for the shapes of terms: terms of one shape differ in constants only."""
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
@@ -91,27 +91,14 @@ class Shapes:
 
     def __call__(self, term: Expr) -> int:
         """The number of the term's shape."""
-        for part in _unknown(term, self._known):
+        for part in e.unfinished(term, self._known):
             key = (type(part), *_fixed(part), *(self._known[c] for c in children(part)))
             self._known[part] = self._numbers.setdefault(key, len(self._numbers))
         return self._known[term]
 
 
-def _unknown(term: Expr, known: dict[Expr, int]) -> Iterator[Expr]:
-    stack = [(term, False)]
-    while stack:
-        part, ready = stack.pop()
-        if part in known:
-            continue
-        if ready:
-            yield part
-        else:
-            stack.append((part, True))
-            stack += [(c, False) for c in children(part) if c not in known]
-
-
 def _fixed(term: Expr) -> Iterator[Hashable]:
-    """What must be equal in terms of one shape, beside their parts."""
+    """The attributes that terms of one shape share, in addition to their operands."""
     match term:
         case e.Const(sort=sort):
             yield kind(sort)
@@ -139,7 +126,7 @@ def _fixed(term: Expr) -> Iterator[Hashable]:
 
 
 def kind(sort: Sort) -> Hashable:
-    """What the values of two sorts must have in common to be compared: ranges are all alike."""
+    """The common kind of two comparable sorts: all ranges are alike."""
     match sort:
         case RangeSort():
             return "integer"
@@ -159,7 +146,7 @@ def kind(sort: Sort) -> Hashable:
 
 @dataclass
 class Tables:
-    """Constant functions that give the constants of families where arithmetic does not."""
+    """Constant functions (tables) for constants of families without an arithmetic form."""
 
     names: TlaNames
     found: dict[tuple[str, ...], tuple[str, Text]] = field(default_factory=dict)
@@ -169,7 +156,7 @@ class Tables:
         return self.simple(terms, family) or self._in_parts(terms, family) or self._looked_up(terms, family)
 
     def simple(self, terms: Terms, family: Family) -> Text | None:
-        """The same, where no table is needed."""
+        """The same, if no table is needed."""
         texts = [_text(t) for t in terms]
         if len(set(texts)) == 1:
             return texts[0]
@@ -185,7 +172,7 @@ class Tables:
         return None
 
     def _in_parts(self, terms: Terms, family: Family) -> Text | None:
-        """Records by their fields, options by their values, where they all have one."""
+        """Records by their fields, options by their values, if all are present."""
         sorts = [t.sort for t in terms]
         values = [t.value for t in terms if isinstance(t, e.Const)]
         if all(isinstance(s, OptionSort) for s in sorts) and None not in values:
@@ -212,7 +199,7 @@ class Tables:
         raise AssertionError("rows of a family are different")
 
     def _table(self, known: dict[tuple[str, ...], Text]) -> str:
-        """The name of a function with these values. Of several arguments, it is defined for all combinations."""
+        """The name of a function with these values. With several arguments, it is defined for all combinations."""
         columns = [list(dict.fromkeys(column)) for column in zip(*known, strict=True)]
         body = _nested((), columns, known, next(iter(known.values())))
         if body.lines not in self.found:
@@ -254,7 +241,7 @@ def _number(term: Expr) -> int | None:
 
 
 def _near(name: str, given: Sequence[int | None], wanted: Sequence[int | None]) -> Text | None:
-    """Numbers at a constant distance from a parameter, in a line or around a ring that begins with 0."""
+    """Numbers at a constant offset from a parameter, linear or modulo a ring that begins with 0."""
     pairs = [(g, w) for g, w in zip(given, wanted, strict=True) if g is not None and w is not None]
     if len(pairs) < len(given):
         return None

@@ -1,7 +1,7 @@
-"""Text in two dimensions: lines that are put beside and below each other without losing their columns.
+"""Two-dimensional text layout: lines are placed beside and below each other without losing their columns.
 
-TLA+ reads the columns of ``/\\`` and ``\\/`` in lists, so everything that belongs to an item has to stay to its right. Here
-lines only ever move together, all by the same number of columns.
+TLA+ reads the columns of ``/\\`` and ``\\/`` in lists, so everything that belongs to an item must stay to its right.
+All lines of a block move together, by the same number of columns.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from enum import IntEnum
 from streamproof.system.records import dataclass
 
 WIDTH = 100
-"""Columns that a line should have at most; what has no place to break may be longer."""
+"""Preferred maximum number of columns of a line; a line without a break point may be longer."""
 
 Lines = tuple[str, ...]
 
 
 class Bind(IntEnum):
-    """How tightly a text holds together, which says where it needs parentheses."""
+    """Operator precedence of a text, which determines its parentheses."""
 
     LOOSE = 0
-    """Extends as far as it can, or is a list: IF, LET, quantifiers, and, or."""
+    """Lowest precedence, or a list: IF, LET, quantifiers, and, or."""
     COMPARED = 1
     """A comparison or a negation."""
     COMPUTED = 2
@@ -32,7 +32,7 @@ class Bind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """An expression as lines, without the column where it will stand."""
+    """An expression as lines, relative to its column."""
 
     lines: Lines
     bind: Bind = Bind.ATOM
@@ -75,12 +75,12 @@ def below(parts: Iterable[Text], bind: Bind = Bind.LOOSE) -> Text:
 
 
 def closed(text: Text, at_least: Bind) -> Text:
-    """`text`, in parentheses where it does not hold together as tightly as `at_least`."""
+    """`text`, in parentheses if its precedence is below `at_least`."""
     return text if text.bind >= at_least else beside("(", text, ")")
 
 
 def listed(operator: str, items: Sequence[Text]) -> Text:
-    """A conjunction or disjunction: in one line where there is room, otherwise as a list with one item under the other."""
+    """A conjunction or disjunction: on one line if it fits, otherwise as a list with one item per line."""
     if len(items) == 1:
         return items[0]
     inner = [closed(item, Bind.COMPARED) for item in items]
@@ -92,12 +92,12 @@ def listed(operator: str, items: Sequence[Text]) -> Text:
 
 
 def bulleted(operator: str, items: Sequence[Text]) -> Text:
-    """A list with one item under the other, also where there is only one."""
+    """A list with one item per line, also for a single item."""
     return below(beside(f"{operator} ", item, bind=Bind.LOOSE) for item in items)
 
 
 def separated(opening: str, items: Sequence[Text], closing: str) -> Text:
-    """Items with commas in brackets, in as many lines as they need."""
+    """Items with commas in brackets, on as many lines as they need."""
     rows: list[Text] = []
     for at, item in enumerate(items):
         part = beside(item, "," if at + 1 < len(items) else "")

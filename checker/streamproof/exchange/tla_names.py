@@ -1,6 +1,6 @@
-"""TLA+'s identifiers and strings for the names of a model, and the way back.
+"""TLA+'s identifiers and strings for the names of a model, and the inverse mapping.
 
-No name is given twice, none is a reserved word, and none is defined by a module that is extended: the parser of TLA+ refuses
+Identifiers are unique, and different from reserved words and the definitions of extended modules: TLA+'s parser rejects
 a symbol that is declared again, even as a bound variable.
 """
 
@@ -22,7 +22,7 @@ RESERVED = _words(
     VARIABLE VARIABLES WF_ WITH WITNESS BOOLEAN STRING
     """
 )
-"""Words of the language itself; record fields may not be called so either."""
+"""Reserved words; record fields may not have such names either."""
 STANDARD = _words(
     """
     Nat Int Real Infinity Seq Len Append Head Tail SubSeq SelectSeq Cardinality IsFiniteSet Print PrintT Assert JavaTime
@@ -30,7 +30,7 @@ STANDARD = _words(
     FiniteSets TLC Bags Randomization Toolbox Apalache Variants Option SequencesExt Functions
     """
 )
-"""What the standard modules define, and their own names."""
+"""The names and definitions of the standard modules."""
 CONFIGURATION = _words(
     """
     CONSTANT CONSTANTS INIT NEXT VIEW SYMMETRY SPECIFICATION INVARIANT INVARIANTS PROPERTY PROPERTIES TYPE CONSTRAINT
@@ -43,18 +43,18 @@ STRUCTURE = _words(
     Init Next Spec UnfairSpec Fairness vars TypeOK NoMistake Some None FloorDiv FloorMod row any at
     """
 ) | {f"{name}{depth}" for name in ("any", "at") for depth in range(1, 10)}
-"""Names that the export itself gives."""
+"""Names that the export itself uses."""
 
 
 class TlaNames:
-    """Identifiers of one module, each declared once; parameters and other bound names may be used again side by side."""
+    """Unique identifiers of one module; parameters and other bound names may be reused in disjoint scopes."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = {*RESERVED, *STANDARD, *CONFIGURATION, *STRUCTURE, *taken}
         self._bound: dict[str, str] = {}
 
     def new(self, text: str) -> str:
-        """An identifier that nothing else has, as close to `text` as can be."""
+        """An unused identifier as similar to `text` as possible."""
         base = identifier(text)
         name, number = base, 1
         while name in self._taken:
@@ -64,7 +64,8 @@ class TlaNames:
         return name
 
     def bound(self, text: str) -> str:
-        """The identifier of a parameter or another bound name: the same for the same text, and that of nothing declared."""
+        """The identifier of a parameter or another bound name: the same for the same text, and different from every
+        declared one."""
         if text not in self._bound:
             self._bound[text] = self.new(text)
         return self._bound[text]
@@ -91,5 +92,6 @@ def field_name(text: str, among: Iterable[str]) -> str:
 
 
 def string(text: str) -> str:
-    """`text` as a string of TLA+: quotes, backslashes, per cent signs and what is not printable ASCII by their numbers."""
+    """`text` as a string of TLA+: quotes, backslashes, per cent signs and non-printable ASCII are escaped by their
+    numbers."""
     return '"' + "".join(c if " " <= c <= "~" and c not in '"\\%' else f"%{ord(c):x};" for c in text) + '"'

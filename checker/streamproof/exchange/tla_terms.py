@@ -1,7 +1,7 @@
-"""Terms in TLA+, one family at a time; parts that occur again and again are named by LET.
+"""Terms in TLA+, one family at a time; repeated subterms are named by LET.
 
-Terms are total, TLA+'s operators are not: where an index may be outside, a queue empty or full, an option absent or a divisor
-zero, the text asks first. It does not ask where what is known at that place excludes it.
+Terms are total, TLA+'s operators are not: the text tests for an index outside, an empty or full queue, an absent option
+or a zero divisor, unless the known conditions at that place exclude it.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from streamproof.system.sorts import (
 )
 
 HEAVY = 8
-"""Operators and operands from which on a part that occurs twice is given a name."""
+"""Minimum size, in operators and operands, from which a repeated subterm gets a name."""
 LONG = 2_000
-"""Operators and operands up to which a part is compared with its neighbours."""
+"""Maximum size, in operators and operands, up to which a subterm is compared with its neighbours."""
 MANY = 3
-"""Parts of one shape from which on they are written with a quantifier."""
+"""Minimum number of subterms of one shape that are written with a quantifier."""
 
 
 @dataclass
 class TlaWriter:
-    """What all terms of a module share: names of the variables, tables, operators that have to be defined."""
+    """Data shared by all terms of a module: names of the variables, tables, auxiliary operators."""
 
     variables: Mapping[str, str]
     names: TlaNames
@@ -65,20 +65,13 @@ class TlaWriter:
         self._weights: dict[Expr, int] = {}
 
     def weight(self, term: Expr) -> int:
-        """Operators and operands of a term as it is written, repeated parts counted again."""
-        stack = [term]
-        while stack:
-            part = stack[-1]
-            missing = [c for c in children(part) if c not in self._weights]
-            if part in self._weights or not missing:
-                self._weights.setdefault(part, 1 + sum(self._weights[c] for c in children(part)))
-                stack.pop()
-            else:
-                stack += missing
+        """The size of a term's text, in operators and operands, repeated subterms counted again."""
+        for part in e.unfinished(term, self._weights):
+            self._weights[part] = 1 + sum(self._weights[c] for c in children(part))
         return self._weights[term]
 
     def whole(self, terms: Terms, family: Family = GROUND, given: Sequence[Assuming] | None = None) -> Text:
-        """One expression, with what occurs twice in it named before it."""
+        """One expression, with its repeated subterms named before it."""
         passage = Passage(self, family, given or [Assuming() for _ in terms])
         [text] = passage.texts([terms])
         return passage.after_names(text)
@@ -89,7 +82,7 @@ class TlaWriter:
 
 
 class Passage:
-    """Expressions in one place, under one LET: what is known there, and the names given so far."""
+    """Expressions in one place, under one LET: the known conditions there, and the names so far."""
 
     def __init__(
         self, writer: TlaWriter, family: Family, given: Sequence[Assuming], numbers: Iterator[int] | None = None
@@ -108,7 +101,7 @@ class Passage:
         return [self.text(terms) for terms in roots]
 
     def after_names(self, text: Text) -> Text:
-        """`text` with the names that were given before it."""
+        """`text` with its LET definitions."""
         if not self.lets:
             return text
         return below((beside("LET ", below(self.lets)), beside("IN  ", text)))
@@ -125,7 +118,7 @@ class Passage:
                     stack.append(part)
 
     def text(self, terms: Terms) -> Text:
-        """The text of one term, or the name that was given to it."""
+        """The text of one term, or the name given to it."""
         if terms not in self._done:
             text = self._text(terms)
             if self._is_heavy(terms) and text.length > 30:
@@ -138,7 +131,7 @@ class Passage:
     def _is_heavy(self, terms: Terms) -> bool:
         return self._uses[terms] > 1 and self.writer.weight(terms[0]) >= HEAVY
 
-    # --- what is known
+    # --- known conditions
 
     def sure(self, condition: Callable[[Expr], Expr], terms: Terms) -> bool:
         """Whether the condition is known to be true of the term in every row."""
@@ -193,7 +186,7 @@ class Passage:
             case e.Insert() | e.Remove():
                 whole, value = map(self.text, parts(terms))
                 operator = "\\cup" if isinstance(first, e.Insert) else "\\"
-                one = closed(value, Bind.COMPUTED)  # {x \in S} would be read as the members with a property
+                one = closed(value, Bind.COMPUTED)  # {x \in S} would be parsed as the members with a property
                 return beside(closed(whole, Bind.ATOM), f" {operator} {{", one, "}", bind=Bind.COMPUTED)
             case e.Size():
                 return beside("Cardinality(", self.text(parts(terms)[0]), ")")
@@ -351,7 +344,7 @@ class Passage:
         return beside(place, *(deeper or (" = ", self.text(value))))
 
     def _inner_change(self, terms: Terms, value: Terms) -> tuple[Text | str, ...] | None:
-        """The rest of ``![i].f = v``, where the new part is the old one with a field replaced."""
+        """The rest of ``![i].f = v``, if the new element is the old one with a field replaced."""
         old, new = zip(*(_old_and_new(t) for t in terms), strict=True)
         if any(o is None or not isinstance(n, e.WithField) or n.record is not o for o, n in zip(old, new, strict=True)):
             return None
@@ -439,7 +432,7 @@ class Passage:
         return len(shapes) == 1 and not isinstance(args[0][0], e.Const | e.Var)
 
     def _quantified(self, args: Sequence[Terms], quantifier: str) -> Text | None:
-        """The parts with a quantifier, where they differ in one constant that runs through a set."""
+        """The operands with a quantifier, if they differ in one constant with a set of values."""
         if len(args) < MANY or not self._alike(args):
             return None
         name = self._fresh("i")
@@ -455,7 +448,7 @@ class Passage:
         return None
 
     def _running(self, args: Sequence[Terms]) -> Iterable[list[tuple[str, int | None]]]:
-        """Candidates for the values that a bound name runs through: constants that differ from part to part."""
+        """Candidates for the values of a bound name: constants that differ between operands."""
         if self.writer.weight(args[0][0]) > LONG:
             return []
         columns = zip(*(list(_constants(terms[0])) for terms in args), strict=True)
@@ -471,7 +464,7 @@ class Passage:
         return [list(keys) for keys in found]
 
     def _body(self, args: Sequence[Terms], name: str, keys: Sequence[tuple[str, int | None]]) -> Text | None:
-        """What stands behind the quantifier; None where the constants do not follow from the names."""
+        """The body of the quantifier; None if the constants are not a function of the names."""
         family = self.family.widened(name, keys)
         terms = tuple(terms[row] for row in range(len(self.family.rows)) for terms in args)
         given = [here for here in self.given for _ in args]
@@ -491,7 +484,7 @@ def parts(terms: Terms) -> list[Terms]:
 
 
 def _constants(term: Expr) -> Iterable[e.Const]:
-    """The constants of a term as it is written, from left to right."""
+    """The constants of a term, from left to right in its text."""
     stack = [term]
     while stack:
         part = stack.pop()
@@ -522,7 +515,7 @@ def _field(whole: Expr, name: str) -> str:
 
 
 def _old_and_new(term: Expr) -> tuple[Expr | None, Expr | None]:
-    """What stood at the place that a term replaces, and what it puts there."""
+    """The replaced part, and its replacement."""
     match term:
         case e.Store(array=whole, index=index, value=value):
             return b.select(whole, index), value

@@ -43,11 +43,11 @@ from streamproof.system.sorts import (
 )
 
 LARGEST = 2**31 - 1
-"""TLC's largest integer; it stops where a computation exceeds it."""
+"""TLC's largest integer; an overflow stops TLC."""
 CHOICES = 20_000
-"""The most initial values of one variable that are written one by one."""
+"""Maximum number of initial values of one variable that are enumerated."""
 UNIT = "unit"
-"""Stands for the only value of a record without fields."""
+"""The only value of a record without fields."""
 
 
 def fields(sort: RecordSort) -> tuple[tuple[str, Sort], ...]:
@@ -57,14 +57,14 @@ def fields(sort: RecordSort) -> tuple[tuple[str, Sort], ...]:
 
 
 def integer(value: int) -> Text:
-    """A number; raises `TooLarge` where TLC has none so large."""
+    """A number; raises `TooLarge` above TLC's largest."""
     if abs(value) > LARGEST:
         raise TooLarge(f"{value} does not fit TLC's 32-bit integers", remedy="choose smaller parameters")
     return atom(str(value)) if value >= 0 else atom(f"(-{-value})")
 
 
 def resting(sort: Sort) -> Value:
-    """What stands beside ``"None"``: the same for all sorts whose values may be compared."""
+    """The value beside ``"None"``: the same for all sorts whose values may be compared."""
     match sort:
         case RangeSort():
             return 0
@@ -100,12 +100,12 @@ def literal(sort: Sort, value: Value, depth: int = 0) -> Text:
 
 
 def absent(sort: OptionSort, depth: int = 0) -> Text:
-    """The option that has no value."""
+    """The absent option."""
     return beside("None(", literal(sort.element, resting(sort.element), depth), ")")
 
 
 def numbered(name: str, depth: int) -> str:
-    """A bound name of the export's own, different at each depth."""
+    """A bound name of the export itself, different at each depth."""
     return f"{name}{depth}" if depth else name
 
 
@@ -152,13 +152,13 @@ def domain(sort: Sort) -> Text:
         case SetSort(element):
             return beside("SUBSET ", closed(domain(element), Bind.ATOM), bind=Bind.COMPUTED)
         case OptionSort() | QueueSort():
-            raise AssertionError(f"{sort} is no plain set")
+            raise AssertionError(f"{sort} is not a plain set")
         case _:
             assert_never(sort)
 
 
 def is_plain(sort: Sort) -> bool:
-    """Whether `domain` has the set of the sort's values."""
+    """Whether `domain` supports the sort."""
     match sort:
         case RecordSort(parts):
             return all(is_plain(s) for _, s in parts)
@@ -201,7 +201,7 @@ def belongs(term: Text, sort: Sort, depth: int = 0) -> Text:
 
 
 def initial(sort: Sort, first: Sequence[Value]) -> Text:
-    """The set of a variable's initial values. Raises `TooLarge` where they are too many to be written."""
+    """The set of a variable's initial values. Raises `TooLarge` if there are too many to enumerate."""
     found = set(first)
     if is_plain(sort) and len(found) == cardinality(sort):
         return domain(sort)
@@ -217,7 +217,7 @@ def initial(sort: Sort, first: Sequence[Value]) -> Text:
 
 
 def _product(sort: Sort, found: set[Value]) -> Text | None:
-    """The set as one of functions or of records, where it is one."""
+    """The set as a set of functions or records, if it is one."""
     match sort:
         case RangeSort() if found == set(range(min(found), max(found) + 1)) and len(found) > 1:
             return beside(integer(min(found)), "..", integer(max(found)), bind=Bind.COMPUTED)

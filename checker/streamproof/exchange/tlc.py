@@ -1,7 +1,7 @@
-"""TLC as a second opinion: an exported system is counted and decided by TLA+'s model checker, which shares no code with ours.
+"""TLC as a second engine: an exported system is counted and checked by TLA+'s model checker, which shares no code with ours.
 
-TLC ends at the first violation, so it is asked again without what it found. Its behaviours are read back and taken step by
-step by the interpreter; one that the interpreter does not have is refused.
+TLC ends at the first violation, so it is run again without the violated claims. Its behaviours are imported and
+replayed step by step by the interpreter; a behaviour that the interpreter rejects is an error.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ __all__ = ["Refuted", "TlcCounts", "TlcDecided", "TlcOptions", "TlcReport", "cou
 
 DEFAULT = TlcOptions()
 _TAUTOLOGY = "is a tautology"
-"""What TLC says of a formula that is true of every behaviour of any specification, as an error."""
+"""TLC's error message for a formula that is true of every behaviour of any specification."""
 
 
 @dataclass(frozen=True, slots=True)
 class TlcCounts:
-    """What TLC counted, which is in our terms. It compares where the model made no `mistake`."""
+    """TLC's counts, in our terms. They are comparable if the search found no `mistake` of the model."""
 
     distinct: int
     generated: int
     depth: int | None
     mistake: int | None
-    """The level of the first state in which the model makes a mistake; the search ends there."""
+    """The level of the first state with a model error; the search ends there."""
     truncated: str | None
-    """Why the search is incomplete, if it is."""
+    """Why the search is incomplete; None if it is complete."""
     report: TlcReport
 
 
 @dataclass(frozen=True, slots=True)
 class TlcDecided:
-    """TLC's answer for one property, with the behaviour that shows it. Of safety properties, it is a shortest one.
+    """TLC's verdict for one property, with the behaviour that shows it, shortest for safety properties.
 
-    `length`: the number of its states; none is given for endless behaviours. Where a finite behaviour already violates a
-    temporal property, it is that one, without a loop.
+    `length`: the number of its states; None for infinite behaviours. If a finite behaviour already violates a temporal
+    property, it is that one, without a loop.
     """
 
     property: str
@@ -56,9 +56,9 @@ class TlcDecided:
 
 
 def count(system: System, options: TlcOptions = DEFAULT) -> TlcCounts:
-    """Count the reachable states and the steps with TLC.
+    """Counts the reachable states and the steps with TLC.
 
-    Raises `SystemFailure` when TLC is missing or fails, and what `tla.export` raises.
+    Raises `SystemFailure` if TLC is missing or fails, and as `tla.export` does.
     """
     model = export(system)
     report = run(model, model.runs[1], options)
@@ -78,10 +78,10 @@ def count(system: System, options: TlcOptions = DEFAULT) -> TlcCounts:
 def decide(
     system: System, properties: Collection[str] | None = None, options: TlcOptions = DEFAULT
 ) -> tuple[TlcDecided, ...]:
-    """Decide `properties` (None: all that the module has) with TLC, in the order of declaration.
+    """Checks `properties` (None: all in the module) with TLC, in the order of declaration.
 
-    A mistake of the model is the answer for what is not decided in a state of its level or before; whether a model with
-    a mistake terminates is inconclusive. Raises as `count` does, and `Refuted` for a behaviour that is none of ours.
+    A model error is the result for every property not decided on its level or before; termination of a model with an
+    error is inconclusive. Raises as `count` does, and `Refuted` for a behaviour that the interpreter rejects.
     """
     return _Judge(system, export(system), options).decide(properties)
 
@@ -109,12 +109,12 @@ class _Judge:
     options: TlcOptions
 
     def decide(self, properties: Collection[str] | None) -> tuple[TlcDecided, ...]:
-        asked = [
+        wanted = [
             p
             for p in self.system.properties
             if p.name not in self.model.left_out and (properties is None or p.name in properties)
         ]
-        claims: dict[str, list[tuple[TlcRun, TlcClaim]]] = {p.name: [] for p in asked}
+        claims: dict[str, list[tuple[TlcRun, TlcClaim]]] = {p.name: [] for p in wanted}
         for one in (self.model.runs[0], *self.model.runs[2:]):
             for claim in one.claims:
                 if claim.property in claims:
@@ -123,33 +123,33 @@ class _Judge:
         mistake = min((f.length for f in found if f.claim.property is None), default=None)
         return tuple(
             self._decided(p.name, p.kind, [f for f in found if f.claim.property == p.name], mistake, claims[p.name])
-            for p in asked
+            for p in wanted
         )
 
     def _endless(self, claim: TlcClaim) -> bool:
-        """Whether it speaks of endless behaviours; then TLC may not say which one it found violated."""
+        """Whether it concerns infinite behaviours; then TLC may not name the violated property."""
         return claim.temporal and self.system.property(claim.property or "").kind in (Kind.TEMPORAL, Kind.TERMINATION)
 
     def _safety(self, claims: Sequence[TlcClaim]) -> list[_Found]:
-        """What is violated of these, in the order of discovery: asked again without what was found."""
+        """The violated claims, in the order of discovery; TLC is run again without each one found."""
         general = [c for c in self.model.runs[0].claims if c.property is None]
-        # TLC decides in order: what makes evaluation safe comes before what is evaluated, the model's mistakes last.
+        # TLC checks in order: conditions for safe evaluation come first, model errors last.
         left = [*claims, *general]
         found: list[_Found] = []
         mistake = math.inf
         while True:
-            asked = TlcRun("safety", self.model.module, "UnfairSpec", tuple(left), "safety")
-            report = run(self.model, asked, self.options)
+            safety = TlcRun("safety", self.model.module, "UnfairSpec", tuple(left), "safety")
+            report = run(self.model, safety, self.options)
             if report.error is not None:
                 if any(f.claim.means is Means.MISTAKE for f in found):
-                    return found  # beyond a mistake of the model, terms may have no value
+                    return found  # after a model error, terms may have no value
                 raise _failed(report)
             if report.violation is None or len(report.violation.states) > mistake:
                 return found
             claim = self._claim(report.violation, left)
             found.append(_Found(claim, self._shown(claim, trace_of(self.system, self.model, report.violation))))
-            # A mistake may be made in a state where the property is decided, too, and a step may be found after a state
-            # that could be left by a step without change, which is one step longer.
+            # A model error may occur in the state that decides the property, too, and a step may be found after a state
+            # with a stuttering step, which is one step longer.
             alone = claim.means is Means.MISTAKE or claim.idle
             gone = [claim] if alone else [c for c in left if c.property == claim.property]
             left = [c for c in left if c not in gone]
@@ -160,7 +160,7 @@ class _Judge:
                 return found
 
     def _shown(self, claim: TlcClaim, trace: Trace) -> Trace:
-        """The behaviour with the step that changes nothing, if it is about such a step."""
+        """The behaviour with the stuttering step, if the claim is about one."""
         if not claim.idle:
             return trace
         last = trace.states[-1]
@@ -178,10 +178,10 @@ class _Judge:
         for claim in left:
             if claim.name == name:
                 return claim
-        raise SystemFailure(f"TLC found {name or 'something'} violated, which it was not asked")
+        raise SystemFailure(f"TLC found {name or 'something'} violated, which was not checked")
 
     def _at_line(self, number: int) -> str:
-        """The name of the operator in whose definition the line is."""
+        """The name of the operator whose definition contains the line."""
         for line in reversed(self.model.modules[self.model.module].splitlines()[:number]):
             if line.endswith(" ==") and not line.startswith(" "):
                 return line.removesuffix(" ==").split("(")[0]

@@ -1,7 +1,7 @@
-"""Running TLC on an exported system, and reading what it prints.
+"""Running TLC on an exported system, and parsing its output.
 
-TLC is asked with ``-tool``, where every message has a number; the texts without them are read as well. The environment
-variable ``TLA2TOOLS_JAR`` says where TLC is.
+TLC runs with ``-tool``, which numbers every message; output without numbers is also parsed. The environment variable
+``TLA2TOOLS_JAR`` is the path of TLC.
 """
 
 from __future__ import annotations
@@ -9,26 +9,23 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
-from threading import Timer
 
 from streamproof.exchange.tla import Tla, TlcRun
+from streamproof.exchange.tool_run import folder_with, printed
 from streamproof.system.errors import SystemFailure
 from streamproof.system.records import dataclass
 
 JAR = "TLA2TOOLS_JAR"
-"""The environment variable that says where ``tla2tools.jar`` is."""
+"""The environment variable with the path of ``tla2tools.jar``."""
 
 
 @dataclass(frozen=True, slots=True)
 class TlcOptions:
-    """How TLC is run. `memory`: MiB for its heap. `seconds`: for one run. `java`: more options of the virtual machine."""
+    """Options for TLC. `memory`: its heap, in MiB. `seconds`: limit for one run. `java`: more options of the virtual
+    machine."""
 
     memory: int = 4_096
     seconds: float = 3_600
@@ -37,7 +34,7 @@ class TlcOptions:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """One state of a behaviour as TLC prints it: the operator that led to it, if it says, and the text."""
+    """One state of a behaviour as TLC prints it: the operator that led to it, if printed, and the text."""
 
     operator: str | None
     text: str
@@ -45,88 +42,72 @@ class Printed:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """What TLC found violated. `name` is None where it does not say which temporal property."""
+    """A violation found by TLC. `name` is None if TLC does not name the temporal property."""
 
     name: str | None
     states: tuple[Printed, ...]
     back_to: int | None = None
     """The number, from 1, of the state that follows the last one."""
     stutters: bool = False
-    """Whether nothing happens after the last state."""
+    """Whether the behaviour stutters in its last state."""
 
 
 @dataclass(frozen=True, slots=True)
 class TlcReport:
-    """What one run says, in TLC's terms."""
+    """The results of one run, in TLC's terms."""
 
     generated: int
     distinct: int
     left: int
-    """States on the queue, whose successors were not looked at."""
+    """States on the queue, not expanded."""
     depth: int | None
-    """Levels, the initial one being 1; None where the search was not completed."""
+    """Levels, the initial one being 1; None if the search was not completed."""
     violation: Violation | None
     error: str | None
-    """Why TLC could not go on, in its words."""
+    """Why TLC stopped, in its own words."""
     completed: bool
-    """Whether every state was looked at and nothing was found violated."""
+    """Whether every state was explored without a violation."""
     version: str
     seconds: float
     command: str
 
 
 def jar() -> Path | None:
-    """Where TLC is, as far as the environment says."""
+    """The path of TLC according to the environment."""
     return Path(os.environ[JAR]) if os.environ.get(JAR) else None
 
 
 def installed() -> str | None:
-    """What is missing to run TLC, in a clause; None: nothing."""
+    """The missing program or file for running TLC, in a clause; None: nothing is missing."""
     place = jar()
     if place is None:
-        return f"the environment variable {JAR} does not say where TLC's tla2tools.jar is"
+        return f"the environment variable {JAR} does not name TLC's tla2tools.jar"
     if not place.is_file():
-        return f"{JAR} names {place}, which is no file"
+        return f"{JAR} names {place}, which is not a file"
     if shutil.which("java") is None:
-        return "Java is not installed: there is no program 'java'"
+        return "Java is not installed: program not found: 'java'"
     return None
 
 
 def run(
-    model: Tla, asked: TlcRun | None = None, options: TlcOptions | None = None, folder: Path | None = None
+    model: Tla, chosen: TlcRun | None = None, options: TlcOptions | None = None, folder: Path | None = None
 ) -> TlcReport:
-    """Let TLC search every state of a model; `asked` is what it is asked for, by default everything that must hold.
+    """Runs TLC on every state of a model; `chosen` is the configuration, by default the one with everything that must hold.
 
-    TLC ends at the first thing that is violated. Files are written to `folder`, or to a temporary one. Raises
-    `SystemFailure` when TLC is missing, does not finish in time, or says something that is not understood.
+    TLC ends at the first violation. Files are written to `folder`, or to a temporary one. Raises `SystemFailure` if TLC
+    is missing, exceeds the time limit, or prints unknown output.
     """
     missing = installed()
     if missing is not None:
         raise SystemFailure(missing, remedy=f"install Java, and set {JAR} to the path of a tla2tools.jar")
-    with _folder(folder) as place:
-        return _run(model, asked or model.runs[0], options or TlcOptions(), place)
-
-
-@contextmanager
-def _folder(folder: Path | None) -> Iterator[Path]:
-    if folder is not None:
-        yield folder
-        return
-    with tempfile.TemporaryDirectory(prefix="streamproof-tlc-") as place:
-        yield Path(place)
-
-
-def _run(model: Tla, asked: TlcRun, options: TlcOptions, folder: Path) -> TlcReport:
-    try:
-        for name, text in model.modules.items():
-            (folder / f"{name}.tla").write_text(text, encoding="utf-8")
-        # The option -deadlock says what the configuration would: versions before 2.16 do not know CHECK_DEADLOCK.
-        (folder / "run.cfg").write_text(asked.configuration(deadlock=False), encoding="utf-8")
-    except OSError as error:
-        raise SystemFailure(f"{folder} cannot be written: {error.strerror or error}") from error
+    chosen, options = chosen or model.runs[0], options or TlcOptions()
+    files = {f"{name}.tla": text for name, text in model.modules.items()}
+    # The option -deadlock is equivalent to the configuration: versions before 2.16 do not support CHECK_DEADLOCK.
+    files["run.cfg"] = chosen.configuration(deadlock=False)
     command = [
         "java",
-        # It unpacks its standard modules there and deletes them in the end: not where another one is just reading them.
+        # TLC unpacks its standard modules there and deletes them at the end, so the folder must not be shared with
+        # another run.
         "-Djava.io.tmpdir=.",
         f"-Xmx{options.memory}m",
         *options.java,
@@ -141,43 +122,17 @@ def _run(model: Tla, asked: TlcRun, options: TlcOptions, folder: Path) -> TlcRep
         "states",
         "-config",
         "run.cfg",
-        f"{asked.module}.tla",
+        f"{chosen.module}.tla",
     ]
     begun = time.perf_counter()
-    text = _output(command, folder, options.seconds)
+    with folder_with(files, folder) as place:
+        text = "\n".join(printed(command, place, options.seconds, "TLC"))
     return read_report(text, " ".join(command), time.perf_counter() - begun)
 
 
-def _output(command: Sequence[str], folder: Path, seconds: float) -> str:
-    try:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env={**os.environ, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-    except OSError as error:
-        raise SystemFailure(f"java cannot be started: {error.strerror or error}") from error
-    timer = Timer(seconds, process.kill)
-    timer.start()
-    try:
-        text, _ = process.communicate()
-        late = not timer.is_alive()
-    finally:
-        timer.cancel()
-        process.kill()
-        process.wait()
-    if late:
-        raise SystemFailure(f"TLC did not finish within {seconds:g} s")
-    return text
-
-
 def read_report(text: str, command: str = "", seconds: float = 0.0) -> TlcReport:
-    """What TLC's output says, with the numbers of ``-tool`` or without. Raises `SystemFailure` where it says no result."""
+    """The results in TLC's output, with or without the numbers of ``-tool``. Raises `SystemFailure` for output without
+    a result."""
     reading = _Reading()
     for line in text.splitlines():
         reading.line(line)
@@ -186,9 +141,9 @@ def read_report(text: str, command: str = "", seconds: float = 0.0) -> TlcReport
 
 @dataclass
 class _Reading:
-    """What the lines of an output have said so far."""
+    """The parsed lines of an output."""
 
-    last: str = "nothing was said"
+    last: str = "no output"
     version: str = ""
     counts: tuple[int, int, int] | None = None
     depth: int | None = None
@@ -207,7 +162,7 @@ class _Reading:
         marked = _MARK.match(line)
         if marked is not None:
             self.inside = False
-            # Class 1 is an error; those that tell of a violation are read from their words.
+            # Class 1 is an error; violations are recognised by their text.
             self.failing = marked["what"] == "START" and marked["class"] == "1" and marked["code"] not in _TOLD
             return
         if line.startswith("Error: "):
@@ -288,7 +243,7 @@ class _Reading:
 
 _MARK = re.compile(r"@!@!@(?P<what>START|END)MSG (?P<code>\d+)(?::(?P<class>\d+))? @!@!@")
 _TOLD = frozenset({"2107", "2108", "2110", "2112", "2116", "2121", "2264"})
-"""Messages that are errors for TLC and answers for us: something is violated, and by which behaviour."""
+"""Messages that are errors of TLC and results for us: a violation, and its behaviour."""
 _COUNTS = re.compile(
     r"(?P<generated>[\d,]+) states generated, (?P<distinct>[\d,]+) distinct states found, (?P<left>[\d,]+) states left"
 )

@@ -1,4 +1,4 @@
-"""TLC's behaviours as ours, from what it prints or from its ``-dumpTrace json`` files, step by step by the interpreter."""
+"""Import of TLC's behaviours, from its output or ``-dumpTrace json`` files, replayed step by step by the interpreter."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from streamproof.system.verdict import Trace
 
 
 class Refuted(StreamproofError):
-    """A behaviour of TLC's that the interpreter does not have."""
+    """A behaviour of TLC that the interpreter rejects."""
 
     exit_code = Exit.DISAGREE
 
 
 def trace_of(system: System, model: Tla, violation: Violation) -> Trace:
-    """TLC's behaviour as one of ours: states read back, and for each step an instance that the interpreter takes.
+    """TLC's behaviour as a trace: converted states, and for each step an instance that the interpreter takes.
 
-    States that TLC repeats without a step are left out. Raises `Refuted` where no instance leads on, or the first state
-    is no initial one, and `Unreadable` where a state is not understood.
+    States repeated without a step are left out. Raises `Refuted` if no instance matches a step, or the first state is
+    not initial, and `Unreadable` for an unknown value.
     """
     states = [read_state(system, model.variables, printed.text) for printed in violation.states]
     operators = [model.actions.get(printed.operator or "") for printed in violation.states]
@@ -48,7 +48,7 @@ def trace_of(system: System, model: Tla, violation: Violation) -> Trace:
 
 
 def trace_of_dump(system: System, model: Tla, text: str) -> Trace:
-    """The behaviour in a file that TLC wrote with ``-dumpTrace json``. Raises `InputError` where it is none, and as
+    """The behaviour in a file written by TLC with ``-dumpTrace json``. Raises `InputError` for another file, and as
     `trace_of` does."""
     try:
         document = json.loads(text)
@@ -73,14 +73,14 @@ def _forward(action: Any) -> bool:
 
 
 def instance(interpreter: Interpreter, action: str | None, before: State, after: State) -> Instance | None:
-    """An instance that leads from one state to the other, of the action called `action` if there is one."""
+    """An instance that leads from one state to the other, of the action called `action` if given."""
     every = interpreter.system.instances
     for one in (*(i for i in every if i.action == action), *every):
         try:
             if interpreter.take(one, before) == after:
                 return one
         except EvaluationError:
-            continue  # a mistake of the model in one instance says nothing about the others
+            continue  # a model error in one instance does not exclude the others
     return None
 
 

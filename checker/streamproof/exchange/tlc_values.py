@@ -1,7 +1,7 @@
-"""Values and states as TLC prints them, read back into ours.
+"""Values and states as printed by TLC, converted to ours.
 
-What is printed does not say what it means: a function from 1..n is printed as a tuple, one from strings as a record, a set of
-neighbouring numbers perhaps as an interval. The sort of what is expected says how to read it.
+TLC's output is ambiguous: a function from 1..n is printed as a tuple, one from strings as a record, a set of
+consecutive numbers perhaps as an interval. The expected sort resolves it.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from streamproof.system.sorts import (
 
 
 class Unreadable(SystemFailure):
-    """What TLC printed is not what was expected."""
+    """TLC's output does not match the expected value."""
 
 
 def read_state(system: System, names: Mapping[str, str], text: str) -> State:
-    """The state that TLC printed, one ``/\\ name = value`` a variable; variables that the system does not have are passed
-    over. `names` are TLA+'s names of the variables. Raises `Unreadable`."""
+    """The state printed by TLC, one ``/\\ name = value`` per variable; unknown variables are ignored. `names` are
+    TLA+'s names of the variables. Raises `Unreadable`."""
     found: dict[str, str] = {}
     for part in re.split(r"(?m)^/\\ ", text):
         name, equals, value = part.partition(" = ")
@@ -48,7 +48,7 @@ def read_state(system: System, names: Mapping[str, str], text: str) -> State:
 
 
 def read_value(sort: Sort, text: str, about: str = "a value") -> Value:
-    """The value of `sort` that is printed as `text`. Raises `Unreadable`, which names what it is `about`."""
+    """The value of `sort` printed as `text`. Raises `Unreadable`, which names the variable in `about`."""
     reading = _Reading(text, about)
     value = reading.value(sort)
     reading.expect_end()
@@ -70,7 +70,7 @@ class _Reading:
             self.at += 1
 
     def took(self, token: str) -> bool:
-        """Whether `token` comes next; then it is passed."""
+        """Consumes `token` if it is next, and returns whether it was."""
         self.skip()
         if self.text.startswith(token, self.at):
             self.at += len(token)

@@ -1,4 +1,4 @@
-"""The explicit engine: every reachable state, enumerated breadth first and exactly."""
+"""The explicit engine: exact breadth-first search of all reachable states."""
 
 from streamproof.explicit.exploration import Exploration, explore
 from streamproof.explicit.limits import DEFAULT_MAX_STATES

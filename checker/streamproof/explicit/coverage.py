@@ -1,4 +1,4 @@
-"""What the explored states never showed: guard conjuncts that were never true, invariants that were never put to the test."""
+"""Coverage of a search: actions never taken, guard conjuncts never true, antecedents of invariants."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from streamproof.system.model import Property
 from streamproof.system.records import replace
 from streamproof.system.verdict import Condition, Coverage
 
-_HURRIED = (Stop.TIME, Stop.MEMORY, Stop.INTERRUPTED)
-"""Reasons to end that leave nothing for looking at the states once more."""
+_NO_SECOND_PASS = (Stop.TIME, Stop.MEMORY, Stop.INTERRUPTED)
+"""Reasons to stop after which no further pass over the states is made."""
 
 
 def coverage(search: LevelSearch) -> Coverage:
-    """How often each action was taken and, after a complete search, which guard conjuncts were never true in any state."""
+    """Steps per action and, after a complete search, the guard conjuncts that are true in no state."""
     generated: dict[str, int] = {}
     distinct: dict[str, int] = {}
     was_true: set[tuple[str, str]] = set()
@@ -46,11 +46,12 @@ def coverage(search: LevelSearch) -> Coverage:
 
 
 def with_conditions(known: Coverage, search: LevelSearch) -> Coverage:
-    """Adds for every guard conjunct in how many expanded states some instance of its action satisfies it.
+    """The coverage with the number of expanded states, per guard conjunct, in which some instance of its action satisfies it.
 
-    This takes another pass over the states; nothing is added when time, memory or patience ran out or runs out in it.
+    Makes another pass over the states. The coverage is unchanged if a limit on time or memory, or an interrupt, ended the
+    search or ends this pass.
     """
-    if search.stopped in _HURRIED:
+    if search.stopped in _NO_SECOND_PASS:
         return known
     instances: dict[tuple[str, str, Loc | None], list[Expr]] = {}
     for instance in search.system.instances:
@@ -71,14 +72,14 @@ def with_conditions(known: Coverage, search: LevelSearch) -> Coverage:
 
 
 def antecedents(prop: Property) -> tuple[Expr, ...]:
-    """What an invariant takes for granted, when it is an implication or a conjunction of nothing but implications."""
+    """The antecedents of an invariant that is an implication or a conjunction of implications; else none."""
     parts = prop.expr.args if isinstance(prop.expr, e.And) else (prop.expr,)
     found = tuple(_antecedent(part) for part in parts)
     return tuple(a for a in found if a is not None) if None not in found else ()
 
 
 def _antecedent(term: Expr) -> Expr | None:
-    """The `a` of `not a or c`, where `c` says something that is not itself negated."""
+    """The `a` of `not a or c`, where `c` has a part that is not negated; None for other terms."""
     if isinstance(term, e.Or) and isinstance(term.args[0], e.Not) and any(not isinstance(c, e.Not) for c in term.args):
         return term.args[0].arg
     return None

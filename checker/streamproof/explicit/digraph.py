@@ -1,7 +1,7 @@
 """Directed graphs: strongly connected components, breadth-first search, a first and shortest cycle.
 
-The two loops are kernels, written once (`compiled.kernel` has their language). On `array`s, as the Python tier has them, they
-run as the Python functions that they are; on NumPy arrays they are compiled.
+The loops are kernels in the language of `compiled.kernel_compiler`. On `array`s (the Python tier) they run as Python
+functions; on NumPy arrays they are compiled.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Numbers: TypeAlias = "array[int] | npt.NDArray[np.integer[Any] | np.bool_]"
 def number_components(
     offsets: words, targets: halves, number: halves, stack: halves, ahead: halves, root: bytes_, nodes: word
 ) -> word:
-    """Number the strongly connected components in topological order, from 0, for each node; gives how many there are.
+    """Number the strongly connected components (SCCs) of all nodes in topological order, from 0; returns the number of SCCs.
 
     The algorithm is that of D. Pearce, "A space-efficient algorithm for finding strongly connected components", 2016: depth
     first, with one `number` a node, zero at first. Complete components have numbers from `nodes` downwards until the end.
-    The path is in ``stack[:depth]``, the edges looked at of each of its nodes in `ahead`; nodes whose component is not
-    complete are in ``stack[waiting:]``; `root` marks nodes from which no earlier node on the path has been reached.
+    ``stack[:depth]`` is the path, `ahead` the number of edges visited of each of its nodes; ``stack[waiting:]`` has the nodes
+    of incomplete components; `root` marks nodes from which no earlier node on the path has been reached.
     """
     index = 1
     unused = nodes
@@ -87,7 +87,7 @@ def number_components(
 
 
 def first_on_cycle(offsets: words, targets: halves, number: halves, nodes: word) -> word:
-    """The first node with an edge into its own component, so that it lies on a cycle; `nodes` when there is none."""
+    """The first node on a cycle: it has an edge into its own component. `nodes` if the graph is acyclic."""
     for node in range(nodes):
         for edge in range(offsets[node], offsets[node + 1]):
             if number[targets[edge]] == number[node]:
@@ -98,9 +98,9 @@ def first_on_cycle(offsets: words, targets: halves, number: halves, nodes: word)
 def breadth_first(
     offsets: words, targets: halves, order: halves, before: halves, found: word, done: word, last: word
 ) -> word:
-    """Follow the edges of the nodes in ``order[done:last]``, to which the nodes found are added; gives how many there are.
+    """Visit the successors of the nodes in ``order[done:last]`` and append new nodes to `order`; returns its new length.
 
-    `before` is zero where a node is not found yet, else one more than the node before it.
+    `before` is 0 for a node that is not found yet, else its predecessor plus 1.
     """
     while done < last and done < found:
         node = order[done]
@@ -119,15 +119,15 @@ class Digraph:
     """Nodes from 0 on; the edges of node `k`, which may be parallel, lead to ``targets[offsets[k]:offsets[k + 1]]``."""
 
     offsets: Numbers
-    """Of 64 bits each."""
+    """64-bit integers."""
     targets: Numbers
-    """Of 32 bits each."""
+    """32-bit integers."""
 
     @classmethod
     def parse(cls, edges: array[int], nodes: int) -> Digraph:
-        """From the successors' numbers with -1 after each node's last; nodes that were not expanded have none.
+        """A graph from the successors' numbers, with -1 after each node's last; nodes that were not expanded have no edges.
 
-        Edges to states that an interrupted batch had begun to add, and that are forgotten again, are left out.
+        Edges to states that an interrupted batch added, and that were removed again, are left out.
         """
         offsets, targets = array("q", [0]), array("i")
         for target in edges:
@@ -155,8 +155,8 @@ class Digraph:
         return count, number
 
     def reached(self, entries: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """The nodes that can be reached from `entries`, nearest first, and the predecessor of each node on the way; -1 for
-        entries and what is not reached. For graphs in NumPy arrays."""
+        """The nodes reachable from `entries`, nearest first, and the breadth-first predecessor of each node; -1 for entries
+        and unreachable nodes. For graphs in NumPy arrays."""
         order, before = self._zeros("i", len(self)), self._zeros("i", len(self))
         order[: len(entries)] = entries
         before[entries] = entries + 1
@@ -166,8 +166,8 @@ class Digraph:
         return order[:found], before
 
     def path(self, start: int, goal: npt.NDArray[np.bool_]) -> list[int]:
-        """The nodes after `start` on a shortest path to a nearest node that is marked in `goal`; one can be reached, and
-        `start` is none. Of several nodes as near, the one with the least number is taken. For graphs in NumPy arrays."""
+        """The nodes after `start` on a shortest path to the nearest node marked in `goal`, of several the one with the least
+        number. A marked node must be reachable, and `start` not marked. For graphs in NumPy arrays."""
         order, before = self._zeros("i", len(self)), self._zeros("i", len(self))
         order[0], before[start] = start, start + 1
         done, found = 0, 1
@@ -182,7 +182,7 @@ class Digraph:
             done, found = found, last
 
     def cycle(self) -> list[int] | None:
-        """The nodes of a shortest cycle through the first node that lies on one; None when there is none."""
+        """The nodes of a shortest cycle through the first node that lies on a cycle; None if the graph is acyclic."""
         number = self.components()[1]
         first = self._run(first_on_cycle, number, len(self))
         if first == len(self):
@@ -200,7 +200,7 @@ class Digraph:
         return np.zeros(count, dtype=kind)
 
     def _run(self, kernel: Callable[..., int], *arguments: Numbers | int) -> int:
-        """Run a kernel on this graph: as it is, or compiled where the graph is in NumPy arrays and there is a compiler."""
+        """Run a kernel on this graph: compiled if the graph is in NumPy arrays and llvmlite is installed, else as Python."""
         whole = (self.offsets, self.targets, *arguments)
         try:
             if not isinstance(self.targets, array):
@@ -219,7 +219,7 @@ def _back(before: Numbers, last: int, start: int) -> list[int]:
 
 
 def _addresses(kernel: Callable[..., int], arguments: tuple[Any, ...]) -> Iterator[int]:
-    """Numbers as they are, and of each array its address."""
+    """The arguments of a compiled kernel: numbers unchanged, arrays as their addresses."""
     from streamproof.explicit.compiled.kernel_compiler import WIDTHS
 
     for name, argument in zip(kernel.__code__.co_varnames, arguments, strict=False):

@@ -1,4 +1,4 @@
-"""The early end of a search: each violation is reported when it is found, and the search ends when enough is known."""
+"""Early end of a search: report each violation when it is found, and stop when enough properties are decided."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class EarlyEnd:
-    """When a search ends before all states are known, and the violations found so far.
+    """Conditions for an early end, and the violations found so far.
 
-    One for all tiers of a search: a violation that one tier has found stays found when another begins again.
+    Shared by all tiers of a search: violations found by one tier are kept when another tier restarts the search.
     """
 
     violations: Callable[[LevelSearch, ReductionPlan, Container[str]], list[Finding]]
-    """The violations that a search has met on its way, but for those that are known (`findings.violations`)."""
+    """Lists the violations found so far, without those already known (`findings.violations`)."""
     when_decided: bool = False
-    """End when every property is decided."""
+    """Whether to stop when every property is decided."""
     most: int | None = None
-    """End after so many violations."""
+    """Number of violations after which the search stops; None: no limit."""
     report: Callable[[Finding], None] | None = None
     """Called once with each violation, after the interpreter has replayed it."""
     violated: dict[str, Finding] = field(default_factory=dict)
@@ -36,18 +36,18 @@ class EarlyEnd:
 
     @property
     def enough(self) -> bool:
-        """Whether there are as many violations as were asked for."""
+        """Whether the limit on violations is reached."""
         return self.most is not None and len(self.violated) >= self.most
 
     def note(self, finding: Finding) -> None:
-        """Report a violation, unless it was reported before."""
+        """Report a violation once."""
         if finding.verdict is Verdict.VIOLATED and finding.property not in self.violated:
             self.violated[finding.property] = finding
             if self.report is not None:
                 self.report(finding)
 
     def after_level(self, search: LevelSearch, plan: ReductionPlan) -> Stop | None:
-        """At the end of a level: report what it has decided; gives the reason to end the search, if there is one."""
+        """At the end of a level: report new violations; returns the reason to stop, or None."""
         seen = search, len(search.events), search.stuck >= 0
         if search is not self._seen[0] or seen[1:] != self._seen[1:]:
             self._seen = seen
@@ -59,7 +59,7 @@ class EarlyEnd:
 
 
 def all_decided(search: LevelSearch) -> bool:
-    """Whether a search has decided every one of its properties, of which there is one at least."""
+    """Whether a search has decided all of its properties; false if it has none."""
     return bool(search.properties) and all(
         number in search.events or (prop.kind is Kind.DEADLOCK and search.stuck >= 0)
         for number, prop in enumerate(search.properties)

@@ -1,4 +1,4 @@
-"""The generated function for one state: which instances are enabled there, and where each leads.
+"""The generated function for one state: its enabled instances and their successors.
 
 For a model of two counters it reads::
 
@@ -25,12 +25,12 @@ from streamproof.system.expr import Expr
 from streamproof.system.model import Property, State, System
 
 Option: TypeAlias = tuple[int, State]
-"""The number of an enabled instance, and the state that it leads to."""
+"""Number of an enabled instance, and its successor."""
 BrokenStep: TypeAlias = tuple[int, int, bool]
-"""Which step property, by a step of which instance, and whether evaluating the property is a mistake there."""
+"""Number of a step property, number of the instance whose step breaks it, and whether evaluating the property fails there."""
 Options: TypeAlias = Callable[[State, list[BrokenStep]], list[Option] | None]
-"""Called with a state and the list that receives the broken step properties; gives the options in the order of the
-instances, or None where the model makes a mistake."""
+"""Called with a state and the list that receives the broken step properties; returns the options in the order of the
+instances, or None at an evaluation error of the model."""
 
 
 def options_of(system: System, steps: Sequence[tuple[int, Property]]) -> Options:

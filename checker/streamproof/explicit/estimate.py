@@ -1,13 +1,12 @@
-"""How many distinct states there are to meet, estimated from how often each was met.
+"""Estimate of the number of distinct states that random walks can visit.
 
-Chao2, the estimator by which ecologists count species from samples that list who was seen (A. Chao, *Estimating the
-population size for capture-recapture data with unequal catchability*, Biometrics 43, 1987; interval and bias correction
-as in R. K. Colwell's EstimateS). A walk is a sample, a state a species: `once` and `twice` count the states that exactly
-one and exactly two walks met.
+Chao2, a species richness estimator for incidence data (A. Chao, *Estimating the population size for capture-recapture data
+with unequal catchability*, Biometrics 43, 1987; interval and bias correction as in R. K. Colwell's EstimateS). A walk is a
+sample, a state a species: `once` and `twice` count the states visited by exactly one and exactly two walks.
 
-What it says, and what not: walks do not meet all states alike often, so the true number lies rather above the estimate
-than below; and it counts what walks of this length can meet, not what is reachable. Guided walks learn from earlier ones,
-so they are no independent samples: for them the estimate is rougher.
+Limits: walks do not visit all states with the same probability, so the true number is more likely above the estimate than
+below. It counts the states that walks of this length can visit, not the reachable states. Guided walks depend on earlier
+walks, so they are not independent samples and the estimate is rougher.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from collections.abc import Iterable
 from streamproof.system.records import dataclass
 
 QUANTILE = 1.96
-"""Of the normal distribution, for an interval of 95 %."""
+"""Quantile of the normal distribution for a 95 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The estimated number of distinct states, and the 95 % interval around it."""
+    """Estimated number of distinct states, with its 95 % interval."""
 
     states: float
     low: float
@@ -32,7 +31,7 @@ class Estimate:
 
 
 def chao2(met: Iterable[int], walks: int) -> Estimate | None:
-    """The estimate from the number of walks that met each state; None with fewer than two walks."""
+    """The estimate from the number of walks that visited each state; None with fewer than two walks."""
     if walks < 2:
         return None
     among = Counter(met)
@@ -52,6 +51,6 @@ def chao2(met: Iterable[int], walks: int) -> Estimate | None:
         variance = (
             share * once * (once - 1) / 2 + share**2 * once * (2 * once - 1) ** 2 / 4 - share**2 * once**4 / (4 * total)
         )
-    # The unseen part is taken to be lognormal, so the interval never reaches below what was seen.
+    # The number of unseen states is assumed lognormal, so the interval never goes below the number of visited states.
     spread = math.exp(QUANTILE * math.sqrt(math.log(1 + max(variance, 0.0) / unseen**2)))
     return Estimate(total, seen + unseen / spread, seen + unseen * spread)

@@ -1,4 +1,4 @@
-"""`explore`: every reachable state of a system, every property in one pass."""
+"""`explore`: search all reachable states of a system and decide all properties in one pass."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from streamproof.explicit.coverage import coverage, with_conditions
 from streamproof.explicit.early import EarlyEnd
 from streamproof.explicit.findings import judge, violations
 from streamproof.explicit.level_search import LevelSearch, SearchTask
-from streamproof.explicit.limits import Budget, Stop, resident_bytes
+from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.reductions.plan import ReductionPlan, plan
 from streamproof.explicit.tiers import run_tiers
 from streamproof.interrupts import patiently, requested
 from streamproof.system.assume import simplify
+from streamproof.system.byte_sizes import bytes_about
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.files import expect_writable, new_folders
-from streamproof.system.memory import peak_bytes
+from streamproof.system.memory import peak_bytes, resident_bytes
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.options import DEFAULTS, SearchOptions
 from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import scalarise
-from streamproof.system.sizes import bytes_about
 from streamproof.system.timely import timely
 from streamproof.system.verdict import CheckResult, Counts, Coverage, Finding, OutDegree, Progress, Seconds
 
 
 @dataclass(frozen=True)
 class Exploration(CheckResult):
-    """What a search of the state space found. `stopped` is the value of a `limits.Stop`.
+    """The result of a search of the state space. `stopped` is the value of a `limits.Stop`.
 
-    What a reduction leaves out is neither in `counts` and `states()` nor in `coverage`.
+    `counts`, `states()` and `coverage` do not include states that a reduction leaves out.
     """
 
     counts: Counts = Counts(0, 0, 0)
     coverage: Coverage = Coverage()
     peak_bytes: int = 0
-    """The most memory the process has held."""
+    """Peak memory of the process, in bytes."""
     tier: str = ""
-    """Which of `TIERS` finished the search, `python` or `compiled`."""
+    """The tier that finished the search: `python` or `compiled`."""
     _search: LevelSearch | None = field(default=None, repr=False)
 
     @property
@@ -54,18 +54,18 @@ class Exploration(CheckResult):
 
     @property
     def search(self) -> LevelSearch:
-        """The search itself: its scalar states by number, and the graph of the steps between them."""
+        """The underlying search: scalar states by number, and the state graph."""
         assert self._search is not None, "set by `explore`"
         return self._search
 
     def states(self) -> Iterator[State]:
-        """The states found, in the order of discovery: level by level, as many as `counts.levels` says."""
+        """The states found, in the order of discovery; `counts.levels` has the number of states of each level."""
         return map(self.search.scalarised.decode, self.search.states())
 
     def detailed_coverage(self) -> Coverage:
-        """`coverage` with every guard conjunct counted, in another pass over the states.
+        """`coverage` with counts for every guard conjunct, from another pass over the states.
 
-        They are left uncounted when time, memory or patience runs out, and after a reduced search.
+        Without these counts after a reduced search, at a limit on time or memory, and after an interrupt.
         """
         if any(reduction.applied for reduction in self.reductions):
             return self.coverage
@@ -79,26 +79,26 @@ def explore(
     on_progress: Callable[[Progress], None] | None = None,
     on_violation: Callable[[Finding], None] | None = None,
 ) -> Exploration:
-    """Search the reachable states of `system` breadth first and decide its properties, as `options` say.
+    """Search the reachable states of `system` breadth first and decide its properties, within the limits of `options`.
 
-    A violated property stops being checked; the search goes on for the others, unless the options end it. A limit, or Ctrl-C,
-    turns whatever is not decided yet into *inconclusive*. Counts, verdicts and traces are the same for any tier, any number
-    of workers, with `spill` (which leaves properties of endless behaviours undecided once memory is used up) and after a
-    break (`checkpoint`, `resume`). A reduced search has the same verdicts; `Exploration.reductions` says which apply.
+    The search continues after a violation unless `options` end it early. At a limit, or after Ctrl-C, the undecided
+    properties are *inconclusive*. Counts, verdicts and traces are the same for every tier, every number of workers, with
+    `spill` (temporal properties stay undecided once memory is used up) and after `checkpoint` and `resume`. A reduced search
+    has the same verdicts; `Exploration.reductions` lists the reductions that apply.
 
-    `on_progress` is called at most once a second; `on_violation` with each violated finding, after the interpreter has
-    replayed its trace, at the end of the level that shows it.
+    `on_progress` is called at most once a second. `on_violation` is called with each violation at the end of its level, after
+    the interpreter has replayed its trace.
 
-    Raises `UsageError` for an unknown property or folders that will not do, `ModelError` when no state is initial, `TooLarge`
-    when a state has too many parts, or a term is too large for the tier asked for.
+    Raises `UsageError` for an unknown property or unusable folders, `ModelError` if the system has no initial state,
+    `TooLarge` if a state has too many parts or a term is too large for the requested tier.
     """
     if options.spill is not None:
         expect_writable(options.spill, None)
     held = resident_bytes()
     if options.memory is not None and options.memory <= held:
         raise UsageError(
-            f"memory of {bytes_about(options.memory)} is not enough: this process holds {bytes_about(held)} already",
-            remedy="allow more with --memory, or leave it out for a share of the machine's",
+            f"memory limit of {bytes_about(options.memory)} is too low: this process already uses {bytes_about(held)}",
+            remedy="raise --memory, or leave it out for a share of the machine's memory",
         )
     budget = Budget(options)
     chosen = _chosen(system, options)
@@ -142,7 +142,7 @@ def explore(
 
 
 def _chosen(system: System, options: SearchOptions) -> list[Property]:
-    """The properties to decide, in declaration order. Raises `UsageError` for one that the system does not have."""
+    """The properties to decide, in declaration order. Raises `UsageError` for an unknown property."""
     names = options.properties
     wanted = None if names is None else {names} if isinstance(names, str) else set(names)
     unknown = sorted((wanted or set()) - {p.name for p in system.properties})
@@ -162,7 +162,7 @@ def _counts(search: LevelSearch) -> Counts:
 
 
 def _coverage(search: LevelSearch, reduced: ReductionPlan) -> Coverage:
-    """What a search covered. A reduced one leaves out states, and with stubborn sets actions, that say nothing is missing."""
+    """Coverage of a search. After a reduced search, missing states and (with stubborn sets) missing actions are no gaps."""
     if reduced.stubborn is not None:
         return Coverage()
     found = coverage(search)

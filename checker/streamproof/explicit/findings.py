@@ -1,4 +1,4 @@
-"""From what a search found to verdicts: each with its reason in a sentence, each violation with a confirmed trace."""
+"""Findings of a search: a verdict per property with its reason, and a confirmed trace per violation."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from streamproof.explicit.reductions.plan import ReductionPlan
 from streamproof.explicit.witness import Witnesses
 from streamproof.interrupts import TimeUp, alarm, limit
 from streamproof.system import build as b
+from streamproof.system.byte_sizes import bytes_about
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import variables
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property
 from streamproof.system.records import dataclass
-from streamproof.system.sizes import bytes_about
 from streamproof.system.verdict import Finding, Mistake, Trace, Verdict
 from streamproof.system.wording import lasso_text, number_of
 
@@ -27,10 +27,10 @@ from streamproof.system.wording import lasso_text, number_of
 def judge(
     search: LevelSearch, plan: ReductionPlan, early: EarlyEnd
 ) -> tuple[tuple[Finding, ...], Mistake | None, float]:
-    """A finding per property of a search that follows `plan`, in order; the model's mistake, if one was met; and the seconds
-    that the second pass took, in which temporal properties are decided.
+    """A finding per property, in order; the model's evaluation error, if any; and the seconds of the second pass, which
+    decides temporal properties.
 
-    Reports the violations that were not reported before."""
+    Also reports the violations that were not reported during the search."""
     early.after_level(search, plan)
     judges = _judge(search, plan)
     mistake = Mistake(*judges.witnesses.mistake_of_model(search.faulty)) if search.faulty >= 0 else None
@@ -39,16 +39,16 @@ def judge(
         if prop.name in early.violated:
             findings.append(early.violated[prop.name])
         elif early.enough and prop.kind in (Kind.TERMINATION, Kind.TEMPORAL):
-            because = "not decided: as many violations were found as were asked for"
+            because = "not decided: the search ended at the requested number of violations"
             findings.append(Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because))
         else:
-            findings.append(judges.unhurried(number, prop, mistake))
+            findings.append(judges.interruptible(number, prop, mistake))
             early.note(findings[-1])
     return tuple(findings), mistake, judges.temporal.seconds
 
 
 def violations(search: LevelSearch, plan: ReductionPlan, known: Container[str]) -> list[Finding]:
-    """The violations that a search has met on its way, but for those `known`, shortest traces first."""
+    """The violations found during a search, without those in `known`, shortest traces first."""
     judges = _judge(search, plan)
     findings = []
     for number, prop in enumerate(judges.originals):
@@ -70,22 +70,22 @@ class _Judge:
     search: LevelSearch
     plan: ReductionPlan
     originals: tuple[Property, ...]
-    """The properties of the search as their authors wrote them."""
+    """The properties of the original system, not simplified."""
     witnesses: Witnesses
     interpreter: Interpreter
     temporal: Temporal
 
-    def unhurried(self, number: int, prop: Property, mistake: Mistake | None) -> Finding:
-        """The finding, unless the user interrupts: then the others are still told."""
+    def interruptible(self, number: int, prop: Property, mistake: Mistake | None) -> Finding:
+        """The finding; *inconclusive* after an interrupt, so that the other findings are still reported."""
         try:
             return self.finding(number, prop, mistake)
         except KeyboardInterrupt:
             self.search.budget.interrupt()
-            because = "interrupted while it was decided on the graph of states; run it again to the end"
+            because = "interrupted during the temporal check; run it again to the end"
             return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
 
     def seen(self, number: int, prop: Property) -> Finding | None:
-        """The finding for a property that the search has decided on its way."""
+        """The finding for a property that was decided during the search, else None."""
         event = self.search.events.get(number)
         if event is not None:
             return self._of_event(prop, event)
@@ -114,7 +114,7 @@ class _Judge:
                 trace = self.witnesses.round(cycle)
                 return _violated(prop, trace, lasso_text(len(trace) - len(cycle), len(cycle), fair=False))
         if mistake is not None:
-            return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, mistake.error.told)
+            return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, mistake.error.short_text)
         if self.search.stopped is not None:
             return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, advice(self.search))
         if prop.kind is Kind.TEMPORAL:
@@ -125,7 +125,7 @@ class _Judge:
         instance = None if event.instance is None else self.search.scalarised.original.instances[event.instance]
         if event.mistake:
             trace, error = self.witnesses.mistake_of_property(prop, event.state, instance)
-            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.told)
+            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.short_text)
         if prop.kind is Kind.REACHABLE:
             trace = self.witnesses.reaching(prop, event.state)
             because = f"reached after {number_of(len(trace) - 1, 'step')}"
@@ -143,14 +143,14 @@ class _Judge:
         return _violated(prop, trace, because)
 
     def _covered(self, prop: Property) -> Finding:
-        """The verdict on a property that a complete search did not decide on its way."""
+        """The verdict on a property that was not decided during a complete search."""
         states = self.plan.count(self.search.known)
         every = f"all {states}" if self.search.known != 1 else f"the only {states.removeprefix('1 ')}"
         have, are = ("have", "are") if self.search.known != 1 else ("has", "is")
         constant = "" if variables(prop.expr) else "; ranges and parameters alone decide it"
         match prop.kind:
             case Kind.INVARIANT:
-                # A reduction may leave out the only states in which what is taken for granted is true.
+                # A reduction may leave out the only states in which the antecedent is true.
                 whole = not self.plan.reduces
                 assumed = antecedents(self.search.scalarised.system.property(prop.name)) if whole else ()
                 if assumed and not any(self.search.ever_true(assumed)):
@@ -176,7 +176,7 @@ class _Judge:
 
 
 def advice(search: LevelSearch) -> str:
-    """Which limit ended an incomplete search, and what to try."""
+    """The limit that ended an incomplete search, and a remedy."""
     so_far = f"after {number_of(search.known, 'state')} in {number_of(len(search.levels), 'level')}"
     smaller = "choose smaller parameters, or try to prove it with the symbolic engine"
     budget = search.budget
@@ -188,14 +188,14 @@ def advice(search: LevelSearch) -> str:
         case Stop.TIME:
             return f"stopped {so_far}: time_limit is {budget.options.time_limit or limit():g} s; raise it, {smaller}"
         case Stop.MEMORY:
-            more = "raise it (--memory)" if budget.options.spill else "raise it (--memory), go on on disk (--spill DIR)"
-            return f"stopped {so_far}: this process holds the {bytes_about(budget.max_bytes or 0)} it may; {more}, {smaller}"
+            more = "raise --memory" if budget.options.spill else "raise --memory, continue on disk with --spill DIR"
+            return f"stopped {so_far}: memory limit of {bytes_about(budget.max_bytes or 0)} reached; {more}, {smaller}"
         case Stop.INTERRUPTED:
             return f"interrupted {so_far}; run it again to the end"
         case Stop.DECIDED:
             return f"stopped {so_far}: every property was decided"
         case Stop.VIOLATIONS:
-            return f"stopped {so_far}: as many violations were found as were asked for"
+            return f"stopped {so_far}: the requested number of violations was found"
         case Stop.MISTAKE | Stop.HANDOVER | Stop.PAUSE | None:
             return f"ended {so_far}"
 

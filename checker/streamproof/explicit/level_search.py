@@ -1,4 +1,4 @@
-"""The breadth-first search that both tiers are: when it begins, goes on, reports and ends, and what it has found."""
+"""The breadth-first search driver of both tiers: levels, limits, progress, early end, and results."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SearchEvent:
-    """Where a property was decided during the search."""
+    """The place where a property was decided during the search."""
 
     state: int
     instance: int | None
-    """The instance whose step from `state` broke a step property."""
+    """The instance whose step from `state` breaks a step property."""
     mistake: bool
-    """Whether evaluating the property is a mistake there."""
+    """Whether evaluating the property fails there."""
 
 
 @dataclass(frozen=True)
 class SearchTask:
-    """What is searched, within which limits."""
+    """The system to search, the properties to decide, and the limits."""
 
     scalarised: Scalarised
     system: System
-    """The scalar system, simplified: the one that is searched."""
+    """The simplified scalar system: the one that is searched."""
     properties: Sequence[Property]
-    """Of `system`; those about behaviours are decided afterwards, from `cycle` and `graph`."""
+    """Properties of `system`; temporal properties are decided after the search, from `cycle` and `graph`."""
     budget: Budget = field(default_factory=Budget)
     after_level: Callable[[LevelSearch], Stop | None] = lambda search: None
-    """Called at the end of every level but the last; gives a reason to end the search."""
+    """Called at the end of every level except the last; returns a reason to stop, or None."""
     on_progress: Callable[[Progress], None] | None = None
 
 
 class LevelSearch(ABC):
-    """A search, level by level, and what it has found so far. States are numbered in the order of discovery.
+    """A breadth-first search and its results. States are numbered in the order of discovery.
 
-    A tier says how the initial states are found (`_start`) and how a level is expanded (`_level`).
+    A tier defines how to find the initial states (`_start`) and how to expand a level (`_level`).
     """
 
     stuck: int = -1
-    """The first state without a successor that is no legal end, or -1."""
+    """The first deadlock (a state without a successor that is not terminal), or -1."""
 
     def __init__(self, task: SearchTask) -> None:
         self.task = task
@@ -62,11 +62,11 @@ class LevelSearch(ABC):
         self.properties = task.properties
         self.budget = task.budget
         self.levels: list[int] = []
-        """States first met at each level."""
+        """Number of new states of each level."""
         self.initial = 0
-        """How many states are initial."""
+        """Number of initial states."""
         self.events: dict[int, SearchEvent] = {}
-        """Where properties were decided, by position in `properties`."""
+        """The places where properties were decided, by position in `properties`."""
         self.stopped: Stop | None = None
         self.compile_seconds = 0.0
         self._reported = 0.0
@@ -74,7 +74,7 @@ class LevelSearch(ABC):
     # --- the search
 
     def run(self) -> None:
-        """Search until nothing is left or a limit is met; `stopped` says which."""
+        """Search until all states are expanded or a limit is reached; `stopped` is that limit."""
         try:
             if not self.levels:
                 self._start()
@@ -93,7 +93,7 @@ class LevelSearch(ABC):
         """Find the initial states, the first level."""
 
     def _before_level(self) -> Stop | None:
-        """Called before a level is expanded; gives a reason not to."""
+        """Called before a level is expanded; returns a reason to stop, or None."""
         return None
 
     @abstractmethod
@@ -102,23 +102,23 @@ class LevelSearch(ABC):
 
     @abstractmethod
     def _abandon(self) -> None:
-        """Leave a level in the middle of which the user interrupts: what was found there counts, if that is possible."""
+        """Leave an interrupted level; its results are kept where possible."""
 
     def _settle(self, mistakes: Mapping[int, SearchEvent]) -> None:
-        """At the end of a level: mistakes of properties that no state or step of the level decides."""
+        """At the end of a level: record evaluation errors of properties that no state or step of the level decides."""
         self.events = {**mistakes, **self.events}
 
     def _open(self, *kinds: Kind) -> list[tuple[int, Property]]:
-        """The properties of these kinds that are not decided, with their positions."""
+        """The undecided properties of these kinds, with their positions."""
         return [(k, p) for k, p in enumerate(self.properties) if k not in self.events and p.kind in kinds]
 
     def _watches(self) -> list[Watch]:
-        """What decides the properties of single states that are not decided, as far as anything can."""
+        """The watches of the undecided properties of single states."""
         watches = [watch_of(k, p) for k, p in self._open(Kind.INVARIANT, Kind.REACHABLE, Kind.TEMPORAL)]
         return [w for w in watches if not (w.condition is w.mistake is b.FALSE)]
 
     def _report(self) -> None:
-        """Report progress, once a second."""
+        """Report progress, at most once a second."""
         elapsed = self.budget.elapsed
         if self.task.on_progress is not None and elapsed - self._reported >= 1.0:
             self._reported = elapsed
@@ -129,21 +129,21 @@ class LevelSearch(ABC):
     @property
     @abstractmethod
     def known(self) -> int:
-        """Distinct states so far."""
+        """Number of distinct states."""
 
     @property
     @abstractmethod
     def expanded(self) -> int:
-        """How many states' successors have all been looked at."""
+        """Number of states whose successors have all been computed."""
 
     @property
     def queue(self) -> int:
-        """Known states that have not been expanded."""
+        """Number of known states that have not been expanded."""
         return self.known - self.expanded
 
     @property
     def total(self) -> int:
-        """Initial states and every successor, duplicates included."""
+        """Number of initial states and successors, duplicates included."""
         return self.initial + sum(self.generated)
 
     @property
@@ -154,22 +154,22 @@ class LevelSearch(ABC):
     @property
     @abstractmethod
     def distinct(self) -> Sequence[int]:
-        """States met for the first time, per instance."""
+        """New states, per instance."""
 
     @property
     @abstractmethod
     def least(self) -> int:
-        """The smallest number of successors of an expanded state."""
+        """Smallest number of successors of an expanded state."""
 
     @property
     @abstractmethod
     def most(self) -> int:
-        """The largest."""
+        """Largest number of successors of an expanded state."""
 
     @property
     @abstractmethod
     def faulty(self) -> int:
-        """The state where the model makes a mistake, or -1."""
+        """The state with an evaluation error of the model, or -1."""
 
     @abstractmethod
     def state(self, number: int) -> State:
@@ -184,7 +184,7 @@ class LevelSearch(ABC):
         """The number of a state's predecessor, or -1."""
 
     def instance(self, before: int, after: int) -> int | None:
-        """The position of the first instance whose step leads from one known state to another, if that has been noted."""
+        """The position of the first instance that leads from one known state to another, if it was recorded."""
         return None
 
     @abstractmethod
@@ -197,14 +197,14 @@ class LevelSearch(ABC):
 
     @abstractmethod
     def cycle(self) -> list[int] | None:
-        """The states of a shortest cycle through the first state that lies on one; None when there is none."""
+        """The states of a shortest cycle through the first state that lies on a cycle; None if there is no cycle."""
 
     @abstractmethod
     def graph(self) -> StateGraph:
-        """Every step between the known states; after a search that was not cut short."""
+        """The state graph. Requires a complete search."""
 
 
 def watch_of(number: int, prop: Property) -> Watch:
-    """What decides a property of single states: an invariant that is false, or what should be reachable and is true."""
+    """The watch of a property of single states: an invariant is false, or a reachability property is true."""
     wanted = prop.expr if prop.kind is Kind.REACHABLE else b.not_(prop.expr)
     return Watch(number, wanted, b.or_(check.condition for check in prop.checks))

@@ -1,28 +1,28 @@
-"""When to stop: limits on states, levels, time and memory, and the user's interrupt."""
+"""Limits of a search on states, levels, time and memory, and interrupts by the user."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import field
 from enum import Enum
-from pathlib import Path
 
 from streamproof.interrupts import gently, left
+from streamproof.system.memory import memory_of_machine, resident_bytes
 from streamproof.system.options import DEFAULTS, SearchOptions
 from streamproof.system.records import dataclass
 
 DEFAULT_MAX_STATES = 0xFFFF_FFF0
-"""Distinct states that are kept when the caller names no limit."""
+"""Default limit on distinct states."""
 
 MEMORY_SHARE = 0.8
-"""The part of the machine's (or the container's) memory that the process may come to hold."""
+"""Default limit on memory, as a share of the memory of the machine (or the container)."""
 
 
 class Stop(Enum):
-    """Why a search ended before every reachable state was expanded."""
+    """The reason why a search ended before every reachable state was expanded."""
 
     STATES = "max_states"
     DEPTH = "max_depth"
@@ -32,17 +32,17 @@ class Stop(Enum):
     MISTAKE = "evaluation error"
     DECIDED = "every property decided"
     VIOLATIONS = "max_violations"
-    PAUSE = "goes on later"
+    PAUSE = "continues later"
     HANDOVER = "larger than this tier is for"
 
 
 @dataclass(slots=True)
 class Budget:
-    """The limits of one search and the clock that started with it."""
+    """The limits of one search, and the clock started with it."""
 
     options: SearchOptions = DEFAULTS
     max_bytes: int | None = field(init=False)
-    """What the process may hold: as the options say, or else a share of the machine's memory."""
+    """Memory limit of the process: that of the options, or else a share of the machine's memory."""
     started: float = field(default_factory=time.monotonic)
     _asked: Callable[[], bool] = lambda: False
 
@@ -54,7 +54,7 @@ class Budget:
 
     @property
     def max_states(self) -> int:
-        """Distinct states that are kept."""
+        """Limit on distinct states."""
         return self.options.max_states or DEFAULT_MAX_STATES
 
     @property
@@ -63,7 +63,7 @@ class Budget:
         return time.monotonic() - self.started
 
     def spent(self) -> Stop | None:
-        """The limit of time, memory or patience that has been met, if any."""
+        """`TIME`, `MEMORY` or `INTERRUPTED` if that limit is reached, else None."""
         if self.interrupted:
             return Stop.INTERRUPTED
         if left() <= 0 or (self.options.time_limit is not None and self.elapsed >= self.options.time_limit):
@@ -73,12 +73,12 @@ class Budget:
         return None
 
     def allows(self, more: int) -> bool:
-        """Whether so many bytes more stay within the limit on memory."""
+        """Whether an allocation of `more` bytes stays within the memory limit."""
         return self.max_bytes is None or resident_bytes() + more <= self.max_bytes
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Ctrl-C or SIGTERM asks for a stop at the next safe point; a second one raises `KeyboardInterrupt` as usual."""
+        """Inside, Ctrl-C or SIGTERM requests a stop at the next safe point; a second one raises `KeyboardInterrupt`."""
         with gently() as asked:
             self._asked = asked
             try:
@@ -88,35 +88,15 @@ class Budget:
                 self._asked = lambda: was
 
     def interrupt(self) -> None:
-        """The user has asked for a stop while nothing listened."""
+        """Record an interrupt that arrived outside `listening`."""
         self._asked = lambda: True
 
     @property
     def interrupted(self) -> bool:
-        """Whether the user has asked for a stop."""
+        """Whether the user has interrupted the search."""
         return self._asked()
 
 
-def resident_bytes() -> int:
-    """The memory this process holds now; 0 where the system does not tell."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
 def processors() -> int:
-    """The processors that this process may use."""
+    """Number of processors available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def memory_of_machine() -> int | None:
-    """The memory that this process can have at most: the machine's, or less where a container sets less."""
-    known: list[int] = []
-    with suppress(OSError, ValueError):
-        known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with suppress(OSError, ValueError):
-            known.append(int(Path(limit).read_text()))
-    return min(known, default=None)

@@ -1,4 +1,4 @@
-"""Generated Python functions: compiled once, with their source where tracebacks and debuggers look for it."""
+"""Loading of generated Python functions, with their source in `linecache` for tracebacks and debuggers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _serial = count(1)
 
 
 def load(name: str, subject: str, source: str, **given: Any) -> Callable[..., Any]:
-    """The function `name` that `source` defines; `subject` says in tracebacks what it was generated for.
+    """The function `name` defined by `source`; tracebacks show `subject`, the name of the system.
 
-    `given` are the values of the names that the source leaves open.
+    `given` has the values of the free names of the source.
     """
     filename = f"<{name} of {subject}, generated {next(_serial)}>"
     namespace: dict[str, Any] = dict(given)

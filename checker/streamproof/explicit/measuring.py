@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from streamproof.explicit.exploration import Exploration
+from streamproof.system.flatten import Rewriter
 from streamproof.system.measure import Measure, Measured
-from streamproof.system.shapes import Rewriter
 
 
 def measured(explored: Exploration, measures: Iterable[Measure]) -> tuple[Measured, ...]:
-    """The largest value of each quantity in the states that were found.
+    """The largest value of each quantity in the states found.
 
-    A search that ended early, or was reduced, leaves states out: then what is found is a lower bound. One that ended at a
-    mistake of the model is measured up to there.
+    A lower bound after an incomplete or reduced search. After an evaluation error of the model, the states found before it
+    are measured.
     """
     rewriter = Rewriter()
     reduced = any(reduction.applied for reduction in explored.reductions)
@@ -29,7 +29,7 @@ def measured(explored: Exploration, measures: Iterable[Measure]) -> tuple[Measur
             continue
         value = explored.search.largest(rewriter.scalar(measure.expr))
         because = (
-            f"the largest in {states}" if exact else f"the largest in {states} that were looked at; there are more"
+            f"the largest in {states}" if exact else f"the largest in {states}; lower bound: the search left states out"
         )
         found.append(Measured(measure.name, measure.doc, value, exact, because))
     return tuple(found)

@@ -15,17 +15,17 @@ from streamproof.system.model import State, System
 from streamproof.system.records import dataclass
 
 FEW = 3
-"""Where one variable in so many is read, it is read alone."""
+"""Least ratio of variables to variables read at which these are read one by one, not by unpacking the state."""
 LARGEST_BATCH = 4096
-"""So many states at most are handed to generated code at once."""
+"""Largest number of states per call of generated code."""
 
 Hit: TypeAlias = tuple[int, int, bool]
-"""Which watch, in which state (its number), and whether it is the mistake that was found rather than the condition."""
+"""Number of a watch, number of the state, and whether the evaluation error was found rather than the condition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Looks for a state where `condition` is true; where `mistake` is true the condition has no meaning."""
+    """A search for a state where `condition` is true; where `mistake` is true, `condition` has no value."""
 
     number: int
     condition: Expr
@@ -36,10 +36,10 @@ Inspect: TypeAlias = Callable[[Sequence[State], int, list[Hit]], None]
 """Called with states, the number of the first of them, and the list that receives the hits in order."""
 
 Keep: TypeAlias = Callable[[Sequence[State]], list[State]]
-"""Called with states; gives those that satisfy a condition, in order."""
+"""Called with states; returns those that satisfy a condition, in order."""
 
 Count: TypeAlias = Callable[[Sequence[State]], tuple[int, ...]]
-"""Called with states; gives for each condition in how many of them it is true."""
+"""Called with states; returns for each condition the number of states that satisfy it."""
 
 
 def unpacking(system: System) -> str:
@@ -49,7 +49,7 @@ def unpacking(system: System) -> str:
 
 
 def reading(system: System, terms: Iterable[Expr]) -> str:
-    """A line that puts into local variables what `terms` read of `_state`; all of it where they read much."""
+    """A line that loads the variables that `terms` read from `_state`; all variables if most are read."""
     names = local_names(system)
     read = {term.name for term in e.subterms(*terms) if isinstance(term, e.Var)}
     if not read:
@@ -60,7 +60,7 @@ def reading(system: System, terms: Iterable[Expr]) -> str:
 
 
 def inspector(system: System, watches: Sequence[Watch]) -> Inspect:
-    """A function that reports every state in which one of `watches` sees something."""
+    """A function that reports every state in which the condition or the mistake of one of `watches` is true."""
     writer = Writer(local_names(system))
     terms = [term for w in watches for term in (w.mistake, w.condition)]
     common = shared(terms)
@@ -111,7 +111,7 @@ def counter(system: System, conditions: Sequence[Expr]) -> Count:
 
 
 def largest(system: System, term: Expr, states: Iterable[State]) -> int:
-    """The largest value of an integer term in the states, of which there is one at least."""
+    """The largest value of an integer term in the states; requires at least one state."""
     writer = Writer(local_names(system))
     with writer.block("def values(_states):"), writer.block("for _state in _states:"):
         writer.line(reading(system, [term]))
@@ -121,7 +121,7 @@ def largest(system: System, term: Expr, states: Iterable[State]) -> int:
 
 
 def ever_true(system: System, conditions: Sequence[Expr], states: Iterable[State]) -> list[bool]:
-    """For each condition, whether it is true in at least one of the states. Stops when all of them were."""
+    """For each condition, whether it is true in at least one of the states. Stops when all have been true."""
     found = [condition is b.TRUE for condition in conditions]
     remaining, size = iter(states), 64
     while True:

@@ -1,4 +1,4 @@
-"""Breadth-first search of every reachable state, exact: a state is identified by itself, never by a hash alone."""
+"""The Python tier: exact breadth-first search. States are compared in full, never by hash alone."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
     from streamproof.explicit.state_graph import StateGraph
 
 BATCH_SECONDS = 0.05
-"""States are expanded in batches of about this time, so that limits and interrupts are noticed soon."""
+"""Target time of a batch of states in seconds; limits and interrupts are checked between batches."""
 MANY_HITS = 500
-"""Reports of broken properties from which on it takes longer to receive them than to generate the functions anew."""
+"""Number of hits of decided properties at which regenerating the functions without them is cheaper."""
 SUCCESSOR = 20
-"""To make a successor and look it up takes as long as to evaluate so many terms, which is a microsecond."""
+"""Cost of a successor (construction and lookup), in evaluated terms: about 1 microsecond."""
 WAITING = 0.6
-"""Share of the states that wait to be expanded: more is seen, after some hundred states, of large state spaces only."""
+"""Share of unexpanded states that, after some hundred states, only large state spaces exceed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """From which size on, or after how much work, a search is better done by another tier: decided by counts alone.
+    """Size and work at which another tier takes over the search. Depends on counts only, never on a clock.
 
-    `work`: terms evaluated, of which a state takes `terms`, and a successor `SUCCESSOR`. `growing`: states after which it is
-    better already, where most of them are waiting, as in the beginning of large searches.
+    `states`: number of states. `work`: number of evaluated terms; a state costs `terms`, a successor `SUCCESSOR`. `growing`:
+    number of states if most of them are unexpanded, as at the beginning of large searches.
     """
 
     states: int
@@ -48,11 +48,11 @@ class Handover:
     terms: int
 
     def due(self, states: int, expanded: int, generated: int) -> bool:
-        """Whether a search has come so far. It does not matter how often this is asked: from there on it is always due."""
+        """Whether the search has reached the size or the work. Monotonic: once true, it stays true."""
         return states > self.states or expanded * self.terms + generated * SUCCESSOR > self.work
 
     def due_after_level(self, states: int, level: int) -> bool:
-        """Whether it is large, to judge by a level of so many states that waits."""
+        """Whether the number of states in the unexpanded `level` indicates a large state space."""
         return states > self.growing and level > WAITING * states
 
 
@@ -78,19 +78,19 @@ class Search(LevelSearch):
         self._newest: list[State] = []
         """The states of the newest level."""
         self._mistakes: dict[int, SearchEvent] = {}
-        """First mistakes of properties in the level at hand; they count when nothing there decides the property."""
+        """First evaluation errors of properties in the current level; used if nothing in the level decides the property."""
         self._expand: Expand | None = None
         self._inspect: Inspect | None = None
         self._inspected = 0
         self._noted: Steps | None = None
-        """The steps so far, where temporal properties need them."""
+        """The steps found, if temporal properties need them."""
         self._reported_hits = 0
-        """Hits since functions were generated."""
+        """Number of hits since functions were generated."""
         self._listed: tuple[State, ...] = ()
 
     @property
     def known(self) -> int:
-        """Distinct states so far."""
+        """Number of distinct states."""
         return len(self.seen)
 
     def state(self, number: int) -> State:
@@ -108,7 +108,7 @@ class Search(LevelSearch):
         return self.parents[number]
 
     def instance(self, before: int, after: int) -> int | None:
-        """The position of the first instance whose step leads from one known state to another, if that has been noted."""
+        """The position of the first instance that leads from one known state to another, if it was recorded."""
         if self._noted is None or before >= len(self._noted[2]):
             return None
         targets, instances, degrees = self._noted
@@ -125,13 +125,13 @@ class Search(LevelSearch):
         return largest(self.system, term, self.seen)
 
     def cycle(self) -> list[int] | None:
-        """The states of a shortest cycle through the first state that lies on one; None when there is none."""
+        """The states of a shortest cycle through the first state that lies on a cycle; None if there is no cycle."""
         return Digraph.parse(self.edges, len(self.seen)).cycle()
 
     def steps(self) -> Steps:
-        """Every step between the known states; after a search that was not cut short.
+        """All steps between known states. Requires a complete search.
 
-        Where they have not been noted on the way, for a certificate of termination, every state is expanded once more.
+        If the search did not record them (a certificate of termination needs them), every state is expanded again.
         """
         if self._noted is not None and len(self._noted[2]) == len(self.seen):
             return self._noted
@@ -144,13 +144,13 @@ class Search(LevelSearch):
         return steps
 
     def graph(self) -> StateGraph:
-        """Every step between the known states; asked only after a search that was not cut short."""
+        """The state graph. Requires a complete search."""
         from streamproof.explicit.state_graph import state_graph
 
         return state_graph(self)
 
     def run(self) -> None:
-        """Search until nothing is left or a limit is met; `stopped` says which."""
+        """Search until all states are expanded or a limit is reached; `stopped` is that limit."""
         self._compile_steps()
         self._compile_watches()
         self._noted = (array("i"), array("i"), array("i")) if self._wants_graph else None
@@ -174,7 +174,7 @@ class Search(LevelSearch):
         self._end_level()
 
     def _fresh(self, states: list[State]) -> list[State]:
-        """Which of these initial states are searched from."""
+        """Those of these initial states that are new."""
         return states
 
     def _before_level(self) -> Stop | None:
@@ -200,7 +200,7 @@ class Search(LevelSearch):
         self._end_level()
 
     def _next_size(self, size: int, seconds: float) -> int:
-        """How many states to expand next, after so many that took so long."""
+        """Size of the next batch, from the size and the time of the last one."""
         return max(1, min(LARGEST_BATCH, 2 * size, int(size * BATCH_SECONDS / max(seconds, 1e-6))))
 
     def _batch(self, states: list[State], after: list[State]) -> Batch:
@@ -234,7 +234,7 @@ class Search(LevelSearch):
         return batch
 
     def _look(self, level: list[State]) -> None:
-        """Evaluate the properties of single states in those states of the newest level that have not been looked at."""
+        """Evaluate the properties of single states in the unchecked states of the newest level."""
         first = len(self.seen) - len(level)
         while self._inspected < len(self.seen):
             at = self._inspected - first
@@ -249,7 +249,7 @@ class Search(LevelSearch):
                 self._compile_watches()
 
     def _outdated(self, hits: Sequence[StepHit] | Sequence[Hit]) -> bool:
-        """Whether it pays to generate functions without the properties that are decided by now."""
+        """Whether regenerating the functions without decided properties is cheaper than their further hits."""
         self._reported_hits += len(hits)
         return self._reported_hits > MANY_HITS
 
@@ -261,7 +261,7 @@ class Search(LevelSearch):
         self._mistakes = {}
 
     def _stop(self, batch: Batch) -> None:
-        # First, so that it does not depend on the size of batches, and so on the clock, which tier goes on.
+        # First: the choice of the tier must not depend on the size of batches, and so on the clock.
         if self.handover is not None and self.handover.due(self.known, self.expanded, self.total):
             self.stopped = Stop.HANDOVER
         elif batch.faulty >= 0:
@@ -281,7 +281,7 @@ class Search(LevelSearch):
 
     @property
     def _wants_graph(self) -> bool:
-        """Whether the steps between the states will be asked for, by temporal properties."""
+        """Whether temporal properties will need the state graph."""
         return any(p.kind is Kind.TEMPORAL for p in self.properties)
 
     def _compile_watches(self) -> None:
@@ -293,7 +293,7 @@ class Search(LevelSearch):
         self.compile_seconds += time.perf_counter() - begun
 
     def _abandon(self) -> None:
-        """After an exception in the middle of a batch: forget the states that it had begun to add."""
+        """After an exception in a batch: remove the states that the batch had added."""
         known = sum(self.levels)
         while len(self.seen) > known:
             self.seen.popitem()
@@ -304,7 +304,7 @@ class Search(LevelSearch):
 
 
 def starts(scalarised: Scalarised, system: System) -> Iterator[list[State]]:
-    """The initial states of `system`, the simplified form of the scalar one, in the interpreter's order, some at a time."""
+    """Batches of the initial states of `system`, the simplified scalar system, in the interpreter's order."""
     original = scalarised.original
     rows = [tuple(dict.fromkeys(encode(v.sort, value) for value in v.initial)) for v in original.variables]
     keep = keeper(system, system.initially)
@@ -315,7 +315,7 @@ def starts(scalarised: Scalarised, system: System) -> Iterator[list[State]]:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """States are tuples of scalars and never form reference cycles; walking millions of them finds nothing."""
+    """Inside, the garbage collector is off: states are tuples of scalars and never form reference cycles."""
     was_on = gc.isenabled()
     gc.disable()
     try:

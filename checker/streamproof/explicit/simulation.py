@@ -1,14 +1,14 @@
-"""`simulate`: seeded random walks through a state space that is too large to search, with every property checked on the way.
+"""`simulate`: seeded random walks through state spaces that are too large to search, with properties checked on the way.
 
-From each state that a walk visits all enabled instances are evaluated: mistakes, step properties and the properties of the
-states they lead to are looked at one step ahead of the walk. The same seed gives the same walks.
+In each visited state, all enabled instances are evaluated: evaluation errors, step properties and the properties of the
+successors are checked one step ahead of the walk. The same seed gives the same walks.
 
-A *uniform* walk takes every enabled instance with the same probability. A *guided* one prefers what is new: an instance that
-has been taken `t` times and leads to a state that `v` walks have met, this one included, is taken with a weight of
-``1 / (sqrt(1 + t) (1 + v)^3)``: states decide as long as known ones are near, actions where every state is new.
+A *uniform* walk takes every enabled instance with the same probability. A *guided* walk prefers new states and actions: the
+weight of an instance is ``1 / (sqrt(1 + t) (1 + v)^3)``, where `t` is the number of times it was taken, and `v` the number of
+walks, this one included, that visited its successor.
 
-Nothing holds because walks did not refute it: such a property is *inconclusive*. A violation is replayed by the interpreter
-like any other, after detours have been cut out of its walk.
+A property that walks do not refute is *inconclusive*, never *holds*. The interpreter replays every violation, after detours
+have been cut out of its walk.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ from streamproof.system.verdict import CheckResult, Finding, Mistake, Seconds, T
 from streamproof.system.wording import lasso_text, number_of
 
 WALKED = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK, Kind.TERMINATION)
-"""What a walk can show to be violated, or reached."""
+"""Kinds of property that a walk can decide."""
 DEFAULT_WALKS = 1000
 DEFAULT_STEPS = 100
 
 
 @dataclass(frozen=True)
 class Simulation(CheckResult):
-    """What random walks found.
+    """The result of random walks.
 
-    `coverage` has per action the steps that were possible in visited states (`generated`), and those that were taken to a
-    state not visited before (`distinct`). `stopped`: ``violation``, ``time_limit``, ``memory``, ``interrupted``,
+    `coverage` has per action the number of steps enabled in visited states (`generated`), and the number of steps taken to
+    new states (`distinct`). `stopped`: ``violation``, ``time_limit``, ``memory``, ``interrupted``,
     ``evaluation error`` or ``every property decided``.
     """
 
     seed: int = 0
     guided: bool = True
     walks: int = 0
-    """Walks begun."""
+    """Number of walks begun."""
     steps: int = 0
-    """Steps of all walks."""
+    """Total number of steps of all walks."""
     distinct: int = 0
-    """Distinct states visited."""
+    """Number of distinct states visited."""
     longest: int = 0
-    """Steps of the longest walk."""
+    """Number of steps of the longest walk."""
     estimate: Estimate | None = None
-    """Of the number of distinct states that such walks can visit, see `estimate`."""
+    """Estimated number of distinct states that such walks can visit (`estimate`)."""
 
 
 def simulate(
@@ -73,11 +73,11 @@ def simulate(
     guided: bool = True,
     on_progress: Callable[[WalkEffort], None] | None = None,
 ) -> Simulation:
-    """Take so many random walks of at most so many steps each and check `properties` (None: all that walks can refute).
+    """Take `walks` random walks of at most `steps` steps and check `properties` (None: all that walks can refute).
 
-    Ends at the first violation. `time_limit` (seconds) and Ctrl-C end it earlier. `on_progress` is called once a second.
+    Stops at the first violation, after `time_limit` seconds, or on Ctrl-C. `on_progress` is called once a second.
 
-    Raises `UsageError` for an unknown property or a limit that is not positive, `ModelError` when no state is initial.
+    Raises `UsageError` for an unknown property or a limit that is not positive, `ModelError` if there is no initial state.
     """
     for name, value in (("walks", walks), ("steps", steps)):
         if value <= 0:
@@ -121,7 +121,8 @@ def simulate(
 
 
 def _judge(run: Walks, chosen: Sequence[Property]) -> tuple[tuple[Finding, ...], Mistake | None]:
-    """A finding for each property, and the model's mistake; raises `Disagreement` where the interpreter does not confirm."""
+    """A finding for each property, and the model's evaluation error, if any. Raises `Disagreement` if the interpreter does
+    not confirm a finding."""
     mistake = None
     if run.fault is not None:
         way = run.shortened(run.fault.path)
@@ -134,16 +135,16 @@ def _finding(run: Walks, number: int, prop: Property, mistake: Mistake | None) -
     if event is not None:
         return _of_event(run, prop, event)
     if mistake is not None:
-        return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, mistake.error.told)
+        return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, mistake.error.short_text)
     if prop.kind not in WALKED:
         return Finding(
-            prop.name, prop.kind, Verdict.INCONCLUSIVE, None, "walks show nothing about a property of this kind"
+            prop.name, prop.kind, Verdict.INCONCLUSIVE, None, "random walks cannot decide a property of this kind"
         )
     seen = "not reached" if prop.kind is Kind.REACHABLE else "not violated"
     many = f"{run.walks:,} walk{'' if run.walks == 1 else 's'}"
-    because = f"{seen} in {many}; that it holds can be shown by check or prove only"
+    because = f"{seen} in {many}; only check or prove can show that it holds"
     if prop.kind is Kind.REACHABLE:
-        because = f"{seen} in {many}; that it never is can be shown by check only"
+        because = f"{seen} in {many}; only check can show that it is unreachable"
     return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
 
 
@@ -156,7 +157,7 @@ def _of_event(run: Walks, prop: Property, event: WalkEvent) -> Finding:
     instance: Instance | None = None if event.instance is None else run.scalarised.original.instances[event.instance]
     if event.mistake:
         trace, error = witnesses.mistake_of_property(prop, last, instance)
-        return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.told)
+        return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.short_text)
     if prop.kind is Kind.REACHABLE:
         return Finding(
             prop.name,
@@ -194,5 +195,5 @@ def _lasso(run: Walks, event: WalkEvent) -> tuple[Trace, str]:
 
 
 def _witnesses(run: Walks, way: Sequence[State]) -> Witnesses:
-    """Turns positions on the way into traces."""
+    """Traces from positions on a walk."""
     return Witnesses(run.scalarised, lambda number: way[number], lambda number: number - 1)

@@ -1,4 +1,4 @@
-"""The graph of reachable states as arrays: temporal properties are decided on it."""
+"""The state graph as arrays, for the check of temporal properties."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ from streamproof.explicit.writer import Writer, local_names, shared
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
 from streamproof.system.records import dataclass
-from streamproof.system.recurrence import twofold
+from streamproof.system.step_bits import twofold
 
 Truths: TypeAlias = npt.NDArray[np.bool_]
-"""Shape (terms, states) or (terms, steps): where Boolean terms are true."""
+"""Truth values of Boolean terms; shape (terms, states) or (terms, steps)."""
 
 
 @dataclass(frozen=True)
 class StateGraph:
-    """Every reachable state, numbered from 0 in the order of discovery, and every step between two of them.
+    """All reachable states, numbered from 0 in the order of discovery, and all steps between them.
 
-    The steps from state `k` are those numbered ``offsets[k]`` up to, not including, ``offsets[k + 1]``, in the order of the
-    instances. All terms are those of the simplified scalar system that was searched.
+    The steps from state `k` have the numbers ``offsets[k]`` to ``offsets[k + 1] - 1``, in the order of the instances. All
+    terms are terms of the simplified scalar system that was searched.
     """
 
     initial: int
-    """The first so many states are the initial ones."""
+    """Number of initial states; they come first."""
     offsets: npt.NDArray[np.int64]
     """Shape (states + 1,)."""
     targets: npt.NDArray[np.int32]
-    """Shape (steps,): the state that each step leads to."""
+    """Shape (steps,): the target state of each step."""
     instances: npt.NDArray[np.integer[Any]]
-    """Shape (steps,): the position in `System.instances` of the instance whose step it is."""
+    """Shape (steps,): the position in `System.instances` of the instance of each step."""
     path: Callable[[int], list[int]]
-    """A shortest way from an initial state to this one: the numbers of its states, both ends included."""
+    """A shortest path from an initial state to this one: the numbers of its states, both ends included."""
     evaluate: Callable[[Sequence[Expr]], Truths]
-    """Terms of one state in every state."""
+    """Evaluates terms of one state in all states."""
     evaluate_steps: Callable[[Sequence[Expr]], Truths]
-    """Terms of a state and the next one in every step."""
+    """Evaluates terms of a state and its successor in all steps."""
 
     @property
     def states(self) -> int:
-        """The number of states."""
+        """Number of states."""
         return len(self.offsets) - 1
 
     @property
     def steps(self) -> int:
-        """The number of steps, self-loops and parallel ones included."""
+        """Number of steps, self-loops and parallel steps included."""
         return len(self.targets)
 
     @property
     def sources(self) -> npt.NDArray[np.int32]:
-        """Per step, the state that it leaves; computed on each access."""
+        """Per step, its source state; computed on each access."""
         return sources(self.offsets)
 
     @property
@@ -68,12 +68,12 @@ class StateGraph:
 
 
 def sources(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    """Per edge, the node that it leaves."""
+    """Per edge, its source node."""
     return np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
 
 
 def path_to(parent: Callable[[int], int], number: int) -> list[int]:
-    """The path to a state along its predecessors; that of an initial one is negative."""
+    """The path to a state along its predecessors; the predecessor of an initial state is negative."""
     path = [number]
     while (before := parent(path[-1])) >= 0:
         path.append(before)
@@ -81,14 +81,14 @@ def path_to(parent: Callable[[int], int], number: int) -> list[int]:
 
 
 class Recorded(Protocol):
-    """A complete search that has written down every step; its members are those of `found.Found`."""
+    """A complete search with all steps recorded; a subset of the members of `search.Search`."""
 
     system: System
     initial: int
 
     @property
     def known(self) -> int:
-        """Distinct states."""
+        """Number of distinct states."""
 
     def states(self) -> Iterator[State]:
         """The states in the order of discovery."""
@@ -97,11 +97,11 @@ class Recorded(Protocol):
         """The number of a state's predecessor, or -1."""
 
     def steps(self) -> tuple[array[int], array[int], array[int]]:
-        """Where each step leads, the instance whose it is, and how many leave each state."""
+        """The target of each step, the instance of each step, and the number of steps from each state."""
 
 
 def state_graph(search: Recorded) -> StateGraph:
-    """Every step between the states that a search of the Python tier has found."""
+    """The state graph of a search by the Python tier."""
     targets, instances, degrees = search.steps()
     offsets = np.zeros(search.known + 1, dtype=np.int64)
     np.cumsum(np.frombuffer(degrees, dtype=np.int32), out=offsets[1:])
@@ -137,7 +137,7 @@ def _batches(states: Iterable[State]) -> Iterator[list[State]]:
 
 
 def _judge(system: System, conditions: Sequence[Expr]) -> Callable[[Sequence[State]], bytearray]:
-    """A generated function that gives a byte, 0 or 1, per state and condition, state by state."""
+    """A generated function that returns one byte (0 or 1) per state and condition, state by state."""
     writer = Writer(local_names(system))
     common = shared(conditions)
     with writer.block("def judge(_states):"):

@@ -1,4 +1,4 @@
-"""Step properties as generated code asks them: of each instance, or by a function of two states."""
+"""Step properties in generated code: evaluated per instance, or by a function of two states."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from streamproof.system.model import Property, State, System
 from streamproof.system.substitute import Substitution
 
 Judge: TypeAlias = Callable[[State, State], int]
-"""Called with a state and the next one: 0 where the step is as claimed, 1 where it is not, 2 where the claim is a mistake."""
+"""Called with a state and its successor: 0 if the step satisfies the property, 1 if not, 2 at an evaluation error."""
 
 LARGE = 24
-"""Terms that depend on the next state, from which on it takes too long to work them out for each instance."""
+"""Number of terms of the next state above which a property is not specialised for each instance."""
 
 
 class StepClaim:
-    """A numbered step property of a simplified scalar system, and what the steps of an instance make of it.
+    """A numbered step property of a simplified scalar system, specialised for the steps of an instance.
 
-    Many instances make the same of it, as most leave what it speaks of as it is.
+    Specialised forms are cached: most instances leave the variables of the property unchanged and share one form.
     """
 
     def __init__(self, system: System, number: int, prop: Property) -> None:
@@ -33,12 +33,12 @@ class StepClaim:
         terms = set(e.subterms(self._mistake, self._broken))
         self._unmoved = {term: term for term in _of_one_state(self._mistake, self._broken)}
         self.large = len(terms) - len(self._unmoved) > LARGE
-        """Whether it is better told by a function."""
+        """Whether the property is evaluated by a function of its own."""
         self._then = [(at, term) for at, v in enumerate(system.variables) if (term := b.next_(v.name, v.sort)) in terms]
         self._known: dict[tuple[Expr, ...], tuple[Expr, Expr]] = {}
 
     def of(self, after: Sequence[Expr]) -> tuple[Expr, Expr]:
-        """Its mistake and its negation, as conditions on the state before a step to these values."""
+        """Its evaluation error and its negation, as conditions on the state before a step to the values `after`."""
         values = tuple(after[at] for at, _ in self._then)
         known = self._known.get(values)
         if known is None:
@@ -47,16 +47,16 @@ class StepClaim:
         return known
 
     def moved(self, before: Sequence[Expr], after: Sequence[Expr]) -> bool:
-        """Whether a step between these values may change anything that it says of the next state."""
+        """Whether a step between these values may change a variable whose next value the property reads."""
         return any(after[at] is not before[at] for at, _ in self._then)
 
     def judge(self) -> Judge:
-        """A function that tells of a step whether it is as claimed."""
+        """A generated function that checks a step against the property."""
         variables = self._system.variables
         later = {term: b.var(f"{variables[at].name}'", variables[at].sort) for at, term in self._then}
         step = Substitution(later)
         mistake, broken = step(self._mistake), step(self._broken)
-        # Places, not local variables: what comes first often decides, and reads little.
+        # Subscripts, not local variables: the first conjunct often decides, and reads few variables.
         writer = Writer(
             {v.name: f"_state[{at}]" for at, v in enumerate(variables)}
             | {f"{variables[at].name}'": f"_next[{at}]" for at, _ in self._then}
@@ -77,7 +77,7 @@ class StepClaim:
 
 
 def _of_one_state(*roots: Expr) -> Iterable[Expr]:
-    """The subterms of `roots` that say nothing of the next state."""
+    """The subterms of `roots` that do not read the next state."""
     found: set[Expr] = set()
     for term in e.subterms(*roots):
         if not isinstance(term, e.Next) and found.issuperset(e.children(term)):

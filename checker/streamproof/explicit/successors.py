@@ -1,4 +1,4 @@
-"""The generated successor function: one straight pass over every action instance, guards first.
+"""The generated successor function: straight-line code for all action instances, guards first.
 
 For a model of two counters it reads::
 
@@ -37,29 +37,29 @@ from streamproof.system.model import Instance, Property, State, System
 from streamproof.system.records import dataclass
 
 StepHit: TypeAlias = tuple[int, int, int, bool]
-"""Which step property, the source's number, which instance, and whether it is a mistake in the property itself."""
+"""Number of the step property, number of the source state, number of the instance, whether it is an evaluation error."""
 
 
 class Batch(NamedTuple):
-    """What one call of `expand` did."""
+    """The result of one call of `expand`."""
 
     expanded: int
-    """How many of the given states were expanded completely."""
+    """Number of states that were expanded completely."""
     generated: tuple[int, ...]
     """Successors per instance, duplicates included."""
     distinct: tuple[int, ...]
-    """States met for the first time, per instance."""
+    """New states, per instance."""
     least: int
     most: int
     """Smallest and largest number of successors of a state that was expanded completely."""
     stuck: int
-    """The first state without a successor that is not a legal end, or -1."""
+    """The first deadlock (a state without a successor that is not terminal), or -1."""
     faulty: int
-    """The state in which the model makes a mistake, or -1; expansion stopped there."""
+    """The state with an evaluation error of the model, or -1; expansion stopped there."""
 
 
 Steps: TypeAlias = tuple["array[int]", "array[int]", "array[int]"]
-"""What receives the number of each successor, the instance that leads to it, and the number of successors of each state."""
+"""Receives the number of each successor, the number of its instance, and the number of successors of each state."""
 
 Expand: TypeAlias = Callable[
     [Sequence[State], int, dict[State, int], list[State], "array[int]", "array[int]", list[StepHit], int, Steps | None],
@@ -67,17 +67,17 @@ Expand: TypeAlias = Callable[
 ]
 """Called with states, the number of the first, the table of all states, the lists that receive new states, their
 predecessors, edges and broken step properties; stops early once more than the given number of states are known. The last
-argument is None unless the steps are to be written down, too. Returns the fields of a `Batch`."""
+argument receives the steps; None: steps are not recorded. Returns the fields of a `Batch`."""
 
 RUN = 8
-"""So many neighbouring variables that a step leaves as they are, are copied together: it takes less source text."""
+"""Least number of adjacent unchanged variables that are copied as one slice, for shorter source text."""
 GROUPING_LIMIT = 40
 """Nesting of shared guards in the generated source; Python's own limit on indentation is 100."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One instance as it is written: what is left of it where its guard is true."""
+    """The form of an instance for code generation, simplified under its guard."""
 
     number: int
     guard: tuple[Expr, ...]
@@ -85,20 +85,20 @@ class Rule:
     after: tuple[Expr, ...]
     changes: bool
     steps: tuple[tuple[int, Expr, Expr], ...]
-    """Number, mistake and expression of each step property."""
+    """Number, evaluation error and negation of each step property."""
     apart: tuple[int, ...]
-    """The numbers of step properties that a function tells."""
+    """Numbers of the step properties that are evaluated by a function."""
 
     @property
     def roots(self) -> tuple[Expr, ...]:
-        """Every term that is written for the instance."""
+        """All terms in the code of the instance."""
         return (*self.guard, self.faults, *self.after, *(term for _, *terms in self.steps for term in terms))
 
 
 def rules_of(system: System, steps: Sequence[tuple[int, Property]], *, apart: bool = False) -> list[Rule]:
-    """Every instance of a simplified scalar system as it is written, with the numbered step properties it may break.
+    """The rules of all instances of a simplified scalar system, with the numbered step properties that each may break.
 
-    `apart`: large properties are told of most instances by a function of their own.
+    `apart`: large properties are evaluated by a function of their own for most instances.
     """
     now = [b.var(v.name, v.sort) for v in system.variables]
     claims = [StepClaim(system, number, prop) for number, prop in steps]
@@ -113,11 +113,11 @@ def expander(
     graph: bool = False,
     canonical: Callable[[State], State] | None = None,
 ) -> Expand:
-    """The successor function of a simplified scalar system, which checks the numbered step properties on its way.
+    """The successor function of a simplified scalar system; it also checks the numbered step properties.
 
-    With `edges`, the number of each successor is appended to `_edges`, and -1 after the last one of each state. With
-    `graph`, it can also be called to write down the steps. With `canonical`, the states are representatives, and each
-    successor is replaced by its own; steps are checked before.
+    With `edges`, it appends the number of each successor to `_edges`, and -1 after the last one of each state. With `graph`,
+    it can also record the steps. With `canonical`, states are canonical representatives; each successor is replaced by its
+    representative after its step is checked.
     """
     rules = rules_of(system, steps, apart=True)
     live = [rule for rule in rules if b.FALSE not in rule.guard]
@@ -136,7 +136,7 @@ def expander(
             writer.line(f"{unpacking(system)} = _state")
             writer.line("_degree = 0")
             pending = [(rule, rule.guard) for rule in live]
-            common = shared([faults, *_first_questions(pending)])
+            common = shared([faults, *_leading_conjuncts(pending)])
             if faults is not b.FALSE:
                 with writer.block(f"if {writer.term(faults, common)}:"):
                     _fail(writer)
@@ -148,15 +148,15 @@ def expander(
             for letter in "gd"
         )
         writer.line(f"return _number - _first, ({generated}), ({distinct}), _least, _most, _stuck, _faulty")
-    told = {number for rule in live for number in rule.apart}
-    judges = {f"_judge{k}": StepClaim(system, k, prop).judge() for k, prop in steps if k in told}
+    called = {number for rule in live for number in rule.apart}
+    judges = {f"_judge{k}": StepClaim(system, k, prop).judge() for k, prop in steps if k in called}
     return cast(Expand, load("expand", system.name, writer.source, _canonical=canonical, **judges))
 
 
 def _rule(
     system: System, number: int, instance: Instance, before: Sequence[Expr], claims: Sequence[StepClaim], apart: bool
 ) -> Rule:
-    """`before`: the variables, now."""
+    """The rule of an instance; `before` has the variables of the system."""
     guard: list[Expr] = []
     here = Assuming()
     for conjunct in instance.guard:
@@ -165,34 +165,34 @@ def _rule(
     updates = dict(instance.updates)
     after = [updates.get(v.name, term) for v, term in zip(system.variables, before, strict=True)]
     called = [claim.number for claim in claims if apart and claim.large and claim.moved(before, after)]
-    told: list[tuple[int, Expr, Expr]] = []
+    specialised: list[tuple[int, Expr, Expr]] = []
     for claim in claims:
         if claim.number not in called:
             mistake, broken = claim.of(after)
-            told.append((claim.number, here(mistake), here(broken)))
+            specialised.append((claim.number, here(mistake), here(broken)))
     return Rule(
         number,
         tuple(term for term in guard if term is not b.TRUE),
         b.or_(check.condition for check in instance.effect_checks),
         tuple(after),
         after != before,
-        tuple((k, mistake, broken) for k, mistake, broken in told if not (mistake is broken is b.FALSE)),
+        tuple((k, mistake, broken) for k, mistake, broken in specialised if not (mistake is broken is b.FALSE)),
         tuple(called),
     )
 
 
 _Pending: TypeAlias = tuple[Rule, tuple[Expr, ...]]
-"""An instance with the part of its guard that has not been asked yet."""
+"""A rule with the conjuncts of its guard that are not tested yet."""
 
 
-def _first_questions(rules: Sequence[_Pending]) -> list[Expr]:
-    """What `_rules` asks first, in order; neighbours with the same question count once."""
-    return [question for question, _ in groupby(guard[0] for _, guard in rules if guard)]
+def _leading_conjuncts(rules: Sequence[_Pending]) -> list[Expr]:
+    """The first untested conjuncts, in order; adjacent equal ones count once."""
+    return [conjunct for conjunct, _ in groupby(guard[0] for _, guard in rules if guard)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """What is written beside the instances: the `variables` of a state, and what `expander` was asked for."""
+    """The `variables` of a state, and the options of `expander`."""
 
     variables: tuple[Expr, ...]
     edges: bool
@@ -201,7 +201,7 @@ class _Style:
 
 
 def _rules(writer: Writer, rules: Sequence[_Pending], leading: set[Expr], style: _Style) -> None:
-    """Neighbours that ask the same first question are asked it once; the order of the instances is kept."""
+    """Write the rules in order; adjacent rules with the same leading conjunct share one test of it."""
     at = 0
     while at < len(rules):
         rule, guard = rules[at]
@@ -211,7 +211,7 @@ def _rules(writer: Writer, rules: Sequence[_Pending], leading: set[Expr], style:
         if end > at + 1 and writer.nesting < GROUPING_LIMIT:
             with writer.block(f"if {writer.term(guard[0], leading)}:"):
                 inner = [(other, rest[1:]) for other, rest in rules[at:end]]
-                _rules(writer, inner, shared(_first_questions(inner)), style)
+                _rules(writer, inner, shared(_leading_conjuncts(inner)), style)
             at = end
         else:
             _write(writer, rule, guard, shared(rule.roots) | leading, style)
@@ -249,8 +249,8 @@ def _write(writer: Writer, rule: Rule, guard: tuple[Expr, ...], common: set[Expr
             with writer.block(f"if {wrong} or {lost}:"):
                 writer.line(f"_hits.append(({k}, _number, {rule.number}, {wrong}))")
         for k in rule.apart:
-            writer.line(f"_told = _judge{k}(_state, _next)")
-            writer.line(f"if _told: _hits.append(({k}, _number, {rule.number}, _told > 1))")
+            writer.line(f"_broken = _judge{k}(_state, _next)")
+            writer.line(f"if _broken: _hits.append(({k}, _number, {rule.number}, _broken > 1))")
 
 
 def _display(writer: Writer, rule: Rule, common: set[Expr], variables: tuple[Expr, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Which search does the work: generated Python for small state spaces, compiled code for the others."""
+"""Choice of the tier: generated Python for small state spaces, compiled code for large ones."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from streamproof.system.records import replace
 from streamproof.version import VERSION
 
 OWN_WORKERS = 8
-"""More are not made unless they are asked for."""
+"""Default limit on the number of threads."""
 COMPILER_BYTES = 100 << 20
-"""What the process holds when it has loaded the compiler, and tables of some use."""
+"""Memory of the process with the compiler and useful tables, in bytes."""
 RIVAL_BYTES = 4 * COMPILER_BYTES
-"""With less, a reduced search does without the full one beside it, whose code would stay."""
+"""Memory limit in bytes below which a reduced search runs without the competing full search."""
 SMALL_STATES, SMALL_WORK, GROWING = 5_000, 3_000_000, 500
-"""Below this, generated Python is done before the compiler has been loaded, which takes a tenth of a second."""
+"""Size below which generated Python finishes before the compiler is loaded (0.1 s)."""
 
 
 def run_tiers(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> tuple[LevelSearch, str, ReductionPlan]:
-    """Search with the tier that the options name; gives the finished search, the tier that did it, and its reductions.
+    """Search with the tier of the options; returns the finished search, the tier that finished it, and its reductions.
 
-    `auto` begins with generated Python and begins again with compiled code when the state space turns out large; where that
-    is not possible (llvmlite is absent, a term is too large for machine words) the Python tier goes on. Reduced searches
-    are generated Python; with `auto`, a full search by compiled code has the answer when it is done with less work.
+    `auto` begins with generated Python and restarts with compiled code if the state space is large. If that is not possible
+    (llvmlite is missing, or a term is too large for machine words), the Python tier continues. Reduced searches are generated
+    Python; with `auto`, a full search by compiled code competes, and its result is used if it needs less work.
     """
     if plan.reduces:
         return _reduced(task, early, plan)
@@ -55,7 +55,7 @@ def _full(task: SearchTask) -> tuple[LevelSearch, str]:
 
 
 def terms_of(system: System) -> int:
-    """How many terms its rules are made of: those that are evaluated for a state, at most."""
+    """Number of terms of all rules: an upper bound on the terms evaluated per state."""
     terms: list[Expr] = []
     for i in system.instances:
         terms += [c.expr for c in i.guard] + [term for _, term in i.updates]
@@ -88,7 +88,7 @@ def _reduced(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> tuple[Le
 
 
 def _own_workers() -> int:
-    """How many threads there are when nobody says."""
+    """Default number of threads."""
     return min(processors(), OWN_WORKERS)
 
 

@@ -1,4 +1,4 @@
-"""Random walks: where they go, what they meet, what they find on the way."""
+"""Random walks through a state space, with the properties decided on the way."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Coverage
 
 MOST_STARTS = 4096
-"""So many initial states are listed; where there are more, first values are drawn at random until they fit."""
+"""Largest number of initial states that are listed; beyond it, initial values are drawn at random until they are allowed."""
 TRIES = 1000
 PATIENCE = 256
-"""Limits and interrupts are looked at once in so many steps."""
+"""Number of steps between two checks of limits and interrupts."""
 
 
 @dataclass(frozen=True, slots=True)
 class WalkEffort:
-    """How far a simulation is: seconds, complete walks, steps of all walks, distinct states visited."""
+    """Progress of a simulation: seconds, complete walks, steps of all walks, distinct states visited."""
 
     elapsed: float
     walks: int
@@ -41,19 +41,19 @@ class WalkEffort:
 
 @dataclass(frozen=True, slots=True)
 class WalkEvent:
-    """Where something was found: the walk to its state, and what it is."""
+    """A decided property or an evaluation error, with the walk to its state."""
 
     path: tuple[State, ...]
     instance: int | None = None
-    """The instance whose step from there breaks a step property."""
+    """The instance whose step from the last state breaks a step property."""
     mistake: bool = False
     loop: int | None = None
-    """The state of `path` to which another step leads back."""
+    """The position in `path` of the state to which a further step leads back."""
 
 
 @dataclass(slots=True)
 class Walks:
-    """The walks so far."""
+    """Random walks, and their results."""
 
     scalarised: Scalarised
     system: System
@@ -64,13 +64,13 @@ class Walks:
     most_steps: int
     on_progress: Callable[[WalkEffort], None] | None = None
     met: dict[State, int] = field(default_factory=dict)
-    """For each state visited, how many walks visited it."""
+    """Number of walks that visited each state."""
     walks: int = 0
     steps: int = 0
     longest: int = 0
     stopped: str | None = None
     events: dict[int, WalkEvent] = field(default_factory=dict)
-    """By number of the property."""
+    """The events by number of the property."""
     fault: WalkEvent | None = None
     generated: list[int] = field(default_factory=list)
     distinct: list[int] = field(default_factory=list)
@@ -104,7 +104,7 @@ class Walks:
             )
 
     def take(self, walks: int) -> None:
-        """Take the walks, until something ends them."""
+        """Take `walks` walks, or fewer if a limit or a violation ends them."""
         try:
             while self.walks < walks and self.stopped is None:
                 self._walk()
@@ -122,7 +122,7 @@ class Walks:
         return Coverage(generated, distinct, expanded=len(self.met), complete=False)
 
     def shortened(self, path: Sequence[State]) -> list[State]:
-        """A way from the first of these states to the last that visits no others: their detours are left out."""
+        """A shortest path from the first of these states to the last that visits only these states."""
         allowed, before = set(path), {path[0]: path[0]}
         queue = deque([path[0]])
         while queue and path[-1] not in before:
@@ -157,13 +157,13 @@ class Walks:
         self.longest = max(self.longest, len(self._path) - 1)
 
     def _meet(self, state: State) -> bool:
-        """Count a state once a walk; whether no walk had met it."""
+        """Count a state once per walk; returns whether it is new."""
         walks = self.met.get(state, 0)
         self.met[state] = walks + 1
         return walks == 0
 
     def _expand(self, state: State) -> list[Option]:
-        """What can happen in a state, with everything checked that shows there."""
+        """The options of a state, with step properties and evaluation errors checked."""
         hits: list[BrokenStep] = []
         options = self.options(state, hits)
         for number, instance, mistake in hits:
@@ -197,7 +197,7 @@ class Walks:
         return options[-1]
 
     def _go(self, state: State) -> None:
-        """Go on to `state`; a state met twice in one walk is a cycle."""
+        """Continue with `state`; a state visited twice in one walk is a cycle."""
         if state in self._at:
             for number, _ in self._open(Kind.TERMINATION):
                 first = max(at for at, s in enumerate(self._path) if s == state)
@@ -206,7 +206,7 @@ class Walks:
         self._at.setdefault(state, len(self._path) - 1)
 
     def _look(self, states: Sequence[State], *, ahead: bool) -> None:
-        """Evaluate the properties of single states, of the next ones or of the one reached."""
+        """Evaluate the properties of single states: in the successors (`ahead`) or in the current state."""
         hits: list[Hit] = []
         if self._inspect is not None:
             self._inspect(states, 0, hits)
@@ -232,7 +232,7 @@ class Walks:
         self._inspect = inspector(self.system, watches) if watches else None
 
     def _start(self) -> State:
-        """An initial state, each with the same probability; of very many, as long as the dice find one."""
+        """A random initial state, uniformly distributed; if there are too many to list, by rejection sampling."""
         if self._many:
             for _ in range(TRIES):
                 drawn = [v.initial[int(self.rng.random() * len(v.initial))] for v in self._original.variables]
@@ -248,7 +248,7 @@ class Walks:
         return self.scalarised.original
 
     def _notice(self) -> None:
-        """Limits, interrupts, and somebody who waits."""
+        """Check limits and interrupts, and report progress."""
         spent = self.budget.spent()
         if spent is not None and self.stopped is None:
             self.stopped = spent.value

@@ -1,4 +1,4 @@
-"""Behaviours for findings: read off the predecessors, and replayed by the interpreter before anyone sees them."""
+"""Witnesses and counterexamples: built from predecessors, and confirmed by the interpreter before they are reported."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 class Disagreement(StreamproofError):
-    """The interpreter does not confirm what an engine found: a defect of the engine, never of the model."""
+    """The interpreter does not confirm the result of an engine: a defect of the engine, never of the model."""
 
     exit_code = Exit.DISAGREE
 
 
 class Witnesses:
-    """Turns numbers of explored states into traces of the original system that the interpreter has confirmed.
+    """Traces of the original system from numbers of explored states, confirmed by the interpreter.
 
-    With a symmetry, the explored states are representatives; a trace starts at one and goes on with states of the system
-    that have the right representatives.
+    With a symmetry, the explored states are canonical representatives: the states of a trace are states of the system with
+    these representatives.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Witnesses:
         symmetry: Symmetry | None = None,
         instance: Callable[[int, int], int | None] = lambda before, after: None,
     ) -> None:
-        """`instance` says by which instance a state leads to another one, as far as that is known."""
+        """`instance` returns the number of the instance from one state to another, or None if unknown."""
         self._scalarised = scalarised
         self._interpreter = Interpreter(scalarised.original)
         self._state = state
@@ -66,7 +66,7 @@ class Witnesses:
         return trace
 
     def stuck(self, number: int) -> Trace:
-        """A shortest behaviour to a state that has no successor and is not a legal end."""
+        """A shortest behaviour to a deadlock: a state without a successor that is not terminal."""
         trace = self.to(number)
         end = trace.states[-1]
         stuck = not self._interpreter.terminal(end) and next(self._interpreter.steps(end), None) is None
@@ -81,15 +81,15 @@ class Witnesses:
         return trace
 
     def round(self, numbers: Sequence[int]) -> Trace:
-        """A behaviour that reaches the first of `numbers`, goes through all of them and back to the first for ever."""
+        """A lasso whose cycle goes through `numbers` in order, with a shortest stem."""
         stem = self.to(numbers[0])
         loop = self._behaviour([*numbers, numbers[0]], initial=False)
         return Trace(stem.states + loop.states[1:-1], stem.steps + loop.steps, loop=len(stem) - 1)
 
     def lasso(self, stem: Sequence[int], cycle: Sequence[int]) -> Trace:
-        """The behaviour that goes through `stem`, from an initial state to the first of `cycle`, and round that for ever.
+        """The lasso of a `stem`, from an initial state to the first of `cycle`, and the `cycle`.
 
-        With a cycle of one state it stays there.
+        A cycle of one state is stuttering.
         """
         way = self._behaviour(stem)
         if len(cycle) == 1:
@@ -98,7 +98,7 @@ class Witnesses:
         return Trace(way.states + loop.states[1:-1], way.steps + loop.steps, loop=len(way) - 1)
 
     def fair(self, prop: Property, trace: Trace) -> tuple[Owed, ...]:
-        """How a lasso treats every fair action instance: it must be fair, and make the formula of `prop` false."""
+        """Confirms that a lasso is fair and makes the formula of `prop` false; returns its fairness constraints."""
         assert prop.formula is not None, "a temporal property has a formula"
         self._confirm(not true_of(self._interpreter.system, prop.formula, trace), f"{prop.name} is false", trace)
         found = fairness_of(self._interpreter.system, trace)
@@ -107,7 +107,7 @@ class Witnesses:
         return found
 
     def mistake_of_model(self, number: int) -> tuple[Trace, EvaluationError]:
-        """A shortest behaviour to a state in which some instance makes the model's mistake, and the mistake."""
+        """A shortest behaviour to a state with an evaluation error of the model, and the error."""
         trace = self.to(number)
         try:
             for _ in self._interpreter.steps(trace.states[-1]):
@@ -119,7 +119,7 @@ class Witnesses:
     def mistake_of_property(
         self, prop: Property, number: int, instance: Instance | None = None
     ) -> tuple[Trace, EvaluationError]:
-        """A shortest behaviour to a state (or by a step) where evaluating `prop` is a mistake, and the mistake."""
+        """A shortest behaviour to a state (or a step) where evaluating `prop` fails, and the evaluation error."""
         trace = self.to(number) if instance is None else self._step(number, instance, prop)[0]
         before, after = (trace.states[-1], None) if instance is None else trace.states[-2:]
         try:
@@ -129,7 +129,7 @@ class Witnesses:
         raise self._refuted(f"evaluating {prop.name} is a mistake", trace)
 
     def _step(self, number: int, instance: Instance, prop: Property) -> tuple[Trace, State]:
-        """A behaviour that ends with the step by `instance` at which `prop` is false or a mistake."""
+        """A behaviour that ends with the step of `instance` at which `prop` is false or its evaluation fails."""
         trace = self.to(number)
         if self._symmetry is not None:
             instance = self._counterpart(trace.states[-1], prop) or instance
@@ -139,7 +139,7 @@ class Witnesses:
         return Trace((*trace.states, after), (*trace.steps, instance)), after
 
     def _counterpart(self, state: State, prop: Property) -> Instance | None:
-        """An instance whose step from `state` breaks `prop`: what the one found is called under the names used here."""
+        """The instance of the original system whose step from `state` breaks `prop`, or None."""
         for step in self._interpreter.steps(state):
             try:
                 if not self._interpreter.holds(prop, state, step.state):
@@ -166,7 +166,7 @@ class Witnesses:
         return Trace(tuple(states), tuple(steps))
 
     def _likely(self, state: State, number: int | None) -> Iterator[Step]:
-        """The step from a state by the instance with this number, if there is one."""
+        """The step of the instance with this number from a state, if it is enabled."""
         if number is not None:
             instance = self._interpreter.system.instances[number]
             after = self._interpreter.take(instance, state)
@@ -174,7 +174,7 @@ class Witnesses:
                 yield Step(instance, after)
 
     def _explored(self, state: State) -> State:
-        """The scalar state that was explored for this state of the system."""
+        """The explored scalar state of a state of the system."""
         scalar = self._scalarised.encode(state)
         return scalar if self._symmetry is None else self._symmetry.canonical(scalar)
 
@@ -189,6 +189,6 @@ class Witnesses:
 
     def _refuted(self, claim: str, trace: Trace) -> Disagreement:
         return Disagreement(
-            f"the explicit engine says that {claim}, the interpreter does not confirm it",
+            f"the explicit engine reports that {claim}, the interpreter does not confirm it",
             remedy=f"please report this defect with the model and this behaviour: {trace!r}",
         )

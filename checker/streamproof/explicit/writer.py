@@ -1,7 +1,7 @@
-"""Scalar terms as lines of Python: what is shared becomes a local variable, what is deep is cut into steps.
+"""Scalar terms as Python source: shared subterms and deeply nested subterms become local variables.
 
-Neither the parser's nesting limit nor the recursion limit is met, however deep a term is: terms are visited from their
-leaves up, and a text that nests too far is put into a local variable first.
+Terms of any depth stay within the parser's nesting limit and the recursion limit: they are visited from their leaves up, and
+a text that nests too deeply is assigned to a local variable first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from streamproof.system.model import System
 from streamproof.system.sorts import RangeSort
 
 DEEPEST = 24
-"""Nesting of one Python expression; deeper terms go through a local variable."""
+"""Largest nesting of one Python expression; deeper terms use local variables."""
 
 
 def local_names(system: System) -> dict[str, str]:
@@ -29,7 +29,7 @@ def local_names(system: System) -> dict[str, str]:
 
 @lru_cache(maxsize=8)
 def _identifiers(variables: tuple[str, ...]) -> dict[str, str]:
-    """The identifiers by the variables' names; one system is asked for several times."""
+    """The identifiers by the variables' names; cached, as each system is written several times."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     for at, variable in enumerate(variables):
@@ -56,12 +56,12 @@ def shared(roots: Iterable[Expr]) -> set[Expr]:
 
 
 def _plain(term: Expr) -> bool:
-    """Whether reading it again costs no more than reading a local variable would."""
+    """Whether the term is as cheap as a local variable."""
     return isinstance(term, e.Const | e.Var) or (isinstance(term, e.Not) and isinstance(term.arg, e.Var))
 
 
 class Writer:
-    """Collects the lines of one function body; knows which local variable holds which term in the open blocks."""
+    """Collects the lines of one function body, and the local variables of terms in the open blocks."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self.lines: list[str] = []
@@ -69,9 +69,9 @@ class Writer:
         self._indent = 0
         self._temporaries = 0
         self._held: dict[Expr, str] = {}
-        """The local variables by the terms that they hold."""
+        """The local variables by their terms."""
         self._order: list[Expr] = []
-        """Those terms, the ones of inner blocks last."""
+        """The terms with local variables, those of inner blocks last."""
 
     @property
     def source(self) -> str:
@@ -80,7 +80,7 @@ class Writer:
 
     @property
     def nesting(self) -> int:
-        """How many blocks are open."""
+        """Number of open blocks."""
         return self._indent
 
     def line(self, text: str) -> None:
@@ -89,7 +89,7 @@ class Writer:
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
-        """An indented block under `header`; what is computed in it is forgotten after it."""
+        """An indented block under `header`; its local variables are not used after it."""
         self.line(header)
         self._indent += 1
         known = len(self._order)
@@ -100,7 +100,7 @@ class Writer:
         self._indent -= 1
 
     def needs_lines(self, term: Expr, common: Collection[Expr]) -> bool:
-        """Whether writing `term` here would add lines, or it could be written inside a condition."""
+        """Whether writing `term` here would add lines, so that it cannot be part of a condition."""
         height: dict[Expr, int] = {}
         for part in self._unknown(term):
             if part in self._held or isinstance(part, e.Const | e.Var):
@@ -113,9 +113,9 @@ class Writer:
         return False
 
     def term(self, term: Expr, common: Collection[Expr]) -> str:
-        """The text of `term`; terms in `common` and parts that nest too far are put into local variables first."""
+        """The text of `term`; terms in `common` and parts that nest too deeply are assigned to local variables first."""
         texts: dict[Expr, tuple[str, int]] = {}
-        if isinstance(term, e.Const | e.Var):  # as most of what a rule leaves as it is
+        if isinstance(term, e.Const | e.Var):  # as most unchanged variables
             return self._format(term, texts)[0]
         for part in self._unknown(term):
             divisor = _divisor(part)
@@ -128,7 +128,7 @@ class Writer:
         return texts[term][0]
 
     def _unknown(self, term: Expr) -> Iterator[Expr]:
-        """The parts of `term` from the leaves up, not looking below what a local variable holds already."""
+        """The parts of `term` without a local variable, from the leaves up."""
         seen: set[Expr] = set()
         stack = [(term, False)]
         while stack:
@@ -190,7 +190,7 @@ _SIGN = {e.Eq: "==", e.Less: "<", e.LessEq: "<=", e.Add: "+", e.Sub: "-", e.Mul:
 
 
 def _divisor(term: Expr) -> Expr | None:
-    """The divisor of a division that has to be tested for zero, and so is written twice."""
+    """The divisor of a division that is tested for zero, and so written twice; else None."""
     if isinstance(term, e.FloorDiv | e.Mod):
         sort = term.right.sort
         if isinstance(sort, RangeSort) and sort.lo <= 0 <= sort.hi:

@@ -1,4 +1,4 @@
-"""Lowering of attributes and indexing: of the state, of its parts, and of ordinary Python objects."""
+"""Lowering of attribute access and indexing, on the state, its parts, and ordinary Python objects."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-from streamproof.language import methods, operators, places
-from streamproof.language.evaluator import Evaluator
-from streamproof.language.faithful import expect_faithful
-from streamproof.language.guarded import read
-from streamproof.language.places import plain
+from streamproof.language import lvalues, methods, operators
+from streamproof.language.conversion import expect_faithful
+from streamproof.language.lowering_context import Evaluator, Frame, where
+from streamproof.language.lvalues import dereference
+from streamproof.language.model import attribute_of
+from streamproof.language.purity import is_plain_attribute
 from streamproof.language.scopes import PartFamily, ScopeNames, VariableName
 from streamproof.language.sources import text
-from streamproof.language.steady import is_looked_up
 from streamproof.language.terms import (
     Cases,
     Closure,
@@ -29,11 +29,9 @@ from streamproof.language.terms import (
     known,
     symbolic,
 )
-from streamproof.language.world import Frame, where
 from streamproof.system import build as b
-from streamproof.system.errors import ModelError
+from streamproof.system.errors import ModelError, suggest
 from streamproof.system.expr import Expr
-from streamproof.system.nearest import nearest
 from streamproof.system.sorts import ArraySort, OptionSort, QueueSort, RecordSort, SetSort
 
 
@@ -50,11 +48,11 @@ def attribute(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> 
         case Cases(then=one, other=two) if _is_place(one) and _is_place(two):
             if isinstance(one.sort, QueueSort | SetSort) and name not in ("head", "full"):
                 return Method(Cases(owner.cond, one, two), name)
-            return ev.world.either(
+            return ev.context.conditional(
                 owner.cond, lambda: attribute(ev, one, node, frame), lambda: attribute(ev, two, node, frame), loc
             )
         case Cases(then=one, other=two):
-            return ev.world.either(
+            return ev.context.conditional(
                 owner.cond, lambda: attribute(ev, one, node, frame), lambda: attribute(ev, two, node, frame), loc
             )
     if is_expr(owner):
@@ -63,12 +61,12 @@ def attribute(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> 
         raise ModelError(f"{describe(owner)} has no {name!r}", loc=loc, remedy="index it, or use its elements")
     if name.startswith("__") and not name.endswith("__"):
         name = _mangled(name, frame)
-    if not is_looked_up(owner, name):
-        ev.world.outside.asked = True
+    if not is_plain_attribute(owner, name):
+        ev.context.outside.impure = True
     try:
-        return read(owner, name) if ev.world.free else getattr(owner, name)
+        return attribute_of(owner, name, ev.context.free)
     except AttributeError:
-        remedy = near(name, dir(owner), "define it in the model, for example in setup()")
+        remedy = suggest(name, dir(owner), "define it in the model, for example in setup()")
         raise ModelError(f"{_kind(owner)} has no attribute {name!r}", loc=loc, remedy=remedy) from None
 
 
@@ -82,20 +80,20 @@ def state_variable(ev: Evaluator, owner: StateRef, name: str, node: ast.AST, fra
                 return family.seen(lambda part: StateRef(owner.after, part))
             case VariableName(name=variable):
                 name = variable
-    elif name not in ev.world.sorts:
+    elif name not in ev.context.sorts:
         raise ModelError(
             f"no state variable {name!r}",
             loc=where(frame, node),
-            remedy=near(name, list(ev.world.sorts), f"the state has {', '.join(ev.world.sorts)}"),
+            remedy=suggest(name, list(ev.context.sorts), f"the state has {', '.join(ev.context.sorts)}"),
         )
-    sort = ev.world.sorts[name]
+    sort = ev.context.sorts[name]
     if owner.after:
         return b.next_(name, sort, where(frame, node))
-    return places.variable(ev.world, name, sort)
+    return lvalues.variable(ev.context, name, sort)
 
 
 def assigned_variable(ev: Evaluator, owner: StateRef, node: ast.Attribute, frame: Frame) -> str:
-    """The variable that is assigned to as ``s.name``."""
+    """The state variable that ``s.name = ...`` assigns to."""
     state_variable(ev, owner, node.attr, node, frame)
     if owner.names is None:
         return node.attr
@@ -112,9 +110,9 @@ def assigned_variable(ev: Evaluator, owner: StateRef, node: ast.Attribute, frame
 def _place_attribute(ev: Evaluator, owner: Ref, node: ast.Attribute, frame: Frame) -> Term:
     name, loc = node.attr, where(frame, node)
     if isinstance(owner.sort, RecordSort):
-        return places.settle(ev.world, places.attribute(ev.world, owner, name, loc))
+        return lvalues.load(ev.context, lvalues.attribute(ev.context, owner, name, loc))
     if isinstance(owner.sort, QueueSort) and name in ("head", "full"):
-        return _queue_attribute(ev, places.read(ev.world, owner), node, frame)
+        return _queue_attribute(ev, lvalues.read(ev.context, owner), node, frame)
     if not isinstance(owner.sort, QueueSort | SetSort):
         raise methods.no_method(owner.sort, name, loc)
     return Method(owner, name)
@@ -125,16 +123,16 @@ def _queue_attribute(ev: Evaluator, whole: Expr, node: ast.Attribute, frame: Fra
     assert isinstance(sort, QueueSort)
     if node.attr == "full":
         return b.less_eq(b.num(sort.capacity), b.length(whole), loc)
-    return methods.queue_head(ev.world, whole, loc, text(node.value))
+    return methods.queue_head(ev.context, whole, loc, text(node.value))
 
 
 def _term_attribute(ev: Evaluator, owner: Expr, node: ast.Attribute, frame: Frame) -> Term:
     name, loc = node.attr, where(frame, node)
     if isinstance(owner.sort, OptionSort):
-        owner = places.present(ev.world, owner, loc, text(node.value))
+        owner = lvalues.unwrap_option(ev.context, owner, loc, text(node.value))
     if isinstance(owner.sort, RecordSort):
         if name not in [n for n, _ in owner.sort.fields]:
-            raise places.no_field(owner.sort, name, loc)
+            raise lvalues.no_field(owner.sort, name, loc)
         return b.field(owner, name, loc)
     if isinstance(owner.sort, QueueSort) and name in ("head", "full"):
         return _queue_attribute(ev, owner, node, frame)
@@ -152,7 +150,7 @@ def subscript(ev: Evaluator, node: ast.Subscript, frame: Frame) -> Term:
     owner = ev.value(node.value, frame)
     if isinstance(node.slice, ast.Slice):
         return _slice(ev, owner, node.slice, where(frame, node), frame)
-    key = plain(ev.world, ev.value(node.slice, frame))
+    key = dereference(ev.context, ev.value(node.slice, frame))
     return indexed(ev, owner, key, node, frame)
 
 
@@ -161,37 +159,37 @@ def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: F
     loc, label = where(frame, node), text(node.slice)
     if isinstance(owner, Cases):
         one, two = owner.then, owner.other
-        return ev.world.either(
+        return ev.context.conditional(
             owner.cond,
             lambda: indexed(ev, one, key, node, frame),
             lambda: indexed(ev, two, key, node, frame),
             loc,
         )
     if isinstance(owner, Ref) and isinstance(owner.sort, ArraySort):
-        return places.settle(ev.world, places.item(ev.world, owner, key, loc, label))
-    whole = plain(ev.world, owner)
+        return lvalues.load(ev.context, lvalues.item(ev.context, owner, key, loc, label))
+    whole = dereference(ev.context, owner)
     if is_expr(whole):
         if isinstance(whole.sort, OptionSort):
-            whole = places.present(ev.world, whole, loc, text(node.value))
+            whole = lvalues.unwrap_option(ev.context, whole, loc, text(node.value))
         if isinstance(whole.sort, ArraySort):
-            return b.select(whole, places.index_term(ev.world, whole.sort, key, loc, label), loc)
+            return b.select(whole, lvalues.index_term(ev.context, whole.sort, key, loc, label), loc)
         if isinstance(whole.sort, QueueSort):
-            return methods.queue_item(ev.world, whole, key, loc, text(node.value))
+            return methods.queue_item(ev.context, whole, key, loc, text(node.value))
         raise ModelError(f"{describe(whole)} cannot be indexed", loc=loc, remedy="arrays and queues can")
-    content = ev.world.content(whole) if isinstance(whole, HeapCell) else whole
+    content = ev.context.content(whole) if isinstance(whole, HeapCell) else whole
     if isinstance(content, StateRef):
         raise ModelError("the state is not indexed", loc=loc, remedy="write s.name")
     if isinstance(content, Several | Closure | Method):
         raise ModelError(f"{describe(content)} cannot be indexed", loc=loc, remedy="arrays, queues and lists can")
     is_known, host = known(key)
     if is_known:
-        return operators.host(ev.world, lambda: content[host], loc)
+        return operators.host(ev.context, lambda: content[host], loc)
     if not symbolic(content):
         expect_faithful(content, loc)
     if isinstance(content, Mapping) and content:
-        return methods.pick_from_dict(ev.world, content, key, loc, label)
+        return methods.pick_from_dict(ev.context, content, key, loc, label)
     if isinstance(content, list | tuple | range) and content:
-        return methods.pick_from_list(ev.world, tuple(content), key, loc, label)
+        return methods.pick_from_list(ev.context, tuple(content), key, loc, label)
     raise ModelError(
         f"{describe(whole)} cannot be indexed by {describe(key)}", loc=loc, remedy="use a tuple, a list or a dict"
     )
@@ -199,17 +197,17 @@ def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: F
 
 def _slice(ev: Evaluator, owner: Term, node: ast.Slice, loc: Any, frame: Frame) -> Term:
     ends = [ev.value(x, frame) if x else None for x in (node.lower, node.upper, node.step)]
-    content = ev.world.content(owner) if isinstance(owner, HeapCell) else owner
+    content = ev.context.content(owner) if isinstance(owner, HeapCell) else owner
     if any(symbolic(x) for x in ends) or not isinstance(content, tuple | list | str | range):
         raise ModelError(
             "only local and host sequences can be sliced, at known positions", loc=loc, remedy="index one by one"
         )
-    part = operators.host(ev.world, lambda: content[slice(*ends)], loc)
+    part = operators.host(ev.context, lambda: content[slice(*ends)], loc)
     if isinstance(part, list):
         expect_faithful(part, loc)
     if isinstance(owner, HeapCell):
-        return ev.world.allocate(part)
-    return ev.world.allocate(tuple(part)) if isinstance(part, list) else part
+        return ev.context.allocate(part)
+    return ev.context.allocate(tuple(part)) if isinstance(part, list) else part
 
 
 def _is_place(value: Term) -> bool:
@@ -217,19 +215,13 @@ def _is_place(value: Term) -> bool:
 
 
 def _kind(owner: object) -> str:
-    """What to call the owner of an attribute that does not exist."""
+    """A description, for messages, of the owner of a missing attribute."""
     if isinstance(owner, types.ModuleType):
         return f"module {owner.__name__}"
     return "the base class" if isinstance(owner, super) else type(owner).__name__
 
 
-def near(name: str, candidates: list[str], otherwise: str) -> str:
-    """The candidate that `name` probably was meant to be, as a remedy."""
-    found = nearest(name, (c for c in candidates if not c.startswith("_")))
-    return f"did you mean {found[0]!r}?" if found else otherwise
-
-
 def _mangled(name: str, frame: Frame) -> str:
-    """A private name as Python stores it in the class that the function belongs to."""
+    """The mangled form of a private name in the class that defines the function."""
     owner = getattr(frame.function, "__qualname__", "").split(".<locals>")[-1].split(".")[:-1]
     return f"_{owner[-1].lstrip('_')}{name}" if owner else name

@@ -1,4 +1,4 @@
-"""Python's own functions, as the language knows them, on values that depend on the state."""
+"""Lowering of Python's built-in functions on values that depend on the state."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from streamproof.language import places
-from streamproof.language.amounts import between
+from streamproof.language import lvalues
+from streamproof.language.conversion import expect_faithful, plain
 from streamproof.language.elements import distinct, elements, everywhere, iterator, refuse_lazy, sources, unconditional
-from streamproof.language.faithful import expect_faithful, plain
+from streamproof.language.lowering_context import Context
 from streamproof.language.operators import equal, integer
+from streamproof.language.symbolic_parameters import range_between
 from streamproof.language.temporal import formula, is_formula, together
 from streamproof.language.terms import (
     Backward,
@@ -27,7 +28,6 @@ from streamproof.language.terms import (
     simple,
     symbolic,
 )
-from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr, variables
@@ -47,19 +47,19 @@ from streamproof.system.unbounded import exists, forall
 from streamproof.system.unbounded import total as sum_of
 
 ABSENT: Any = object()
-"""No value given for an optional argument."""
+"""Marks an optional argument without a value."""
 
 UNKNOWN: Any = object()
-"""`builtin` does not know the function."""
+"""Result of `builtin` for an unsupported function."""
 
 
-def length(world: World, value: Term, loc: Loc) -> Term:
+def length(context: Context, value: Term, loc: Loc) -> Term:
     """``len``."""
     if isinstance(value, HeapCell):
-        return len(world.content(value))
+        return len(context.content(value))
     if isinstance(value, Several) and not value.once:
         return simple(_count([c for c, _ in value.items], loc))
-    whole = places.plain(world, value)
+    whole = lvalues.dereference(context, value)
     if is_expr(whole):
         match whole.sort:
             case QueueSort():
@@ -86,9 +86,9 @@ def _count(conditions: list[Expr], loc: Loc) -> Expr:
     return total
 
 
-def truth(world: World, value: Term, name: str, loc: Loc) -> Expr:
+def truth(context: Context, value: Term, name: str, loc: Loc) -> Expr:
     """An element of ``all`` or ``any`` as a condition."""
-    value = places.plain(world, value)
+    value = lvalues.dereference(context, value)
     if is_expr(value) and value.sort == BOOL:
         return value
     if not is_expr(value) and known(value)[0]:
@@ -96,20 +96,20 @@ def truth(world: World, value: Term, name: str, loc: Loc) -> Expr:
     raise ModelError(f"{name}(...) needs truth values, got {describe(value)}", loc=loc, remedy="compare inside")
 
 
-def quantifier(world: World, name: str, value: Term, loc: Loc) -> Term:
+def quantifier(context: Context, name: str, value: Term, loc: Loc) -> Term:
     """``all`` and ``any`` over a finite collection."""
-    over = everywhere(world, value, loc)
+    over = everywhere(context, value, loc)
     if over is not None:
         item = over.item
-        bound, body = world.every("i", over.sort, lambda at: truth(world, item(at), name, loc))
+        bound, body = context.every("i", over.sort, lambda at: truth(context, item(at), name, loc))
         return simple((forall if name == "all" else exists)(bound, body, loc))
     terms = []
     said: list[tuple[Expr, Formula]] = []
-    for there, v in elements(world, value, loc):
+    for there, v in elements(context, value, loc):
         if is_formula(v):
-            said.append((there, formula(world, v, name, loc)))
+            said.append((there, formula(context, v, name, loc)))
             continue
-        part = truth(world, v, name, loc)
+        part = truth(context, v, name, loc)
         terms.append(b.implies(there, part) if name == "all" else b.and_((there, part)))
     whole = (b.and_ if name == "all" else b.or_)(terms, loc)
     if not said:
@@ -119,29 +119,29 @@ def quantifier(world: World, name: str, value: Term, loc: Loc) -> Term:
     return together(said, loc, every=name == "all")
 
 
-def total(world: World, value: Term, start: Term, loc: Loc) -> Term:
+def total(context: Context, value: Term, start: Term, loc: Loc) -> Term:
     """``sum`` of integers and truth values."""
-    result = integer(world, start, loc, "start")
-    over = everywhere(world, value, loc)
+    result = integer(context, start, loc, "start")
+    over = everywhere(context, value, loc)
     if over is not None:
         item = over.item
-        summed = world.every("i", over.sort, lambda at: integer(world, item(at), loc, "an element"))
+        summed = context.every("i", over.sort, lambda at: integer(context, item(at), loc, "an element"))
         return simple(b.add(result, sum_of(*summed, loc), loc))
-    for there, term in world.of_each(elements(world, value, loc), partial(_element, world, loc), loc):
+    for there, term in context.of_each(elements(context, value, loc), partial(_element, context, loc), loc):
         result = b.add(result, b.ite(there, term, b.num(0)), loc)
     return simple(result)
 
 
-def _element(world: World, loc: Loc, value: Term) -> Expr:
-    """An element that is computed with."""
-    return integer(world, value, loc, "an element")
+def _element(context: Context, loc: Loc, value: Term) -> Expr:
+    """The integer value of an element of a sum."""
+    return integer(context, value, loc, "an element")
 
 
-def extreme(world: World, name: str, options: list[tuple[Expr, Term]], fallback: Term, loc: Loc) -> Term:
-    """``min`` and ``max``; of conditional elements, `fallback` where none is there."""
+def extreme(context: Context, name: str, options: list[tuple[Expr, Term]], fallback: Term, loc: Loc) -> Term:
+    """``min`` and ``max``; `fallback` is the result if no conditional element is present."""
     best: Expr | None = None
     found: Expr = b.FALSE
-    for there, term in world.of_each(options, partial(_element, world, loc), loc):
+    for there, term in context.of_each(options, partial(_element, context, loc), loc):
         if best is None:
             best, found = term, there
             continue
@@ -150,23 +150,23 @@ def extreme(world: World, name: str, options: list[tuple[Expr, Term]], fallback:
         found = b.or_((found, there))
     if best is None:
         if fallback is ABSENT:
-            world.check(b.TRUE, f"{name}() of an empty collection", loc)
+            context.check(b.TRUE, f"{name}() of an empty collection", loc)
         return fallback
     if found is b.TRUE:
         return simple(best)
     if fallback is ABSENT:
-        world.check(b.not_(found), f"{name}() of an empty collection", loc)
+        context.check(b.not_(found), f"{name}() of an empty collection", loc)
         return simple(best)
     none = [(b.not_(found), fallback)]
-    for _, term in world.of_each(none, lambda value: integer(world, value, loc, "default"), loc):
+    for _, term in context.of_each(none, lambda value: integer(context, value, loc, "default"), loc):
         best = b.ite(found, best, term, loc)
     return simple(best)
 
 
-def builtin(world: World, function: Any, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
-    """A call of one of Python's own functions with something symbolic among its arguments; `UNKNOWN` if not among them."""
+def builtin(context: Context, function: Any, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    """Lowers a call of a built-in function with symbolic arguments; `UNKNOWN` if the function is not supported."""
     if isinstance(function, enum.EnumType):
-        return _member(world, function, args, kwargs, loc)
+        return _member(context, function, args, kwargs, loc)
     lowered = _FUNCTIONS.get(function) if isinstance(function, type | type(len)) else None
     if lowered is None:
         return UNKNOWN
@@ -181,14 +181,15 @@ def builtin(world: World, function: Any, args: list[Term], kwargs: dict[str, Ter
             )
     if not least <= len(args) <= most:
         raise ModelError(f"{name}() is called with {len(args)} arguments", loc=loc, remedy=f"as in Python: {name}(x)")
-    return run(world, args, kwargs, loc)
+    return run(context, args, kwargs, loc)
 
 
-def _member(world: World, kind: enum.EnumType, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
-    """The member of an enumeration with a value of the state, ``Phase(s.phase)``: that value, where there always is one."""
+def _member(context: Context, kind: enum.EnumType, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    """The enumeration member for a symbolic value, ``Phase(s.phase)``: the value itself if every possible value is a
+    member."""
     if len(args) != 1 or kwargs:
         return UNKNOWN
-    term = places.plain(world, args[0])
+    term = lvalues.dereference(context, args[0])
     every: list[Any] = list(kind)
     for member in every[:1]:
         expect_faithful(member, loc)
@@ -204,7 +205,7 @@ def _member(world: World, kind: enum.EnumType, args: list[Term], kwargs: dict[st
 
 
 def _possible(term: Term) -> Iterator[Any]:
-    """The values that a term may have, as far as its sort says."""
+    """The possible values of a term, as far as its sort determines them."""
     if isinstance(term, Cases):
         yield from _possible(term.then)
         yield from _possible(term.other)
@@ -214,28 +215,28 @@ def _possible(term: Term) -> Iterator[Any]:
         yield term
 
 
-Lowered = Callable[[World, list[Term], dict[str, Term], Loc], Term]
+Lowered = Callable[[Context, list[Term], dict[str, Term], Loc], Term]
 
 
 def _minmax(name: str) -> Lowered:
-    def run(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    def run(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
         fallback = kwargs.get("default", ABSENT)
         if len(args) == 1:
-            return extreme(world, name, elements(world, args[0], loc), fallback, loc)
+            return extreme(context, name, elements(context, args[0], loc), fallback, loc)
         if fallback is not ABSENT:
             raise ModelError(f"{name}() with several arguments has no default", loc=loc, remedy="drop default=")
-        return extreme(world, name, [(b.TRUE, a) for a in args], ABSENT, loc)
+        return extreme(context, name, [(b.TRUE, a) for a in args], ABSENT, loc)
 
     return run
 
 
-def _absolute(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
-    term = integer(world, args[0], loc, "argument")
+def _absolute(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    term = integer(context, args[0], loc, "argument")
     return simple(b.ite(b.less(term, b.num(0)), b.sub(b.num(0), term), term, loc))
 
 
-def _boolean(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
-    value = places.plain(world, args[0])
+def _boolean(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    value = lvalues.dereference(context, args[0])
     if is_expr(value) and value.sort == BOOL:
         return value
     raise ModelError(
@@ -243,65 +244,65 @@ def _boolean(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) 
     )
 
 
-def _list(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
-    return world.allocate(tuple(unconditional(world, args[0], loc)))
+def _list(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    return context.allocate(tuple(unconditional(context, args[0], loc)))
 
 
-def _set(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
-    return distinct(world, elements(world, args[0], loc), equal, loc)
+def _set(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    return distinct(context, elements(context, args[0], loc), equal, loc)
 
 
-def _dict(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+def _dict(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
     made: dict[Any, Term] = {}
     if args:
-        held = world.content(args[0]) if isinstance(args[0], HeapCell) else None
+        held = context.content(args[0]) if isinstance(args[0], HeapCell) else None
         if isinstance(held, Mapping):
             made.update(held)
         else:
-            for pair in unconditional(world, args[0], loc):
+            for pair in unconditional(context, args[0], loc):
                 if not (isinstance(pair, tuple) and len(pair) == 2 and known(pair[0])[0]):
                     raise ModelError(
                         "dict() needs pairs with known keys", loc=loc, remedy="use an Array of the state instead"
                     )
                 made[known(pair[0])[1]] = pair[1]
-    return world.allocate({**made, **kwargs})
+    return context.allocate({**made, **kwargs})
 
 
-def _enumerate(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+def _enumerate(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
     start = args[1] if len(args) > 1 else kwargs.get("start", 0)
     whole = args[0]
     refuse_lazy(whole, loc)
     if not isinstance(start, int):
         raise ModelError("enumerate() starts at a value of the state", loc=loc, remedy="add it inside the loop")
-    if isinstance(whole, Ref) and isinstance(whole.sort, QueueSort):  # the first elements that there are
-        pairs = [(c, (start + i, v)) for i, (c, v) in enumerate(elements(world, whole, loc))]
+    if isinstance(whole, Ref) and isinstance(whole.sort, QueueSort):  # the first elements present
+        pairs = [(c, (start + i, v)) for i, (c, v) in enumerate(elements(context, whole, loc))]
     else:
-        pairs = [(b.TRUE, (start + i, v)) for i, v in enumerate(unconditional(world, whole, loc))]
-    return iterator(world, pairs, (whole,))
+        pairs = [(b.TRUE, (start + i, v)) for i, v in enumerate(unconditional(context, whole, loc))]
+    return iterator(context, pairs, (whole,))
 
 
-def _zip(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+def _zip(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
     for a in args:
         refuse_lazy(a, loc)
-    columns = [unconditional(world, a, loc) for a in args]
+    columns = [unconditional(context, a, loc) for a in args]
     if kwargs.get("strict", False) and len({len(c) for c in columns}) > 1:
         raise ModelError("zip(..., strict=True) of collections of different lengths", loc=loc, remedy="match them")
-    return iterator(world, [(b.TRUE, row) for row in zip(*columns, strict=False)], tuple(args))
+    return iterator(context, [(b.TRUE, row) for row in zip(*columns, strict=False)], tuple(args))
 
 
-def _reversed(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+def _reversed(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
     whole = args[0]
     if isinstance(whole, Ref) and isinstance(whole.sort, SetSort):
         raise ModelError("a Set has no order to reverse", loc=loc, remedy="iterate over it as it is")
     if isinstance(whole, Several):
         raise ModelError(f"{describe(whole)} cannot be reversed", loc=loc, remedy="make it a list first")
     read = tuple(Backward(one) if isinstance(one, Ref) else one for one in sources(whole))
-    return iterator(world, reversed(elements(world, whole, loc)), read)
+    return iterator(context, reversed(elements(context, whole, loc)), read)
 
 
-def _range(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
-    if world.free and all(isinstance(a, int) or (is_expr(a) and variables(a) <= world.free) for a in args):
-        return between(args, loc)
+def _range(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    if context.free and all(isinstance(a, int) or (is_expr(a) and variables(a) <= context.free) for a in args):
+        return range_between(args, loc)
     raise ModelError(
         "the bounds of a range depend on the state",
         loc=loc,
@@ -309,15 +310,15 @@ def _range(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) ->
     )
 
 
-def _sorted(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
-    items = unconditional(world, args[0], loc) if isinstance(args[0], HeapCell | tuple | Several) else [args[0]]
+def _sorted(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    items = unconditional(context, args[0], loc) if isinstance(args[0], HeapCell | tuple | Several) else [args[0]]
     if any(symbolic(v) for v in items):
         raise ModelError(
             "the order of sorted(...) depends on the state",
             loc=loc,
             remedy="iterate without sorting (the members of a Set come in the order of its sort), or use min and max",
         )
-    return world.allocate(tuple(sorted(items)))
+    return context.allocate(tuple(sorted(items)))
 
 
 _FUNCTIONS: dict[Any, tuple[int, int, tuple[str, ...], Lowered]] = {

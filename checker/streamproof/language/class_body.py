@@ -1,4 +1,4 @@
-"""What a class or module body defines, read from its syntax tree: names that replace one another, marks that are lost."""
+"""Checks of class and module bodies on their syntax trees: redefined names and lost decorators."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from streamproof.system.errors import Loc, ModelError
 _DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _LOOPS = ast.For | ast.AsyncFor | ast.While
 _PARTS = ("body", "handlers", "orelse", "finalbody", "cases")
-"""Where a statement holds others, and what holds some of them: handlers and cases."""
+"""Fields of statements that contain statements, and nodes that contain such fields: handlers and cases."""
 
 
 @lru_cache(maxsize=4096)
 def check_class(cls: type) -> None:
-    """Raises `ModelError` where the body of a class defines a name twice, or loses the mark of a method."""
+    """Raises `ModelError` if a class body defines a name twice, or loses the decorator of a method."""
     prefix = f"{cls.__qualname__}."
     own = [f for member in vars(cls).values() for f in _functions(member) if f.__qualname__.startswith(prefix)]
     module = sys.modules.get(cls.__module__)
@@ -33,7 +33,7 @@ def check_class(cls: type) -> None:
         return
     if cls.__qualname__ == cls.__name__ and not vars(cls).get(
         "variant"
-    ):  # variants are found by the name of the variant
+    ):  # variants are registered by the name of the variant
         _check_name(file, cls.__name__)
     _Body(file, cls.__name__).walk(node.body, {})
     scope = {**space, **vars(cls)}
@@ -44,7 +44,7 @@ def check_class(cls: type) -> None:
 
 
 def check_module(functions: Iterable[types.FunctionType]) -> None:
-    """Raises `ModelError` where a module defines one of these functions, properties stated outside a class, twice."""
+    """Raises `ModelError` if a module defines one of these properties, stated outside a class, twice."""
     for function in functions:
         if function.__qualname__ == function.__name__:
             _check_name(function.__code__.co_filename, function.__name__)
@@ -56,20 +56,21 @@ def _check_name(file: str, name: str) -> None:
         len(re.findall(rf"^[ \t]*(?:(?:async[ \t]+def|def|class)[ \t]+{name}\b|{name}[ \t]*[:=])", text, re.MULTILINE))
         < 2
     ):
-        return  # most files; reading the syntax tree of one takes some 10 ms
+        return  # the common case; parsing a file takes about 10 ms
     tree = tree_of(file)
     if tree is not None:
         _Body(file, "", only=name).walk(tree.body, {})
 
 
 class _Body:
-    """The names that a body defines; `only`: look at this one."""
+    """The names that a body defines; `only` restricts the result to one name."""
 
     def __init__(self, file: str, owner: str, only: str | None = None) -> None:
         self._file, self._owner, self._only = file, owner, only
 
     def walk(self, body: Iterable[ast.AST], seen: dict[str, int]) -> None:
-        """Add what statements define to `seen`, names with lines; alternatives are looked at apart."""
+        """Adds the names that statements define to `seen`, with their lines; alternative branches are processed
+        separately."""
         for node in body:
             for name in _bound(node):
                 self._define(name, node, seen)
@@ -105,14 +106,14 @@ class _Body:
 
 
 def _head(node: ast.AST) -> ast.AST:
-    """What is evaluated where a name is defined: of a function or class its decorators, of other statements their value."""
+    """The expressions evaluated at a definition: the decorators of a function or class, the value of any other statement."""
     if isinstance(node, _DEFINES):
         return ast.Tuple([*node.decorator_list, *getattr(node, "bases", ())], ast.Load())
     return getattr(node, "value", getattr(node, "iter", None)) or ast.Pass()
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
-    """The names that a statement itself gives a value, without those inside its blocks."""
+    """The names that a statement binds, without those bound in nested blocks."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             if not any(_last(d) == "overload" for d in node.decorator_list):
@@ -128,7 +129,7 @@ def _bound(node: ast.AST) -> Iterator[str]:
 
 
 def _names(targets: Iterable[ast.expr]) -> Iterator[str]:
-    """The names among the targets of assignments or of ``del``."""
+    """The names in the targets of assignments or ``del``."""
     return (n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
 
 
@@ -138,7 +139,7 @@ def _last(node: ast.expr) -> str:
 
 
 def _methods(body: Iterable[ast.stmt], within: str = "") -> Iterator[tuple[ast.FunctionDef, str]]:
-    """Every method that a class body defines, with what it is defined under: nothing, a condition or a loop."""
+    """Every method that a class body defines, with its enclosing construct: none, a conditional or a loop."""
     for node in body:
         if isinstance(node, ast.FunctionDef):
             yield node, within
@@ -149,7 +150,7 @@ def _methods(body: Iterable[ast.stmt], within: str = "") -> Iterator[tuple[ast.F
 
 
 def _check_mark(cls: type, file: str, method: ast.FunctionDef, mark: ast.expr, within: str) -> None:
-    """Raises `ModelError` where a method has a mark, and the class has something else than a marked function."""
+    """Raises `ModelError` if a method is decorated, but the attribute of the class is not a decorated function."""
     name, shown = method.name, f"@{ast.unparse(mark)}"
     loc = Loc(file, method.lineno, name)
     if within == "loop":
@@ -165,11 +166,11 @@ def _check_mark(cls: type, file: str, method: ast.FunctionDef, mark: ast.expr, w
     if isinstance(member, types.FunctionType) and MARK in vars(member) and (ours or others):
         return
     if not ours and within:
-        return  # this definition was not taken
+        return  # another definition replaced this one
     if others:
         raise ModelError(
-            f"{name} is marked, but is no plain method: @{ast.unparse(others[0])}, line {others[0].lineno}, hides {shown}, "
-            f"line {mark.lineno}",
+            f"{name} is decorated, but is not a plain method: @{ast.unparse(others[0])}, line {others[0].lineno}, "
+            f"hides {shown}, line {mark.lineno}",
             loc=loc,
             remedy=f"write def {name}(self, s, ...) without @staticmethod, @classmethod or @property",
         )
@@ -181,7 +182,7 @@ def _check_mark(cls: type, file: str, method: ast.FunctionDef, mark: ast.expr, w
 
 
 def _functions(member: Any) -> list[types.FunctionType]:
-    """The functions that a member of a class is or wraps."""
+    """The functions that a class member is or wraps."""
     found, todo = list[types.FunctionType](), [member]
     while todo and len(found) < 20:
         one = todo.pop()
@@ -195,7 +196,7 @@ def _functions(member: Any) -> list[types.FunctionType]:
 
 
 def _inner(one: Any, name: str) -> Any:
-    """An attribute of Python's own wrappers, or of the object's own dictionary: none of the model's code runs."""
+    """An attribute of a standard wrapper or in the object's own dictionary, read without running code of the model."""
     if isinstance(one, type):
         return None
     if type(one).__module__ in ("builtins", "functools"):
@@ -207,7 +208,8 @@ def _inner(one: Any, name: str) -> Any:
 
 
 def _named(decorator: ast.expr, scope: Mapping[str, Any]) -> Any:
-    """The object that a decorator names: ``invariant``, ``sp.invariant``, ``action(c=3)``; None where it is not to be had."""
+    """The object that a decorator names, as in ``invariant``, ``sp.invariant``, ``action(c=3)``; None if it cannot be
+    resolved."""
     if isinstance(decorator, ast.Call):
         return _named(decorator.func, scope)
     if isinstance(decorator, ast.Attribute):
@@ -215,11 +217,11 @@ def _named(decorator: ast.expr, scope: Mapping[str, Any]) -> Any:
     return scope.get(decorator.id) if isinstance(decorator, ast.Name) else None
 
 
-# --- where a class is written
+# --- source of a class
 
 
 def _body(cls: type, file: str, own: Sequence[types.FunctionType]) -> ast.ClassDef | None:
-    """The syntax tree of a class; None where its source is not to be had, as that of one made by `type`."""
+    """The syntax tree of a class; None if its source is unavailable, as for a class made by `type`."""
     first = min((f.__code__.co_firstlineno for f in own if f.__code__.co_filename == file), default=0)
     node = _alone(_lines(file), first, cls.__name__) if first else None
     if node is not None:
@@ -231,7 +233,7 @@ def _body(cls: type, file: str, own: Sequence[types.FunctionType]) -> ast.ClassD
 
 
 def _alone(lines: Sequence[str], inside: int, name: str) -> ast.ClassDef | None:
-    """The class of this name around a line, from its own lines; None where they are no Python by themselves."""
+    """The class of this name around a line, parsed from its own lines; None if they do not parse separately."""
     begin = re.compile(rf"[ \t]*class[ \t]+{name}\b")
     start = next((at for at in range(min(inside, len(lines)) - 1, -1, -1) if begin.match(lines[at])), None)
     if start is None:
@@ -252,7 +254,7 @@ def _alone(lines: Sequence[str], inside: int, name: str) -> ast.ClassDef | None:
 
 
 def tree_of(file: str) -> ast.Module | None:
-    """The syntax tree of a file as it is now; None where it is no Python."""
+    """The syntax tree of the current contents of a file; None if it does not parse."""
     return _parsed("".join(_lines(file)))
 
 
@@ -265,7 +267,7 @@ def _parsed(text: str) -> ast.Module | None:
 
 
 def _lines(file: str) -> list[str]:
-    """The lines of a file as it is now."""
+    """The current lines of a file."""
     linecache.checkcache(file)
     return linecache.getlines(file)
 

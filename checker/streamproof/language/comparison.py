@@ -1,7 +1,7 @@
-"""Comparing designs: the values of one parameter side by side, and what somebody claimed of them, judged by what is found.
+"""Comparison of designs: the values of one parameter side by side, and claims about them.
 
-A `Comparison` says which verdicts and which largest values to find for every value of the parameter, in which settings; a
-`Claim` reads them and says whether it is so. Nothing is found here: `streamproof.report.comparing` does that.
+A `Comparison` lists the verdicts and largest values to compute for every value of the parameter, in given settings. A
+`Claim` reads them and returns its verdict. `streamproof.report.comparing` runs the checks.
 """
 
 from __future__ import annotations
@@ -15,56 +15,56 @@ from streamproof.system.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One question to every design: a property or a measure of the model, at some parameters.
+    """A question to every design: a property or a measure of the model, at some parameters.
 
-    `cap` names the parameter up to which a measure counts: a value as large as that means so much or more.
+    `cap` is the parameter that bounds a measure: a result equal to the cap is a lower bound.
     """
 
     name: str
-    """How claims call it; unique."""
+    """Name used by claims; unique."""
     title: str
-    """What stands above it."""
+    """The column heading."""
     of: str
-    """The property or the measure."""
+    """Name of the property or measure."""
     parameters: Mapping[str, Any]
     cap: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Columns that are read together."""
+    """A group of columns with a common heading."""
 
     title: str
     columns: tuple[Column, ...]
 
 
 class Judgement(Enum):
-    """What became of a claim."""
+    """The verdict on a claim."""
 
     CONFIRMED = "confirmed"
     PARTLY = "partly"
-    """True under conditions that the claim does not name."""
+    """The claim holds under conditions that it does not state."""
     REFUTED = "refuted"
     OPEN = "open"
-    """Something that it depends on was not decided."""
+    """The claim depends on an undecided result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The answer to one question about one design: a verdict (`holds`) or a largest value (`largest`).
+    """The result of one question for one design: a verdict (`holds`) or a largest value (`largest`).
 
-    Both are None where nothing was decided. `capped`: the value is a lower bound, as counting ended there.
+    Both are None if undecided. `capped`: the value is a lower bound, because it equals the cap.
     """
 
     holds: bool | None = None
     largest: int | None = None
     capped: bool = False
     length: int | None = None
-    """Steps of the counterexample of what does not hold."""
+    """Number of steps of the counterexample to a violated property."""
 
     @property
     def text(self) -> str:
-        """As it stands in the table."""
+        """The text of the table cell."""
         if self.holds is not None:
             return "holds" if self.holds else "violated" + ("" if self.length is None else f" ({self.length})")
         if self.largest is None:
@@ -73,12 +73,12 @@ class Cell:
 
 
 class UndecidedClaim(Exception):
-    """Raised by `Table` when a claim asks for what was not decided."""
+    """Raised by `Table` when a claim reads an undecided result."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Everything that was found, by design and name of the column."""
+    """All results, by design and column name."""
 
     cells: Mapping[tuple[str, str], Cell]
 
@@ -90,24 +90,24 @@ class Table:
         return answer
 
     def largest(self, design: str, column: str) -> int:
-        """The largest value of a measure, a lower bound if counting ended there. Raises `UndecidedClaim`."""
+        """The largest value of a measure; a lower bound if it equals the cap. Raises `UndecidedClaim`."""
         answer = self.cells[design, column].largest
         if answer is None:
             raise UndecidedClaim(f"{column} of {design}")
         return answer
 
     def text(self, design: str, column: str) -> str:
-        """The answer in words."""
+        """The result as text."""
         return self.cells[design, column].text
 
 
 Judge: TypeAlias = Callable[[Table], tuple[Judgement, str]]
-"""Says what becomes of a claim, and why in a sentence."""
+"""Returns the verdict on a claim and a sentence with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What somebody says of a design."""
+    """A claim about a design."""
 
     about: str
     says: str
@@ -116,11 +116,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What to find for every value in `designs` of the parameter `parameter`, and the claims to be judged by it."""
+    """The columns to compute for every value in `designs` of the parameter `parameter`, and the claims to judge."""
 
     parameter: str
     designs: tuple[str, ...]
     blocks: tuple[Block, ...]
     claims: tuple[Claim, ...] = ()
     properties: tuple[Callable[..., Any], ...] = ()
-    """Properties beside those of the specification: what may be violated by a sound design."""
+    """Additional properties, outside the specification, which a sound design may violate."""

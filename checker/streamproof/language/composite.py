@@ -1,38 +1,39 @@
-"""From a composite to a `System`: its parts are read in their places, then put side by side, their joint actions made."""
+"""Compilation of a composite: its parts are read in their places and composed in parallel, then joint actions are formed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from streamproof.language.carried import Carried, by_part, carried_over, stated
 from streamproof.language.composition import Together
-from streamproof.language.layout import laid_out
-from streamproof.language.machines import Machine, SeenMachine, below, near, places_of, way
+from streamproof.language.inherited_properties import Carried, by_part, carried_over, stated
+from streamproof.language.layout import instantiate
+from streamproof.language.machines import Machine, SeenMachine, below, places_of, resolve_pattern
 from streamproof.language.model import Model
 from streamproof.language.patterns import Given, Named, Pattern, parsed
-from streamproof.language.reader import DEADLOCK, TERMINATION, Compile, Reader, Within
+from streamproof.language.reader import DEADLOCK, TERMINATION, Compile, Reader, Scope
 from streamproof.system import build as b
 from streamproof.system.composition import Joint, JointStep, joined, side_by_side
-from streamproof.system.errors import Loc, ModelError
+from streamproof.system.errors import Loc, ModelError, suggest
 from streamproof.system.model import Action, Check, Instance, Kind, Property, System
 from streamproof.system.records import replace
 
 
 class CompositeReader:
-    """Reads a composite and everything below it."""
+    """Reader of a composite and all its parts."""
 
     def __init__(
         self,
         model: Model,
-        bare: bool,
+        without_properties: bool,
         free: frozenset[str] | None,
         carries: Carried,
         abstract: Compile | None = None,
     ) -> None:
-        self.model, self.bare, self.free, self.carries, self.abstract = model, bare, free, carries, abstract
+        self.model, self.without_properties = model, without_properties
+        self.free, self.carries, self.abstract = free, carries, abstract
         self.safety_only = free is not None
-        self.whole = laid_out(model, free=bool(free))
+        self.whole = instantiate(model, free=bool(free))
         self.declarations = self.whole.declared
         self.end_checks: list[Check] = []
 
@@ -40,7 +41,7 @@ class CompositeReader:
         """The system of the composite; `extra` are properties stated outside the model. Raises `ModelError`."""
         system = self.read(self.whole, extra, self.carries)
         props = list(system.properties)
-        if self.model.check_deadlock and not self.bare:
+        if self.model.check_deadlock and not self.without_properties:
             doc = "Every reachable state has a successor or is terminal."
             props.append(Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, checks=tuple(self.end_checks), doc=doc))
         if termination:
@@ -54,7 +55,7 @@ class CompositeReader:
         )
 
     def read(self, machine: Machine, extra: tuple[Callable[..., Any], ...], carries: Carried) -> System:
-        """The system of one machine in its place, its parts included."""
+        """The system of one machine in its place, including its parts."""
         composite = machine.parts is not None
         carries = by_part(machine, carries)
         parts = [self._part(child, name, carries.get(name)) for name, child in below(machine)]
@@ -67,7 +68,7 @@ class CompositeReader:
         return self._composed(machine, own, parts)
 
     def _reader(self, machine: Machine) -> Reader:
-        reader = Reader(machine.model, self.bare, self.free, within(machine, self.whole), self.abstract)
+        reader = Reader(machine.model, self.without_properties, self.free, within(machine, self.whole), self.abstract)
         reader.safety_only = self.safety_only
         return reader
 
@@ -104,13 +105,13 @@ class CompositeReader:
         )
 
     def outermost(self) -> Reader:
-        """Reads what the composite itself says of everything below it."""
+        """Reads the composite's own declarations about its parts."""
         return self._reader(self.whole)
 
     # --- joint actions
 
     def _blocked(self, machine: Machine, whole: System) -> tuple[list[Instance], set[str]]:
-        """The instances that never happen alone, and the joint actions of the machine that never happen."""
+        """The instances that occur only in joint actions, and the joint actions that are blocked."""
         assert machine.parts is not None
         joint = {j.name for j in machine.parts.joint}
         blocked: list[Instance] = []
@@ -130,10 +131,10 @@ class CompositeReader:
         participants: list[tuple[JointStep, ...]] = []
         owners = _owners(machine)
         fixed: list[JointStep] = []
-        """The first steps of participants that are one machine whatever the parameters are."""
+        """The initial steps of the participants that do not depend on the joint parameters."""
         indices: list[tuple[str, list[Any]]] = []
         for pattern in (parsed(text, joint.loc) for text in joint.participants):
-            for choices in way(machine, pattern, joint.loc):
+            for choices in resolve_pattern(machine, pattern, joint.loc):
                 participants.append(
                     tuple(
                         JointStep(tuple(found.items()), instance, _machines(owners, instance))
@@ -147,13 +148,15 @@ class CompositeReader:
                 indices += [(name, list(dict.fromkeys(seen.binding[name] for seen in choices))) for name in names]
         if len(participants) < 2:
             raise ModelError(
-                f"only one takes part in {joint.name}", loc=joint.loc, remedy="name two or more, or rename the action"
+                f"only one machine participates in {joint.name}",
+                loc=joint.loc,
+                remedy="name two or more, or rename the action",
             )
         for one in (step for steps in participants for step in steps):
             for name, keys in indices:
                 if dict(one.binding).get(name, keys[0]) not in keys:
                     raise ModelError(
-                        f"{one.instance.label} takes part in {joint.name}, and there is no part for "
+                        f"{one.instance.label} participates in {joint.name}, but no part matches "
                         f"{name}={dict(one.binding)[name]!r}",
                         loc=joint.loc,
                         remedy=f"{name} goes through {', '.join(map(repr, keys))} there",
@@ -175,8 +178,8 @@ class CompositeReader:
         )
 
 
-def within(machine: Machine, whole: Machine) -> Within:
-    """The place of a machine in the composition `whole`, for reading its rules."""
+def within(machine: Machine, whole: Machine) -> Scope:
+    """The scope of a machine in the composition `whole`, for reading its rules."""
     parts = machine.parts
     taken = [(n, "a state variable", machine.loc) for n in machine.own]
     if parts is not None:
@@ -185,19 +188,19 @@ def within(machine: Machine, whole: Machine) -> Within:
         taken += [(j.name, "a joint action", j.loc) for j in parts.joint]
     visible = {leaf.name for leaf in machine.inside.leaves()}
     declared = {n: d for n, d in whole.declared.items() if n in visible}
-    return Within(declared, machine.loc, machine.inside, machine.called, tuple(taken), parts is not None)
+    return Scope(declared, machine.loc, machine.inside, machine.called, tuple(taken), parts is not None)
 
 
 def _action(
     machine: Machine, whole: System, owner: Machine, name: str, loc: Loc | None
 ) -> tuple[Action | None, tuple[Instance, ...]]:
-    """An action of a part, with the instances it has left. Raises `ModelError` when it is none, or cannot be named."""
+    """The remaining instances of a part's action. Raises `ModelError` if it is unknown or hidden."""
     if name not in owner.actions:
         known = list(owner.actions_at(machine))
         raise ModelError(
             f"{owner.path or type(machine.model).__name__} has no action {name!r}",
             loc=loc,
-            remedy=near(name, known, f"its actions: {', '.join(known) or 'none'}"),
+            remedy=suggest(name, known, f"its actions: {', '.join(known) or 'none'}"),
         )
     called = owner.called(name)
     hidden = machine.internal.get(called)
@@ -208,20 +211,20 @@ def _action(
 
 
 def _owners(machine: Machine) -> dict[str, str]:
-    """For every action below, by its name in the system, the machine whose it is."""
+    """The machine that owns each action, by the action's name in the system."""
     own = {machine.called(action): machine.path for action in machine.actions}
     return {**own, **{a: path for child in machine.children() for a, path in _owners(child).items()}}
 
 
 def _machines(owners: Mapping[str, str], instance: Instance) -> frozenset[str]:
-    """The machines that take a step."""
+    """The machines that participate in a step."""
     return frozenset(owners[label.partition("(")[0]] for label in instance.of or (instance.label,))
 
 
 def _rows(
     machine: Machine, whole: System, at: SeenMachine, pattern: Pattern, loc: Loc | None
 ) -> Iterator[tuple[dict[str, Any], Instance]]:
-    """The instances that a pattern means in one machine, with the values they give to the joint parameters."""
+    """The instances in one machine that match a pattern, with their values of the joint parameters."""
     action, instances = _action(machine, whole, at.machine, at.machine.own_name(pattern.name, machine), loc)
     if action is None:
         return
@@ -240,7 +243,7 @@ def _rows(
 
 
 def arguments(parameters: tuple[str, ...], pattern: Pattern, loc: Loc | None) -> dict[str, Given | Named]:
-    """What the pattern says of each of an action's parameters. Raises `ModelError` where it leaves one out."""
+    """The pattern's index for each parameter of an action. Raises `ModelError` for a missing parameter."""
     if pattern.args is None:
         return {name: Named(name) for name in parameters}
     found: dict[str, Given | Named] = {}

@@ -14,10 +14,10 @@ import keyword
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from streamproof.language.amounts import Amount, Indices, shown
 from streamproof.language.declare import Decl
-from streamproof.language.frames import caller
 from streamproof.language.model import Model
+from streamproof.language.sources import caller
+from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange, shown
 from streamproof.language.terms import describe
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.model import Fairness
@@ -25,12 +25,12 @@ from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, values
 
 PARTS_LIMIT = 1_000
-"""The most parts that one `each` makes."""
+"""Maximum number of parts that one `each` creates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One machine in a composition, its names for the others changed or hidden."""
+    """One machine in a composition, with its renamings and hidden names."""
 
     model: Model
     renamed: tuple[tuple[str, str], ...]
@@ -40,7 +40,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """One machine for every key."""
+    """One machine per key."""
 
     parts: tuple[tuple[Any, Part], ...]
     loc: Loc | None
@@ -48,7 +48,7 @@ class Each:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Variables that are one: the name it has, and the places where it is found."""
+    """Shared variables: their common name, and the places that share it."""
 
     name: str
     places: tuple[str, ...]
@@ -57,7 +57,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Actions that are one: the name it has, what takes part, and the fairness it is owed if not the strongest of theirs."""
+    """A joint action: its name, its participants, and its fairness if not the strongest of theirs."""
 
     name: str
     participants: tuple[str, ...]
@@ -68,16 +68,16 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Names of actions or variables that are hidden or blocked."""
+    """Names of hidden or blocked actions or variables."""
 
     places: tuple[str, ...]
     loc: Loc | None
 
 
 def part(model: Any, *, rename: Mapping[str, str] | None = None, hide: Iterable[str] = ()) -> Part:
-    """A machine as a part of another: `rename` gives variables and actions other names, `hide` keeps some to itself.
+    """A machine as a part of another: `rename` renames variables and actions, `hide` makes names inaccessible from outside.
 
-    Raises `ModelError` for what is no machine.
+    Raises `ModelError` if `machine` is not a model.
     """
     loc = caller()
     if isinstance(hide, str):
@@ -95,21 +95,21 @@ def _part(model: Any, loc: Loc | None, renamed: tuple[tuple[str, str], ...] = ()
     if isinstance(model, type) and issubclass(model, Model):
         raise ModelError(f"{model.__name__} is a class", loc=loc, remedy=f"give a machine: {model.__name__}(...)")
     raise ModelError(
-        f"{describe(model)} is no part of a composition", loc=loc, remedy="give a model: name=MyModel(size=3)"
+        f"{describe(model)} is not a machine of a composition", loc=loc, remedy="give a model: name=MyModel(size=3)"
     )
 
 
 def each(domain: Any, make: Callable[[Any], Any]) -> Each:
-    """One part for every key of `domain` (an int n for 0..n-1, a range, a list of names, a sort): ``make(key)``.
+    """One part, ``make(key)``, per key of `domain` (an int n for 0..n-1, a range, a list of names, a sort).
 
-    Raises `ModelError` for a domain without keys, or with any number of them.
+    Raises `ModelError` for an empty or unbounded domain.
     """
     loc = caller()
-    if type(domain) is Amount or type(domain) is Indices:
+    if type(domain) is SymbolicInt or type(domain) is SymbolicRange:
         raise ModelError(
-            f"{shown(domain)} parts, which is any number, are outside what can be proved for every size"
-            if type(domain) is Amount
-            else "any number of parts is outside what can be proved for every size",
+            f"an unbounded number of parts, {shown(domain)}, is not supported in proofs for every size"
+            if type(domain) is SymbolicInt
+            else "an unbounded number of parts is not supported in proofs for every size",
             loc=loc,
             remedy="give the parameter a value, or keep an Array in one machine",
         )
@@ -119,20 +119,20 @@ def each(domain: Any, make: Callable[[Any], Any]) -> Each:
         domain = list(values(domain.sort))
     if not isinstance(domain, range | list | tuple) or not all(isinstance(k, int | str) for k in domain):
         raise ModelError(
-            f"{describe(domain)} is no list of keys for parts", loc=loc, remedy="use a number, a range, or names"
+            f"{describe(domain)} is not a list of keys for parts", loc=loc, remedy="use a number, a range, or names"
         )
     keys = tuple(domain)
     if len(keys) > PARTS_LIMIT:
         raise ModelError(f"{len(keys):,} parts are too many", loc=loc, remedy=f"at most {PARTS_LIMIT:,}")
-    if not keys or len({str(k) for k in keys}) < len(keys):  # parts are called by them: 1 and "1" are one name
-        raise ModelError(f"{list(keys)} are no keys for parts", loc=loc, remedy="at least one, none of them twice")
+    if not keys or len({str(k) for k in keys}) < len(keys):  # keys are part of names, where 1 and "1" coincide
+        raise ModelError(f"{list(keys)} are not keys for parts", loc=loc, remedy="at least one, none of them twice")
     if any(set(k) & set("()[]") for k in keys if isinstance(k, str)):
-        raise ModelError(f"{list(keys)} are no names of parts", loc=loc, remedy="leave out brackets")
+        raise ModelError(f"{list(keys)} are not names of parts", loc=loc, remedy="leave out brackets")
     return Each(tuple((k, _part(make(k), loc)) for k in keys), loc)
 
 
 class Parts:
-    """The machines that a model is composed of, by name. Its methods give a new value each, and can be chained."""
+    """The machines that a model is composed of, by name. Each method returns a new value, so calls can be chained."""
 
     def __init__(self, **machines: Any) -> None:
         loc = caller()
@@ -157,7 +157,7 @@ class Parts:
         return made
 
     def instead(self, **machines: Any) -> Parts:
-        """Other machines in the places of some; all else is as it was."""
+        """The composition with some machines replaced."""
         loc = caller()
         for name in machines:
             if name not in self.machines:
@@ -167,38 +167,42 @@ class Parts:
         return self._with(machines={**self.machines, **given})
 
     def share(self, name: str, *places: str) -> Parts:
-        """The variables at `places`, ``"lane[0].pool"``, or ``"lane.pool"`` for all lanes, are one, called `name`.
+        """Identifies the variables at `places`, as in ``"lane[0].pool"`` or ``"lane.pool"`` (all lanes), under the name
+        `name`.
 
-        If the composite declares a variable of that name itself, it is that one.
+        A variable of that name declared by the composite is identified with them.
         """
         loc = caller()
         _name(name, "shared variable", loc)
         return self._with(shared=(*self.shared, Shared(name, _texts(places, "share", loc), loc)))
 
     def together(self, name: str, *participants: str, fairness: Fairness | None = None, doc: str = "") -> Parts:
-        """One step of every participant at once, ``"lane[c].push()"``, as an action called `name`.
+        """A joint action `name`: one simultaneous step of every participant, as in ``"lane[c].push()"``.
 
-        Names in brackets and parentheses become parameters of the action; participants agree in those they have in
-        common. A participant takes these steps in no other way, but for other joint actions.
+        Names in brackets and parentheses become parameters of the action; participants agree on common parameters.
+        Participants take these steps in joint actions only.
         """
         loc = caller()
         _name(name, "joint action", loc)
         if fairness is not None and not isinstance(fairness, Fairness):
             raise ModelError(
-                f"{fairness!r} is no fairness", loc=loc, remedy="it is NONE, WEAK or STRONG, without quotes"
+                f"{fairness!r} is not a fairness constraint",
+                loc=loc,
+                remedy="it is NONE, WEAK or STRONG, without quotes",
             )
         texts = _texts(participants, "together", loc)
         return self._with(joint=(*self.joint, Together(name, texts, fairness, doc, loc)))
 
     def hide(self, *places: str) -> Parts:
-        """Actions and variables that whatever this composite is a part of cannot name."""
+        """Hides actions and variables from every composition that contains this composite."""
         loc = caller()
         return self._with(hidden=(*self.hidden, Places(_texts(places, "hide", loc), loc)))
 
     def block(self, *places: str) -> Parts:
-        """Actions that parts do not take by themselves: only in joint actions, or called by a rule of the composite.
+        """Blocks actions of parts: they occur only in joint actions, or when a rule of the composite calls them.
 
-        A joint action of this composite, too: then it never happens."""
+        A blocked joint action of this composite never occurs.
+        """
         loc = caller()
         return self._with(blocked=(*self.blocked, Places(_texts(places, "block", loc), loc)))
 
@@ -210,7 +214,5 @@ def _name(name: Any, what: str, loc: Loc | None) -> None:
 
 def _texts(given: tuple[Any, ...], method: str, loc: Loc | None) -> tuple[str, ...]:
     if not given or not all(isinstance(text, str) for text in given):
-        raise ModelError(
-            f"{method}(...) wants names of what it is about", loc=loc, remedy=f"write .{method}(..., 'part.name')"
-        )
+        raise ModelError(f"{method}(...) takes names", loc=loc, remedy=f"write .{method}(..., 'part.name')")
     return given

@@ -1,4 +1,4 @@
-"""Lowering of the loops of comprehensions, of quantifiers and sums over them, and of the names that loops bind."""
+"""Lowering of comprehension loops, quantifiers and sums over them, and the binding of loop variables."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from collections.abc import Callable
 from streamproof.language import operators
 from streamproof.language.calls import truth
 from streamproof.language.elements import Loop, Over, everywhere, refuse_used_up, unconditional
-from streamproof.language.evaluator import Evaluator
+from streamproof.language.lowering_context import Evaluator, Frame, Halt, where
 from streamproof.language.sources import text
 from streamproof.language.temporal import formula, is_formula, together
 from streamproof.language.terms import Term, simple
-from streamproof.language.world import Frame, Halt, where
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr
@@ -23,7 +22,7 @@ from streamproof.system.unbounded import exists, forall, total
 def comprehended(
     ev: Evaluator, generators: list[ast.comprehension], elt: ast.expr, frame: Frame
 ) -> list[tuple[Expr, Term]]:
-    """Each element a comprehension makes, with the condition under which it is there."""
+    """Each element of a comprehension, with the condition under which it is present."""
     made: list[tuple[Expr, Term]] = []
 
     def keep(there: Expr, inner: Frame) -> Expr:
@@ -39,9 +38,9 @@ def comprehended(
 def each_round(
     ev: Evaluator, generators: list[ast.comprehension], frame: Frame, visit: Callable[[Expr, Frame], Expr]
 ) -> None:
-    """Calls `visit` once per combination of a comprehension's loops, under the condition that it is there.
+    """Calls `visit` once per combination of loop variables of a comprehension, guarded by its presence condition.
 
-    `visit` gets that condition and the frame, and returns the condition on which the iteration goes on.
+    `visit` receives that condition and the frame, and returns the condition under which iteration continues.
     """
     names = frozenset(n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name))
     inner = Frame(frame.function, frame.file, {}, frame.globals, names, parent=frame, depth=frame.depth)
@@ -56,12 +55,12 @@ def _each(
     there: Expr,
     visit: Callable[[Expr, Frame], Expr],
 ) -> Expr:
-    """One level of loops. Returns the condition on which the iteration goes on after them."""
+    """One level of nested loops. Returns the condition under which iteration continues after it."""
     first, rest = generators[0], generators[1:]
     loc = where(frame, first.iter)
     if first.is_async:
         raise ModelError("'async for' is not part of the language", loc=loc, remedy="use 'for'")
-    loop = Loop(ev.world, ev.value(first.iter, outside), loc)
+    loop = Loop(ev.context, ev.value(first.iter, outside), loc)
     going: Expr = b.TRUE
     for done, (cond, item) in enumerate(loop.items, 1):
         here = b.and_((there, cond))
@@ -74,7 +73,7 @@ def _each(
             return goes
 
         try:
-            goes = ev.world.under(b.and_((cond, going)), body, loc)
+            goes = ev.context.guarded(b.and_((cond, going)), body, loc)
         except Halt:
             if b.and_((cond, going)) is b.TRUE:
                 raise
@@ -92,13 +91,13 @@ def _filtered(
     there: Expr,
     visit: Callable[[Expr, Frame], Expr],
 ) -> Expr:
-    """The conditions of one loop, then the loops inside it, then the element."""
+    """The filters of one loop, then its inner loops, then the element."""
     if tests:
         test = ev.condition(tests[0], frame)
         if test is b.FALSE:
             return b.TRUE
         try:
-            goes: Expr = ev.world.under(
+            goes: Expr = ev.context.guarded(
                 test,
                 lambda: _filtered(ev, tests[1:], rest, frame, b.and_((there, test)), visit),
                 where(frame, tests[0]),
@@ -114,7 +113,7 @@ def _filtered(
 
 
 def quantified(ev: Evaluator, node: ast.GeneratorExp, frame: Frame, name: str) -> Term:
-    """``all(... for ...)`` or ``any(...)``: stops, as Python does, at the first element that decides."""
+    """``all(... for ...)`` or ``any(...)``; like Python, it stops at the first decisive element."""
     over = indices(ev, node, frame)
     if over is not None:
         return _every(ev, node, over, frame, name)
@@ -124,9 +123,9 @@ def quantified(ev: Evaluator, node: ast.GeneratorExp, frame: Frame, name: str) -
     def judge(there: Expr, inner: Frame) -> Expr:
         value = ev.value(node.elt, inner)
         if is_formula(value):
-            said.append((there, formula(ev.world, value, text(node.elt), where(frame, node.elt))))
+            said.append((there, formula(ev.context, value, text(node.elt), where(frame, node.elt))))
             return b.TRUE
-        part = truth(ev.world, value, name, where(frame, node.elt))
+        part = truth(ev.context, value, name, where(frame, node.elt))
         parts.append(b.implies(there, part) if name == "all" else b.and_((there, part)))
         return part if name == "all" else b.not_(part)
 
@@ -140,10 +139,10 @@ def quantified(ev: Evaluator, node: ast.GeneratorExp, frame: Frame, name: str) -
 
 
 def indices(ev: Evaluator, node: ast.GeneratorExp, frame: Frame) -> Over | None:
-    """What a generator's first loop runs over, if that is any number of indices or the elements at them."""
-    if not ev.world.free:
+    """The range of a generator's first loop, if it iterates over an unbounded index range or the elements at such indices."""
+    if not ev.context.free:
         return None
-    return everywhere(ev.world, ev.value(node.generators[0].iter, frame), where(frame, node))
+    return everywhere(ev.context, ev.value(node.generators[0].iter, frame), where(frame, node))
 
 
 def _over(
@@ -154,9 +153,9 @@ def _over(
     judge: Callable[[ast.expr | None, Frame], Expr],
     no: Expr,
 ) -> tuple[Expr, Expr]:
-    """The variable of a generator's first loop and what `judge` makes of an element, `no` where there is none.
+    """The bound variable of a generator's first loop and the value of `judge` for an element; `no` where none is present.
 
-    `judge` gets a generator of the further loops, or None where there are none, and the frame.
+    `judge` receives a generator of the remaining loops (None if there are none) and the frame.
     """
     first, rest = node.generators[0], node.generators[1:]
     loc = where(frame, first.target)
@@ -170,17 +169,17 @@ def _over(
         inner.locals[name] = over.item(bound)
         test: Expr = b.TRUE
         for condition in first.ifs:
-            one = ev.world.under(test, lambda at=condition: ev.condition(at, inner), loc)  # type: ignore[misc]
+            one = ev.context.guarded(test, lambda at=condition: ev.condition(at, inner), loc)  # type: ignore[misc]
             test = b.and_((test, one))
         if test is b.FALSE:
             return no
-        return b.ite(test, ev.world.under(test, lambda: judge(further, inner), loc), no)
+        return b.ite(test, ev.context.guarded(test, lambda: judge(further, inner), loc), no)
 
-    return ev.world.every(name, over.sort, run)
+    return ev.context.every(name, over.sort, run)
 
 
 def _every(ev: Evaluator, node: ast.GeneratorExp, over: Over, frame: Frame, name: str) -> Term:
-    """``all`` or ``any`` over any number of indices."""
+    """``all`` or ``any`` over an unbounded index range."""
     loc = where(frame, node)
 
     def judge(further: ast.expr | None, inner: Frame) -> Expr:
@@ -191,7 +190,7 @@ def _every(ev: Evaluator, node: ast.GeneratorExp, over: Over, frame: Frame, name
             raise ModelError(
                 "temporal formulas over any number of indices", loc=loc, remedy="give the parameter a value"
             )
-        return truth(ev.world, value, name, loc)
+        return truth(ev.context, value, name, loc)
 
     if name == "all":
         return simple(forall(*_over(ev, node, over, frame, judge, b.TRUE), loc))
@@ -199,19 +198,19 @@ def _every(ev: Evaluator, node: ast.GeneratorExp, over: Over, frame: Frame, name
 
 
 def summed(ev: Evaluator, node: ast.GeneratorExp, over: Over, frame: Frame) -> Term:
-    """``sum`` over any number of indices."""
+    """``sum`` over an unbounded index range."""
     loc = where(frame, node)
 
     def judge(further: ast.expr | None, inner: Frame) -> Expr:
         if further is not None:
             raise ModelError("a sum over two indices", loc=loc, remedy="write a sum of sums: sum(sum(...) for ...)")
-        return operators.integer(ev.world, ev.value(node.elt, inner), loc, text(node.elt))
+        return operators.integer(ev.context, ev.value(node.elt, inner), loc, text(node.elt))
 
     return simple(total(*_over(ev, node, over, frame, judge, b.num(0)), loc))
 
 
 def bind(ev: Evaluator, target: ast.expr, value: Term, frame: Frame) -> None:
-    """Assigns a loop or comprehension variable."""
+    """Binds a loop or comprehension variable."""
     if isinstance(target, ast.Name):
         frame.locals[target.id] = value
     elif isinstance(target, ast.Tuple | ast.List):
@@ -224,12 +223,12 @@ def bind(ev: Evaluator, target: ast.expr, value: Term, frame: Frame) -> None:
 
 
 def unpacked(ev: Evaluator, target: ast.Tuple | ast.List, value: Term, frame: Frame) -> list[Term]:
-    """The parts of `value` for the names of `target`."""
+    """The components of `value` for the names in `target`."""
     loc = where(frame, target)
     for t in target.elts:
         if isinstance(t, ast.Starred):
             raise ModelError("'*' in an assignment is not part of the language", loc=loc, remedy="index instead")
-    parts = unconditional(ev.world, value, loc)
+    parts = unconditional(ev.context, value, loc)
     if len(parts) != len(target.elts):
         raise ModelError(f"{len(target.elts)} names for {len(parts)} values", loc=loc, remedy="match their numbers")
     return parts

@@ -1,4 +1,4 @@
-"""Taking a condition apart into conjuncts, so that a report can say which one failed, with the text of each."""
+"""Splitting of a condition into conjuncts with their source texts, so that a report can name the false one."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import builtins
 from functools import partial
 
 from streamproof.language.comprehensions import each_round, indices
-from streamproof.language.evaluator import Evaluator
 from streamproof.language.functions import means
+from streamproof.language.lowering_context import Evaluator, Frame, Halt, where
 from streamproof.language.sources import text
 from streamproof.language.terms import known
-from streamproof.language.world import Frame, Halt, where
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 
@@ -19,18 +18,18 @@ Part = tuple[Expr, str, ast.expr]
 
 
 def conjuncts(ev: Evaluator, node: ast.expr, frame: Frame, suffix: str = "") -> list[Part]:
-    """The parts of a condition that must each hold, with their text: ``and`` and ``all(...)`` are taken apart.
+    """The conjuncts of a condition with their source texts; ``and`` and ``all(...)`` are split.
 
-    A later part is judged only where the earlier ones hold, as Python would come to it.
+    As in Python, a later conjunct is evaluated only where the earlier ones hold.
     """
-    world = ev.world
+    context = ev.context
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
         parts: list[Part] = []
         for operand in node.values:
             reached = b.and_(c for c, _, _ in parts)
             try:
                 judge = partial(conjuncts, ev, operand, frame, suffix)
-                parts += world.under(reached, judge, where(frame, operand))
+                parts += context.guarded(reached, judge, where(frame, operand))
             except Halt:
                 if reached is b.TRUE:
                     raise
@@ -56,7 +55,7 @@ def _is_plain_all(ev: Evaluator, node: ast.expr, frame: Frame) -> bool:
 
 
 def _each(ev: Evaluator, node: ast.GeneratorExp, frame: Frame, suffix: str) -> list[Part]:
-    """The parts of the element at every round of the loops, with the values of the loops' variables."""
+    """The conjuncts of the element for every iteration of the loops, with the values of the loop variables."""
     names = [n.id for loop in node.generators for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
     parts: list[Part] = []
 

@@ -1,4 +1,4 @@
-"""The integers that occur in a model's source: where rules that treat one number unlike the others are found."""
+"""Integer constants in a model's source: the values for which a rule may behave differently from all other values."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from enum import Enum, EnumType
 from functools import _lru_cache_wrapper, cached_property, partial
 from typing import Any
 
-from streamproof.language.frames import PACKAGE, is_standard
 from streamproof.language.model import Model
 from streamproof.language.rewritten import is_installed, is_users
-from streamproof.language.sources import code_of, definition
+from streamproof.language.sources import PACKAGE, code_of, definition, is_standard
 from streamproof.system.errors import ModelError
 
 MOST = 64
-"""The most integers that are returned, the least in size first."""
+"""Maximum number of integers returned, smallest absolute value first."""
 LARGEST = 10**6
 DEPTH = 12
-"""How deep functions that call functions, and containers in containers, are looked into."""
+"""Maximum depth of nested function calls and containers that are inspected."""
 
 
 def integers_in(cls: type[Model], properties: Iterable[Callable[..., Any]] = ()) -> list[int]:
-    """The integers in the code and the data of a model, of what it calls, and of `properties` stated outside it."""
+    """The integers in the code and data of a model, of the functions that it calls, and of external `properties`."""
     found: set[int] = set()
     seen: set[int] = set()
     for base in cls.__mro__:
@@ -64,7 +63,7 @@ def _in(value: Any, seen: set[int], depth: int) -> Iterator[int]:
         for cell in value.__closure__ or ():
             try:
                 yield from _in(cell.cell_contents, seen, depth - 1)
-            except ValueError:  # not bound yet
+            except ValueError:  # unbound cell
                 continue
     elif isinstance(value, Mapping):
         for key, held in list(value.items())[:MOST]:
@@ -92,7 +91,7 @@ def _in(value: Any, seen: set[int], depth: int) -> Iterator[int]:
 
 
 def _written(function: types.FunctionType) -> Iterator[int]:
-    """The integers in the text of a function of the user's; Python computes with them when it compiles."""
+    """The integers in the source of a user function, where constant folding of the bytecode would hide them."""
     if is_users(function.__code__.co_filename) and not is_installed(function.__code__.co_filename):
         with suppress(ModelError):
             for node in ast.walk(definition(function)):
@@ -101,7 +100,7 @@ def _written(function: types.FunctionType) -> Iterator[int]:
 
 
 def _is_written(kind: type) -> bool:
-    """Whether the user wrote a class; of a module that Python does not list, nobody else did."""
+    """Whether a class is user code; a class of a module missing from `sys.modules` counts as user code."""
     if kind.__module__ not in sys.modules:
         return True
     file = getattr(sys.modules[kind.__module__], "__file__", None) or "<"
@@ -127,5 +126,5 @@ def _in_code(code: types.CodeType, space: Mapping[str, Any], seen: set[int], dep
 
 def _in_class(kind: type, seen: set[int], depth: int) -> Iterator[int]:
     for name, value in vars(kind).items():
-        if not name.startswith("__") or callable(value):  # not where it is written, nor its text
+        if not name.startswith("__") or callable(value):  # neither the source file nor the text is available
             yield from _in(value, seen, depth)

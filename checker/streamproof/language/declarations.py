@@ -1,6 +1,6 @@
-"""What a `Model` class declares beside rules and properties, checked: parameters, sizes, limits.
+"""Validation of a `Model` class: parameters, sizes and limits.
 
-Each mistake becomes a `ModelError` at the line of the declaration, before anything of the model is run.
+Each error is a `ModelError` at the line of the declaration, raised before any code of the model runs.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-from streamproof.language.faithful import plain
-from streamproof.system.errors import Loc, ModelError
-from streamproof.system.nearest import did_you_mean
+from streamproof.language.conversion import plain
+from streamproof.system.errors import Loc, ModelError, did_you_mean
 
 TYPES: dict[str, type] = {"int": int, "bool": bool, "str": str}
-"""What parameters may be."""
+"""Permitted types of parameters."""
 
 
 def class_place(cls: type) -> Loc | None:
-    """Where a class is defined."""
+    """The source position of a class."""
     try:
         return Loc(inspect.getsourcefile(cls) or "?", inspect.getsourcelines(cls)[1], cls.__name__)
     except (OSError, TypeError):
@@ -31,7 +30,7 @@ def class_place(cls: type) -> Loc | None:
 
 
 def attribute_place(cls: type, name: str) -> Loc | None:
-    """Where a class annotates, sets or defines one of its attributes; where the class is when that is not found."""
+    """The position where a class annotates, sets or defines an attribute; that of the class if not found."""
     home = class_place(cls)
     if home is None:
         return None
@@ -43,7 +42,7 @@ def attribute_place(cls: type, name: str) -> Loc | None:
 
 
 def parameter_types(cls: type) -> Mapping[str, type]:
-    """The type of each parameter. Raises `ModelError` for one that is not int, bool or str, and for other defaults."""
+    """The type of each parameter. Raises `ModelError` for a type other than int, bool or str, or an inconsistent default."""
     return _parameter_types(cls)
 
 
@@ -57,7 +56,7 @@ def _parameter_types(cls: Any) -> Mapping[str, type]:
                 found[name] = _type(c, name, hint)
     for name, default in parameters.items():
         if isinstance(default, types.FunctionType):
-            continue  # two things of one name, which the class body is refused for
+            continue  # a duplicate name, which the check of the class body rejects
         if type(default) is not found[name]:
             home = next(c for c in cls.__mro__ if name in vars(c))
             raise ModelError(
@@ -70,7 +69,7 @@ def _parameter_types(cls: Any) -> Mapping[str, type]:
 
 def _type(cls: type, name: str, hint: Any) -> type:
     if isinstance(hint, str) and hint not in TYPES:
-        with suppress(Exception):  # a name that only type checkers know is the type of no parameter
+        with suppress(Exception):  # a name under TYPE_CHECKING is not a parameter type
             hint = eval(hint, vars(sys.modules[cls.__module__]), dict(vars(cls)))
     kind = TYPES.get(hint) if isinstance(hint, str) else hint
     if kind not in TYPES.values():
@@ -78,14 +77,14 @@ def _type(cls: type, name: str, hint: Any) -> type:
         raise ModelError(
             f"the parameter {name} is declared as {shown}",
             loc=attribute_place(cls, name),
-            remedy=f"parameters are int, bool or str; what is none is a ClassVar: {name}: ClassVar[...] = ...",
+            remedy=f"parameters are int, bool or str; declare other attributes as {name}: ClassVar[...] = ...",
         )
     assert isinstance(kind, type)
     return kind
 
 
 def check_model(cls: type) -> None:
-    """Raises `ModelError` for what a class declares and no model can have."""
+    """Raises `ModelError` for an invalid class declaration."""
     _check_model(cls)
 
 
@@ -103,7 +102,7 @@ def _check_model(cls: type) -> None:
 
 
 Wrong = tuple[str, str] | None
-"""What is wrong, and what to write instead."""
+"""The error message and its remedy."""
 
 
 def _sizes(given: Any, parameters: Mapping[str, type]) -> Wrong:
@@ -119,7 +118,7 @@ def _sizes(given: Any, parameters: Mapping[str, type]) -> Wrong:
 
 
 def wrong_values(values: Mapping[Any, Any], parameters: Mapping[str, type]) -> Wrong:
-    """What is wrong with values of parameters."""
+    """The error for invalid parameter values."""
     for name, value in values.items():
         if name not in parameters:
             return f"{name!r}, which is not a parameter", known_names(name, parameters, "its parameters")
@@ -129,7 +128,7 @@ def wrong_values(values: Mapping[Any, Any], parameters: Mapping[str, type]) -> W
 
 
 def known_names(name: Any, known: Collection[str], kind: str) -> str:
-    """The remedy for a name that is not known: the one that was probably meant, or all of that kind."""
+    """The remedy for an unknown name: the closest known name, or all of them."""
     return did_you_mean(str(name), known) or f"{kind}: {', '.join(known) or 'none'}"
 
 
@@ -174,12 +173,12 @@ _CHECKS: dict[str, Callable[[Any, Mapping[str, type]], Wrong]] = {
 
 
 def check_constructor(cls: Any) -> None:
-    """Raises `ModelError` for a class that cannot be made from its parameters by name."""
+    """Raises `ModelError` if the class cannot be constructed from its parameters by keyword."""
     own = next((c for c in cls.__mro__ if "__init__" in vars(c)), cls)
     if not isinstance(cls.__module__, str):
         code = getattr(cls.state, "__code__", None)
         raise ModelError(
-            f"the module of {cls.__name__} is named {cls.__module__!r}, which is no text",
+            f"the module of {cls.__name__} is named {cls.__module__!r}, which is not a str",
             loc=None if code is None else Loc(code.co_filename, code.co_firstlineno),
             remedy="leave __name__ and __module__ as Python sets them",
         )

@@ -1,7 +1,7 @@
-"""How an author declares state: sorts with first values, and the `State` that names the variables.
+"""Declaration of state variables: sorts with initial values, and `State`.
 
-Each constructor returns a `Decl`: a sort of the waist plus the values it may start with. Without ``init`` a variable
-starts at its sort's default (False, the lower end, the first member, None, empty). ``init=ANY`` means every value.
+Each constructor returns a `Decl`: a sort of the system plus the possible initial values. The default initial value is
+that of the sort (False, the lower end, the first member, None, empty). ``init=ANY`` permits every value.
 """
 
 from __future__ import annotations
@@ -14,22 +14,21 @@ from contextvars import ContextVar
 from itertools import islice, product
 from typing import Any, Final
 
-from streamproof.language.amounts import (
-    Amount,
-    Everywhere,
-    Indices,
-    between,
+from streamproof.language.conversion import expect_faithful, plain, to_value
+from streamproof.language.sources import caller, is_ours
+from streamproof.language.symbolic_parameters import (
+    SymbolicInt,
+    SymbolicRange,
+    UniformArray,
+    as_term,
     is_free,
+    range_between,
     refuse,
     shown,
     sort_of,
     term_of,
-    unveiled,
     watch,
 )
-from streamproof.language.coerce import coerce
-from streamproof.language.faithful import expect_faithful, plain
-from streamproof.language.frames import caller, is_ours
 from streamproof.language.terms import is_expr
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, TooLarge
@@ -57,15 +56,15 @@ from streamproof.system.sorts import (
 from streamproof.system.unbounded import endless, integers, ranges, term_range
 
 INITIAL_LIMIT: Final = 5_000_000
-"""Most first values one variable may have; more is surely a mistake in a model meant to be explored."""
+"""Maximum number of initial values of one variable; a larger number is an error in a model for exploration."""
 PARTS_LIMIT: Final = 1_000_000
-"""Most scalar parts one variable may have; engines take fewer."""
+"""Maximum number of scalar components of one variable; engines have lower limits."""
 _LIMIT: ContextVar[int] = ContextVar("limit", default=INITIAL_LIMIT)
 
 
 @contextmanager
 def first_values_at_most(number: int) -> Iterator[None]:
-    """Refuses variables with more first values than that, with a `ModelError`, while it is open."""
+    """Within this context, raises `ModelError` for variables with more initial values than the given maximum."""
     token = _LIMIT.set(number)
     try:
         yield
@@ -75,24 +74,24 @@ def first_values_at_most(number: int) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Several possible first values; the behaviour starts with any one of them."""
+    """Several possible initial values; each gives an initial state."""
 
     values: tuple[Any, ...]
 
 
 class _Any:
-    """The marker `ANY`."""
+    """The type of the marker `ANY`."""
 
     def __repr__(self) -> str:
         return "ANY"
 
 
 ANY: Final = _Any()
-"""Every value of the sort is a possible first value."""
+"""Permits every value of the sort as an initial value."""
 
 
 def any_of(*options: Any) -> AnyOf:
-    """First values to start from, any one of them."""
+    """Permits each of the given initial values."""
     if not options:
         raise ModelError("any_of() has no values", loc=caller(), remedy="name them: any_of(1, 2), or write ANY")
     return AnyOf(options)
@@ -100,13 +99,13 @@ def any_of(*options: Any) -> AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class Decl:
-    """A declared sort and its possible first values (`first`), in order."""
+    """A declared sort and its possible initial values (`first`), in order."""
 
     sort: Sort
     first: tuple[Value, ...]
     loc: Loc | None = None
     guessed: bool = False
-    """Whether it starts at the least value of a range that 0 is inside of, because nothing else is said."""
+    """Whether the initial value is the default, and the range contains 0 in its interior."""
 
     def __getattribute__(self, name: str) -> Any:
         if not name.startswith("__") and watch() is not None and not is_ours():
@@ -130,7 +129,7 @@ class Decl:
         return f"Decl(sort={self.sort!r}, first={self.first!r})"
 
     def __iter__(self) -> Iterator[Value]:
-        """Every value of the sort, in order, so that a rule may loop over a sort that the model keeps."""
+        """Every value of the sort, in order, so that a rule can iterate over a declared sort."""
         return values(self.sort)
 
 
@@ -139,7 +138,7 @@ def _parts(decl: Decl) -> tuple[Any, ...]:
 
 
 def _refuse_open(value: object) -> None:
-    """Refuses a declaration that depends on free parameters to ordinary Python that asks what it is."""
+    """Rejects conversion of a declaration with free parameters to an ordinary Python value."""
     if type(value) is Decl:
         sort, first = object.__getattribute__(value, "sort"), object.__getattribute__(value, "first")
         if any(isinstance(part, TermRange) for part in ranges(sort)) or any(isinstance(v, Node) for v in first):
@@ -153,9 +152,9 @@ def _decl(sort: Sort, init: Any, otherwise: Iterable[Value]) -> Decl:
     elif isinstance(init, _Any):
         options = [ANY] if isinstance(sort, RangeSort) and endless(sort) else values(sort)
     elif isinstance(init, AnyOf):
-        options = [coerce(sort, v, loc) for v in init.values]
+        options = [to_value(sort, v, loc) for v in init.values]
     else:
-        options = [coerce(sort, init, loc)]
+        options = [to_value(sort, init, loc)]
     _expect_fits(sort, loc)
     limit = _LIMIT.get()
     if isinstance(init, _Any) and options != [ANY] and cardinality_up_to(sort, limit) > limit:
@@ -167,7 +166,7 @@ def _decl(sort: Sort, init: Any, otherwise: Iterable[Value]) -> Decl:
 
 
 def _expect_fits(sort: Sort, loc: Loc | None) -> None:
-    """Raises `TooLarge` before a value of many million elements is made; queues and sets begin empty."""
+    """Raises `TooLarge` before constructing a value with too many elements; queues and sets are initially empty."""
     if not any(map(endless, ranges(sort))) and (parts := elements_made(sort)) > PARTS_LIMIT:
         raise TooLarge(
             f"a variable of {sort} has {parts:,} elements, more than {PARTS_LIMIT:,}",
@@ -177,7 +176,7 @@ def _expect_fits(sort: Sort, loc: Loc | None) -> None:
 
 
 def elements_made(sort: Sort) -> int:
-    """How many scalar values the first value of a sort is made of."""
+    """The number of scalar components of the sort's initial value."""
     match sort:
         case RecordSort(fields):
             return sum(elements_made(inner) for _, inner in fields)
@@ -207,7 +206,7 @@ def _element(given: Any, loc: Loc | None) -> Decl:
 
 
 def Bool(init: Any = None) -> Decl:
-    """A truth value, False first."""
+    """A truth value; initially False."""
     return _decl(BOOL, init, [False])
 
 
@@ -228,7 +227,7 @@ def Range(lo: int, hi: int | None = None, init: Any = None) -> Decl:
 
 
 def _plain(given: Iterable[Any]) -> tuple[Any, ...]:
-    """Numbers and texts as plain ones. Raises `ModelError` for those with special methods of their own."""
+    """Numbers and texts as plain values. Raises `ModelError` for subclasses that override special methods."""
     found = tuple(given)
     for value in found:
         expect_faithful(value, caller())
@@ -236,26 +235,26 @@ def _plain(given: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _between(lo: Any, hi: Any, init: Any) -> Decl:
-    """An integer between ends that depend on free parameters."""
-    least, most = (b.num(end) if type(end) is int else unveiled(end) for end in (lo, hi))
+    """An integer between bounds that depend on free parameters."""
+    least, most = (b.num(end) if type(end) is int else as_term(end) for end in (lo, hi))
     for end in (least, most):
         if not is_expr(end) or not isinstance(end.sort, RangeSort):
             raise ModelError(f"Range needs two integers, got {end!r}", loc=caller(), remedy="write Range(0, 3)")
-    return _decl(term_range(least, most), init, [unveiled(lo)])
+    return _decl(term_range(least, most), init, [as_term(lo)])
 
 
 def Nat(init: Any = None) -> Decl:
-    """An integer of 0 or more, without a bound; for proofs only (``streamproof prove``)."""
+    """A natural number without an upper bound; for proofs only (``streamproof prove``)."""
     return _decl(integers(0, None), init, [0])
 
 
 def Int(init: Any = None) -> Decl:
-    """An integer without bounds, 0 first; for proofs only (``streamproof prove``)."""
+    """An unbounded integer, initially 0; for proofs only (``streamproof prove``)."""
     return _decl(integers(None, None), init, [0])
 
 
 def Enum(*members: str, init: Any = None) -> Decl:
-    """One of the named members, or of those of a `StrEnum`; the first is the default."""
+    """One of the named members, or of the members of a `StrEnum`; the first is the default."""
     members = _of_class(members)
     for m in members:
         if not isinstance(m, str):
@@ -270,24 +269,24 @@ def Enum(*members: str, init: Any = None) -> Decl:
 
 
 def _of_class(members: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The members of an enumeration that is given as a class; what is given otherwise as it is."""
+    """The member names if an enumeration class is given; other arguments unchanged."""
     only = members[0] if len(members) == 1 else None
     return tuple(only) if isinstance(only, enum.EnumType) else members
 
 
 def Symmetric(*members: str | int, init: Any = None) -> Decl:
-    """Interchangeable names, for array indices, set members, and parameters of actions.
+    """Interchangeable names (a scalarset), for array indices, set members and action parameters.
 
-    Name them, ``Symmetric("a", "b", "c")``, or give their number and perhaps what they are called,
-    ``Symmetric(3, "worker")`` for worker1, worker2, worker3. The names may be used as those of an `Enum` are; a check with
-    symmetry reduction first verifies that exchanging any two of them changes nothing.
+    Give the names, ``Symmetric("a", "b", "c")``, or their number and an optional prefix, ``Symmetric(3, "worker")`` for
+    worker1, worker2, worker3. They may be used like `Enum` members; symmetry reduction first verifies that every
+    transposition of two names is an automorphism of the system.
     """
     names: tuple[Any, ...] = _of_class(members)
     if members and isinstance(members[0], int) and not isinstance(members[0], bool):
         count, rest = members[0], members[1:]
         if count < 1 or len(rest) > 1 or not all(isinstance(name, str) for name in rest):
             raise ModelError(
-                f"Symmetric({', '.join(map(repr, members))}) is no list of names",
+                f"Symmetric({', '.join(map(repr, members))}) is not a list of names",
                 loc=caller(),
                 remedy='write Symmetric(3, "worker") or Symmetric("a", "b", "c")',
             )
@@ -305,7 +304,7 @@ def Symmetric(*members: str | int, init: Any = None) -> Decl:
 
 
 def Record(init: Any = None, **fields: Decl) -> Decl:
-    """Named fields; read and written as attributes."""
+    """A record of named fields, accessed as attributes."""
     loc = caller()
     if not fields:
         raise ModelError("a Record needs at least one field", loc=loc, remedy="write Record(holder=Range(0, 3))")
@@ -313,7 +312,7 @@ def Record(init: Any = None, **fields: Decl) -> Decl:
         if name.startswith("_"):
             raise ModelError(f"field {name!r} starts with an underscore", loc=loc, remedy="such names are reserved")
         if not name.isidentifier():
-            raise ModelError(f"field {name!r} is no name", loc=loc, remedy="use letters, digits and _")
+            raise ModelError(f"field {name!r} is not an identifier", loc=loc, remedy="use letters, digits and _")
     decls = {n: _element(d, loc) for n, d in fields.items()}
     sort = RecordSort(tuple((n, d.sort) for n, d in decls.items()))
     if init is None and math.prod(len(d.first) for d in decls.values()) > _LIMIT.get():
@@ -323,7 +322,7 @@ def Record(init: Any = None, **fields: Decl) -> Decl:
 
 
 def Option(element: Decl, init: Any = None) -> Decl:
-    """A value or None; None first."""
+    """A value or None; initially None."""
     inner = _element(element, caller())
     try:
         sort = OptionSort(inner.sort)
@@ -345,9 +344,9 @@ def Array(index: Any, element: Decl, init: Any = None) -> Decl:
         return _everywhere(sort, inner, init)
     _expect_fits(sort, loc)
     count = cardinality(keys)
-    many = type(init) is not Amount and isinstance(init, _Any | AnyOf | Mapping)
+    many = type(init) is not SymbolicInt and isinstance(init, _Any | AnyOf | Mapping)
     if init is not None and not many and _is_element(inner.sort, init):
-        return _decl(sort, None, [(coerce(inner.sort, init, loc),) * count])
+        return _decl(sort, None, [(to_value(inner.sort, init, loc),) * count])
     if init is None:
         if len(inner.first) ** count > _LIMIT.get():
             raise _too_many(sort, _LIMIT.get(), loc)
@@ -358,33 +357,33 @@ def Array(index: Any, element: Decl, init: Any = None) -> Decl:
 
 
 def _everywhere(sort: ArraySort, inner: Decl, init: Any) -> Decl:
-    """An array of any length; it starts with the same value, or the same choice of values, at every index."""
+    """An array of unbounded length; every index has the same initial value, or the same choice of initial values."""
     loc = caller()
-    if type(init) is not Amount and isinstance(init, _Any | AnyOf | Mapping | list | tuple):
+    if type(init) is not SymbolicInt and isinstance(init, _Any | AnyOf | Mapping | list | tuple):
         raise ModelError(
             f"the first values of an array with {sort.index} as index are not given one by one",
             loc=loc,
             remedy="give one value for every element, or give the element sort an init",
         )
     if init is not None:
-        return Decl(sort, (Everywhere((coerce(sort.element, init, loc),)),), loc)
-    return Decl(sort, (Everywhere(inner.first),), loc)
+        return Decl(sort, (UniformArray((to_value(sort.element, init, loc),)),), loc)
+    return Decl(sort, (UniformArray(inner.first),), loc)
 
 
 def _is_element(sort: Sort, value: Any) -> bool:
-    if type(value) is Amount:
+    if type(value) is SymbolicInt:
         return isinstance(sort, RangeSort)
     try:
-        return contains(sort, coerce(sort, value, None))
+        return contains(sort, to_value(sort, value, None))
     except ModelError:
         return False
 
 
 def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
-    """The sort an array is indexed by, from what an author writes there."""
-    if type(index) is Amount:
-        index = between([term_of(index)], loc)
-    if type(index) is Indices:
+    """The index sort of an array declaration."""
+    if type(index) is SymbolicInt:
+        index = range_between([term_of(index)], loc)
+    if type(index) is SymbolicRange:
         return sort_of(index)
     if isinstance(index, Decl) and isinstance(index.sort, RangeSort | EnumSort | BoolSort):
         return index.sort
@@ -408,10 +407,10 @@ def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
 
 
 def Queue(element: Decl, capacity: int | None = None, init: Any = None) -> Decl:
-    """A bounded first-in-first-out queue, empty first; ``push``, ``pop``, ``head``, ``len``, indexing from the head."""
+    """A bounded FIFO queue, initially empty; ``push``, ``pop``, ``head``, ``len``, indexing from the head."""
     if is_free(capacity):
         raise ModelError(
-            f"a Queue of capacity {shown(capacity)}, which is any number, is outside what can be proved for every size",
+            f"a Queue of capacity {shown(capacity)} is unbounded, which is not supported in proofs for every size",
             loc=caller(),
             remedy="where the order does not matter, keep the number of elements in a Range or Nat; "
             "or give the parameter a value",
@@ -426,7 +425,7 @@ def Queue(element: Decl, capacity: int | None = None, init: Any = None) -> Decl:
 
 
 def Set(element: Decl, init: Any = None) -> Decl:
-    """A set of values, empty first; ``add``, ``discard``, ``in``, ``len``, ``|``, ``&``, ``-``, ``<=``."""
+    """A set of values, initially empty; ``add``, ``discard``, ``in``, ``len``, ``|``, ``&``, ``-``, ``<=``."""
     return _decl(SetSort(_element(element, caller()).sort), init, [frozenset()])
 
 
@@ -443,7 +442,9 @@ class State:
                     f"state variable {name!r} starts with an underscore", loc=loc, remedy="such names are reserved"
                 )
             if not name.isidentifier():
-                raise ModelError(f"state variable {name!r} is no name", loc=loc, remedy="use letters, digits and _")
+                raise ModelError(
+                    f"state variable {name!r} is not an identifier", loc=loc, remedy="use letters, digits and _"
+                )
             if _element(given, loc).guessed:
                 raise ModelError(
                     f"{name} has no init, and the least value of {given.sort} is not 0",
@@ -454,5 +455,5 @@ class State:
         self.loc = loc
 
     def items(self) -> Iterator[tuple[str, Decl]]:
-        """Name and declaration of each variable."""
+        """The name and declaration of each variable."""
         return iter(self._variables.items())

@@ -1,4 +1,4 @@
-"""What iterating over a value meets: each element with the condition under which it is there."""
+"""Iteration over a value: each element with the condition under which it is present."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from streamproof.language import places
-from streamproof.language.amounts import Indices, sort_of
-from streamproof.language.faithful import is_faithful
+from streamproof.language import lvalues
+from streamproof.language.conversion import is_faithful
 from streamproof.language.lift import natural
+from streamproof.language.lowering_context import Context
+from streamproof.language.symbolic_parameters import SymbolicRange, sort_of
 from streamproof.language.terms import (
     Backward,
     Cases,
@@ -22,7 +23,6 @@ from streamproof.language.terms import (
     simple,
     symbolic,
 )
-from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.assume import Assuming
 from streamproof.system.errors import Loc, ModelError
@@ -45,30 +45,30 @@ from streamproof.system.sorts import (
 
 SET_LIMIT = 4096
 LOOP_LIMIT = 1_000_000
-"""Elements that are gone through one by one; each is a copy of the loop's body."""
+"""Maximum number of iterations that are unrolled; each is a copy of the loop body."""
 ASCENDING_LIMIT = 64
-"""Numbers that a member of a local set may be, for a loop to run over them in ascending order."""
+"""Maximum spread of the numbers in a local set that a loop visits in ascending order."""
 MOST_CASES = 6
-"""Conditions of nested `if`s that are told apart to see whether a change is one before the loop is left."""
+"""Maximum number of conditions of nested `if`s that are distinguished to see whether a change precedes a loop exit."""
 
 
-def elements(world: World, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
-    """The elements as they are now, in order."""
+def elements(context: Context, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
+    """The present elements, in order."""
     if isinstance(value, HeapCell):
-        return [(b.TRUE, v) for v in world.content(value)]
+        return [(b.TRUE, v) for v in context.content(value)]
     if isinstance(value, Several):
-        if any(now is not then for (_, now), (_, then) in zip(_held(world, value.seen), value.seen, strict=True)):
+        if any(now is not then for (_, now), (_, then) in zip(_held(context, value.seen), value.seen, strict=True)):
             raise _between(loc)
         return list(value.items)
     if isinstance(value, Ref) and isinstance(value.sort, ArraySort):
         if isinstance(value.sort.index, TermRange):
             raise any_number(value.sort.index, loc)
         keys = values(value.sort.index)
-        return [(b.TRUE, places.settle(world, places.item(world, value, k, loc, str(k)))) for k in keys]
-    whole = places.plain(world, value)
+        return [(b.TRUE, lvalues.load(context, lvalues.item(context, value, k, loc, str(k)))) for k in keys]
+    whole = lvalues.dereference(context, value)
     if is_expr(whole):
         return _of_term(whole, loc)
-    if type(whole) is Indices:
+    if type(whole) is SymbolicRange:
         raise any_number(sort_of(whole), loc)
     if isinstance(whole, Cases):
         raise ModelError(
@@ -95,19 +95,19 @@ def elements(world: World, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """A loop over any number of indices: their sort, and what the loop meets at one of them."""
+    """Iteration over an unbounded index range: its sort, and the loop element at an index."""
 
     sort: RangeSort
     item: Callable[[Expr], Term]
 
 
-def everywhere(world: World, value: Term, loc: Loc) -> Over | None:
-    """The loop over a value, if it is one over any number of indices, or over an array of any length."""
-    if type(value) is Indices:
+def everywhere(context: Context, value: Term, loc: Loc) -> Over | None:
+    """The `Over` of a value that is an unbounded index range or an array of unbounded length."""
+    if type(value) is SymbolicRange:
         return Over(sort_of(value), lambda bound: bound)
     if isinstance(value, Ref) and isinstance(value.sort, ArraySort) and isinstance(value.sort.index, TermRange):
         array = value
-        return Over(value.sort.index, lambda at: places.settle(world, places.item(world, array, at, loc, "index")))
+        return Over(value.sort.index, lambda at: lvalues.load(context, lvalues.item(context, array, at, loc, "index")))
     if is_expr(value) and isinstance(value.sort, ArraySort) and isinstance(value.sort.index, TermRange):
         term = value
         return Over(value.sort.index, lambda at: b.select(term, at, loc))
@@ -115,7 +115,7 @@ def everywhere(world: World, value: Term, loc: Loc) -> Over | None:
 
 
 def any_number(sort: Sort, loc: Loc) -> ModelError:
-    """The error for going through what has any number of elements, one by one."""
+    """The error for iteration, element by element, over a collection of unbounded size."""
     return ModelError(
         f"a loop over {sort}, which has any number of elements",
         loc=loc,
@@ -124,28 +124,28 @@ def any_number(sort: Sort, loc: Loc) -> ModelError:
 
 
 class Loop:
-    """The elements that a loop runs over, and the watch on the containers that Python would read meanwhile."""
+    """The elements that a loop visits, and a guard on the containers that Python would read during the loop."""
 
-    def __init__(self, world: World, value: Term, loc: Loc, in_turn: bool = False) -> None:
-        """`in_turn`: whether later iterations see what earlier ones did, so that the order of a local set matters."""
+    def __init__(self, context: Context, value: Term, loc: Loc, in_turn: bool = False) -> None:
+        """`in_turn`: later iterations see the effects of earlier ones, so that the order of a local set matters."""
         refuse_lazy(value, loc)
         if in_turn and isinstance(value, Several) and not value.once:
             value = ascending(value, loc)
-        self._world, self._loc = world, loc
+        self._context, self._loc = context, loc
         found = sources(value)
-        self._watched = [(cell, world.content(cell)) for cell in found if isinstance(cell, HeapCell)]
+        self._watched = [(cell, context.content(cell)) for cell in found if isinstance(cell, HeapCell)]
         self._places = [one for one in found if not isinstance(one, HeapCell)]
-        self.items = elements(world, value, loc)
+        self.items = elements(context, value, loc)
 
     def begin(self) -> list[Expr]:
-        """What the places of the containers of the state hold as an iteration begins."""
+        """The contents of the state's containers at the beginning of an iteration."""
         refs = [one.ref if isinstance(one, Backward) else one for one in self._places]
-        return [places.content(ref, self._world.state[ref.root]) for ref in refs]
+        return [lvalues.content(ref, self._context.state[ref.root]) for ref in refs]
 
     def end(self, before: list[Expr], done: int, left: Expr = b.FALSE) -> None:
-        """Raises `ModelError` when the iteration changed what the next ones would read in Python.
+        """Raises `ModelError` if the iteration changed an element that Python would read in a later iteration.
 
-        `done` counts the iterations, this one included; `left`: the condition under which there are no next ones.
+        `done` counts the iterations, including this one; `left` is the condition under which the loop ends.
         """
         for one, old, new in zip(self._places, before, self.begin(), strict=True):
             if new is old or left is b.TRUE:
@@ -158,9 +158,9 @@ class Loop:
                 )
 
     def check(self) -> None:
-        """Raises `ModelError` when the body of the loop changed a local container that the loop runs over."""
+        """Raises `ModelError` if the loop body changed the local container that the loop iterates over."""
         for cell, before in self._watched:
-            if self._world.content(cell) is not before:
+            if self._context.content(cell) is not before:
                 raise ModelError(
                     "a local list or dict changes while a loop runs over it",
                     loc=self._loc,
@@ -169,19 +169,19 @@ class Loop:
 
 
 def _read_later(one: Ref | Backward, old: Expr, new: Expr, done: int) -> list[tuple[Expr, Expr]]:
-    """What a loop that has read `done` elements of a container would read yet, before and after a change."""
+    """The elements not yet read after `done` elements, before and after a change."""
     ref = one.ref if isinstance(one, Backward) else one
     if not isinstance(ref.sort, ArraySort):
         return [(old, new)]
     if not is_scalar(ref.sort.element) and not isinstance(ref.sort.element, OptionSort):
-        return []  # its elements are places, which the loop reads as they are then
+        return []  # the elements are references, which the loop dereferences later
     keys = list(values(ref.sort.index))
     rest = keys[: len(keys) - done] if isinstance(one, Backward) else keys[done:]
     return [(b.select(old, key), b.select(new, key)) for key in (b.const(ref.sort.index, k) for k in rest)]
 
 
 def _differ(old: Expr, new: Expr, left: Expr, known: tuple[Expr, ...]) -> bool:
-    """Whether two terms may differ where `known` is true and `left` is false: false only where they certainly do not."""
+    """Whether two terms may differ where `known` is true and `left` is false; False only if they are provably equal."""
     simplified = Assuming(known)
     one, two = simplified(old), simplified(new)
     if one is two or simplified(left) is b.TRUE:
@@ -192,7 +192,7 @@ def _differ(old: Expr, new: Expr, left: Expr, known: tuple[Expr, ...]) -> bool:
 
 
 def sources(*given: Term) -> tuple[HeapCell | Ref | Backward, ...]:
-    """The containers that values are, or are read from while they are consumed: local ones, and those of the state."""
+    """The containers that the values are, or from which lazy values read: local ones and those of the state."""
     found: list[HeapCell | Ref | Backward] = []
     for value in given:
         if isinstance(value, HeapCell | Ref | Backward):
@@ -204,36 +204,36 @@ def sources(*given: Term) -> tuple[HeapCell | Ref | Backward, ...]:
     return tuple(found)
 
 
-def iterator(world: World, items: Iterable[tuple[Expr, Term]], over: tuple[Term, ...]) -> Several:
-    """What Python's iterator over some values gives: it looks at containers when it is consumed, as they are then."""
+def iterator(context: Context, items: Iterable[tuple[Expr, Term]], over: tuple[Term, ...]) -> Several:
+    """An iterator over values, as in Python: it reads the containers when it is consumed."""
     found = sources(*over)
     refs = (one.ref if isinstance(one, Backward) else one for one in found)
     looked: list[tuple[str | int, Any]] = [(one.root if isinstance(one, Ref) else one.number, None) for one in refs]
-    return Several(tuple(items), once=True, sources=found, seen=_held(world, looked))
+    return Several(tuple(items), once=True, sources=found, seen=_held(context, looked))
 
 
-def generator(world: World, evaluate: Callable[[], list[tuple[Expr, Term]]]) -> Several:
-    """A generator expression, which Python evaluates when it is consumed."""
-    before: list[tuple[str | int, Any]] = [*world.state.items(), *world.heap.items()]
+def generator(context: Context, evaluate: Callable[[], list[tuple[Expr, Term]]]) -> Several:
+    """A generator expression; as in Python, it is evaluated when it is consumed."""
+    before: list[tuple[str | int, Any]] = [*context.state.items(), *context.heap.items()]
     items = evaluate()
-    after = _held(world, before)
+    after = _held(context, before)
     acts = any(now is not then for (_, now), (_, then) in zip(after, before, strict=True))
     return Several(tuple(items), once=True, lazy=True, seen=after, acts=acts)
 
 
-def _held(world: World, looked: Iterable[tuple[str | int, Any]]) -> tuple[tuple[str | int, Any], ...]:
-    """What variables of the state (by name) and local containers (by number) hold now."""
-    return tuple((key, world.state[key] if isinstance(key, str) else world.heap.get(key)) for key, _ in looked)
+def _held(context: Context, looked: Iterable[tuple[str | int, Any]]) -> tuple[tuple[str | int, Any], ...]:
+    """The current contents of state variables (by name) and local containers (by number)."""
+    return tuple((key, context.state[key] if isinstance(key, str) else context.heap.get(key)) for key, _ in looked)
 
 
 def refuse_early(operands: Sequence[Term], loc: Loc) -> None:
-    """Raises `ModelError` for a generator that changes something, which Python would do after the operands behind it."""
+    """Raises `ModelError` for a generator with side effects, which Python would perform after evaluating later operands."""
     if any(isinstance(value, Several) and value.acts for value in operands[:-1]):
         raise _between(loc)
 
 
 def refuse_lazy(value: Term, loc: Loc) -> None:
-    """Raises `ModelError` for a generator expression where it would be evaluated bit by bit."""
+    """Raises `ModelError` for a generator expression that would be evaluated incrementally."""
     if isinstance(value, Several) and value.lazy:
         raise _between(loc)
 
@@ -247,16 +247,17 @@ def _between(loc: Loc) -> ModelError:
 
 
 def refuse_used_up(value: Term, loc: Loc) -> None:
-    """Raises `ModelError` for a generator where it gets a name or a place: its second use would find it empty."""
+    """Raises `ModelError` for a generator that is named or stored: a second use would find it exhausted."""
     if isinstance(value, Several) and value.once:
         raise ModelError("a generator is empty after its first use", loc=loc, remedy="make it a list: [... for ...]")
     refuse_iterator(value, loc)
 
 
 def refuse_iterator(value: Term, loc: Loc | None, what: str = "") -> None:
-    """Raises `ModelError` for an iterator of ordinary Python, which a model or module keeps: reading it uses it up.
+    """Raises `ModelError` for a Python iterator stored in a model or module: reading it consumes it.
 
-    `what`: what the iterator is used as, for the message."""
+    `what`: the use of the iterator, for the message.
+    """
     if not symbolic(value) and isinstance(value, Iterator):
         raise ModelError(
             f"{f'{what} is ' if what else ''}{describe(value)}{', which' if what else ''} is empty after its first use",
@@ -266,9 +267,9 @@ def refuse_iterator(value: Term, loc: Loc | None, what: str = "") -> None:
 
 
 def in_order(host: Iterable[Any]) -> list[Any]:
-    """The elements of a host collection; those of a Python set in a fixed order, so that every run sees the same."""
+    """The elements of a host collection; those of a Python set in a fixed order, so that every run is the same."""
     if not isinstance(host, set | frozenset) or not is_faithful(host):
-        return list(host)  # other sets, as the keys of a dict, have an order of their own
+        return list(host)  # other set types, such as dict keys, are ordered
     try:
         return sorted(host)
     except TypeError:
@@ -299,9 +300,9 @@ def _of_term(term: Expr, loc: Loc) -> list[tuple[Expr, Term]]:
     )
 
 
-def unconditional(world: World, value: Term, loc: Loc) -> list[Term]:
-    """The elements of a collection whose length is known while lowering."""
-    items = elements(world, value, loc)
+def unconditional(context: Context, value: Term, loc: Loc) -> list[Term]:
+    """The elements of a collection whose length is constant during lowering."""
+    items = elements(context, value, loc)
     if any(there is not b.TRUE for there, _ in items):
         raise ModelError(
             "how many elements there are depends on the state",
@@ -311,11 +312,11 @@ def unconditional(world: World, value: Term, loc: Loc) -> list[Term]:
     return [v for _, v in items]
 
 
-def distinct(world: World, items: list[tuple[Expr, Term]], equal: Any, loc: Loc) -> Several:
-    """A local set: an element is there unless it equals an earlier one that is."""
+def distinct(context: Context, items: list[tuple[Expr, Term]], equal: Any, loc: Loc) -> Several:
+    """A local set: an element is present unless it equals an earlier present one."""
     kept: list[tuple[Expr, Term]] = []
     for there, v in items:
-        again = [b.and_((c, _as_expr(equal(world, v, w, loc)))) for c, w in kept]
+        again = [b.and_((c, _as_expr(equal(context, v, w, loc)))) for c, w in kept]
         here = b.and_((there, b.not_(b.or_(again))))
         if here is not b.FALSE:
             kept.append((here, v))
@@ -323,9 +324,10 @@ def distinct(world: World, items: list[tuple[Expr, Term]], equal: Any, loc: Loc)
 
 
 def ascending(value: Several, loc: Loc) -> Several:
-    """A local set of numbers in ascending order, as for a set of the state; a set of names as it was written.
+    """A local set of numbers in ascending order, like a set of the state; a set of names in source order.
 
-    Raises `ModelError` where the numbers are not of one kind, or differ by too much to try them one by one."""
+    Raises `ModelError` if the numbers have mixed types, or their spread exceeds the limit.
+    """
     found = [(there, _number(there, v, loc)) for there, v in value.items]
     parts = [(there, term) for there, term in found if term is not None]
     if len(found) < 2 or not parts:
@@ -356,7 +358,7 @@ def ascending(value: Several, loc: Loc) -> Several:
 
 
 def _number(there: Expr, value: Term, loc: Loc) -> Expr | None:
-    """A member of a local set as an integer or truth term, if it is one wherever it is `there`."""
+    """A member of a local set as an integer or Boolean term, if it has that type wherever it is `there`."""
     term = natural(value, loc)
     if term is not None and isinstance(term.sort, OptionSort) and b.and_((there, b.is_none(term))) is b.FALSE:
         term = b.unwrap(term, loc)

@@ -1,4 +1,4 @@
-"""Lowering of Python expressions: what is known is computed, what depends on the state becomes a term."""
+"""Lowering of Python expressions: constants are folded, state-dependent expressions become terms."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from functools import partial
 from typing import Any
 
 from streamproof.language import operators
-from streamproof.language.access import near
-from streamproof.language.evaluator import Evaluator
-from streamproof.language.places import plain, replaced
+from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, boolean, where
+from streamproof.language.lvalues import dereference, replaced
 from streamproof.language.sources import text
 from streamproof.language.temporal import formula, is_formula
 from streamproof.language.terms import (
@@ -22,9 +21,8 @@ from streamproof.language.terms import (
     known,
     symbolic,
 )
-from streamproof.language.world import Frame, Halt, World, boolean, where
 from streamproof.system import build as b
-from streamproof.system.errors import ModelError
+from streamproof.system.errors import ModelError, suggest
 from streamproof.system.expr import Expr
 from streamproof.system.formula import AndF, Atom, Formula, NotF, OrF
 
@@ -33,15 +31,15 @@ _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, ord("r"): repr
 
 
 def binary(ev: Evaluator, node: ast.BinOp, frame: Frame) -> Term:
-    """``a + b`` and the like."""
+    """A binary operation, such as ``a + b``."""
     left = ev.value(node.left, frame)
     right = ev.value(node.right, frame)
     texts = (text(node.left), text(node.right))
-    return operators.binary(ev.world, node.op, left, right, where(frame, node), texts)
+    return operators.binary(ev.context, node.op, left, right, where(frame, node), texts)
 
 
 def name_value(ev: Evaluator, node: ast.Name, frame: Frame) -> Term:
-    """The value of a name: a local one, one closed over, one of the module, or a built-in."""
+    """The value of a name: local, enclosing scope, module or built-in."""
     scope: Frame | None = frame
     while scope is not None:
         if node.id in scope.locals:
@@ -49,7 +47,7 @@ def name_value(ev: Evaluator, node: ast.Name, frame: Frame) -> Term:
             if isinstance(found, Undefined):
                 raise ModelError(f"{node.id!r} {found.why}", loc=where(frame, node), remedy=found.remedy)
             if isinstance(found, Ref):
-                replaced(ev.world, found, where(frame, node), node.id)
+                replaced(ev.context, found, where(frame, node), node.id)
             return found
         if node.id in scope.own:
             raise ModelError(
@@ -65,17 +63,17 @@ def name_value(ev: Evaluator, node: ast.Name, frame: Frame) -> Term:
         return frame.globals[node.id]
     found = getattr(builtins, node.id, _MISSING)
     if found is _MISSING:
-        names = [*frame.locals, *frame.globals, *ev.world.sorts]
+        names = [*frame.locals, *frame.globals, *ev.context.sorts]
         raise ModelError(
             f"name {node.id!r} is not defined",
             loc=where(frame, node),
-            remedy=_state_hint(ev.world, node.id) or near(node.id, names, "define or import it"),
+            remedy=_state_hint(ev.context, node.id) or suggest(node.id, names, "define or import it"),
         )
     return found
 
 
 def joined_text(ev: Evaluator, node: ast.JoinedStr, frame: Frame) -> Term:
-    """An f-string of known values."""
+    """An f-string with constant values."""
     parts = []
     for piece in node.values:
         if isinstance(piece, ast.Constant):
@@ -89,7 +87,7 @@ def joined_text(ev: Evaluator, node: ast.JoinedStr, frame: Frame) -> Term:
                 "text cannot depend on the state", loc=where(frame, node), remedy="use an Enum, or a known value"
             )
         shown = _CONVERSIONS[piece.conversion](value)
-        parts.append(operators.host(ev.world, partial(format, shown, spec), where(frame, piece)))
+        parts.append(operators.host(ev.context, partial(format, shown, spec), where(frame, piece)))
     return "".join(parts)
 
 
@@ -97,27 +95,27 @@ def unary(ev: Evaluator, node: ast.UnaryOp, frame: Frame) -> Term:
     """``not a``, ``-a`` and ``+a``."""
     value, loc = ev.value(node.operand, frame), where(frame, node)
     if isinstance(node.op, ast.Not) and is_formula(value):
-        return NotF(formula(ev.world, value, text(node.operand), loc))
-    value = plain(ev.world, value)
+        return NotF(formula(ev.context, value, text(node.operand), loc))
+    value = dereference(ev.context, value)
     is_host = not symbolic(value)
     match node.op:
         case ast.Not():
             return (not value) if is_host else b.not_(boolean(value, loc), loc)
         case ast.USub() if is_host:
-            return operators.host(ev.world, lambda: -value, loc)
+            return operators.host(ev.context, lambda: -value, loc)
         case ast.USub():
-            return b.sub(b.num(0), operators.integer(ev.world, value, loc, text(node.operand)), loc)
+            return b.sub(b.num(0), operators.integer(ev.context, value, loc, text(node.operand)), loc)
         case ast.UAdd() if is_host:
-            return operators.host(ev.world, lambda: +value, loc)
+            return operators.host(ev.context, lambda: +value, loc)
         case ast.UAdd():
-            return operators.integer(ev.world, value, loc, text(node.operand))
+            return operators.integer(ev.context, value, loc, text(node.operand))
         case _ if is_host:
-            return operators.host(ev.world, lambda: ~value, loc)
+            return operators.host(ev.context, lambda: ~value, loc)
     raise ModelError("'~' is not part of the language", loc=loc, remedy="use 'not' for truth values")
 
 
 def connective(ev: Evaluator, node: ast.BoolOp, frame: Frame) -> Term:
-    """``and``/``or``, short-circuit: later operands happen only where the earlier ones let Python get there."""
+    """``and``/``or`` with short-circuit evaluation: later operands are guarded by the earlier ones."""
     conj, loc = isinstance(node.op, ast.And), where(frame, node)
     parts: list[Expr] = []
     stated: list[ast.expr] = []
@@ -125,22 +123,22 @@ def connective(ev: Evaluator, node: ast.BoolOp, frame: Frame) -> Term:
     reached: Expr = b.TRUE
     for at, operand in enumerate(node.values):
         try:
-            value = ev.world.under(reached, partial(ev.value, operand, frame), loc)
+            value = ev.context.guarded(reached, partial(ev.value, operand, frame), loc)
         except Halt:
             if not parts:
                 raise
             break
         if is_formula(value):
-            said.append(formula(ev.world, value, text(operand), where(frame, operand)))
+            said.append(formula(ev.context, value, text(operand), where(frame, operand)))
             continue
-        value = plain(ev.world, value)
+        value = dereference(ev.context, value)
         if not symbolic(value) and not parts and not said:
             if bool(value) != conj or at == len(node.values) - 1:
                 return value
             continue
         if not symbolic(value) and not isinstance(value, bool):
             raise ModelError(
-                f"{text(operand)!r} is no truth value", loc=where(frame, operand), remedy="compare explicitly"
+                f"{text(operand)!r} is not a truth value", loc=where(frame, operand), remedy="compare explicitly"
             )
         term = boolean(value, where(frame, operand))
         parts.append(term)
@@ -157,23 +155,23 @@ def connective(ev: Evaluator, node: ast.BoolOp, frame: Frame) -> Term:
 
 
 def compare(ev: Evaluator, node: ast.Compare, frame: Frame) -> Term:
-    """A comparison, chained ones short-circuit and with each operand evaluated once."""
+    """A comparison; chains are short-circuited, and each operand is evaluated once."""
     loc = where(frame, node)
     left, left_text = ev.value(node.left, frame), text(node.left)
     if len(node.ops) == 1:
         at = node.comparators[0]
         right = ev.value(at, frame)
-        return operators.compare(ev.world, node.ops[0], left, right, loc, (left_text, text(at)))
+        return operators.compare(ev.context, node.ops[0], left, right, loc, (left_text, text(at)))
     parts: list[Expr] = []
     reached: Expr = b.TRUE
     for op, right_node in zip(node.ops, node.comparators, strict=True):
 
         def one(op: ast.cmpop = op, at: ast.expr = right_node, left: Term = left, label: str = left_text) -> Term:
             right = ev.value(at, frame)
-            return right, operators.compare(ev.world, op, left, right, loc, (label, text(at)))
+            return right, operators.compare(ev.context, op, left, right, loc, (label, text(at)))
 
         try:
-            left, part = ev.world.under(reached, one, loc)
+            left, part = ev.context.guarded(reached, one, loc)
         except Halt:
             if not parts:
                 raise
@@ -190,10 +188,10 @@ def compare(ev: Evaluator, node: ast.Compare, frame: Frame) -> Term:
 
 def conditional(ev: Evaluator, node: ast.IfExp, frame: Frame) -> Term:
     """``a if test else b``."""
-    value = plain(ev.world, ev.value(node.test, frame))
+    value = dereference(ev.context, ev.value(node.test, frame))
     if not symbolic(value):
         return ev.value(node.body if value else node.orelse, frame)
-    return ev.world.either(
+    return ev.context.conditional(
         boolean(value, where(frame, node.test)),
         lambda: ev.value(node.body, frame),
         lambda: ev.value(node.orelse, frame),
@@ -201,12 +199,12 @@ def conditional(ev: Evaluator, node: ast.IfExp, frame: Frame) -> Term:
     )
 
 
-def _state_hint(world: World, name: str) -> str:
-    return f"the state variable is s.{name}" if name in world.sorts else ""
+def _state_hint(context: Context, name: str) -> str:
+    return f"the state variable is s.{name}" if name in context.sorts else ""
 
 
 def closed_over(frame: Frame) -> dict[str, Any]:
-    """The variables a function closes over."""
+    """The free variables of a function."""
     function = frame.function
     if not isinstance(function, types.FunctionType) or not function.__closure__:
         return {}
@@ -214,6 +212,6 @@ def closed_over(frame: Frame) -> dict[str, Any]:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True):
         try:
             found[name] = cell.cell_contents
-        except ValueError:  # an empty cell: the name is not bound yet
+        except ValueError:  # an empty cell: the name is unbound
             continue
     return found

@@ -1,7 +1,7 @@
-"""What the guards written so far, and the branches entered, say about integers: checks that they rule out are not made.
+"""Bounds on integers implied by guards and branch conditions; checks that they refute are dropped.
 
-Most rules test a bound before they step over it (``require(s.credit > 0)``, then ``s.credit -= 1``). Seeing that here
-spares every engine the same test in every state.
+Most rules test a bound before a step (``require(s.credit > 0)``, then ``s.credit -= 1``). Dropping the check here saves
+every engine the same test in every state.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Interval = tuple[int, int]
 
 
 class GuardFacts:
-    """Bounds and truth values that hold wherever all of the learnt conditions do."""
+    """Bounds and truth values implied by the learnt conditions."""
 
     def __init__(self) -> None:
         self._learnt: tuple[int, Expr | None] = (0, None)
@@ -27,7 +27,7 @@ class GuardFacts:
         self._decided: dict[Expr, bool | None] = {}
 
     def learn(self, guards: Iterable[Conjunct], path: Expr) -> None:
-        """Starts again from these conditions (cheap when they are those of the last time)."""
+        """Replaces the learnt conditions (cheap if they extend the previous ones)."""
         conditions = [g.expr for g in guards]
         if self._learnt == (len(conditions), path):
             return
@@ -38,11 +38,11 @@ class GuardFacts:
             self._assume(condition, True)
 
     def _forget(self) -> None:
-        """Drops what was derived: something new is known."""
+        """Clears derived facts after a new condition."""
         self._known, self._decided = {}, {}
 
     def refute(self, condition: Expr) -> bool:
-        """Whether `condition` is certainly false here."""
+        """Whether the facts imply that `condition` is false."""
         return self._decide(condition) is False
 
     def _assume(self, term: Expr, truth: bool) -> None:
@@ -70,7 +70,7 @@ class GuardFacts:
         self._forget()
 
     def _below(self, low: Expr, high: Expr, gap: int) -> None:
-        """Notes that ``low + gap <= high``."""
+        """Records ``low + gap <= high``."""
         (_, top), (bottom, _) = self.interval(high), self.interval(low)
         self._narrow(low, None, top - gap)
         self._narrow(high, bottom + gap, None)
@@ -111,7 +111,7 @@ class GuardFacts:
         return lo, hi
 
     def _decide(self, term: Expr) -> bool | None:
-        """True or False where the facts leave no doubt, else None."""
+        """True or False if the facts imply it, else None."""
         if term not in self._decided:
             self._decided[term] = self._truths[term] if term in self._truths else self._judge(term)
         return self._decided[term]
@@ -143,6 +143,6 @@ class GuardFacts:
         return zero if zero in parts else None if None in parts else not zero
 
     def _compare(self, low: Expr, high: Expr, gap: int) -> bool | None:
-        """Whether ``low + gap <= high``."""
+        """Whether the facts imply ``low + gap <= high``."""
         (al, ah), (cl, ch) = self.interval(low), self.interval(high)
         return True if ah + gap <= cl else False if al + gap > ch else None

@@ -1,4 +1,4 @@
-"""Calls: what is known runs as ordinary Python, functions that meet the state are inlined, `choose` splits the run."""
+"""Lowering of calls: constant calls run as ordinary Python, state-dependent functions are inlined, `choose` branches."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from streamproof.language import calls, effects, methods, operators, places
-from streamproof.language.amounts import unveiled, watch
+from streamproof.language import calls, lvalues, methods, operators, purity
 from streamproof.language.comprehensions import indices, quantified, summed
 from streamproof.language.elements import elements, in_order, refuse_early, refuse_iterator, refuse_used_up
-from streamproof.language.evaluator import Evaluator
 from streamproof.language.expressions import closed_over
-from streamproof.language.frames import is_standard
-from streamproof.language.guarded import called
 from streamproof.language.lift import merge
 from streamproof.language.literals import spread
+from streamproof.language.lowering_context import Evaluator, Frame, Halt, Pick, where
+from streamproof.language.model import with_guards
 from streamproof.language.primitives import Disabled, NoPick, choose, require
-from streamproof.language.sources import definition, local_names, parameters, place, text
-from streamproof.language.steady import answers_alike
+from streamproof.language.purity import is_pure_call
+from streamproof.language.sources import definition, is_standard, local_names, parameters, place, text
+from streamproof.language.symbolic_parameters import as_term, watch
 from streamproof.language.temporal import is_operator, operator
 from streamproof.language.terms import (
     Closure,
@@ -36,7 +35,6 @@ from streamproof.language.terms import (
     simple,
     symbolic,
 )
-from streamproof.language.world import Frame, Halt, Pick, where
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, StreamproofError
 from streamproof.system.records import dataclass
@@ -47,14 +45,14 @@ CALL_DEPTH = 60
 
 
 def _from_inside(model: Any, value: Term) -> Term:
-    """The state of a part as the part's own functions see it."""
+    """The state of a part, as passed to the part's own functions."""
     if isinstance(value, StateRef) and value.names is not None and value.names.inside and value.names.model is model:
         return StateRef(value.after, value.names.inside)
     return value
 
 
 def means(ev: Evaluator, node: ast.expr, target: Any, frame: Frame) -> bool:
-    """Whether a name, plain or behind a module, means `target`."""
+    """Whether a name, plain or qualified by a module, refers to `target`."""
     if isinstance(node, ast.Name):
         scope: Frame | None = frame
         while scope is not None:
@@ -71,7 +69,7 @@ def means(ev: Evaluator, node: ast.expr, target: Any, frame: Frame) -> bool:
 
 
 def call(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None = None) -> Term:
-    """A call; `name` is the variable its value is assigned to, if any."""
+    """A call; `name` is the variable that receives its value, if any."""
     loc = where(frame, node)
     if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
         return _super(ev, node, frame)
@@ -99,14 +97,14 @@ def call(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None = None) -
     refuse_early([*args, *kwargs.values()], loc)
     if isinstance(function, Method):
         label = text(node.func.value) if isinstance(node.func, ast.Attribute) else "it"
-        return methods.method(ev.world, function, args, kwargs, loc, label)
+        return methods.method(ev.context, function, args, kwargs, loc, label)
     return _applied(ev, function, args, kwargs, frame, node)
 
 
 def _applied(
     ev: Evaluator, function: Term, args: list[Term], kwargs: dict[str, Term], frame: Frame, node: ast.Call
 ) -> Term:
-    """Calls anything: natively when all is known, else as a built-in or inlined."""
+    """Calls a function: natively if everything is constant, else as a built-in or inlined."""
     loc = where(frame, node)
     if frame.depth >= CALL_DEPTH:
         raise ModelError(
@@ -118,7 +116,7 @@ def _applied(
         return _call_closure(ev, function, args, kwargs, frame, node)
     if symbolic(function):
         raise ModelError(f"{describe(function)} is not a function", loc=loc, remedy="call a function or method")
-    effects.refuse(function, node, loc)
+    purity.refuse(function, node, loc)
     python = isinstance(function, types.FunctionType | types.MethodType)
     owner = getattr(function, "__self__", None)
     undecided: Undecided | None = None
@@ -129,9 +127,9 @@ def _applied(
         mark = 0 if own is None else len(own.refused)
         try:
             result = _native(ev, function, args, kwargs, loc)
-        except (Disabled, NoPick):  # it requires or chooses: that is for the language to see
+        except (Disabled, NoPick):  # it requires or chooses, which only lowering can do
             pass
-        except Undecided as error:  # so is what asks for a free parameter's value
+        except Undecided as error:  # and a test of a free parameter's value
             undecided = error
         else:
             undecided = None if own is None else own.since(mark)
@@ -141,7 +139,7 @@ def _applied(
             own.forget(mark)
     if symbolic(owner):
         raise ModelError(f"{text(node.func)!r} cannot be called here", loc=loc, remedy="write the loop out")
-    result = calls.builtin(ev.world, function, args, kwargs, loc)
+    result = calls.builtin(ev.context, function, args, kwargs, loc)
     if result is not calls.UNKNOWN:
         return result
     if python:
@@ -158,11 +156,11 @@ def _applied(
 
 
 def _native(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
-    """An ordinary Python call; lists and dicts that it makes anew become local ones."""
-    if not answers_alike(function, (*args, *kwargs.values())):
-        ev.world.outside.asked = True
+    """An ordinary Python call; lists and dicts that it creates become local containers."""
+    if not is_pure_call(function, (*args, *kwargs.values())):
+        ev.context.outside.impure = True
     try:
-        result = called(function, *args, **kwargs) if ev.world.free else function(*args, **kwargs)
+        result = with_guards(function, ev.context.free)(*args, **kwargs)
     except (Disabled, NoPick, Undecided):
         raise
     except StreamproofError as error:
@@ -171,24 +169,24 @@ def _native(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Te
         own = watch()
         if own is not None:
             own.trust(error)
-        ev.world.check(b.TRUE, f"{type(error).__name__} in {effects.called(function)}(): {error}", loc)
+        ev.context.check(b.TRUE, f"{type(error).__name__} in {purity.called(function)}(): {error}", loc)
         raise Halt from None
     except Exception as error:
         raise ModelError(
-            f"{type(error).__name__} in {effects.called(function)}(): {error}",
+            f"{type(error).__name__} in {purity.called(function)}(): {error}",
             loc=loc,
             remedy="this call has no values of the state, so it is ordinary Python, run while the model is read",
         ) from error
-    result = unveiled(result)
+    result = as_term(result)
     if isinstance(result, Iterator):
         return Several(tuple((b.TRUE, v) for v in result), once=True)
     if function in (list, sorted) or (function is dict and result is not None):
-        return ev.world.allocate(tuple(result) if isinstance(result, list) else dict(result))
+        return ev.context.allocate(tuple(result) if isinstance(result, list) else dict(result))
     return frozenset(result) if function is set else result
 
 
 def _inline(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Term], depth: int, loc: Loc) -> Term:
-    """The result of a function's body on values of the state."""
+    """The result of a function body on symbolic arguments."""
     frame = enter(ev, function, args, kwargs, depth, loc)
     body = definition(underlying(function)).body
     try:
@@ -240,7 +238,7 @@ def enter(
 def _bound(
     ev: Evaluator, plain: types.FunctionType, form: _Form, args: list[Term], kwargs: dict[str, Term], loc: Loc | None
 ) -> dict[str, Term]:
-    """The arguments of a call by the names of the parameters."""
+    """The call's arguments by parameter name."""
     if not kwargs and form.positions is not None and len(args) == len(form.positions):
         return dict(zip(form.positions, args, strict=True))
     try:
@@ -250,12 +248,12 @@ def _bound(
     bound.apply_defaults()
     for name, parameter in _signature(plain).parameters.items():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            bound.arguments[name] = ev.world.allocate(bound.arguments[name])
+            bound.arguments[name] = ev.context.allocate(bound.arguments[name])
     return bound.arguments
 
 
 def closure(ev: Evaluator, node: ast.Lambda | ast.FunctionDef, frame: Frame) -> Closure:
-    """A function made inside a rule; its defaults are evaluated now, as Python does."""
+    """A function defined inside a rule; as in Python, its defaults are evaluated at the definition."""
     spec, loc = node.args, where(frame, node)
     if spec.vararg or spec.kwarg or spec.posonlyargs or getattr(node, "decorator_list", None):
         raise ModelError(
@@ -315,9 +313,9 @@ def _super(ev: Evaluator, node: ast.Call, frame: Frame) -> Term:
 
 
 def _choice(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None) -> Term:
-    """One branch of a `choose`: which one is given by the script; the driver runs them all."""
-    world, loc = ev.world, where(frame, node)
-    if not world.in_action:
+    """One branch of a `choose`, selected by the script; the caller enumerates all branches."""
+    context, loc = ev.context, where(frame, node)
+    if not context.in_action:
         raise ModelError(
             "choose(...) outside an action", loc=loc, remedy="properties look at states, they do not choose"
         )
@@ -325,25 +323,25 @@ def _choice(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None) -> Te
         raise ModelError("choose takes one argument", loc=loc, remedy="write choose(range(3))")
     options = _options(ev, ev.value(node.args[0], frame), loc)
     if not options:
-        world.guard(b.not_(world.path), text(node), loc)
+        context.guard(b.not_(context.path), text(node), loc)
         raise Halt
-    at = world.script[len(world.widths)] if len(world.widths) < len(world.script) else 0
-    world.widths.append(len(options))
+    at = context.script[len(context.widths)] if len(context.widths) < len(context.script) else 0
+    context.widths.append(len(options))
     there, value, shown = options[at]
-    world.picks.append(Pick(_unused(name or "choice", [p.name for p in world.picks]), shown, world.path, at == 0))
-    # Where the choice is not reached, its first option alone stands for all, so that no step is counted twice.
-    world.guard(b.and_((world.path, there)) if at else b.implies(world.path, there), text(node), loc)
+    context.picks.append(Pick(_unused(name or "choice", [p.name for p in context.picks]), shown, context.path, at == 0))
+    # Where the choice is not reached, only the first option is kept, so that no step is counted twice.
+    context.guard(b.and_((context.path, there)) if at else b.implies(context.path, there), text(node), loc)
     return value
 
 
 def _options(ev: Evaluator, domain: Term, loc: Loc) -> list[tuple[Any, Term, Any]]:
-    """What there is to choose from: the condition under which it is there, the value, and the value to show."""
-    ready = places.plain(ev.world, domain)
+    """The options of a choice: the condition under which each is present, its value, and its displayed value."""
+    ready = lvalues.dereference(ev.context, domain)
     if not symbolic(ready) and isinstance(ready, int):
         raise ModelError(f"{ready} has no elements to choose from", loc=loc, remedy=f"write choose(range({ready}))")
     pairs = [(b.TRUE, v) for v in in_order(ready)] if isinstance(ready, set | frozenset) else None
     options = []
-    for there, v in pairs or elements(ev.world, domain, loc):
+    for there, v in pairs or elements(ev.context, domain, loc):
         is_known, host = known(v)
         if is_expr(v) and not is_known and is_expr(ready) and isinstance(ready.sort, SetSort):
             is_known, host = True, getattr(v, "value", None)
@@ -366,7 +364,7 @@ def _options(ev: Evaluator, domain: Term, loc: Loc) -> list[tuple[Any, Term, Any
 
 
 def _unused(name: str, taken: list[str]) -> str:
-    """`name`, numbered from the second use on."""
+    """`name`, with a number from the second use on."""
     at, candidate = 1, name
     while candidate in taken:
         at += 1
@@ -375,7 +373,7 @@ def _unused(name: str, taken: list[str]) -> str:
 
 
 def returns_always(body: list[ast.stmt]) -> bool:
-    """Whether no path reaches the end of `body`, told by its form: the conditions of several early returns need not
+    """Whether, syntactically, no path reaches the end of `body`; the disjunction of several early returns need not
     simplify to true."""
     match body[-1]:
         case ast.Return():
@@ -387,7 +385,7 @@ def returns_always(body: list[ast.stmt]) -> bool:
 
 
 def _result(frame: Frame, body: list[ast.stmt], loc: Loc) -> Term:
-    """What a call gives: None where the function ends without a return."""
+    """The value of a call; None if the function ends without ``return``."""
     if frame.returned is b.TRUE or (frame.returned is not b.FALSE and returns_always(body)):
         return simple(frame.result)
     if frame.returned is b.FALSE:
@@ -396,7 +394,7 @@ def _result(frame: Frame, body: list[ast.stmt], loc: Loc) -> Term:
 
 
 def underlying(function: Any) -> types.FunctionType:
-    """The plain function of a function or method."""
+    """The underlying function of a function or method."""
     plain = function.__func__ if isinstance(function, types.MethodType) else function
     assert isinstance(plain, types.FunctionType)
     return plain
@@ -404,23 +402,23 @@ def underlying(function: Any) -> types.FunctionType:
 
 @lru_cache(maxsize=1024)
 def _signature(plain: types.FunctionType) -> inspect.Signature:
-    """A function's own parameters, whatever it wraps."""
+    """A function's own parameters, ignoring what it wraps."""
     return inspect.signature(plain, follow_wrapped=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What is asked of a function at each call."""
+    """The signature data used at each call."""
 
     positions: tuple[str, ...] | None
-    """The parameters, if each may be given by its position."""
+    """The parameters, if each may be passed by position."""
     asynchronous: bool
     generator: bool
 
 
 @lru_cache(maxsize=1024)
 def _form(plain: types.FunctionType) -> _Form:
-    """The form of a function; it is asked for often."""
+    """The signature data of a function, cached."""
     names = parameters(plain)
     return _Form(
         names if names == plain.__code__.co_varnames[: plain.__code__.co_argcount] else None,

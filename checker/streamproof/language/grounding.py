@@ -1,8 +1,8 @@
-"""The rules of a model whose numbers have no bound worth enumerating, grounded one by one for the arguments that occur.
+"""Rules of a model with large numeric domains, grounded on demand for the arguments that occur in a recorded run.
 
-`compile_model` spells out every combination of arguments before anything is asked. A recorded run needs few of them, with
-numbers as they come. Here a rule is lowered when an argument is first met: parameters over a ``range`` stay symbols then, so
-that one lowering serves all numbers; the others are fixed, as always.
+`compile_model` enumerates every combination of arguments in advance. A recorded run needs few of them, with arbitrary
+numbers. Here a rule is lowered at the first use of its other arguments: parameters over a ``range`` stay symbolic, so
+that one lowering serves all numbers.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _Args = tuple[tuple[str, Any], ...]
 
 
 class Rules:
-    """The variables and the rules of one model. `system` has no instances: ask for those that are needed."""
+    """The variables and rules of one model. `system` has no instances: `instances` creates them on demand."""
 
     def __init__(self, model: Model) -> None:
-        """Raises `ModelError` where the state is declared wrong."""
+        """Raises `ModelError` for an invalid state declaration."""
         self._model = model
-        self._reader = Reader(model, bare=True)
+        self._reader = Reader(model, without_properties=True)
         self._rules: dict[str, tuple[ActionMark, types.FunctionType]] = {
             name: (mark, function)
             for name, (mark, function) in marked(type(model)).items()
@@ -53,10 +53,10 @@ class Rules:
         return tuple(self._rules)
 
     def instances(self, action: str, args: Mapping[str, Any]) -> tuple[Instance, ...]:
-        """The instances of an action with these arguments, which must be all of its parameters.
+        """The instances of an action with these arguments, which must cover all its parameters.
 
-        Empty where there is no such action, where a number is outside its range, and where the rule can never happen with
-        these arguments. Raises `ModelError` where the rule is not part of the language.
+        Empty for an unknown action, a number outside its range, or a rule that is never enabled with these arguments.
+        Raises `ModelError` if the rule cannot be lowered.
         """
         key = action, tuple(args.items())
         if key not in self._ground:
@@ -85,7 +85,7 @@ class Rules:
 
 
 def _with(instance: Instance, put: Substitution, args: _Args) -> Instance:
-    """A lowered rule with numbers for its symbols."""
+    """A lowered rule with numbers substituted for its symbols."""
 
     def checks(of: tuple[Check, ...]) -> tuple[Check, ...]:
         return tuple(replace(c, condition=put(c.condition), operands=_shown(c.operands, put)) for c in of)

@@ -1,11 +1,11 @@
-"""Running the user's ordinary Python while parameters are free, with a guard on what an object itself cannot refuse.
+"""Guarded execution of the user's ordinary Python with free parameters.
 
-An `Amount` refuses whatever asks it for something. Python never asks an object for its identity (``is``, ``id``) or its type
-(``type``), C code that wants a whole number raises an error instead of asking, and ``range`` takes no end without a value. So
-the user's functions run with guards (`rewritten`): every call, every attribute that is read, every ``is`` and every
-exception that leaves a function, a ``try`` or a ``with`` passes through here. What is called must be known to be `sound`
-where it could reach a free parameter. An exception that no ``raise`` of the user's raised must not be swallowed: at a number
-there could be another one, or none. Code that runs without guards all the same must not reach a free parameter.
+A `SymbolicInt` rejects every operation that it does not support. It cannot intercept identity (``is``, ``id``), ``type``,
+C code that requires an integer, or ``range``. The user's functions are therefore rewritten (`rewritten`): every call,
+attribute access, ``is``, and exception that leaves a function, a ``try`` or a ``with`` goes through this module. A function
+that could reach a free parameter must be on the list of `sound` functions. The user's code must not swallow an exception
+that none of its ``raise`` statements raised: for a concrete number, another exception or none could occur. Code that runs
+without guards must not reach a free parameter.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any
 
-from streamproof.language.amounts import Amount, indices, is_condition, note, refuse, shown, watch
-from streamproof.language.frames import PACKAGE, caller, is_standard
 from streamproof.language.rewritten import (
     CALL,
     DECORATED,
@@ -37,22 +35,32 @@ from streamproof.language.rewritten import (
     put_guards,
 )
 from streamproof.language.sound import calls, is_free, is_sound, is_sound_code, looks, reached
+from streamproof.language.sources import PACKAGE, caller, is_standard
+from streamproof.language.symbolic_parameters import (
+    SymbolicInt,
+    is_condition,
+    note,
+    refuse,
+    shown,
+    symbolic_range,
+    watch,
+)
 from streamproof.system import build as b
 from streamproof.system.errors import Loc
 from streamproof.system.unbounded import Undecided
 
 _APART = frozenset({type(None), bool, str})
-"""Types of which no value is a number's object."""
+"""Types whose values never wrap a number."""
 _ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
-"""Exceptions by which Python itself says that something is at its end."""
+"""Exceptions by which Python signals exhaustion."""
 _OF_THE_CLASS = frozenset({"__new__", "__class_getitem__", "__init_subclass__"})
-"""Methods with two underscores that do not belong to the objects."""
+"""Special methods that are not looked up on instances."""
 _OWN = __file__
-_ANY = Amount(b.TRUE)
+_ANY = SymbolicInt(b.TRUE)
 
 
 def called(function: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """``function(*args, **kwargs)``, guarded. Raises `Undecided` where it looks at a free parameter."""
+    """``function(*args, **kwargs)``, guarded. Raises `Undecided` if it inspects a free parameter."""
     if watch() is None:
         return function(*args, **kwargs)
     if isinstance(function, types.FunctionType) and function is not called:
@@ -64,7 +72,7 @@ def called(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     if function is called:
         return called(*args, **kwargs)
     if function is range:
-        return indices(*args, **kwargs)
+        return symbolic_range(*args, **kwargs)
     given = (*args, *kwargs.values())
     free = next((a for a in given if is_free(a)), None)
     if free is not None and (looks(function) or (function is isinstance and args[1] is not object)):
@@ -81,7 +89,7 @@ def called(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     except Undecided:
         raise
     except TypeError as error:
-        if free is not None:  # it may have taken a number; that it does not take this says nothing
+        if free is not None:  # it may have accepted a number, so its rejection of this type is inconclusive
             refuse(f"{shown(free)} is any number here, which {_name(function)}() does not take ({error})")
         _left(error)
         raise
@@ -94,14 +102,14 @@ def called(function: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 
 def _expect_no_reach(function: Any, given: Iterable[Any]) -> None:
-    """Refuses a function that is not known to be sound where it gets a free parameter."""
+    """Rejects a call with a free parameter if the function is not known to be sound."""
     free = reached([function, *given])
     if free is not None:
         refuse(f"{_shown(free)} is any number here, which {_name(function)}() would look at")
 
 
 def _passed_on(value: Any) -> Any:
-    """A function that another one will call, guarded if it is not the user's."""
+    """A callback, guarded unless it is the user's own function."""
     if not callable(value) or is_free(value) or isinstance(value, types.FunctionType | types.MethodType):
         return value
     return value if is_sound(value, (_ANY,)) else partial(called, value)
@@ -126,7 +134,7 @@ def _run(function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def read(owner: Any, name: str) -> Any:
-    """``owner.name``, guarded: a property's function runs as `called` runs it."""
+    """``owner.name``, guarded: the getter of a property runs as in `called`."""
     if is_free(owner) or watch() is None:
         return getattr(owner, name)
     for base in type(owner).__mro__:
@@ -178,7 +186,7 @@ def _passed() -> None:
 
 
 def _left(error: BaseException) -> None:
-    """Notes an exception that the user's code did not raise; whoever swallows it decides by what no number may do."""
+    """Records an exception that the user's code did not raise; swallowing it would make the result depend on the number."""
     own = watch()
     if own is None or isinstance(error, (Undecided, *_ENDS)) or own.is_doubted(error) or _is_raised(error):
         return
@@ -187,13 +195,13 @@ def _left(error: BaseException) -> None:
         Undecided(
             f"{type(error).__name__} ({error}) is caught, which no 'raise' of the model raised: numbers may not have it",
             loc=_raised_at(error) or own.place() or caller(),
-            remedy="ask before, instead of catching what Python raises",
+            remedy="test before the operation instead of catching Python's exception",
         ),
     )
 
 
 def _raised_at(error: BaseException) -> Loc | None:
-    """The innermost line of the user's through which an exception came."""
+    """The user's innermost line in the traceback."""
     found, trace = None, error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
@@ -204,7 +212,7 @@ def _raised_at(error: BaseException) -> Loc | None:
 
 
 def _is_raised(error: BaseException) -> bool:
-    """Whether a ``raise`` of the user's raised an exception, or a look-up that does not depend on any number's type."""
+    """Whether a ``raise`` of the user, or a look-up independent of the type of any number, raised an exception."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -232,7 +240,7 @@ def _exchange(functions: Iterable[types.FunctionType]) -> None:
 
 @contextmanager
 def unguarded(roots: Iterable[Any]) -> Iterator[None]:
-    """The functions in the files of `roots` run with guards; notes what runs without them and reaches free parameters."""
+    """Runs the functions in the files of `roots` with guards; records unguarded code that reaches free parameters."""
     before = sys.getprofile()
     files = files_of(roots)
     vars(builtins).update({CALL: called, READ: read, SAME: _same, MATCHED: _matched})
@@ -263,8 +271,8 @@ def unguarded(roots: Iterable[Any]) -> Iterator[None]:
 
 
 def _classes(functions: Iterable[types.FunctionType]) -> list[type]:
-    """The classes that are written in the modules of some functions."""
-    homes = {f.__globals__.get("__name__") for f in functions}  # perhaps of no module that Python lists
+    """The classes defined in the modules of some functions."""
+    homes = {f.__globals__.get("__name__") for f in functions}  # possibly of a module that is not in sys.modules
     found: list[type] = []
     todo: list[type] = list(object.__subclasses__())
     seen: set[int] = set()
@@ -279,7 +287,7 @@ def _classes(functions: Iterable[types.FunctionType]) -> list[type]:
 
 
 def _methods_in_c(kind: type) -> Iterator[tuple[str, Any]]:
-    """Methods with two underscores of a class that are no functions of the user's, and not bound to its objects."""
+    """Special methods of a class that are not the user's functions and not bound to its instances."""
     for name, value in list(vars(kind).items()):
         inner = value.__func__ if isinstance(value, staticmethod) else value
         special = name.startswith("__") and name.endswith("__") and name not in _OF_THE_CLASS
@@ -288,7 +296,7 @@ def _methods_in_c(kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def _entered(frame: types.FrameType) -> None:
-    """Notes that code without guards is entered from the user's, and reaches a free parameter."""
+    """Records that user code entered unguarded code that can reach a free parameter."""
     code, by = frame.f_code, frame.f_back
     file = code.co_filename
     if file.startswith((PACKAGE, "<frozen")) or by is None:
@@ -302,20 +310,20 @@ def _entered(frame: types.FrameType) -> None:
     free = reached([*frame.f_locals.values(), *([] if is_standard(file) else names)])
     if free is not None:
         note(
-            f"{_shown(free)} is any number here, and {code.co_name}() runs without a look at what it does with it",
+            f"{_shown(free)} is any number here, and {code.co_name}() cannot be checked for operations on it",
             _line(frame) if not is_standard(file) else _line(by),
             "write it as a function in the model's file",
         )
 
 
 def _is_users_call(frame: types.FrameType) -> bool:
-    """Whether a frame is the user's, or calls for the user; so may text and the standard library."""
+    """Whether a frame is the user's, or a call on the user's behalf, including generated code and the standard library."""
     file = frame.f_code.co_filename
     return not file.startswith(PACKAGE) or file == _OWN
 
 
 def _line(frame: types.FrameType) -> Any:
-    """Where a function begins; of one that was made from text, the line that runs it."""
+    """The first line of a function; for generated code, the line that runs it."""
     code = frame.f_code
     if is_users(code.co_filename):
         return Loc(code.co_filename, frame.f_lineno or code.co_firstlineno, code.co_name)
@@ -326,7 +334,7 @@ def _line(frame: types.FrameType) -> Any:
 
 
 def _is_generated(frame: types.FrameType) -> bool:
-    """Whether a method was made from text for a data class or a named tuple."""
+    """Whether a method is generated code of a data class or a named tuple."""
     code = frame.f_code
     if not code.co_filename.startswith("<"):
         return False

@@ -1,34 +1,31 @@
-"""The machines of a composition in their places: what each is called, what it declares, what it sees of the others.
+"""Instantiation of a composition: the name of each machine, its declarations, and the names visible to it.
 
-A composite is laid out before any of its rules is read, so that the rules of its parts are read with the variables
-that they have in the whole. Nothing here knows steps; `composite` puts them together.
+A composite is instantiated before any rule is read, so that the rules of its parts are read with the variables of the
+whole. Steps are the task of `composite`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
-from streamproof.language.amounts import Amount
 from streamproof.language.composition import Each, Part, Parts, Shared
 from streamproof.language.declare import Decl
-from streamproof.language.frames import ordinary
-from streamproof.language.guarded import called
-from streamproof.language.machines import Machine, near, places_of
-from streamproof.language.model import Model, class_place, marked
+from streamproof.language.machines import Machine, places_of
+from streamproof.language.model import Model, class_place, marked, with_guards
 from streamproof.language.patterns import Pattern, parsed
 from streamproof.language.primitives import ActionMark
 from streamproof.language.reader import declared
 from streamproof.language.scopes import Entry, PartFamily, ScopeNames, VariableName, Variables
-from streamproof.language.sources import place
+from streamproof.language.sources import ordinary, place
+from streamproof.language.symbolic_parameters import SymbolicInt
 from streamproof.language.terms import describe
-from streamproof.system.errors import Loc, ModelError
+from streamproof.system.errors import Loc, ModelError, suggest
 
 MOST_LEVELS = 12
-"""The most levels of parts within parts."""
+"""Maximum nesting depth of parts."""
 ATTRIBUTE = "_parts_read"
-"""Where a model keeps its parts once they have been asked for: asking again would make other ones."""
+"""The attribute in which a model caches its parts; calling `parts()` again would create new ones."""
 
 
 def is_composite(model: Model) -> bool:
@@ -37,13 +34,13 @@ def is_composite(model: Model) -> bool:
 
 
 def parts_of(model: Model) -> Parts:
-    """The parts of a composite, asked for once; each is also an attribute of the model. Raises `ModelError`."""
+    """The parts of a composite, created once; each is also an attribute of the model. Raises `ModelError`."""
     if ATTRIBUTE in model.__dict__:
         known: Parts = model.__dict__[ATTRIBUTE]
         return known
     home = place(type(model).parts)
-    free = any(type(v) is Amount for v in model.settings().values())
-    parts = ordinary(partial(called, model.parts) if free else model.parts, "parts()", home)
+    free = any(type(v) is SymbolicInt for v in model.settings().values())
+    parts = ordinary(with_guards(model.parts, free), "parts()", home)
     if not isinstance(parts, Parts):
         raise ModelError(
             f"parts() of {type(model).__name__} returned {describe(parts)}",
@@ -72,14 +69,14 @@ def _models(given: Part | Each) -> Any:
 
 
 def declarations(model: Model, *, free: bool) -> tuple[dict[str, Decl], Loc | None]:
-    """What a machine declares itself, and where; nothing for a composite that has no ``state()`` of its own."""
+    """A machine's own declarations and their position; none for a composite without ``state()``."""
     if type(model).state is Model.state and is_composite(model):
         return {}, class_place(type(model))
     return declared(model, free=free)
 
 
-def laid_out(model: Model, *, free: bool = False) -> Machine:
-    """The composition that `model` is, down to its last parts. Raises `ModelError` at a mistake."""
+def instantiate(model: Model, *, free: bool = False) -> Machine:
+    """The machine tree of `model`. Raises `ModelError` for an invalid composition."""
     return _machine(model, "", Variables(), None, free)
 
 
@@ -143,7 +140,7 @@ def _renaming(machine: Machine, given: Part | None) -> dict[str, str]:
             raise ModelError(
                 f"{machine.path} has no variable or action {old!r} to rename",
                 loc=given.loc,
-                remedy=near(old, known, f"it has {', '.join(known)}"),
+                remedy=suggest(old, known, f"it has {', '.join(known)}"),
             )
         if not new.isidentifier() or new in known:
             raise ModelError(
@@ -194,7 +191,7 @@ def _declaration(machine: Machine, variable: str) -> Decl:
 
 
 def _hide(machine: Machine, given: Part | None) -> None:
-    """What is seen of the machine from outside: under its new names, without what is hidden."""
+    """The names visible from outside the machine, after renaming and hiding."""
     hidden: dict[tuple[str, str], str] = {}
     hiding = [*(machine.parts.hidden if machine.parts else ())]
     for texts, loc, by in (

@@ -1,7 +1,7 @@
-"""From what a rule computes to expressions of a sort: host values, local containers, and the merging of two branches.
+"""Conversion of host values, local containers and merged branches to terms of a given sort.
 
-Integers keep the interval their own expression has, inside containers too: whether they lie in the sort of the place they
-are stored in is decided there, by `build.in_domain`.
+Integers keep the interval of their own expression, also inside containers: `build.in_domain` checks at an assignment
+whether they lie in the target sort.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections.abc import Set as AbstractSet
 from functools import partial, reduce
 from typing import Any, Protocol
 
-from streamproof.language.coerce import mismatch, unknown_member
-from streamproof.language.faithful import expect_faithful, is_faithful, plain
+from streamproof.language.conversion import expect_faithful, is_faithful, mismatch, plain, unknown_member
 from streamproof.language.terms import Cases, HeapCell, Ref, Several, Term, Undefined, describe, is_expr, symbolic
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
@@ -37,47 +36,50 @@ from streamproof.system.sorts import (
 )
 
 Unwrap = Callable[[Expr, bool], Expr]
-"""Gives the value of an option where a value is needed; the flag says whether the option is a part of something."""
+"""Unwraps an option; the flag says whether the option is a component of a larger value."""
 
 
 class Paths(Protocol):
-    """Evaluates where a condition holds; see `World`."""
+    """Guarded evaluation; see `Context`."""
 
-    def either(self, cond: Expr, then: Callable[[], Term], other: Callable[[], Term], loc: Loc) -> Term:
+    def conditional(self, cond: Expr, then: Callable[[], Term], other: Callable[[], Term], loc: Loc) -> Term:
         """The value of a conditional expression."""
 
     def of_each(
         self, items: Iterable[tuple[Expr, Term]], run: Callable[[Term], Expr], loc: Loc
     ) -> Iterator[tuple[Expr, Expr]]:
-        """What `run` makes of each element where it is there."""
+        """The result of `run` for each element, guarded by the element's presence condition."""
 
 
-def lift(value: Term, sort: Sort, loc: Loc | None, unwrap: Unwrap | None = None, paths: Paths | None = None) -> Expr:
-    """`value` as an expression that can stand where `sort` is wanted; `ModelError` when it cannot.
+def to_term(value: Term, sort: Sort, loc: Loc | None, unwrap: Unwrap | None = None, paths: Paths | None = None) -> Expr:
+    """`value` as an expression compatible with `sort`. Raises `ModelError` if it has no such value.
 
-    `value` holds no `Ref` and no `HeapCell`: those are read before (`places.resolved`). Without `unwrap`, an option is no
-    value of its element sort; with it, `paths` says where the parts of a value are there.
+    `value` contains no `Ref` and no `HeapCell` (see `lvalues.resolve_deep`). Options are unwrapped only if `unwrap` is
+    given; `paths` then guards the components of the value.
     """
-    return _Lifting(loc, unwrap, paths).lift(value, sort, False)
+    return _Lifting(loc, unwrap, paths).to_term(value, sort, False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Lifting:
-    """One lifting: where it happens, and what it does with options."""
+    """One conversion: its location and its treatment of options."""
 
     loc: Loc | None
     unwrap: Unwrap | None
     paths: Paths | None
 
-    def lift(self, value: Term, sort: Sort, inside: bool) -> Expr:
+    def to_term(self, value: Term, sort: Sort, inside: bool) -> Expr:
         loc = self.loc
         if is_expr(value):
             return self.fit(value, sort, inside)
         if isinstance(value, Cases):
-            then, other = partial(self.lift, value.then, sort, inside), partial(self.lift, value.other, sort, inside)
+            then, other = (
+                partial(self.to_term, value.then, sort, inside),
+                partial(self.to_term, value.other, sort, inside),
+            )
             if self.paths is None or loc is None:
                 return b.ite(value.cond, then(), other(), loc)
-            chosen: Expr = self.paths.either(value.cond, then, other, loc)
+            chosen: Expr = self.paths.conditional(value.cond, then, other, loc)
             return chosen
         if isinstance(value, Undefined):
             raise ModelError(f"the value {value.why}", loc=loc, remedy=value.remedy)
@@ -85,7 +87,7 @@ class _Lifting:
         value = plain(value)
         match sort:
             case OptionSort(element):
-                return b.const(sort, None, loc) if value is None else b.some(self.lift(value, element, inside), loc)
+                return b.const(sort, None, loc) if value is None else b.some(self.to_term(value, element, inside), loc)
             case BoolSort() if isinstance(value, bool):
                 return b.truth(value)
             case RangeSort() if isinstance(value, int) and not isinstance(value, bool):
@@ -119,7 +121,7 @@ class _Lifting:
             return term
         if isinstance(term.sort, EnumSort) and isinstance(sort, EnumSort) and not sort.symmetric:
             members = term.sort.members
-            if set(members) <= set(sort.members):  # the same names in a wider sort
+            if set(members) <= set(sort.members):  # the same members in a larger Enum
                 found: Expr = b.const(sort, members[-1], self.loc)
                 for name in reversed(members[:-1]):
                     there = b.eq(term, b.const(term.sort, name, self.loc), self.loc)
@@ -138,25 +140,25 @@ class _Lifting:
         return [value[n] for n in names]
 
     def record(self, sort: RecordSort, parts: Iterable[Any]) -> Expr:
-        made = [self.lift(v, s, True) for v, (_, s) in zip(parts, sort.fields, strict=True)]
+        made = [self.to_term(v, s, True) for v, (_, s) in zip(parts, sort.fields, strict=True)]
         own = RecordSort(tuple((n, part.sort) for (n, _), part in zip(sort.fields, made, strict=True)))
         return b.make_record(own, made, self.loc)
 
     def array(self, sort: ArraySort, parts: Iterable[Any]) -> Expr:
-        made = [self.lift(v, sort.element, True) for v in parts]
+        made = [self.to_term(v, sort.element, True) for v in parts]
         return b.make_array(ArraySort(sort.index, _joined(sort.element, made)), made, self.loc)
 
     def queue(self, sort: QueueSort, parts: tuple[Any, ...] | list[Any]) -> Expr:
         if len(parts) > sort.capacity:
             raise ModelError(f"{len(parts)} elements do not fit into {sort}", loc=self.loc, remedy="raise the capacity")
-        made = [self.lift(v, sort.element, True) for v in parts]
+        made = [self.to_term(v, sort.element, True) for v in parts]
         queue = b.const(QueueSort(_joined(sort.element, made), sort.capacity), (), self.loc)
         for part in made:
             queue = b.push(queue, part, self.loc)
         return queue
 
     def set(self, sort: SetSort, items: Iterable[tuple[Expr, Any]]) -> Expr:
-        run = partial(self.lift, sort=sort.element, inside=True)
+        run = partial(self.to_term, sort=sort.element, inside=True)
         if self.paths is None or self.loc is None:
             made = [(there, run(v)) for there, v in items]
         else:
@@ -168,12 +170,12 @@ class _Lifting:
 
 
 def _joined(element: Sort, parts: list[Expr]) -> Sort:
-    """The sort of the parts' own values; that of the declared element where there are none."""
+    """The join of the components' own sorts; the declared element sort if there are no components."""
     return reduce(b.join, (p.sort for p in parts)) if parts else element
 
 
 def widened(term: Expr, sort: Sort) -> Expr:
-    """A container that fits into `sort`, as one of that sort: other elements may be put into it later."""
+    """A container converted to the larger `sort`, so that further elements can be added."""
     if is_scalar(sort) or term.sort == sort:
         return term
     match sort, term:
@@ -202,7 +204,7 @@ def widened(term: Expr, sort: Sort) -> Expr:
 
 
 def natural(value: Term, loc: Loc | None) -> Expr | None:
-    """`value` as an expression by its own type alone (booleans and integers), or None."""
+    """`value` as a term of its own type (Boolean or integer); None for other types."""
     if is_expr(value):
         return value
     if isinstance(value, bool):
@@ -221,7 +223,7 @@ def natural(value: Term, loc: Loc | None) -> Expr | None:
 def merge(cond: Expr, then: Term, other: Term, loc: Loc | None) -> Term:
     """The value that is `then` where `cond` holds and `other` elsewhere.
 
-    Values that no sort can hold both of become `Undefined`: an error only if they are used.
+    Values without a common sort merge to `Undefined`, which is an error only if used.
     """
     if then is other or same(then, other):
         return then
@@ -263,7 +265,7 @@ def _liftable(value: Term) -> bool:
 
 
 def _lift_beside(value: Term, term: Expr, loc: Loc | None) -> Expr:
-    return lift(value, term.sort, loc)
+    return to_term(value, term.sort, loc)
 
 
 def _absent(present: Expr, term: Expr) -> Expr:
@@ -273,7 +275,7 @@ def _absent(present: Expr, term: Expr) -> Expr:
 
 
 def same(a: Term, c: Term) -> bool:
-    """Whether two values are certainly the same, types included (so that True is not taken for 1)."""
+    """Whether two values are definitely equal, including their types (True differs from 1)."""
     if type(a) is not type(c):
         return False
     if isinstance(a, Ref | HeapCell):

@@ -1,4 +1,4 @@
-"""Lowering of tuples, lists, sets and dicts, written out or as comprehensions."""
+"""Lowering of tuple, list, set and dict literals and comprehensions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 
 from streamproof.language import operators
 from streamproof.language.comprehensions import comprehended
+from streamproof.language.conversion import expect_faithful
 from streamproof.language.elements import distinct, generator, refuse_used_up, unconditional
-from streamproof.language.evaluator import Evaluator
-from streamproof.language.faithful import expect_faithful
+from streamproof.language.lowering_context import Evaluator, Frame, where
 from streamproof.language.sources import text
 from streamproof.language.terms import HeapCell, Several, Term, describe, known, symbolic
-from streamproof.language.world import Frame, where
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr
@@ -28,7 +27,7 @@ def tuple_display(ev: Evaluator, node: ast.Tuple, frame: Frame) -> Term:
 
 def list_display(ev: Evaluator, node: ast.List, frame: Frame) -> Term:
     """``[a, b]``."""
-    return ev.world.allocate(_reusable(ev, tuple(spread(ev, node.elts, frame)), node, frame))
+    return ev.context.allocate(_reusable(ev, tuple(spread(ev, node.elts, frame)), node, frame))
 
 
 def set_display(ev: Evaluator, node: ast.Set, frame: Frame) -> Term:
@@ -45,7 +44,7 @@ def list_comprehension(ev: Evaluator, node: ast.ListComp, frame: Frame) -> Term:
             loc=where(frame, node),
             remedy="use any, all, sum, min, max over a generator, or a list of truth values",
         )
-    return ev.world.allocate(tuple(v for _, v in items))
+    return ev.context.allocate(tuple(v for _, v in items))
 
 
 def set_comprehension(ev: Evaluator, node: ast.SetComp, frame: Frame) -> Term:
@@ -54,8 +53,8 @@ def set_comprehension(ev: Evaluator, node: ast.SetComp, frame: Frame) -> Term:
 
 
 def generator_expression(ev: Evaluator, node: ast.GeneratorExp, frame: Frame) -> Term:
-    """``(a for ...)``, whose elements are computed when they are used."""
-    return generator(ev.world, lambda: comprehended(ev, node.generators, node.elt, frame))
+    """``(a for ...)``; its elements are evaluated on use."""
+    return generator(ev.context, lambda: comprehended(ev, node.generators, node.elt, frame))
 
 
 def dict_comprehension(ev: Evaluator, node: ast.DictComp, frame: Frame) -> Term:
@@ -70,11 +69,11 @@ def dict_comprehension(ev: Evaluator, node: ast.DictComp, frame: Frame) -> Term:
                 remedy="use an Array of the state",
             )
         made[dict_key(ev, key, node.key, frame)] = value
-    return ev.world.allocate(made)
+    return ev.context.allocate(made)
 
 
 def refused(ev: Evaluator, node: ast.expr, frame: Frame) -> Term:
-    """Refuses what is not part of the language."""
+    """Rejects a construct outside the language."""
     loc = where(frame, node)
     match node:
         case ast.NamedExpr():
@@ -89,20 +88,20 @@ def refused(ev: Evaluator, node: ast.expr, frame: Frame) -> Term:
 
 
 def _reusable(ev: Evaluator, parts: tuple[Term, ...], node: ast.expr, frame: Frame) -> tuple[Term, ...]:
-    """The elements of a display, none of which its first use uses up."""
+    """The elements of a literal; iterators, which a first use would exhaust, are rejected."""
     for part in parts:
         refuse_used_up(part, where(frame, node))
     return parts
 
 
 def spread(ev: Evaluator, nodes: list[ast.expr], frame: Frame) -> Iterator[Term]:
-    """The elements of a display or the arguments of a call, starred ones spread out."""
+    """The elements of a literal or the arguments of a call, with starred ones expanded."""
     for n in nodes:
         if isinstance(n, ast.Starred):
             spread = ev.value(n.value, frame)
             if isinstance(spread, set | frozenset):
-                expect_faithful(spread, where(frame, n))  # a display of a set takes no notice of their __iter__
-            yield from unconditional(ev.world, spread, where(frame, n))
+                expect_faithful(spread, where(frame, n))  # a set literal ignores their __iter__
+            yield from unconditional(ev.context, spread, where(frame, n))
         else:
             yield ev.value(n, frame)
 
@@ -110,7 +109,7 @@ def spread(ev: Evaluator, nodes: list[ast.expr], frame: Frame) -> Iterator[Term]
 def _make_set(ev: Evaluator, items: list[tuple[Expr, Term]], node: ast.expr, frame: Frame) -> Term:
     if any(symbolic(v) or there is not b.TRUE for there, v in items):
         _expect_hashable(ev, [v for _, v in items], node, frame)
-        return distinct(ev.world, items, operators.equal, where(frame, node))
+        return distinct(ev.context, items, operators.equal, where(frame, node))
     try:
         return frozenset(v for _, v in items)
     except TypeError as error:
@@ -153,7 +152,7 @@ def dict_display(ev: Evaluator, node: ast.Dict, frame: Frame) -> Term:
     for key_node, value_node in zip(node.keys, node.values, strict=True):
         if key_node is None:
             held = ev.value(value_node, frame)
-            content = ev.world.content(held) if isinstance(held, HeapCell) else held
+            content = ev.context.content(held) if isinstance(held, HeapCell) else held
             if not isinstance(content, Mapping):
                 raise ModelError(
                     f"'**' needs a dict, got {describe(held)}", loc=where(frame, value_node), remedy="name the keys"
@@ -163,4 +162,4 @@ def dict_display(ev: Evaluator, node: ast.Dict, frame: Frame) -> Term:
         key = dict_key(ev, ev.value(key_node, frame), key_node, frame)
         made[key] = ev.value(value_node, frame)
         refuse_used_up(made[key], where(frame, value_node))
-    return ev.world.allocate(made)
+    return ev.context.allocate(made)

@@ -1,4 +1,4 @@
-"""Lowering: the nodes of a rule's syntax tree, each by the function for its kind, become guards, updates and checks."""
+"""Lowering of a rule's syntax tree to guards, updates and checks; a table maps each node kind to its function."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, get_args
 
-from streamproof.language import access, expressions, functions, literals, places, statements
-from streamproof.language.amounts import unveiled
+from streamproof.language import access, expressions, functions, literals, lvalues, statements
 from streamproof.language.conjuncts import conjuncts
-from streamproof.language.evaluator import Evaluator
 from streamproof.language.functions import enter, returns_always, underlying
+from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, boolean, where
+from streamproof.language.purity import is_plain_value
 from streamproof.language.sources import definition
-from streamproof.language.steady import is_steady
+from streamproof.language.symbolic_parameters import as_term
 from streamproof.language.temporal import formula, is_formula
 from streamproof.language.terms import ORDINARY, HeapCell, Method, Ref, StateRef, Term, describe, simple
-from streamproof.language.world import Frame, Halt, World, boolean, where
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Const, Expr
@@ -28,7 +27,7 @@ Lower: TypeAlias = Callable[[Evaluator, Any, Frame], None]
 """Lowers a statement of one kind."""
 
 _AS_IT_IS = ORDINARY | {HeapCell, Method, Ref, StateRef, tuple, *(set(get_args(Expr)) - {Const})}
-"""Types of values that are neither amounts nor constants."""
+"""Types of values that are neither symbolic parameters nor constants."""
 
 EXPRESSIONS: Mapping[type[ast.expr], ValueOf] = {
     ast.Constant: lambda ev, node, frame: node.value,
@@ -52,7 +51,7 @@ EXPRESSIONS: Mapping[type[ast.expr], ValueOf] = {
     ast.DictComp: literals.dict_comprehension,
     ast.GeneratorExp: literals.generator_expression,
 }
-"""The function for each kind of expression; others are refused."""
+"""The function for each kind of expression; other kinds are rejected."""
 
 STATEMENTS: Mapping[type[ast.stmt], Lower] = {
     ast.Expr: statements.expression_statement,
@@ -67,30 +66,30 @@ STATEMENTS: Mapping[type[ast.stmt], Lower] = {
     ast.Continue: statements.continue_statement,
     ast.FunctionDef: statements.function_definition,
 }
-"""The function for each kind of statement; others are refused."""
+"""The function for each kind of statement; other kinds are rejected."""
 
 
 class Lowering:
-    """The `Evaluator` of one reading of a rule or property."""
+    """The `Evaluator` for one lowering of a rule or property."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, context: Context) -> None:
+        self.context = context
 
     def value(self, node: ast.expr, frame: Frame) -> Term:
         """The value of an expression."""
         found = EXPRESSIONS.get(type(node), literals.refused)(self, node, frame)
         if type(found) in _AS_IT_IS:
             return found
-        if not is_steady(found):
-            self.world.outside.asked = True
-        return simple(unveiled(found))
+        if not is_plain_value(found):
+            self.context.outside.impure = True
+        return simple(as_term(found))
 
     def condition(self, node: ast.expr, frame: Frame) -> Expr:
         """The value of an expression used as a condition."""
-        return boolean(places.plain(self.world, self.value(node, frame)), where(frame, node))
+        return boolean(lvalues.dereference(self.context, self.value(node, frame)), where(frame, node))
 
     def block(self, body: list[ast.stmt], frame: Frame) -> None:
-        """A sequence of statements; what follows a conditional return or loop exit runs only where that did not happen."""
+        """A sequence of statements; those after a conditional return or loop exit are guarded by its negation."""
         for at, statement in enumerate(body):
             gone = b.or_((frame.returned, frame.broke, frame.continued))
             if gone is b.TRUE:
@@ -101,7 +100,7 @@ class Lowering:
                     frame.returned = frame.broke = frame.continued = b.FALSE
                     self.block(statements, frame)
 
-                self.world.branch(frame, b.not_(gone), rest, statements.nothing, where(frame, statement))
+                self.context.branch(frame, b.not_(gone), rest, statements.nothing, where(frame, statement))
                 return
             try:
                 STATEMENTS.get(type(statement), statements.refused_statement)(self, statement, frame)
@@ -127,7 +126,7 @@ class Lowering:
             )
 
     def predicate(self, function: Any, args: list[Term]) -> tuple[Expr, tuple[Conjunct, ...]]:
-        """The condition a property function returns, taken apart where it ends in a single ``return``."""
+        """The condition of a property function, split into conjuncts if the function ends in a single ``return``."""
         frame = enter(self, function, args, {}, 0, None)
         node = definition(underlying(function))
         last = node.body[-1]
@@ -146,21 +145,21 @@ class Lowering:
                 loc=where(frame, node),
                 remedy="end with 'return ...'",
             )
-        cond = boolean(places.plain(self.world, frame.result), where(frame, last))
+        cond = boolean(lvalues.dereference(self.context, frame.result), where(frame, last))
         return cond, (Conjunct(cond, node.name, where(frame, node)),)
 
     def returned(self, function: Any, args: list[Term]) -> tuple[Term, Loc]:
-        """What a function of the state gives back, with every place read, and where."""
+        """The return value of a function of the state, fully dereferenced, and its position."""
         frame = enter(self, function, args, {}, 0, None)
         node = definition(underlying(function))
         self.block(node.body, frame)
         loc = where(frame, node.body[-1])
         if frame.returned is not b.TRUE and not returns_always(node.body):
             raise ModelError(f"{node.name}() does not return on every path", loc=loc, remedy="end with 'return ...'")
-        return places.resolved(self.world, frame.result), loc
+        return lvalues.resolve_deep(self.context, frame.result), loc
 
     def behaviour(self, function: Any, args: list[Term]) -> Formula:
-        """What a temporal property says of behaviours."""
+        """The formula of a temporal property."""
         frame = enter(self, function, args, {}, 0, None)
         node = definition(underlying(function))
         loc = where(frame, node.body[-1])
@@ -171,12 +170,12 @@ class Lowering:
                 loc=where(frame, node),
                 remedy="end with 'return ...'",
             )
-        value = places.plain(self.world, frame.result)
+        value = lvalues.dereference(self.context, frame.result)
         if not isinstance(value, bool) and not is_formula(value):
             raise ModelError(
-                f"{node.name}() says nothing about behaviours: it returns {describe(value)}",
+                f"{node.name}() does not return a temporal formula: it returns {describe(value)}",
                 loc=loc,
                 remedy="return always(...), eventually(...), leads_to(..., ...) or until(..., ...); "
                 "a condition on states is an @invariant",
             )
-        return formula(self.world, value, node.name, loc)
+        return formula(self.context, value, node.name, loc)

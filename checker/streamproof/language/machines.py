@@ -1,4 +1,4 @@
-"""The machines of a composition, each in its place, and finding those that a place or a step names."""
+"""The machines of a composition in their places, and the resolution of names and patterns to machines."""
 
 from __future__ import annotations
 
@@ -11,48 +11,47 @@ from streamproof.language.declare import Decl
 from streamproof.language.model import Model
 from streamproof.language.patterns import All, Given, Index, Named, Pattern, Segment
 from streamproof.language.scopes import PartFamily, ScopeNames, VariableName
-from streamproof.system.errors import Loc, ModelError
-from streamproof.system.nearest import nearest
+from streamproof.system.errors import Loc, ModelError, suggest
 from streamproof.system.records import dataclass
 
 
 @dataclass(eq=False, slots=True)
 class Machine:
-    """One model in its place."""
+    """One model in its place in a composition."""
 
     model: Model
     path: str
     own: Mapping[str, Decl]
-    """What it declares itself, by the name that its own rules use."""
+    """The machine's own declarations, by the names in its rules."""
     loc: Loc | None
     parts: Parts | None = None
     below: dict[str, dict[Any, Machine]] = field(default_factory=dict)
-    """Its parts by name and key; the key of a single one is None."""
+    """Its parts by name and key; the key of a single part is None."""
     inside: ScopeNames = field(default_factory=lambda: ScopeNames("", {}, {}))
     outside: ScopeNames = field(default_factory=lambda: ScopeNames("", {}, {}))
     declared: dict[str, Decl] = field(default_factory=dict)
-    """Every variable in it, by its name in the system, in order."""
+    """Every variable in the machine, by its name in the system, in order."""
     actions: tuple[str, ...] = ()
-    """The actions that it has itself, joint ones included, by its own names for them."""
+    """The machine's own actions, including joint ones, by their own names."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     internal: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Actions in it that cannot be named: by their name in the system, the path of what hides them, and where."""
+    """Hidden actions: by their name in the system, the path of the machine that hides them, and the place."""
 
     @property
     def prefix(self) -> str:
-        """What stands before the names of what is in it."""
+        """The prefix of names inside the machine."""
         return f"{self.path}." if self.path else ""
 
     def called(self, action: str) -> str:
-        """What an action of the machine itself is called in the system."""
+        """The name in the system of an action of the machine."""
         return self.prefix + self.renamed.get(action, action)
 
     def own_name(self, name: str, at: Machine) -> str:
-        """What the machine itself calls what is `name` for a composition `at` above it, or for itself."""
+        """The machine's own name for `name`, which a composition `at` above it (or the machine itself) uses."""
         return name if at is self else next((old for old, new in self.renamed.items() if new == name), name)
 
     def actions_at(self, at: Machine) -> tuple[str, ...]:
-        """Its own actions as a composition `at` above it calls them, or as itself does."""
+        """The machine's actions, under the names that a composition `at` above it (or the machine itself) uses."""
         return tuple(n if at is self else self.renamed.get(n, n) for n in self.actions)
 
     def children(self) -> Iterator[Machine]:
@@ -62,7 +61,7 @@ class Machine:
 
 
 def below(machine: Machine) -> Iterator[tuple[str, Machine]]:
-    """The parts of a composite, those of one name one after the other."""
+    """The parts of a composite, grouped by name."""
     for name, members in machine.below.items():
         for member in members.values():
             yield name, member
@@ -70,17 +69,17 @@ def below(machine: Machine) -> Iterator[tuple[str, Machine]]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SeenMachine:
-    """A machine that a pattern leads to: what is seen of it there, and the parameters that the way to it fixes."""
+    """A machine that a pattern matches: its visible names, and the parameters bound on the path to it."""
 
     machine: Machine
     names: ScopeNames
     binding: Mapping[str, Any]
 
 
-def way(machine: Machine, pattern: Pattern, loc: Loc | None) -> list[list[SeenMachine]]:
-    """The machines that a pattern of a step leads to: one list for each that takes part, of its choices.
+def resolve_pattern(machine: Machine, pattern: Pattern, loc: Loc | None) -> list[list[SeenMachine]]:
+    """The machines that a step pattern matches: for each participant, the list of alternatives.
 
-    Raises `ModelError` for parts that are not there, not told apart, or hidden.
+    Raises `ModelError` for missing, ambiguous or hidden parts.
     """
     found = [[SeenMachine(machine, machine.inside, {})]]
     for segment in pattern.way:
@@ -105,9 +104,9 @@ def way(machine: Machine, pattern: Pattern, loc: Loc | None) -> list[list[SeenMa
 
 
 def places_of(machine: Machine, pattern: Pattern, loc: Loc | None) -> Iterator[tuple[Machine, str]]:
-    """The machines in which a name is, with the name that it has there itself; several parts without brackets mean all.
+    """The machines that contain a name, with its own name there; several parts without brackets mean all.
 
-    Raises `ModelError` for what is not there, or hidden.
+    Raises `ModelError` for a missing or hidden name.
     """
     if pattern.args is not None:
         raise ModelError(f"{pattern.text!r} is a step, not a name", loc=loc, remedy="leave out the parentheses")
@@ -131,20 +130,20 @@ def places_of(machine: Machine, pattern: Pattern, loc: Loc | None) -> Iterator[t
             raise ModelError(
                 f"{where} has no variable or action {pattern.name!r}",
                 loc=loc,
-                remedy=near(pattern.name, both, f"it has {', '.join(both)}"),
+                remedy=suggest(pattern.name, both, f"it has {', '.join(both)}"),
             )
         yield owner, owner.own_name(pattern.name, machine)
 
 
 def _members(at: SeenMachine, name: str, loc: Loc | None) -> list[tuple[Any, Machine, ScopeNames]]:
-    """The parts of one name, with their keys and what is seen of them."""
+    """The parts of one name, with their keys and visible names."""
     machine = at.machine
     if name not in machine.below:
         owner, known = machine.path or type(machine.model).__name__, list(machine.below)
         raise ModelError(
             f"{owner} has no part {name!r}",
             loc=loc,
-            remedy=near(name, known, f"its parts: {', '.join(known)}" if known else "it is one machine"),
+            remedy=suggest(name, known, f"its parts: {', '.join(known)}" if known else "it is one machine"),
         )
     match at.names.find(name, loc):
         case ScopeNames() as names:
@@ -156,7 +155,7 @@ def _members(at: SeenMachine, name: str, loc: Loc | None) -> list[tuple[Any, Mac
 
 
 def _refused(segment: Segment, keys: list[Any], pattern: Pattern, loc: Loc | None) -> Index:
-    """What stands in the brackets behind a part. Raises `ModelError` where it does not fit the part."""
+    """The index of a part in a pattern. Raises `ModelError` if it does not match the part."""
     name, index = segment.name, segment.index
     if None in keys:
         if index is not None:
@@ -175,9 +174,3 @@ def _refused(segment: Segment, keys: list[Any], pattern: Pattern, loc: Loc | Non
 
 def _same(key: Any, value: Any) -> bool:
     return type(key) is type(value) and bool(key == value)
-
-
-def near(name: str, known: list[str], otherwise: str) -> str:
-    """The name that probably was meant, as a remedy."""
-    found = nearest(name, known)
-    return f"did you mean {found[0]!r}?" if found else otherwise

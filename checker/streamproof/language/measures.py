@@ -1,4 +1,4 @@
-"""`@measure`: quantities of a model, read as expressions over its state."""
+"""`@measure`: quantities of a model as expressions over its state."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 from streamproof.language.class_body import check_module
 from streamproof.language.lowering import Lowering
+from streamproof.language.lowering_context import Context
 from streamproof.language.model import Model, marked
+from streamproof.language.mutation_guard import MutationGuard
 from streamproof.language.primitives import MARK, MeasureMark
 from streamproof.language.reader import Reader, deep
 from streamproof.language.sources import place
 from streamproof.language.terms import StateRef, describe, is_expr
-from streamproof.language.unchanged import Unchanged
-from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.measure import Measure
@@ -23,22 +23,22 @@ from streamproof.system.sorts import RangeSort
 
 
 def measures_of(model: Model, outside: Iterable[Callable[..., Any]] = ()) -> tuple[Measure, ...]:
-    """The quantities of a model: its own, and functions ``(m, s)`` stated outside it. Raises `ModelError`.
+    """The quantities of a model: its own, and external functions ``(m, s)``. Raises `ModelError`.
 
-    One that is None whatever the state is left out. Those of the parts of a composite are not among them.
+    A quantity that is None in every state is omitted. The quantities of the parts of a composite are not included.
     """
     found = named(type(model), outside)
     if not found:
         return ()
     with deep():
         reader = _reader(model)
-        unchanged = Unchanged(reader.model, found.values())
+        unchanged = MutationGuard(reader.model, found.values())
         read = (_measure(reader, name, function, unchanged) for name, function in found.items())
         return tuple(measure for measure in read if measure is not None)
 
 
 def named(cls: type[Model], outside: Iterable[Callable[..., Any]] = ()) -> Mapping[str, Callable[..., Any]]:
-    """The functions of the quantities of a model class by name, those stated outside it included. Raises `ModelError`."""
+    """The quantity functions of a model class by name, including external ones. Raises `ModelError`."""
     own = marked(cls)
     outside = tuple(outside)
     check_module(f for f in outside if isinstance(f, types.FunctionType))
@@ -57,13 +57,13 @@ def named(cls: type[Model], outside: Iterable[Callable[..., Any]] = ()) -> Mappi
 
 def _reader(model: Model) -> Reader:
     if type(model).parts is Model.parts:
-        return Reader(model, bare=True)
+        return Reader(model, without_properties=True)
     from streamproof.language.composite import CompositeReader
 
     return CompositeReader(model, True, None, {}).outermost()
 
 
-def _measure(reader: Reader, name: str, function: Callable[..., Any], unchanged: Unchanged) -> Measure | None:
+def _measure(reader: Reader, name: str, function: Callable[..., Any], unchanged: MutationGuard) -> Measure | None:
     got = list(inspect.signature(function, follow_wrapped=False).parameters)
     if len(got) != 2:
         raise ModelError(
@@ -72,9 +72,9 @@ def _measure(reader: Reader, name: str, function: Callable[..., Any], unchanged:
             remedy=f"write def {name}(self, s)",
         )
     state = {n: b.var(n, s) for n, s in reader.sorts.items()}
-    world = World(sorts=reader.sorts, state=state, label=f"{name}()", in_action=False)
-    value, loc = Lowering(world).returned(function, [reader.model, StateRef(names=reader.names)])
-    if world.outside.asked:
+    context = Context(sorts=reader.sorts, state=state, label=f"{name}()", in_action=False)
+    value, loc = Lowering(context).returned(function, [reader.model, StateRef(names=reader.names)])
+    if context.outside.impure:
         unchanged.check(function)
     if value is None:
         return None
@@ -84,5 +84,5 @@ def _measure(reader: Reader, name: str, function: Callable[..., Any], unchanged:
         raise ModelError(
             f"{name}() returns {describe(value)}", loc=loc, remedy="return an integer: len(s.queue), sum(...), max(...)"
         )
-    checks = tuple(p.check for p in world.checks)
+    checks = tuple(p.check for p in context.checks)
     return Measure(name, value, checks, place(function), inspect.getdoc(function) or "")

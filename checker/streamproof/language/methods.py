@@ -1,4 +1,4 @@
-"""The methods of queues and sets of the state, and of local lists and dicts."""
+"""Methods of queues and sets of the state, and of local lists and dicts."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from streamproof.language import places
+from streamproof.language import lvalues
+from streamproof.language.conversion import expect_faithful, plain
 from streamproof.language.elements import iterator, unconditional
-from streamproof.language.faithful import expect_faithful, plain
 from streamproof.language.lift import merge
+from streamproof.language.lowering_context import Content, Context
 from streamproof.language.operators import equal, host, integer
 from streamproof.language.terms import Cases, HeapCell, Method, Ref, Term, describe, is_expr, known, simple
-from streamproof.language.world import Content, World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -25,32 +25,32 @@ LIST = "a local list has append, extend, insert, pop, clear, copy, reverse, coun
 DICT = "a local dict has get, items, keys, values, copy, len, in and []"
 
 
-def method(world: World, m: Method, args: list[Term], kwargs: dict[str, Term], loc: Loc, text: str) -> Term:
-    """A method call on a place of the state or on a local list or dict; `text` is how the owner was written."""
+def method(context: Context, m: Method, args: list[Term], kwargs: dict[str, Term], loc: Loc, text: str) -> Term:
+    """A method call on a place of the state or on a local list or dict; `text` is the source of the owner."""
     if kwargs:
         raise ModelError(f"{m.name}() takes no keyword arguments", loc=loc, remedy="pass the value alone")
     if isinstance(m.owner, HeapCell):
-        content = world.content(m.owner)
+        content = context.content(m.owner)
         if isinstance(content, Mapping):
-            return _dict_method(world, m.owner, content, m.name, args, loc)
-        return _list_method(world, m.owner, content, m.name, args, loc)
+            return _dict_method(context, m.owner, content, m.name, args, loc)
+        return _list_method(context, m.owner, content, m.name, args, loc)
     ref = m.owner
     if isinstance(ref, Cases):
         raise ModelError(
-            f"which place {text!r} stands for depends on the state",
+            f"which place {text!r} refers to depends on the state",
             loc=loc,
             remedy="call the method under an 'if', once for each of them",
         )
     assert isinstance(ref, Ref)
     if isinstance(ref.sort, QueueSort):
-        return _queue_method(world, ref, m.name, args, loc, text)
+        return _queue_method(context, ref, m.name, args, loc, text)
     if isinstance(ref.sort, SetSort):
-        return _set_method(world, ref, m.name, args, loc, text)
+        return _set_method(context, ref, m.name, args, loc, text)
     raise no_method(ref.sort, m.name, loc)
 
 
 def no_method(sort: Sort, name: str, loc: Loc) -> ModelError:
-    """The error for an attribute that values of `sort` do not have."""
+    """The error for an unknown attribute of values of `sort`."""
     match sort:
         case QueueSort():
             return ModelError(f"a Queue has no {name!r}", loc=loc, remedy=QUEUE)
@@ -70,93 +70,93 @@ def _arity(name: str, args: list[Term], least: int, most: int, loc: Loc, remedy:
         raise ModelError(f"{name}() takes {wanted}, got {len(args)}", loc=loc, remedy=remedy)
 
 
-def _queue_method(world: World, ref: Ref, name: str, args: list[Term], loc: Loc, text: str) -> Term:
+def _queue_method(context: Context, ref: Ref, name: str, args: list[Term], loc: Loc, text: str) -> Term:
     sort = ref.sort
     assert isinstance(sort, QueueSort)
     match name:
         case "push" | "append":
             _arity(name, args, 1, 1, loc, f"write {text}.push(value)")
-            value = places.fitted(world, args[0], sort.element, loc, "the value")
-            whole = places.read(world, ref)
+            value = lvalues.convert(context, args[0], sort.element, loc, "the value")
+            whole = lvalues.read(context, ref)
             full = b.less_eq(b.num(sort.capacity), b.length(whole))
-            world.check(full, f"push on the full queue {text}", loc, (text, whole))
-            world.check(
+            context.check(full, f"push on the full queue {text}", loc, (text, whole))
+            context.check(
                 b.not_(b.in_domain(value, sort.element)),
                 f"the value pushed on {text} leaves {sort.element}",
                 loc,
                 ("value", value),
             )
-            places.store(world, ref, b.push(whole, value, loc), loc)
+            lvalues.store(context, ref, b.push(whole, value, loc), loc)
             return None
         case "pop" | "popleft":
             _arity(name, args, 0, 0, loc, f"write {text}.pop(): it takes the head")
-            whole = places.read(world, ref)
-            head = queue_head(world, whole, loc, text)
-            places.store(world, ref, b.pop(whole, loc), loc)
+            whole = lvalues.read(context, ref)
+            head = queue_head(context, whole, loc, text)
+            lvalues.store(context, ref, b.pop(whole, loc), loc)
             return head
         case "clear":
             _arity(name, args, 0, 0, loc, f"write {text}.clear()")
-            places.store(world, ref, b.const(sort, ()), loc)
+            lvalues.store(context, ref, b.const(sort, ()), loc)
             return None
     raise no_method(sort, name, loc)
 
 
-def queue_head(world: World, whole: Expr, loc: Loc, text: str) -> Term:
-    """The element of a queue that came first."""
-    world.check(b.less_eq(b.length(whole), b.num(0)), f"head of the empty queue {text}", loc, (text, whole))
+def queue_head(context: Context, whole: Expr, loc: Loc, text: str) -> Term:
+    """The head of a queue."""
+    context.check(b.less_eq(b.length(whole), b.num(0)), f"head of the empty queue {text}", loc, (text, whole))
     return simple(b.peek(whole, b.num(0), loc))
 
 
-def queue_item(world: World, whole: Expr, at: Term, loc: Loc, text: str) -> Term:
+def queue_item(context: Context, whole: Expr, at: Term, loc: Loc, text: str) -> Term:
     """An element of a queue; negative positions count from the end, as in Python."""
-    n, index = b.length(whole), integer(world, at, loc, "position")
+    n, index = b.length(whole), integer(context, at, loc, "position")
     assert isinstance(index.sort, RangeSort)
     if index.sort.lo < 0:
         index = b.ite(b.less(index, b.num(0)), b.add(n, index), index, loc)
     bad = b.or_((b.less(index, b.num(0)), b.less_eq(n, index)))
-    world.check(bad, f"position outside the queue {text}", loc, ("position", index), (text, whole))
+    context.check(bad, f"position outside the queue {text}", loc, ("position", index), (text, whole))
     return simple(b.peek(whole, index, loc))
 
 
-def _set_method(world: World, ref: Ref, name: str, args: list[Term], loc: Loc, text: str) -> Term:
+def _set_method(context: Context, ref: Ref, name: str, args: list[Term], loc: Loc, text: str) -> Term:
     sort = ref.sort
     assert isinstance(sort, SetSort)
     match name:
         case "add" | "discard" | "remove":
             _arity(name, args, 1, 1, loc, f"write {text}.{name}(value)")
-            value = places.fitted(world, args[0], sort.element, loc, "the value")
-            whole = places.read(world, ref)
+            value = lvalues.convert(context, args[0], sort.element, loc, "the value")
+            whole = lvalues.read(context, ref)
             if name == "add":
-                world.check(
+                context.check(
                     b.not_(b.in_domain(value, sort.element)),
                     f"the value added to {text} leaves {sort.element}",
                     loc,
                     ("value", value),
                 )
             if name == "remove":
-                world.check(
+                context.check(
                     b.not_(b.member(whole, value)), f"remove() of a value that is not in {text}", loc, ("value", value)
                 )
             made = b.insert(whole, value, loc) if name == "add" else b.remove(whole, value, loc)
-            places.store(world, ref, made, loc)
+            lvalues.store(context, ref, made, loc)
             return None
         case "clear":
             _arity(name, args, 0, 0, loc, f"write {text}.clear()")
-            places.store(world, ref, b.const(sort, frozenset()), loc)
+            lvalues.store(context, ref, b.const(sort, frozenset()), loc)
             return None
     raise no_method(sort, name, loc)
 
 
 def _dict_method(
-    world: World, cell: HeapCell, content: Mapping[object, Term], name: str, args: list[Term], loc: Loc
+    context: Context, cell: HeapCell, content: Mapping[object, Term], name: str, args: list[Term], loc: Loc
 ) -> Term:
     parts = {"items": content.items(), "keys": content.keys(), "values": content.values()}
     if name in parts:
         _arity(name, args, 0, 0, loc, DICT)
-        return iterator(world, [(b.TRUE, v) for v in parts[name]], (cell,))
+        return iterator(context, [(b.TRUE, v) for v in parts[name]], (cell,))
     if name == "copy":
         _arity(name, args, 0, 0, loc, DICT)
-        return world.allocate(dict(content))
+        return context.allocate(dict(content))
     if name == "get":
         _arity(name, args, 1, 2, loc, DICT)
         is_known, key = known(args[0])
@@ -166,39 +166,39 @@ def _dict_method(
 
 
 def _list_method(
-    world: World, cell: HeapCell, content: tuple[Term, ...], name: str, args: list[Term], loc: Loc
+    context: Context, cell: HeapCell, content: tuple[Term, ...], name: str, args: list[Term], loc: Loc
 ) -> Term:
     match name:
         case "append":
             _arity(name, args, 1, 1, loc, LIST)
-            world.put(cell, (*content, args[0]))
+            context.put(cell, (*content, args[0]))
         case "extend":
             _arity(name, args, 1, 1, loc, LIST)
-            world.put(cell, (*content, *unconditional(world, args[0], loc)))
+            context.put(cell, (*content, *unconditional(context, args[0], loc)))
         case "insert" if len(args) == 2 and isinstance(args[0], int):
             changed = list(content)
             changed.insert(args[0], args[1])
-            world.put(cell, tuple(changed))
+            context.put(cell, tuple(changed))
         case "pop" if all(isinstance(a, int) for a in args):
             _arity(name, args, 0, 1, loc, LIST)
             changed = list(content)
-            taken = host(world, lambda: changed.pop(*args), loc)
-            world.put(cell, tuple(changed))
+            taken = host(context, lambda: changed.pop(*args), loc)
+            context.put(cell, tuple(changed))
             return taken
         case "clear":
             _arity(name, args, 0, 0, loc, LIST)
-            world.put(cell, ())
+            context.put(cell, ())
         case "reverse":
             _arity(name, args, 0, 0, loc, LIST)
-            world.put(cell, content[::-1])
+            context.put(cell, content[::-1])
         case "copy":
             _arity(name, args, 0, 0, loc, LIST)
-            return world.allocate(content)
+            return context.allocate(content)
         case "count":
             _arity(name, args, 1, 1, loc, LIST)
             total: Expr = b.num(0)
             for v in content:
-                same = equal(world, v, args[0], loc)
+                same = equal(context, v, args[0], loc)
                 total = b.add(total, b.ite(same if is_expr(same) else b.truth(same), b.num(1), b.num(0)), loc)
             return simple(total)
         case _:
@@ -206,13 +206,13 @@ def _list_method(
     return None
 
 
-def pick_from_list(world: World, content: Content, index: Term, loc: Loc, text: str) -> Term:
-    """Element of a known sequence at a position that depends on the state; negative ones count from the end."""
+def pick_from_list(context: Context, content: Content, index: Term, loc: Loc, text: str) -> Term:
+    """The element of a constant sequence at a symbolic position; negative positions count from the end."""
     assert not isinstance(content, Mapping)
-    term, size = integer(world, index, loc, text), len(content)
+    term, size = integer(context, index, loc, text), len(content)
     assert isinstance(term.sort, RangeSort)
     bad = b.or_((b.less(term, b.num(-size)), b.less_eq(b.num(size), term)))
-    world.check(bad, f"index outside a sequence of {size}", loc, (text, term))
+    context.check(bad, f"index outside a sequence of {size}", loc, (text, term))
     if term.sort.lo < 0:
         term = b.ite(b.less(term, b.num(0)), b.add(term, b.num(size)), term, loc)
     result: Term = content[-1]
@@ -221,8 +221,8 @@ def pick_from_list(world: World, content: Content, index: Term, loc: Loc, text: 
     return result
 
 
-def pick_from_dict(world: World, content: Mapping[object, Term], key: Term, loc: Loc, text: str) -> Term:
-    """Value of a known dict at a key that depends on the state."""
+def pick_from_dict(context: Context, content: Mapping[object, Term], key: Term, loc: Loc, text: str) -> Term:
+    """The value of a constant dict at a symbolic key."""
     if isinstance(content, types.MappingProxyType):
         content = content.copy()
         expect_faithful(content, loc)
@@ -237,7 +237,7 @@ def pick_from_dict(world: World, content: Mapping[object, Term], key: Term, loc:
         fit = as_key(k, key.sort, loc) if is_expr(key) else k
         if fit is ABSENT:
             continue
-        same = equal(world, key, fit, loc)
+        same = equal(context, key, fit, loc)
         hits.append((same if is_expr(same) else b.truth(bool(same)), v))
     if isinstance(content, Counter) or (isinstance(content, defaultdict) and content.default_factory is not None):
         result: Term = _missing(content, loc)
@@ -245,15 +245,15 @@ def pick_from_dict(world: World, content: Mapping[object, Term], key: Term, loc:
             result = merge(cond, value, result, loc)
         return result
     operands = ((text, key),) if is_expr(key) else ()
-    world.check(b.not_(b.or_([c for c, _ in hits])), f"{text} is not a key of the dict", loc, *operands)
-    result = hits[-1][1]  # where there is no hit, the check above ended the path
+    context.check(b.not_(b.or_([c for c, _ in hits])), f"{text} is not a key of the dict", loc, *operands)
+    result = hits[-1][1]  # without a hit, the check above ended the path
     for cond, value in reversed(hits[:-1]):
         result = merge(cond, value, result, loc)
     return result
 
 
 def _missing(content: Counter[Any] | defaultdict[Any, Any], loc: Loc) -> Term:
-    """What such a dict gives for a key that it does not have."""
+    """The default value of such a dict for a missing key."""
     made = 0 if isinstance(content, Counter) or content.default_factory is None else content.default_factory()
     if type(made) not in (bool, int, str, types.NoneType):
         raise ModelError(
@@ -265,13 +265,14 @@ def _missing(content: Counter[Any] | defaultdict[Any, Any], loc: Loc) -> Term:
 
 
 ABSENT: Any = object()
-"""No value of the sort is equal to the key."""
+"""Marks a key that equals no value of the sort."""
 
 
 def as_key(key: object, sort: Sort, loc: Loc) -> Any:
-    """The value of `sort` that is equal to a key of a dict for Python; `ABSENT` where certainly none is.
+    """The value of `sort` that is equal, in Python, to a key of a dict; `ABSENT` if there certainly is none.
 
-    Raises `ModelError` for a key that may be equal to one in another way: a float, or an object with its own `__eq__`."""
+    Raises `ModelError` for a key with another notion of equality: a float, or an object with its own `__eq__`.
+    """
     if isinstance(sort, OptionSort):
         return None if key is None else as_key(key, sort.element, loc)
     expect_faithful(key, loc)
@@ -292,7 +293,7 @@ def as_key(key: object, sort: Sort, loc: Loc) -> Any:
 
 
 def _never_equal(key: object, *, alone: bool) -> bool:
-    """Whether a key is equal to values of its own type only; `alone`: it is compared with no tuple or set."""
+    """Whether a key equals values of its own type only; `alone`: it is compared with no tuple or set."""
     if isinstance(key, tuple | frozenset):
         return alone or not any(isinstance(k, bool | tuple | frozenset) or not _never_equal(k, alone=True) for k in key)
     return isinstance(key, int | str | bytes | types.NoneType) or type(key).__eq__ is object.__eq__

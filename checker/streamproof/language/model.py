@@ -1,7 +1,7 @@
-"""`Model`: what an author subclasses.
+"""`Model`: the base class of models.
 
-A model's annotated class attributes are its parameters, with defaults. ``state()`` declares the variables; methods marked
-``@action`` are the rules. A *variant* is a subclass declared with ``variant="name"`` that overrides one of them.
+A model's annotated class attributes are its parameters, with defaults. ``state()`` declares the variables; methods
+marked ``@action`` are the rules. A *variant* is a subclass declared with ``variant="name"`` that overrides one of them.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import inspect
 import re
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
-from streamproof.language.amounts import Amount
 from streamproof.language.class_body import check_class
+from streamproof.language.conversion import plain
 from streamproof.language.declarations import (
     attribute_place,
     check_model,
@@ -22,18 +22,18 @@ from streamproof.language.declarations import (
     parameter_types,
 )
 from streamproof.language.declare import State
-from streamproof.language.faithful import plain
-from streamproof.language.frames import ordinary
-from streamproof.language.guarded import called
 from streamproof.language.primitives import MARK, ActionMark
-from streamproof.language.sources import place
+from streamproof.language.sources import ordinary, place
+from streamproof.language.symbolic_parameters import SymbolicInt
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.files import is_plain
 from streamproof.system.foreign import visible
 from streamproof.system.model import System
 
+T = TypeVar("T")
+
 _CLASS_VARIABLE = re.compile(r"([\w.]+\.)?ClassVar\b")
-"""An annotation, which may be text, of what is no parameter."""
+"""Annotations, possibly as text, of attributes that are not parameters."""
 _OWN = {"sizes", "limits", "check_deadlock", "name"}
 
 RESERVED = frozenset(
@@ -52,26 +52,26 @@ RESERVED = frozenset(
         "variants",
     }
 )
-"""Names that a parameter, rule or property cannot have."""
+"""Reserved names: no parameter, rule or property may use them."""
 
 
 class Model:
     """Base of every model. Parameters are keyword arguments: ``Credit(channels=3)``."""
 
     name: ClassVar[str] = ""
-    """What the model is called on the command line; the class name in lower case when empty."""
+    """Name of the model on the command line; by default the class name in lower case."""
     sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Parameter values for ``--size small|medium|large``."""
     limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {}
-    """The least and the greatest value of parameters that are numbers; None: there is none."""
+    """Least and greatest value of numeric parameters; None: unbounded."""
     check_deadlock: ClassVar[bool] = True
-    """False for models in which a state without a successor is no mistake."""
+    """False for models in which a state without a successor is not an error."""
     variants: ClassVar[dict[str, type[Model]]] = {}
     """The variants of this model by name."""
     variant: ClassVar[str | None] = None
     system: ClassVar[Callable[..., System]]
-    """``system(variant=None, **parameters)``: the transition system of the model with its own properties. Defined in `spec`,
-    above the compiler."""
+    """``system(variant=None, **parameters)``: the model's transition system with its own properties; defined in `spec`,
+    which imports the compiler."""
 
     def __init_subclass__(cls, variant: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -119,7 +119,7 @@ class Model:
                 remedy = f"give it a type to make it one: {name}: int = ..." if untyped else f"its parameters: {known}"
                 raise UsageError(f"{type(self).title()} has no parameter {name!r}", remedy=remedy)
             kind, value = types[name], plain(value)
-            if kind is int and type(value) is Amount:
+            if kind is int and type(value) is SymbolicInt:
                 setattr(self, name, value)
                 continue
             if type(value) is not kind:
@@ -127,15 +127,15 @@ class Model:
             setattr(self, name, value)
         self._within_limits()
         if type(self).setup is not Model.setup:
-            free = any(type(value) is Amount for value in given.values())
-            ordinary(partial(called, self.setup) if free else self.setup, "setup()", place(type(self).setup))
+            free = any(type(value) is SymbolicInt for value in given.values())
+            ordinary(with_guards(self.setup, free), "setup()", place(type(self).setup))
 
     def _within_limits(self) -> None:
         """Raises `UsageError` for a parameter that is outside its limits."""
         for name, (least, most) in type(self).parameter_limits().items():
             value = getattr(self, name)
-            if type(value) is Amount:
-                continue  # within its limits by assumption
+            if type(value) is SymbolicInt:
+                continue  # assumed to be within its limits
             if (least is not None and value < least) or (most is not None and value > most):
                 raise UsageError(
                     f"{type(self).title()} does not allow {name}={value}",
@@ -143,7 +143,7 @@ class Model:
                 )
 
     def setup(self) -> None:
-        """Computes what derives from the parameters; called once, before anything else."""
+        """Computes data derived from the parameters; called once, before everything else."""
 
     def state(self) -> State:
         """Declares the state variables."""
@@ -154,12 +154,12 @@ class Model:
         )
 
     def parts(self) -> Any:
-        """The machines that this one is composed of, as `Parts`; None: it is one by itself."""
+        """The machines of a composite, as `Parts`; None for a single machine."""
         return None
 
     @staticmethod
     def _base(classes: Iterable[type]) -> type[Model]:
-        """The first of `classes` that is a model of its own, not a variant."""
+        """The first of `classes` that is a model and not a variant."""
         return next(c for c in classes if issubclass(c, Model) and (c is Model or c.__dict__.get("variant") is None))
 
     @classmethod
@@ -170,7 +170,7 @@ class Model:
 
     @classmethod
     def parameters(cls) -> dict[str, Any]:
-        """Parameter names with their defaults, in the order of declaration."""
+        """Parameter names and defaults, in the order of declaration."""
         found: dict[str, Any] = {}
         for c in reversed(cls.__mro__):
             if c is Model or not issubclass(c, Model):
@@ -192,7 +192,7 @@ class Model:
 
     @classmethod
     def parameter_limits(cls) -> dict[str, tuple[int | None, int | None]]:
-        """The least and the greatest value of each parameter that has `limits`, those of the classes above included."""
+        """The least and greatest value of each parameter with `limits`, including those of base classes."""
         found: dict[str, tuple[int | None, int | None]] = {}
         for c in reversed(cls.__mro__):
             found.update(c.__dict__.get("limits", {}) if issubclass(c, Model) else {})
@@ -200,7 +200,7 @@ class Model:
 
     @classmethod
     def parse(cls, name: str, text: str) -> Any:
-        """A parameter's value from the command line, by the type of its annotation."""
+        """A parameter value parsed from the command line, according to its annotation."""
         if name not in cls.parameters():
             known = ", ".join(cls.parameters()) or "none"
             raise UsageError(f"{cls.title()} has no parameter {name!r}", remedy=f"its parameters: {known}")
@@ -215,12 +215,12 @@ class Model:
         return text
 
     def settings(self) -> dict[str, Any]:
-        """The parameters of this instance with their values."""
+        """The parameters of this instance and their values."""
         return {name: plain(getattr(self, name)) for name in type(self).parameters()}
 
     @classmethod
     def build(cls, variant: str | None = None, **parameters: Any) -> Self:
-        """An instance of the model, or of one of its variants."""
+        """An instance of the model or one of its variants."""
         if variant is None:
             return cls(**parameters)
         if variant not in cls.variants:
@@ -229,8 +229,26 @@ class Model:
         return cls.variants[variant](**parameters)  # type: ignore[return-value]
 
 
+def with_guards(function: Callable[..., T], free: Collection[str] | bool) -> Callable[..., T]:
+    """A function of the user's; it runs with guards, which are loaded then, where some parameters are `free`."""
+    if not free:
+        return function
+    from streamproof.language.guarded import called
+
+    return partial(called, function)
+
+
+def attribute_of(owner: object, name: str, free: Collection[str] | bool) -> Any:
+    """The attribute of an ordinary object, read with guards where some parameters are `free`."""
+    if not free:
+        return getattr(owner, name)
+    from streamproof.language.guarded import read
+
+    return read(owner, name)
+
+
 def limits_text(least: int | None, most: int | None) -> str:
-    """A parameter's limits in words: ``1 or more``, ``0 to 3``."""
+    """A parameter's limits as text: ``1 or more``, ``0 to 3``."""
     if least is None:
         return "any number" if most is None else f"{most} or less"
     return f"{least} or more" if most is None else f"{least} to {most}"
@@ -241,7 +259,7 @@ def _example(kind: type) -> str:
 
 
 def marked(cls: type[Model]) -> dict[str, tuple[Any, Callable[..., Any]]]:
-    """Rules and properties of a model class: name -> (mark, function), in the order they were first declared.
+    """Rules and properties of a model class: name -> (mark, function), in the order of their first declaration.
 
     A method that overrides a marked one without a decorator of its own keeps the mark.
     """
@@ -262,12 +280,12 @@ def marked(cls: type[Model]) -> dict[str, tuple[Any, Callable[..., Any]]]:
                 elif callable(member):
                     found[name] = (before, member)
                 else:
-                    raise _replaced(c, name, before, found[name][1], "something that is no method", member)
+                    raise _replaced(c, name, before, found[name][1], "something that is not a method", member)
     return found
 
 
 def _replaced(cls: type, name: str, mark: Any, function: Callable[..., Any], by: str, member: Any) -> ModelError:
-    """The error for a rule or property that a subclass replaces by something else."""
+    """The error for a subclass attribute that replaces a rule or property by something else."""
     old, new = place(function), place(getattr(member, "fget", member)) or class_place(cls)
     what = "an action" if isinstance(mark, ActionMark) else "a property"
     at = f" of line {old.line}" if old is not None else ""

@@ -1,4 +1,4 @@
-"""`Native`: a model as the plain Python that it is, one machine or a composition of several."""
+"""`Native`: native execution of a model, a single machine or a composition, as plain Python."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from streamproof.language.native_machine import NativeMachine
 
 
 def Native(model: Model) -> NativeMachine:
-    """A model whose rules and properties run as the Python functions they are.
+    """A model whose rules and properties run as ordinary Python functions.
 
         credit = Native(Credit(channels=2))
         state = next(credit.initial())
         state = credit.step(state, "send", 0)
 
-    States are tuples, as in `System`; a mapping from variable names to values is understood too.
+    States are tuples, as in `System`; a mapping from variable names to values is also accepted.
     """
     return NativeComposite(model) if is_composite(model) else NativeMachine(model)

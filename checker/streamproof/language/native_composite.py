@@ -1,4 +1,4 @@
-"""Running the functions of a composite's parts on concrete states: each sees its own machine, a joint step runs several."""
+"""Native execution of a composite on concrete states: each part sees its own machine, a joint step runs several."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
+from streamproof.language.call_sites import CallSite
 from streamproof.language.composite import arguments, within
-from streamproof.language.layout import laid_out
-from streamproof.language.machines import Machine, below, way
+from streamproof.language.layout import instantiate
+from streamproof.language.machines import Machine, below, resolve_pattern
 from streamproof.language.model import Model, marked
 from streamproof.language.native_machine import READ_ONLY, NativeMachine
 from streamproof.language.patterns import Given, parsed
 from streamproof.language.primitives import ActionMark, Disabled, InitiallyMark, Picks, PropertyMark
-from streamproof.language.reader import Within, reached
+from streamproof.language.reader import Scope, choice_conditions
 from streamproof.language.scopes import Entry, PartFamily, ScopeNames, VariableName
-from streamproof.language.spots import Spot
 from streamproof.language.views import Box, FixedValue, checked, look
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.expr import Expr
@@ -29,7 +29,7 @@ Reached = Mapping[Instance, tuple[tuple[Expr, bool], ...]]
 
 
 class MachineView:
-    """The state as the rules of one machine see it: its variables and its parts are attributes."""
+    """The state visible to the rules of one machine: its variables and parts are attributes."""
 
     __slots__ = ("_names", "_sorts", "_values")
     _values: Box | FixedValue
@@ -41,10 +41,10 @@ class MachineView:
 
     def _entry(self, name: str) -> Entry:
         names: ScopeNames = self._names
-        # A part's own helpers are called with what is seen of it from outside, and may name what is hidden there.
+        # Calls of a part's own helpers receive its outside view, but may use names hidden there.
         if names.inside is not None and name not in names.entries and name in names.inside.entries:
             return names.inside.entries[name]
-        return names.find(name, Spot().loc)
+        return names.find(name, CallSite().loc)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -61,9 +61,9 @@ class MachineView:
         entry = self._entry(name)
         if not isinstance(entry, VariableName):
             raise ModelError(
-                f"{name} is a part, and cannot be assigned", loc=Spot().loc, remedy="assign to its variables"
+                f"{name} is a part, and cannot be assigned", loc=CallSite().loc, remedy="assign to its variables"
             )
-        self._values.replace(entry.name, checked(self._sorts[entry.name], given, Spot()))
+        self._values.replace(entry.name, checked(self._sorts[entry.name], given, CallSite()))
 
     def __repr__(self) -> str:
         return f"<{self._names.path or 'the state'}>"
@@ -79,24 +79,24 @@ class MachineStep:
 
     @property
     def label(self) -> str:
-        """As a reader writes it: ``lane[0].push()``."""
+        """The text form ``lane[0].push()``."""
         return f"{self.machine.called(self.action)}({', '.join(f'{n}={v}' for n, v in self.args)})"
 
 
 class NativeComposite(NativeMachine):
-    """A composite whose rules and properties, and those of its parts, run as the Python functions they are."""
+    """A composite whose rules and properties, and those of its parts, run as ordinary Python functions."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.whole = laid_out(model)
+        self.whole = instantiate(model)
         self._declared = dict(self.whole.declared)
         self._sorts = {n: d.sort for n, d in self._declared.items()}
-        self._within: dict[str, Within] = {}
+        self._within: dict[str, Scope] = {}
         self._known: dict[tuple[str, str, tuple[tuple[str, Any], ...]], Reached] = {}
         self._named = {m.called(action): (m, action) for m in _machines(self.whole) for action in m.actions}
 
     def initial(self, most: int | None = None) -> Iterator[Values]:
-        """The initial states; those among the first `most` combinations of first values."""
+        """The initial states among the first `most` combinations of initial values."""
         predicates = [
             (m, f)
             for m in _machines(self.whole)
@@ -116,10 +116,11 @@ class NativeComposite(NativeMachine):
         picks: Sequence[Any] = (),
         **named: Any,
     ) -> Values | None:
-        """The state after an action, or None where it is not enabled; raises as `NativeMachine.step`.
+        """The state after an action, or None if the action is disabled; raises as `NativeMachine.step`.
 
-        `action` is called as in traces: ``"flow.send"``, ``"lane[0].pop"``, a joint action by its name. `picks` are those
-        of its participants, in their order."""
+        `action` is a name as in traces: ``"flow.send"``, ``"lane[0].pop"``, or the name of a joint action. `picks` are
+        those of its participants, in their order.
+        """
         if action not in self._named:
             raise UsageError(f"no action {action!r}", remedy=f"the actions are {', '.join(self._named)}")
         machine, own = self._named[action]
@@ -133,7 +134,7 @@ class NativeComposite(NativeMachine):
         return self._moved(self.values(state), moves, Picks(tuple(picks)))
 
     def picks(self, state: Values, instance: Instance, system: System) -> list[Any] | None:
-        """The picks of an instance that its actions come to in `state`; None where another instance stands for it."""
+        """The picks of an instance that its actions reach in `state`; None if another instance represents it."""
         if not instance.picks:
             return []
         interpreter, found = Interpreter(system), []
@@ -146,7 +147,7 @@ class NativeComposite(NativeMachine):
         return found
 
     def take(self, state: Values, instance: Instance, system: System) -> Values | None:
-        """The state after a step of a trace, or None where it is not enabled."""
+        """The state after a step of a trace, or None if the step is disabled."""
         picks = self.picks(state, instance, system)
         if picks is None:
             return None
@@ -154,7 +155,8 @@ class NativeComposite(NativeMachine):
         return self._moved(state, _moves(machine, own, instance.args), Picks(tuple(picks)))
 
     def holds(self, prop: str | Callable[..., Any], state: Values, after: Values | None = None) -> bool:
-        """Whether a property is true of a state, or of the step to `after`; ``"lane.bounded"`` is that of all lanes."""
+        """Whether a property holds in a state, or for the step to `after`; ``"lane.bounded"`` is the conjunction over
+        all lanes."""
         states = [state] if after is None else [state, after]
         if callable(prop):
             return self._seen(self.whole, prop, states)
@@ -172,7 +174,7 @@ class NativeComposite(NativeMachine):
         some = any(isinstance(mark, PropertyMark) and mark.kind is Kind.REACHABLE for _, mark, _ in found)
         return any(answers) if some else all(answers)
 
-    # --- running
+    # --- execution
 
     def _at(self, state: Values, name: str) -> Any:
         return state[list(self._sorts).index(name)]
@@ -201,10 +203,10 @@ class NativeComposite(NativeMachine):
             raise UsageError(f"{len(picks.given)} picks were given, {picks.used} used", remedy="leave the others out")
         return tuple(after.values())
 
-    # --- which picks belong to which participant
+    # --- assignment of picks to participants
 
     def _split(self, instance: Instance) -> list[tuple[Instance, tuple[tuple[Expr, bool], ...]]]:
-        """The steps that the instance is made of, each with the conditions under which it comes to its picks."""
+        """The steps of the participants, each with the conditions under which it reaches its picks."""
         machine, own = self._named[instance.action]
         options = [self._ways(move) for move in _moves(machine, own, instance.args)]
         wanted = tuple(value for _, value in instance.picks)
@@ -213,14 +215,16 @@ class NativeComposite(NativeMachine):
             picks = tuple(value for one, _ in chosen for _, value in one.picks)
             if picks == wanted and tuple(c.expr for one, _ in chosen for c in one.guard) == guard:
                 return list(chosen)
-        raise UsageError(f"{instance.label} is no step of the model", remedy="give one of its system")
+        raise UsageError(f"{instance.label} is not a step of the model", remedy="give one of its system")
 
     def _ways(self, move: MachineStep) -> Reached:
         key = (move.machine.path, move.action, move.args)
         if key not in self._known:
             if move.machine.path not in self._within:
                 self._within[move.machine.path] = within(move.machine, self.whole)
-            self._known[key] = reached(move.machine.model, move.action, move.args, self._within[move.machine.path])
+            self._known[key] = choice_conditions(
+                move.machine.model, move.action, move.args, self._within[move.machine.path]
+            )
         return self._known[key]
 
 
@@ -231,7 +235,7 @@ def _machines(machine: Machine) -> Iterator[Machine]:
 
 
 def _parameters(machine: Machine, action: str) -> tuple[str, ...]:
-    """The names of an action's parameters, in order."""
+    """The parameter names of an action, in order."""
     joint = next((j for j in machine.parts.joint if j.name == action), None) if machine.parts else None
     if joint is None:
         mark, _ = marked(type(machine.model))[action]
@@ -241,19 +245,19 @@ def _parameters(machine: Machine, action: str) -> tuple[str, ...]:
     for pattern in (parsed(text, joint.loc) for text in joint.participants):
         found |= dict.fromkeys(pattern.parameters)
         if pattern.args is None:
-            owner = way(machine, pattern, joint.loc)[0][0].machine
+            owner = resolve_pattern(machine, pattern, joint.loc)[0][0].machine
             found |= dict.fromkeys(_parameters(owner, owner.own_name(pattern.name, machine)))
     return tuple(found)
 
 
 def _moves(machine: Machine, action: str, args: tuple[tuple[str, Any], ...]) -> list[MachineStep]:
-    """The steps of single machines that an action is, joint actions taken apart."""
+    """The steps of single machines in an action, with joint actions resolved."""
     joint = next((j for j in machine.parts.joint if j.name == action), None) if machine.parts else None
     if joint is None:
         return [MachineStep(machine, action, args)]
     given, moves = dict(args), []
     for pattern in (parsed(text, joint.loc) for text in joint.participants):
-        for choices in way(machine, pattern, joint.loc):
+        for choices in resolve_pattern(machine, pattern, joint.loc):
             owner = next(p.machine for p in choices if all(given[n] == k for n, k in p.binding.items()))
             own = owner.own_name(pattern.name, machine)
             wanted = arguments(_parameters(owner, own), pattern, joint.loc)

@@ -1,6 +1,6 @@
-"""Running a model's own functions on concrete states, as ordinary Python that a debugger steps through.
+"""Native execution of a model's own functions on concrete states, as ordinary Python that a debugger can step through.
 
-Lowering and this share no code that decides what a rule does: tests compare them on every bundled model.
+Lowering and this module share no code that determines what a rule does: tests compare them on every bundled model.
 """
 
 from __future__ import annotations
@@ -9,29 +9,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
-from streamproof.language.coerce import coerce
+from streamproof.language.call_sites import RUNNING, CallSite, as_model_error
+from streamproof.language.conversion import as_member, members, to_value
 from streamproof.language.declare import State
-from streamproof.language.faithful import as_member, members
 from streamproof.language.model import Model, marked
 from streamproof.language.primitives import PICKS, ActionMark, Disabled, InitiallyMark, Picks
-from streamproof.language.reader import reached
+from streamproof.language.reader import choice_conditions
 from streamproof.language.sources import place
-from streamproof.language.spots import RUNNING, Spot, translated
 from streamproof.language.terms import describe
 from streamproof.language.views import Box, FixedValue, checked, look
-from streamproof.system.errors import ModelError, StreamproofError, UsageError
+from streamproof.system.errors import ModelError, StreamproofError, UsageError, nearest
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, System
 from streamproof.system.model import State as Values
-from streamproof.system.nearest import nearest
 from streamproof.system.sorts import Sort
 
 READ_ONLY = "a property cannot change the state"
 
 
 class StateView:
-    """The state as a rule sees it: its variables are attributes."""
+    """The state visible to a rule: its variables are attributes."""
 
     __slots__ = ("_sorts", "_values")
     _sorts: Mapping[str, Sort]
@@ -46,7 +44,7 @@ class StateView:
         if name not in self._sorts:
             near = nearest(name, self._sorts)
             remedy = f"did you mean {near[0]!r}?" if near else f"the state has {', '.join(self._sorts)}"
-            raise ModelError(f"no state variable {name!r}", loc=Spot().loc, remedy=remedy)
+            raise ModelError(f"no state variable {name!r}", loc=CallSite().loc, remedy=remedy)
         return self._sorts[name]
 
     def __getattr__(self, name: str) -> Any:
@@ -55,14 +53,14 @@ class StateView:
         return look(self._sort(name), self._values.part(name))
 
     def __setattr__(self, name: str, given: Any) -> None:
-        self._values.replace(name, checked(self._sort(name), given, Spot()))
+        self._values.replace(name, checked(self._sort(name), given, CallSite()))
 
     def __repr__(self) -> str:
         return ", ".join(f"{n}={getattr(self, n)!r}" for n in self._sorts)
 
 
 class NativeMachine:
-    """A model without parts whose rules and properties run as the Python functions they are."""
+    """A model without parts whose rules and properties run as ordinary Python functions."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -75,15 +73,15 @@ class NativeMachine:
         self._reached: dict[Any, Mapping[Instance, tuple[tuple[Expr, bool], ...]]] = {}
 
     def values(self, state: Values | Mapping[str, Any]) -> Values:
-        """A state as a tuple. Raises `UsageError` or `ModelError` where a mapping is no state of the model."""
+        """A state as a tuple. Raises `UsageError` or `ModelError` for a mapping that is not a state of the model."""
         if not isinstance(state, Mapping):
             return state
         for name in {*state} ^ {*self._sorts}:
             raise UsageError(f"{name!r} is {'missing' if name in self._sorts else 'no variable'}")
-        return tuple(coerce(sort, state[n], None) for n, sort in self._sorts.items())
+        return tuple(to_value(sort, state[n], None) for n, sort in self._sorts.items())
 
     def initial(self, most: int | None = None) -> Iterator[Values]:
-        """The initial states; those among the first `most` combinations of first values."""
+        """The initial states among the first `most` combinations of initial values."""
         predicates = [f for mark, f in self._found.values() if isinstance(mark, InitiallyMark)]
         for state in islice(product(*(d.first for d in self._declared.values())), most):
             if all(self._call(p, p.__name__, [state], ()) for p in predicates):
@@ -98,9 +96,9 @@ class NativeMachine:
         picks: Sequence[Any] = (),
         **named: Any,
     ) -> Values | None:
-        """The state after an action, or None where it is not enabled; `picks` answer its `choose` calls in order.
+        """The state after an action, or None if it is disabled; `picks` are the results of its `choose` calls, in order.
 
-        Raises `EvaluationError` where the checker would report one, `NoPick` when a choice has no pick.
+        Raises `EvaluationError` where the checker would report one, `NoPick` for a choice without a pick.
         """
         mark, function = self._found.get(action, (None, None))
         if not isinstance(mark, ActionMark) or function is None:
@@ -117,16 +115,16 @@ class NativeMachine:
         return tuple(view._values.get().values())
 
     def picks(self, state: Values, instance: Instance, system: System) -> list[Any] | None:
-        """The picks of an instance that its action comes to in `state`, as `step` wants them.
+        """The picks of an instance that its action reaches in `state`, in the form that `step` requires.
 
-        None where one that it does not come to is not the first of its domain: there the instance is not enabled,
-        another one stands for it.
+        None if an unreached choice does not have the first pick of its domain: that instance is disabled, because
+        another one represents it.
         """
         if not instance.picks:
             return []
         key = (instance.action, instance.args)
         if key not in self._reached:
-            self._reached[key] = reached(self.model, *key)
+            self._reached[key] = choice_conditions(self.model, *key)
         interpreter, picks = Interpreter(system), []
         for (_, value), (condition, first) in zip(instance.picks, self._reached[key][instance], strict=True):
             if interpreter.value(condition, state):
@@ -136,7 +134,7 @@ class NativeMachine:
         return picks
 
     def take(self, state: Values, instance: Instance, system: System) -> Values | None:
-        """The state after a step of a trace, or None where it is not enabled."""
+        """The state after a step of a trace, or None if the step is disabled."""
         picks = self.picks(state, instance, system)
         if picks is None:
             return None
@@ -149,7 +147,7 @@ class NativeMachine:
         return tuple(view._values.get().values())
 
     def holds(self, prop: str | Callable[..., Any], state: Values, after: Values | None = None) -> bool:
-        """Whether a property is true of a state, or of the step from it to `after`."""
+        """Whether a property holds in a state, or for the step from it to `after`."""
         function = self._found[prop][1] if isinstance(prop, str) else prop
         states = [state] if after is None else [state, after]
         return bool(self._call(function, f"property {function.__name__}", states, ()))
@@ -167,7 +165,7 @@ class NativeMachine:
         picks: Sequence[Any] | Picks,
         model: Model | None = None,
     ) -> Any:
-        """The result of a function of `model`; picks that are handed on by the caller may be left over."""
+        """The result of a function of `model`; picks passed by the caller may remain unused."""
         answers = picks if isinstance(picks, Picks) else Picks(tuple(picks))
         owner = self.model if model is None else model
         mark = marked(type(owner)).get(function.__name__, (None, None))[0] if len(args) > 1 or named else None
@@ -182,7 +180,7 @@ class NativeMachine:
         except (Disabled, StreamproofError):
             raise
         except Exception as error:
-            mistake = translated(error)
+            mistake = as_model_error(error)
             if mistake is None:
                 raise
             raise mistake from error

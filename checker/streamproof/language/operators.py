@@ -1,4 +1,4 @@
-"""Python's operators on terms: arithmetic and set operators, comparison, membership, equality."""
+"""Python's operators on terms: arithmetic, set operators, comparison, membership, equality."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
 
-from streamproof.language.amounts import Indices, sort_of
+from streamproof.language.conversion import expect_faithful, is_faithful
 from streamproof.language.elements import distinct, elements, refuse_iterator, refuse_lazy
-from streamproof.language.faithful import expect_faithful, is_faithful
-from streamproof.language.lift import lift, natural
-from streamproof.language.places import fitted, plain, present, resolved
+from streamproof.language.lift import natural, to_term
+from streamproof.language.lowering_context import Context
+from streamproof.language.lvalues import convert, dereference, resolve_deep, unwrap_option
+from streamproof.language.symbolic_parameters import SymbolicRange, sort_of
 from streamproof.language.terms import Cases, HeapCell, Ref, Several, Term, describe, is_expr, known, simple, symbolic
-from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, StreamproofError
 from streamproof.system.expr import Expr
@@ -78,23 +78,23 @@ HOST_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.IsNot: operator.is_not,
 }
 ASKED_LIMIT = 4096
-"""Values of a sort that a container with its own `__contains__` is asked for."""
+"""Maximum number of values of a sort for which a container's own `__contains__` is evaluated."""
 CERTAIN = (IndexError, KeyError, ZeroDivisionError)
-"""Python's errors that depend on values only: on a path, they are mistakes of the model there."""
+"""Python exceptions that depend on values only: on a path, they are model errors."""
 
 
-def host(world: World, run: Callable[[], Any], loc: Loc) -> Any:
-    """The result of an ordinary Python operation on values known while lowering."""
+def host(context: Context, run: Callable[[], Any], loc: Loc) -> Any:
+    """The result of an ordinary Python operation on constant operands."""
     try:
         return run()
     except Undecided as error:
         if error.loc is not None and error.loc.file == loc.file:
             raise
-        raise Undecided(error.message, loc=loc, remedy=error.remedy) from None  # no function of the user's was called
+        raise Undecided(error.message, loc=loc, remedy=error.remedy) from None  # no user function was called
     except StreamproofError:
         raise
     except CERTAIN as error:
-        world.check(b.TRUE, f"{type(error).__name__}: {error}", loc)
+        context.check(b.TRUE, f"{type(error).__name__}: {error}", loc)
     except Exception as error:
         raise ModelError(
             f"{type(error).__name__}: {error}",
@@ -103,11 +103,11 @@ def host(world: World, run: Callable[[], Any], loc: Loc) -> Any:
         ) from error
 
 
-def integer(world: World, value: Term, loc: Loc, text: str) -> Expr:
-    """`value` as an integer: options are unwrapped with a check, truth values count as 0 and 1, as in Python."""
-    term = natural(plain(world, value), loc)
+def integer(context: Context, value: Term, loc: Loc, text: str) -> Expr:
+    """`value` as an integer: options are unwrapped with a check, truth values convert to 0 and 1, as in Python."""
+    term = natural(dereference(context, value), loc)
     if term is not None and isinstance(term.sort, OptionSort):
-        term = present(world, term, loc, text)
+        term = unwrap_option(context, term, loc, text)
     if term is not None and term.sort == BOOL:
         term = b.ite(term, b.num(1), b.num(0), loc)
     if term is None or not isinstance(term.sort, RangeSort):
@@ -117,21 +117,21 @@ def integer(world: World, value: Term, loc: Loc, text: str) -> Expr:
     return term
 
 
-def binary(world: World, op: ast.operator, left: Term, right: Term, loc: Loc, texts: tuple[str, str]) -> Term:
+def binary(context: Context, op: ast.operator, left: Term, right: Term, loc: Loc, texts: tuple[str, str]) -> Term:
     """`left op right`."""
     if not symbolic(left) and not symbolic(right):
-        return host(world, lambda: HOST_BINARY[type(op)](left, right), loc)
+        return host(context, lambda: HOST_BINARY[type(op)](left, right), loc)
     if isinstance(op, ast.Add) and type(left) is tuple and type(right) is tuple:
         return left + right
     if isinstance(left, HeapCell) or isinstance(right, HeapCell):
-        return _lists(world, op, left, right, loc)
-    left, right = plain(world, left), plain(world, right)
+        return _lists(context, op, left, right, loc)
+    left, right = dereference(context, left), dereference(context, right)
     sets = [x.sort for x in (left, right) if is_expr(x) and isinstance(x.sort, SetSort)]
     if sets and type(op) in SETS:
-        x, y = fitted(world, left, sets[0], loc, texts[0]), fitted(world, right, sets[0], loc, texts[1])
+        x, y = convert(context, left, sets[0], loc, texts[0]), convert(context, right, sets[0], loc, texts[1])
         return SETS[type(op)](x, y, loc)
     if _is_local_set(left) or _is_local_set(right):
-        return _local_sets(world, op, left, right, loc)
+        return _local_sets(context, op, left, right, loc)
     make = INTEGER.get(type(op))
     if make is None:
         raise ModelError(
@@ -139,9 +139,9 @@ def binary(world: World, op: ast.operator, left: Term, right: Term, loc: Loc, te
             loc=loc,
             remedy="integers have + - * // %, sets have | & -",
         )
-    a, c = integer(world, left, loc, texts[0]), integer(world, right, loc, texts[1])
+    a, c = integer(context, left, loc, texts[0]), integer(context, right, loc, texts[1])
     if isinstance(op, ast.FloorDiv | ast.Mod):
-        world.check(b.eq(c, b.num(0)), f"division by zero: {texts[1]} is 0", loc, (texts[1], c))
+        context.check(b.eq(c, b.num(0)), f"division by zero: {texts[1]} is 0", loc, (texts[1], c))
     return make(a, c, loc)
 
 
@@ -150,13 +150,13 @@ def _is_local_set(value: Term) -> bool:
 
 
 def _expect_faithful(*sides: Term, loc: Loc) -> None:
-    """Raises `ModelError` for a host value whose own special methods would not be asked here."""
+    """Raises `ModelError` for a host value whose own special methods would not be called here."""
     for side in sides:
         if not symbolic(side):
             expect_faithful(side, loc)
 
 
-def _local_sets(world: World, op: ast.operator, left: Term, right: Term, loc: Loc) -> Term:
+def _local_sets(context: Context, op: ast.operator, left: Term, right: Term, loc: Loc) -> Term:
     _expect_faithful(left, right, loc=loc)
     for side in (left, right):
         if not (_is_local_set(side) or isinstance(side, AbstractSet)) or type(op) not in SETS:
@@ -165,19 +165,19 @@ def _local_sets(world: World, op: ast.operator, left: Term, right: Term, loc: Lo
                 loc=loc,
                 remedy="sets have | & - with other sets",
             )
-    one, two = elements(world, left, loc), elements(world, right, loc)
+    one, two = elements(context, left, loc), elements(context, right, loc)
     if isinstance(op, ast.BitOr):
-        return distinct(world, [*one, *two], equal, loc)
+        return distinct(context, [*one, *two], equal, loc)
     kept = []
     for there, v in one:
-        common = _truth(contained(world, v, right, loc, ("element", "set")))
+        common = _truth(contained(context, v, right, loc, ("element", "set")))
         kept.append((b.and_((there, common if isinstance(op, ast.BitAnd) else b.not_(common))), v))
-    return distinct(world, kept, equal, loc)
+    return distinct(context, kept, equal, loc)
 
 
-def _lists(world: World, op: ast.operator, left: Term, right: Term, loc: Loc) -> Term:
+def _lists(context: Context, op: ast.operator, left: Term, right: Term, loc: Loc) -> Term:
     _expect_faithful(left, right, loc=loc)
-    one, two = (world.content(x) if isinstance(x, HeapCell) else x for x in (left, right))
+    one, two = (context.content(x) if isinstance(x, HeapCell) else x for x in (left, right))
     if (
         isinstance(op, ast.Add)
         and isinstance(left, HeapCell)
@@ -185,11 +185,11 @@ def _lists(world: World, op: ast.operator, left: Term, right: Term, loc: Loc) ->
         and isinstance(two, tuple | list)
     ):
         if isinstance(one, tuple):
-            return world.allocate((*one, *two))
+            return context.allocate((*one, *two))
     elif isinstance(op, ast.Add) and isinstance(right, HeapCell) and isinstance(one, list) and isinstance(two, tuple):
-        return world.allocate((*one, *two))
+        return context.allocate((*one, *two))
     elif isinstance(op, ast.Mult) and isinstance(one, tuple) and isinstance(right, int):
-        return world.allocate(one * right)
+        return context.allocate(one * right)
     raise ModelError(
         f"'{SYMBOLS[type(op)]}' does not work on {describe(left)} and {describe(right)}",
         loc=loc,
@@ -197,27 +197,27 @@ def _lists(world: World, op: ast.operator, left: Term, right: Term, loc: Loc) ->
     )
 
 
-def compare(world: World, op: ast.cmpop, left: Term, right: Term, loc: Loc, texts: tuple[str, str]) -> Term:
-    """One comparison."""
+def compare(context: Context, op: ast.cmpop, left: Term, right: Term, loc: Loc, texts: tuple[str, str]) -> Term:
+    """One comparison operator."""
     if isinstance(op, ast.In | ast.NotIn):
-        found = contained(world, left, right, loc, texts)
+        found = contained(context, left, right, loc, texts)
         return found if isinstance(op, ast.In) else negated(found, loc)
     if isinstance(op, ast.Is | ast.IsNot):
-        same = _identical(world, left, right, loc)
+        same = _identical(context, left, right, loc)
         return same if isinstance(op, ast.Is) else negated(same, loc)
     if not symbolic(left) and not symbolic(right):
-        return host(world, lambda: HOST_COMPARE[type(op)](left, right), loc)
+        return host(context, lambda: HOST_COMPARE[type(op)](left, right), loc)
     if isinstance(op, ast.Eq | ast.NotEq):
-        equals = equal(world, left, right, loc)
+        equals = equal(context, left, right, loc)
         return equals if isinstance(op, ast.Eq) else negated(equals, loc)
-    left, right = plain(world, left), plain(world, right)
+    left, right = dereference(context, left), dereference(context, right)
     sets = [x.sort for x in (left, right) if is_expr(x) and isinstance(x.sort, SetSort)]
     if sets:
-        x, y = fitted(world, left, sets[0], loc, texts[0]), fitted(world, right, sets[0], loc, texts[1])
+        x, y = convert(context, left, sets[0], loc, texts[0]), convert(context, right, sets[0], loc, texts[1])
         return _subset(op, x, y, loc)
     if _is_local_set(left) or _is_local_set(right):
-        return _local_subset(world, op, left, right, loc)
-    a, c = integer(world, left, loc, texts[0]), integer(world, right, loc, texts[1])
+        return _local_subset(context, op, left, right, loc)
+    a, c = integer(context, left, loc, texts[0]), integer(context, right, loc, texts[1])
     match op:
         case ast.Lt():
             return b.less(a, c, loc)
@@ -230,35 +230,35 @@ def compare(world: World, op: ast.cmpop, left: Term, right: Term, loc: Loc, text
 
 
 def negated(value: Term, loc: Loc) -> Term:
-    """The other truth value."""
+    """The negation of a truth value."""
     return b.not_(value, loc) if is_expr(value) else not value
 
 
-def _identical(world: World, left: Term, right: Term, loc: Loc) -> Term:
-    left, right = plain(world, left), plain(world, right)
+def _identical(context: Context, left: Term, right: Term, loc: Loc) -> Term:
+    left, right = dereference(context, left), dereference(context, right)
     if not symbolic(left) and not symbolic(right):
         return left is right
     if left is None or right is None:
         term = right if left is None else left
         if is_expr(term) and not isinstance(term.sort, OptionSort):
             return False
-        return equal(world, term, None, loc)
+        return equal(context, term, None, loc)
     if isinstance(left, HeapCell) and isinstance(right, HeapCell):
         return left == right
     raise ModelError("'is' compares with None only", loc=loc, remedy="use == for values")
 
 
-def _local_subset(world: World, op: ast.cmpop, left: Term, right: Term, loc: Loc) -> Term:
+def _local_subset(context: Context, op: ast.cmpop, left: Term, right: Term, loc: Loc) -> Term:
     if isinstance(op, ast.Gt | ast.GtE):
         left, right = right, left
-    below = simple(b.and_(_inclusion(world, left, right, loc), loc))
+    below = simple(b.and_(_inclusion(context, left, right, loc), loc))
     if isinstance(op, ast.LtE | ast.GtE):
         return below
-    return simple(b.and_((_truth(below), b.not_(_truth(_equal_sets(world, left, right, loc)))), loc))
+    return simple(b.and_((_truth(below), b.not_(_truth(_equal_sets(context, left, right, loc)))), loc))
 
 
-def _inclusion(world: World, left: Term, right: Term, loc: Loc) -> list[Expr]:
-    """For each element of a local or host set, that it is in another."""
+def _inclusion(context: Context, left: Term, right: Term, loc: Loc) -> list[Expr]:
+    """The subset condition: each element of a local or host set is in another set."""
     _expect_faithful(left, right, loc=loc)
     for side in (left, right):
         if not (_is_local_set(side) or isinstance(side, AbstractSet)):
@@ -266,8 +266,8 @@ def _inclusion(world: World, left: Term, right: Term, loc: Loc) -> list[Expr]:
                 f"{describe(left)} and {describe(right)} cannot be compared", loc=loc, remedy="compare two sets"
             )
     found = []
-    for there, v in elements(world, left, loc):
-        found.append(b.implies(there, _truth(contained(world, v, right, loc, ("element", "set")))))
+    for there, v in elements(context, left, loc):
+        found.append(b.implies(there, _truth(contained(context, v, right, loc, ("element", "set")))))
     return found
 
 
@@ -283,35 +283,35 @@ def _subset(op: ast.cmpop, x: Expr, y: Expr, loc: Loc) -> Expr:
             return b.and_((b.subset(y, x), b.not_(b.eq(x, y))), loc)
 
 
-def equal(world: World, left: Term, right: Term, loc: Loc) -> Term:
-    """`left == right`. A host value takes the sort of the other side, so a misspelt name is caught."""
-    left, right = plain(world, left), plain(world, right)
+def equal(context: Context, left: Term, right: Term, loc: Loc) -> Term:
+    """`left == right`. A host value is converted to the sort of the other side, which detects a misspelt name."""
+    left, right = dereference(context, left), dereference(context, right)
     if isinstance(left, Cases):
         one, two = left.then, left.other
-        return world.either(
-            left.cond, lambda: equal(world, one, right, loc), lambda: equal(world, two, right, loc), loc
+        return context.conditional(
+            left.cond, lambda: equal(context, one, right, loc), lambda: equal(context, two, right, loc), loc
         )
     if isinstance(right, Cases):
-        return equal(world, right, left, loc)
+        return equal(context, right, left, loc)
     if is_expr(left) and is_expr(right):
         return _equal_terms(left, right, loc)
     if is_expr(left):
-        return _equal_host(world, left, right, loc)
+        return _equal_host(context, left, right, loc)
     if is_expr(right):
-        return _equal_host(world, right, left, loc)
+        return _equal_host(context, right, left, loc)
     if isinstance(left, HeapCell) or isinstance(right, HeapCell):
-        return _equal_containers(world, left, right, loc)
+        return _equal_containers(context, left, right, loc)
     if type(left) is tuple and type(right) is tuple:
         if len(left) != len(right):
             return False
-        return simple(b.and_([_truth(equal(world, x, y, loc)) for x, y in zip(left, right, strict=True)], loc))
+        return simple(b.and_([_truth(equal(context, x, y, loc)) for x, y in zip(left, right, strict=True)], loc))
     if isinstance(left, Several) or isinstance(right, Several):
-        return _equal_sets(world, left, right, loc)
+        return _equal_sets(context, left, right, loc)
     if symbolic(left) or symbolic(right):
         raise ModelError(
             f"{describe(left)} and {describe(right)} cannot be compared", loc=loc, remedy="compare values of one sort"
         )
-    return host(world, lambda: bool(left == right), loc)
+    return host(context, lambda: bool(left == right), loc)
 
 
 def _truth(value: Term) -> Expr:
@@ -333,105 +333,105 @@ def _equal_terms(x: Expr, y: Expr, loc: Loc) -> Term:
     return simple(b.eq(x, y, loc))
 
 
-def _equal_host(world: World, term: Expr, other: Term, loc: Loc) -> Term:
+def _equal_host(context: Context, term: Expr, other: Term, loc: Loc) -> Term:
     if other is None:
         if isinstance(term.sort, OptionSort):
             return simple(b.is_none(term, loc))
         raise ModelError(
             f"{describe(term)} is never None", loc=loc, remedy="declare it Option(...) if it can be absent"
         )
-    return simple(b.eq(term, lift(resolved(world, other), term.sort, loc), loc))
+    return simple(b.eq(term, to_term(resolve_deep(context, other), term.sort, loc), loc))
 
 
-def _equal_containers(world: World, left: Term, right: Term, loc: Loc) -> Term:
+def _equal_containers(context: Context, left: Term, right: Term, loc: Loc) -> Term:
     _expect_faithful(left, right, loc=loc)
-    one, two = (world.content(x) if isinstance(x, HeapCell) else x for x in (left, right))
+    one, two = (context.content(x) if isinstance(x, HeapCell) else x for x in (left, right))
     if isinstance(one, Mapping) and isinstance(two, Mapping):
         if set(one) != set(two):
             return False
-        return simple(b.and_([_truth(equal(world, v, two[k], loc)) for k, v in one.items()], loc))
+        return simple(b.and_([_truth(equal(context, v, two[k], loc)) for k, v in one.items()], loc))
     both_lists = (isinstance(left, HeapCell) or isinstance(one, list)) and (
         isinstance(right, HeapCell) or isinstance(two, list)
     )
     if both_lists and isinstance(one, tuple | list) and isinstance(two, tuple | list):
-        return equal(world, tuple(one), tuple(two), loc)
+        return equal(context, tuple(one), tuple(two), loc)
     if isinstance(left, Several) or isinstance(right, Several):
         raise ModelError("a list is never equal to a set", loc=loc, remedy="compare two lists or two sets")
     return False
 
 
-def _equal_sets(world: World, left: Term, right: Term, loc: Loc) -> Term:
-    return simple(b.and_([*_inclusion(world, left, right, loc), *_inclusion(world, right, left, loc)], loc))
+def _equal_sets(context: Context, left: Term, right: Term, loc: Loc) -> Term:
+    return simple(b.and_([*_inclusion(context, left, right, loc), *_inclusion(context, right, left, loc)], loc))
 
 
-def contained(world: World, needle: Term, hay: Term, loc: Loc, texts: tuple[str, str]) -> Term:
+def contained(context: Context, needle: Term, hay: Term, loc: Loc, texts: tuple[str, str]) -> Term:
     """`needle in hay`."""
     refuse_iterator(hay, loc)
     if not symbolic(needle) and not symbolic(hay):
-        return host(world, lambda: needle in hay, loc)
+        return host(context, lambda: needle in hay, loc)
     if isinstance(hay, enum.EnumType):
         raise ModelError(
             f"Python 3.11 refuses to look for a plain value in the enumeration {hay.__name__}",
             loc=loc,
             remedy=f"write {texts[0]} in list({hay.__name__})",
         )
-    needle = plain(world, needle)
+    needle = dereference(context, needle)
     refuse_lazy(hay, loc)
     if not symbolic(hay) and not is_faithful(hay):
-        hay = _asked(world, needle, hay, loc)
+        hay = _asked(context, needle, hay, loc)
     if isinstance(hay, Cases):
         one, two = hay.then, hay.other
-        return world.either(
+        return context.conditional(
             hay.cond,
-            lambda: contained(world, needle, one, loc, texts),
-            lambda: contained(world, needle, two, loc, texts),
+            lambda: contained(context, needle, one, loc, texts),
+            lambda: contained(context, needle, two, loc, texts),
             loc,
         )
     if isinstance(hay, HeapCell):
-        hay = tuple(world.content(hay))
+        hay = tuple(context.content(hay))
     if isinstance(hay, Ref) or is_expr(hay):
-        whole = plain(world, hay)
+        whole = dereference(context, hay)
         if isinstance(whole.sort, SetSort):
-            return simple(b.member(whole, lift(resolved(world, needle), whole.sort.element, loc), loc))
+            return simple(b.member(whole, to_term(resolve_deep(context, needle), whole.sort.element, loc), loc))
         if not isinstance(whole.sort, QueueSort | ArraySort):
             raise ModelError(
                 f"'in' needs a collection, got {describe(whole)}", loc=loc, remedy="use a Set, Queue or Array"
             )
-    elif type(hay) is Indices:
-        return b.in_domain(integer(world, needle, loc, texts[0]), sort_of(hay))
+    elif type(hay) is SymbolicRange:
+        return b.in_domain(integer(context, needle, loc, texts[0]), sort_of(hay))
     elif isinstance(hay, range):
-        return _in_range(world, needle, hay, loc, texts[0])
+        return _in_range(context, needle, hay, loc, texts[0])
     elif not isinstance(hay, tuple | list | AbstractSet | Mapping | Several):
         raise ModelError(
             f"'in' needs a collection, got {describe(hay)}", loc=loc, remedy="use a tuple, a range, a Set or a Queue"
         )
     is_known, value = known(needle)
     found = []
-    for there, v in elements(world, hay, loc):
+    for there, v in elements(context, hay, loc):
         if is_known and not is_expr(needle) and not symbolic(v):
-            found.append(b.and_((there, b.truth(bool(host(world, lambda v=v: value == v, loc))))))  # type: ignore[misc]
+            found.append(b.and_((there, b.truth(bool(host(context, lambda v=v: value == v, loc))))))  # type: ignore[misc]
         else:
-            found.append(b.and_((there, _truth(equal(world, needle, v, loc)))))
+            found.append(b.and_((there, _truth(equal(context, needle, v, loc)))))
     return simple(b.or_(found, loc))
 
 
-def _asked(world: World, needle: Term, hay: Any, loc: Loc) -> Term:
-    """The members of a container that has special methods of its own: it is asked for each value of the needle's sort."""
+def _asked(context: Context, needle: Term, hay: Any, loc: Loc) -> Term:
+    """The members of a container with its own special methods, evaluated for each value of the needle's sort."""
     scalar = is_expr(needle) and is_scalar(needle.sort) and not isinstance(needle.sort, TermRange)
     if not scalar or cardinality(needle.sort) > ASKED_LIMIT:
         expect_faithful(hay, loc)
         return hay
-    world.outside.asked = True
-    return tuple(v for v in values(needle.sort) if host(world, partial(operator.contains, hay, v), loc))
+    context.outside.impure = True
+    return tuple(v for v in values(needle.sort) if host(context, partial(operator.contains, hay, v), loc))
 
 
-def _in_range(world: World, needle: Term, hay: range, loc: Loc, text: str) -> Term:
+def _in_range(context: Context, needle: Term, hay: range, loc: Loc, text: str) -> Term:
     if not len(hay):
         return False
-    there: Expr = b.TRUE  # None is in no range, which is no mistake
+    there: Expr = b.TRUE  # None is in no range, and testing it is not an error
     if is_expr(needle) and isinstance(needle.sort, OptionSort):
         there, needle = b.not_(b.is_none(needle)), b.unwrap(needle, loc)
-    term = integer(world, needle, loc, text)
+    term = integer(context, needle, loc, text)
     low, high = min(hay[0], hay[-1]), max(hay[0], hay[-1])
     inside = [there, b.less_eq(b.num(low), term), b.less_eq(term, b.num(high))]
     if abs(hay.step) != 1:

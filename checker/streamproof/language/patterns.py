@@ -1,4 +1,4 @@
-"""Places in a composition as their authors write them: ``flow.pool``, ``lane[0].room``, ``lane[c].push(kind='A')``."""
+"""Patterns for places in a composition: ``flow.pool``, ``lane[0].room``, ``lane[c].push(kind='A')``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamproof.system.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value that is fixed: ``lane[0]``."""
+    """A constant index: ``lane[0]``."""
 
     value: Any
 
@@ -25,7 +25,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Every one of them at once: ``lane[:]``."""
+    """All indices at once: ``lane[:]``."""
 
 
 Index: TypeAlias = Given | Named | All | None
@@ -33,7 +33,7 @@ Index: TypeAlias = Given | Named | All | None
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One name between dots, with what stands in brackets behind it."""
+    """One name of a dotted path, with its index."""
 
     name: str
     index: Index
@@ -41,7 +41,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A place: the way to it, and for actions what stands between the parentheses (None: no parentheses)."""
+    """A place: its path, and for actions the arguments in parentheses (None: no parentheses)."""
 
     text: str
     way: tuple[Segment, ...]
@@ -50,13 +50,13 @@ class Pattern:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The parameters that it names."""
+        """The parameters in the pattern."""
         found = [s.index.name for s in self.way if isinstance(s.index, Named)]
         return (*found, *(value.name for _, value in self.args or () if isinstance(value, Named)))
 
 
 def parsed(text: str, loc: Loc | None) -> Pattern:
-    """Reads a place. Raises `ModelError` for what is none."""
+    """Parses a place. Raises `ModelError` for invalid text."""
     try:
         node = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError):

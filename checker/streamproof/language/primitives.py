@@ -1,4 +1,4 @@
-"""The few words of the language that are not Python's own: `require`, `choose`, and the decorators of rules and properties.
+"""The primitives of the language: `require`, `choose`, and the decorators of rules and properties.
 
 Decorators only mark a function; it stays an ordinary function that runs on concrete states and can be overridden in a
 subclass or called through ``super()``.
@@ -11,8 +11,8 @@ from contextvars import ContextVar
 from dataclasses import field
 from typing import Any, TypeVar, overload
 
-from streamproof.language.faithful import plain
-from streamproof.language.frames import caller
+from streamproof.language.conversion import plain
+from streamproof.language.sources import caller
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.model import Fairness, Kind
 from streamproof.system.records import dataclass
@@ -25,14 +25,14 @@ STRONG = Fairness.STRONG
 
 MARK = "__streamproof__"
 _LINE = "__streamproof_line__"
-"""Attributes of a marked function: its mark, and the line that put it there."""
+"""Attributes of a marked function: its mark, and the line of the decorator."""
 _MARKERS = ("streamproof.language.primitives", "streamproof.language.refines")
-"""Modules whose functions are decorators that mark, `require` and `choose` apart."""
+"""Modules whose public functions, other than `require` and `choose`, are decorators."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionMark:
-    """What `action` notes on a function."""
+    """The mark of `action`."""
 
     fairness: Fairness
     domains: tuple[tuple[str, Any], ...]
@@ -40,7 +40,7 @@ class ActionMark:
 
 @dataclass(frozen=True, slots=True)
 class PropertyMark:
-    """What `invariant`, `step`, `reachable`, `temporal` and `lemma` note on a function."""
+    """The mark of `invariant`, `step`, `reachable`, `temporal` and `lemma`."""
 
     kind: Kind
     lemma: bool = False
@@ -48,40 +48,40 @@ class PropertyMark:
 
 @dataclass(frozen=True, slots=True)
 class RefinementMark:
-    """What `refines` notes: the model refined, a class, its variant, its parameters as given, and which variables of it are
-    which of ours, where the function does not say."""
+    """The mark of `refines`: the abstract model class, its variant and parameters, and the mapping of variables, if the
+    function does not return it."""
 
     model: Any
     variant: str | None
     parameters: tuple[tuple[str, Any], ...]
     named: tuple[tuple[str, str], ...] | None = None
-    """Abstract variables with concrete ones; None: the function gives the mapping."""
+    """Pairs of abstract and concrete variables; None: the function returns the mapping."""
     loc: Loc | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureMark:
-    """What `measure` notes."""
+    """The mark of `measure`."""
 
 
 @dataclass(frozen=True, slots=True)
 class TerminalMark:
-    """What `terminal` notes."""
+    """The mark of `terminal`."""
 
 
 @dataclass(frozen=True, slots=True)
 class InitiallyMark:
-    """What `initially` notes."""
+    """The mark of `initially`."""
 
 
 def put_mark(function: F, mark: Any) -> F:
-    """`function`, marked. Raises `ModelError` where it has a mark already, or can have none."""
+    """`function`, marked. Raises `ModelError` if it already has a mark, or cannot have one."""
     loc = caller()
     line = loc.line if loc is not None else 0
     name = getattr(function, "__name__", getattr(getattr(function, "fget", None), "__name__", "it"))
     if not hasattr(function, "__dict__"):
         raise ModelError(
-            f"{name} is marked, but is no plain method",
+            f"{name} is decorated, but is not a plain method",
             loc=loc,
             remedy=f"write def {name}(self, s, ...) with the mark alone",
         )
@@ -97,18 +97,18 @@ def put_mark(function: F, mark: Any) -> F:
 
 
 def is_marker(value: Any) -> bool:
-    """Whether a decorator marks what it decorates: `action`, what `action(...)` returns, `invariant`, `refines` ..."""
+    """Whether an object is a marking decorator: `action`, the result of `action(...)`, `invariant`, `refines` ..."""
     if isinstance(value, _Marker):
         return True
     return getattr(value, "__module__", None) in _MARKERS and value not in (require, choose)
 
 
 class Disabled(Exception):
-    """Raised by `require` when an action runs natively in a state where it is not enabled."""
+    """Raised by `require` in native execution if the action is disabled."""
 
 
 class NoPick(ModelError):
-    """Raised by `choose` when an action runs natively and no pick is left for it."""
+    """Raised by `choose` in native execution if no pick is left."""
 
 
 def require(condition: Any) -> None:
@@ -119,7 +119,7 @@ def require(condition: Any) -> None:
 
 @dataclass(slots=True)
 class Picks:
-    """The choices of one native run, taken in order."""
+    """The picks of one native execution, consumed in order."""
 
     given: tuple[Any, ...]
     used: int = field(default=0)
@@ -129,7 +129,7 @@ PICKS: ContextVar[Picks | None] = ContextVar("streamproof_picks", default=None)
 
 
 def choose(domain: Iterable[Any]) -> Any:
-    """Any one element of `domain`; the checker follows every choice. Natively: the next pick given to the run."""
+    """An arbitrary element of `domain`; the checker explores every choice. Natively: the next pick of the execution."""
     picks, options = PICKS.get(), list(domain)
     if not options:
         raise Disabled
@@ -154,7 +154,7 @@ def action(function: Any = None, /, *more: Any, fairness: Fairness = NONE, **dom
     """Marks a method ``(self, s, ...)`` as a rule of the protocol.
 
     One keyword per further parameter gives its domain: the name of a model attribute (an int n means ``range(n)``), an
-    iterable, or a function of the model. `fairness` is what a scheduler owes each instance.
+    iterable, or a function of the model. `fairness` is the fairness constraint on each instance.
     """
     if more or (function is not None and not _markable(function)):
         raise ModelError(
@@ -164,7 +164,9 @@ def action(function: Any = None, /, *more: Any, fairness: Fairness = NONE, **dom
         )
     if not isinstance(fairness, Fairness):
         raise ModelError(
-            f"{fairness!r} is no fairness", loc=caller(), remedy="it is NONE, WEAK or STRONG, without quotes"
+            f"{fairness!r} is not a fairness constraint",
+            loc=caller(),
+            remedy="it is NONE, WEAK or STRONG, without quotes",
         )
     if function is not None:
         return put_mark(function, ActionMark(NONE, ()))
@@ -208,10 +210,10 @@ reachable = _Marker(PropertyMark(Kind.REACHABLE))
 temporal = _Marker(PropertyMark(Kind.TEMPORAL))
 """Marks ``(self, s)``: a formula of `always`, `eventually`, `leads_to`, `until`, true of every fair behaviour."""
 lemma = _Marker(PropertyMark(Kind.INVARIANT, lemma=True))
-"""Marks an invariant that is offered to the induction engine as a stepping stone."""
+"""Marks a lemma: an auxiliary invariant for the induction engine."""
 measure = _Marker(MeasureMark())
-"""Marks ``(self, s) -> int``: a quantity; `check` reports the largest value that any reachable state gives."""
+"""Marks ``(self, s) -> int``: a quantity; `check` reports its largest value over the reachable states."""
 terminal = _Marker(TerminalMark())
-"""Marks ``(self, s) -> bool``: ending here is legal; a state without a successor elsewhere is a deadlock."""
+"""Marks ``(self, s) -> bool``: terminal states; any other state without a successor is a deadlock."""
 initially = _Marker(InitiallyMark())
-"""Marks ``(self, s) -> bool``: which combinations of first values are initial states."""
+"""Marks ``(self, s) -> bool``: the combinations of initial values that are initial states."""

@@ -1,7 +1,7 @@
-"""What an ordinary Python object consists of, as far as a function that gets hold of it could change it.
+"""The components of an ordinary Python object through which a function with a reference to it could mutate it.
 
-Values that cannot change are leaves, and so are the modules and classes of the standard library, of streamproof and of
-installed packages; an instance of such a class is looked into like any other.
+Immutable values are leaves, and so are the modules and classes of the standard library, streamproof and installed
+packages; an instance of such a class is traversed like any other object.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import Any
 from streamproof.language.sources import code_of
 
 Parts = tuple[list[Any], list[Any]]
-"""The parts of an object, and before them the names (or keys) of as many as have one."""
+"""The components of an object, preceded by the names (or keys) of those that have one."""
 Read = Callable[[Any], Parts]
-"""How an object is taken apart."""
+"""Function that decomposes an object."""
 _FIXED = frozenset(
     {
         *(bool, int, float, complex, str, bytes, range, slice, types.NoneType, types.EllipsisType, types.CodeType),
@@ -39,15 +39,15 @@ _QUIET = frozenset(
         *("datetime", "decimal", "zoneinfo", "concurrent", "multiprocessing", "asyncio", "site", "_sitebuiltins"),
     }
 )
-"""Packages whose objects are leaves: they cannot change, or they remember how they were used and answer no rule."""
+"""Packages whose objects are leaves: immutable, or with caches that do not affect results in rules."""
 MEMORY = type(lru_cache(maxsize=1)(len))
-"""The type of functions that `functools.cache` makes: they gain results, and drop them."""
+"""The type of functions made by `functools.cache`: their results come and go."""
 _OWN: set[str] = set()
-"""Installed packages with models in them."""
+"""Installed packages that contain models."""
 
 
 def reader(kind: type) -> Read | None:
-    """How objects of a type are taken apart; None for leaves."""
+    """The function that decomposes objects of a type; None for leaves."""
     return _reader(kind)
 
 
@@ -67,7 +67,7 @@ def _reader(kind: Any) -> Read | None:
 
 
 def _is_native(kind: Any) -> bool:
-    """Whether a class is written in C, so that its instances may have a state that is no Python object."""
+    """Whether a class is implemented in C, so that its instances may have hidden state."""
     return kind is not object and (
         not kind.__flags__ & 1 << 9 or type(vars(kind).get("__new__")) is types.BuiltinFunctionType
     )
@@ -103,7 +103,7 @@ def _plain(value: Any) -> Parts:
 
 
 def _state(value: Any) -> bytes:
-    """The state that only the type of an object knows; nothing where it shows none."""
+    """The hidden state of an object as its type exposes it; empty if the type exposes none."""
     if isinstance(value, types.GeneratorType):
         return str(-1 if value.gi_frame is None else value.gi_frame.f_lasti).encode()
     with warnings.catch_warnings():
@@ -151,7 +151,7 @@ def _function(value: types.FunctionType) -> Parts:
 
 @lru_cache(maxsize=4096)
 def _home(function: types.FunctionType) -> Any:
-    """Where the global variables of a function are: its module, or a dict; None for modules that are leaves."""
+    """The owner of a function's global variables: its module, or a dict; None for modules that are leaves."""
     space = function.__globals__
     if is_elsewhere(str(space.get("__name__", ""))):
         return None
@@ -198,11 +198,12 @@ _SPECIAL: dict[type, Read] = {
     ContextVar: _variable,
 }
 _BASES: dict[type, Read] = {**_SPECIAL, **dict.fromkeys((types.SimpleNamespace, BaseException), _arguments)}
-"""What instances have beside their attributes, by the class that gives it to them."""
+"""Further components of instances, beside attributes, by the class that contributes them."""
 
 
 def own(module: str) -> None:
-    """Looks into the package of a module even if it is installed: it has a model. Functions made here have none."""
+    """Includes the package of a module, even if it is installed, because it contains a model. Functions made here have
+    none."""
     top = module.partition(".")[0]
     if top != "streamproof" and top not in sys.stdlib_module_names and top not in _OWN:
         _OWN.add(top)
@@ -212,7 +213,7 @@ def own(module: str) -> None:
 
 @lru_cache(maxsize=4096)
 def is_elsewhere(module: str) -> bool:
-    """Whether a module belongs to the standard library, to streamproof, or to an installed package without the model."""
+    """Whether a module belongs to the standard library, streamproof, or an installed package without models."""
     top = module.partition(".")[0]
     if top in _OWN:
         return False

@@ -1,4 +1,4 @@
-"""Reads one machine: every action is lowered once per combination of its parameters and choices, then its properties."""
+"""The reader of a single machine: lowers every action once per combination of parameters and choices, then the properties."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from functools import partial
 from itertools import islice, product
 from typing import Any, TypeAlias
 
-from streamproof.language.amounts import Amount, Indices, between, sort_of, term_of
 from streamproof.language.class_body import check_module
+from streamproof.language.conversion import as_member, members, plain_inside
 from streamproof.language.declare import Decl, State
 from streamproof.language.elements import in_order, refuse_iterator
-from streamproof.language.faithful import as_member, members, plain_inside
-from streamproof.language.frames import ordinary
-from streamproof.language.guarded import called, read
 from streamproof.language.lowering import Lowering
-from streamproof.language.model import RESERVED, Model, class_place, marked
+from streamproof.language.lowering_context import Context, OutsideCalls, Pick
+from streamproof.language.model import RESERVED, Model, attribute_of, class_place, marked, with_guards
+from streamproof.language.mutation_guard import MutationGuard
 from streamproof.language.primitives import (
     MARK,
     ActionMark,
@@ -30,12 +29,10 @@ from streamproof.language.primitives import (
     RefinementMark,
     TerminalMark,
 )
-from streamproof.language.refinement import promised, refined
 from streamproof.language.scopes import ScopeNames
-from streamproof.language.sources import decoration, parameters, place
+from streamproof.language.sources import decoration, ordinary, parameters, place
+from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange, range_between, sort_of, term_of
 from streamproof.language.terms import StateRef, describe
-from streamproof.language.unchanged import Unchanged
-from streamproof.language.world import OutsideCalls, Pick, World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -45,42 +42,42 @@ from streamproof.system.sorts import Sort, cardinality_up_to, values
 
 INSTANCE_LIMIT = 200_000
 COMBINATIONS = 10 * INSTANCE_LIMIT
-"""Combinations of an action's arguments, most of which its conditions may rule out."""
+"""Maximum number of combinations of an action's arguments, even if guards disable most of them."""
 READ_AGAIN = 8
-"""Ways through an action's choices that are read twice, to see that the rule is the same each time, where it asks
-ordinary Python for something."""
+"""Maximum number of choice branches of an action that are read twice to detect nondeterminism, if the rule calls impure
+Python code."""
 DEADLOCK = "deadlock"
 TERMINATION = "termination"
 DECLARED_AGAIN = 1_000
-"""First values of all variables up to which `state()` is called twice, to see that it declares the same each time."""
+"""Maximum total number of initial values up to which `state()` is called twice to detect nondeterminism."""
 _READ_ALIKE = frozenset({list, tuple, set, frozenset, dict, range, enum.EnumType})
-"""Types of domains that give the same values at each reading."""
+"""Types of domains with the same values at each reading."""
 STACK = 8_000
-"""Frames that lowering may use: calls of the model nest, and each takes some of ours."""
+"""Maximum stack depth during lowering: nested calls of the model need several frames each."""
 
 Compile: TypeAlias = Callable[[Model], System]
-"""Gives the system, without properties, of a model that another one refines."""
+"""Compiles, without properties, the abstract model of a refinement."""
 
 
-def reached(
-    model: Model, action: str, args: tuple[tuple[str, Any], ...], within: Within | None = None
+def choice_conditions(
+    model: Model, action: str, args: tuple[tuple[str, Any], ...], within: Scope | None = None
 ) -> Mapping[Instance, tuple[tuple[Expr, bool], ...]]:
-    """For each instance of an action with these arguments, and each of its picks, the condition under which the action
-    comes to that choice, and whether the pick stands for all where it does not."""
+    """For each instance of an action with these arguments, and each pick: the condition under which the action reaches
+    the choice, and whether the pick is the first option, which represents all options where the choice is not reached."""
     with deep():
         mark, function = marked(type(model))[action]
         assert isinstance(function, types.FunctionType)
         table = members(model, mark.domains)
         args = tuple((n, as_member(table, n, v)) for n, v in args)
         return {
-            instance: tuple((p.reached, p.first) for p in picks)
+            instance: tuple((p.reached_when, p.first) for p in picks)
             for instance, picks in Reader(model, within=within).instances(action, function, args)
         }
 
 
 @contextmanager
 def deep() -> Iterator[None]:
-    """A deeper stack while lowering; a rule that exceeds it is refused."""
+    """Raises the recursion limit during lowering; a rule that exceeds it is rejected."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, STACK))
     try:
@@ -94,11 +91,11 @@ def deep() -> Iterator[None]:
 
 
 def declared(model: Model, *, free: bool = False) -> tuple[dict[str, Decl], Loc | None]:
-    """What ``state()`` declares, and where; `free`: some parameters stand for every number. Raises `ModelError`."""
+    """The declarations of ``state()`` and their position; `free`: some parameters are symbolic. Raises `ModelError`."""
     home = place(type(model).state)
     if not inspect.signature(type(model).state).parameters:
         raise ModelError("state() takes no self", loc=home, remedy="write def state(self)")
-    found = ordinary(partial(called, model.state) if free else model.state, "state()", home)
+    found = ordinary(with_guards(model.state, free), "state()", home)
     if not isinstance(found, State):
         raise ModelError(
             f"state() of {type(model).__name__} returned {describe(found)}",
@@ -112,7 +109,7 @@ def declared(model: Model, *, free: bool = False) -> tuple[dict[str, Decl], Loc 
         again = ordinary(model.state, "state()", home)
         if not isinstance(again, State) or dict(again.items()) != declarations:
             raise ModelError(
-                f"state() of {type(model).__name__} declares something else each time it is called",
+                f"state() of {type(model).__name__} is not deterministic: two calls gave different declarations",
                 loc=home,
                 remedy="compute what it uses in setup(), and keep lists: an iterator is empty after its first use",
             )
@@ -120,36 +117,36 @@ def declared(model: Model, *, free: bool = False) -> tuple[dict[str, Decl], Loc 
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Within:
-    """The place of a machine in a composition: what its variables and actions are called, and what it sees of others."""
+class Scope:
+    """The scope of a machine in a composition: the names of its variables and actions, and the names visible to it."""
 
     declared: Mapping[str, Decl]
-    """Every variable that its rules can name, by its name in the system."""
+    """Every variable accessible to its rules, by its name in the system."""
     loc: Loc | None
     names: ScopeNames
     called: Callable[[str], str]
     """The name in the system of one of its actions."""
     taken: tuple[tuple[str, str, Loc | None], ...] = ()
-    """Names that it has for its own variables, parts and the like, each with what it is, and where."""
+    """Reserved names (its variables, parts and the like), each with its kind and position."""
     composite: bool = False
 
 
 class Reader:
-    """Reads one machine: its rules, by themselves or as part of a composition, and its properties."""
+    """Reads one machine, single or in a composition: its rules and properties."""
 
     def __init__(
         self,
         model: Model,
-        bare: bool = False,
+        without_properties: bool = False,
         free: frozenset[str] | None = None,
-        within: Within | None = None,
+        within: Scope | None = None,
         abstract: Compile | None = None,
     ) -> None:
         self.model = model
         self.abstract = abstract
         self.free = free or frozenset()
         self.safety_only = free is not None
-        self.bare = bare
+        self.without_properties = without_properties
         self.within = within
         if within is None:
             self.declarations, self.place = declared(model, free=bool(self.free))
@@ -168,7 +165,7 @@ class Reader:
         self._refuse_clashes(found, extra)
         above = f"{self.names.path}." if self.names is not None else ""
         parts = [] if self.names is None else [(p.path.removeprefix(above), p.model) for p in self.names.parts()]
-        unchanged = Unchanged(self.model, [*(f for _, f in found.values()), *extra], parts)
+        unchanged = MutationGuard(self.model, [*(f for _, f in found.values()), *extra], parts)
         actions: list[Action] = []
         props: list[Property] = []
         lemmas: list[Property] = []
@@ -178,16 +175,16 @@ class Reader:
         for name, (mark, function) in found.items():
             if not isinstance(function, types.FunctionType):
                 raise ModelError(
-                    f"{name} is marked, but is no plain method",
+                    f"{name} is decorated, but is not a plain method",
                     loc=place(getattr(function, "__func__", function)) or self.place,
                     remedy=f"write def {name}(self, s, ...) without @staticmethod, @classmethod or @property",
                 )
             match mark:
                 case ActionMark():
                     actions.append(self._action(name, mark, function, unchanged))
-                case PropertyMark() if not self.bare and self._wanted(mark):
+                case PropertyMark() if not self.without_properties and self._wanted(mark):
                     (lemmas if mark.lemma else props).append(self._property(name, mark, function))
-                case RefinementMark() if not self.bare and not self.safety_only:
+                case RefinementMark() if not self.without_properties and not self.safety_only:
                     refinements.append((name, mark, function, len(props)))
                 case TerminalMark():
                     cond, _, checks = self._predicate(function, 1)
@@ -217,12 +214,14 @@ class Reader:
                 (lemmas if mark.lemma else props).append(self._property(function.__name__, mark, function))
                 self._expect(unchanged, function)
         for name, mark, function, at in reversed(refinements):
+            from streamproof.language.refinement import refined
+
             assert self.abstract is not None, "a bare model claims no refinement"
             props[at:at] = refined(
                 self.abstract, self.model, self.sorts, self._variables(), initially, name, mark, function, self.names
             )
             unchanged.check(function)
-        if self.model.check_deadlock and not self.bare:
+        if self.model.check_deadlock and not self.without_properties:
             doc = "Every reachable state has a successor or is terminal."
             props.append(Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, checks=tuple(self.end_checks), doc=doc))
         if termination:
@@ -243,7 +242,7 @@ class Reader:
         return tuple(Variable(n, d.sort, d.first, d.loc) for n, d in self.declarations.items())
 
     def _wanted(self, mark: PropertyMark) -> bool:
-        """Whether a property is to be read; what is said of whole behaviours is not said of every size."""
+        """Whether a property is included; temporal properties only on request in the parametric case."""
         return not (self.safety_only and mark.kind is Kind.TEMPORAL)
 
     def _refuse_clashes(self, found: dict[str, Any], extra: tuple[Callable[..., Any], ...]) -> None:
@@ -257,11 +256,13 @@ class Reader:
         entries += [(f.__name__, "a property", place(f)) for f in extra]
         marks = [(n, m, f) for n, (m, f) in found.items()] + [(f.__name__, getattr(f, MARK, None), f) for f in extra]
         for n, m, f in marks:
-            if not n.isidentifier():  # proofs have claims of their own, whose names are other texts
+            if not n.isidentifier():  # certificates quote these claims
                 raise ModelError(
                     f"{n!r} is not an identifier", loc=place(f), remedy="name it as Python names a function"
                 )
             if isinstance(m, RefinementMark):
+                from streamproof.language.refinement import promised
+
                 entries += [
                     (p.name, f"a property of the refinement {n}", place(f)) for p in promised(n, m) if p.name != n
                 ]
@@ -274,15 +275,15 @@ class Reader:
                 raise ModelError(f"{name!r} names {seen[name]} and {kind}", loc=loc, remedy="rename one of them")
             seen[name] = kind
 
-    def _expect(self, unchanged: Unchanged, function: Callable[..., Any]) -> None:
-        """Raises `ModelError` if ordinary Python that was run since the last time changed something."""
-        if self.outside.asked:
+    def _expect(self, unchanged: MutationGuard, function: Callable[..., Any]) -> None:
+        """Raises `ModelError` if ordinary Python code run since the last check mutated an object."""
+        if self.outside.impure:
             unchanged.check(function)
-            self.outside.asked = False
+            self.outside.impure = False
 
     # --- actions
 
-    def _action(self, name: str, mark: ActionMark, function: types.FunctionType, unchanged: Unchanged) -> Action:
+    def _action(self, name: str, mark: ActionMark, function: types.FunctionType, unchanged: MutationGuard) -> Action:
         names = list(parameters(function))[1:]
         if not names:
             raise ModelError(
@@ -305,7 +306,7 @@ class Reader:
         for p in declared:
             if p not in given:
                 raise ModelError(
-                    f"@action of {name} gives a domain for {p!r}, which is no parameter",
+                    f"@action of {name} gives a domain for {p!r}, which is not a parameter",
                     loc=decoration(function),
                     remedy=f"write def {name}(self, s, {', '.join(declared)})",
                 )
@@ -317,10 +318,10 @@ class Reader:
             args = tuple(zip(given, chosen, strict=True))
             outside = self.outside if at else OutsideCalls()
             made = [i for i, _ in self.instances(name, function, args, outside=outside)]
-            if at == 0 and outside.asked:
+            if at == 0 and outside.impure:
                 unchanged.check(function)
-                self.outside.asked = True
-            if at == 0 and outside.asked and made[:READ_AGAIN] != self._again(name, function, args):
+                self.outside.impure = True
+            if at == 0 and outside.impure and made[:READ_AGAIN] != self._again(name, function, args):
                 raise ModelError(
                     f"action {name} is not deterministic: two evaluations gave different rules",
                     loc=place(function),
@@ -333,28 +334,27 @@ class Reader:
         return Action(self.called(name), tuple(given), mark.fairness, tuple(instances), place(function), doc)
 
     def _again(self, name: str, function: types.FunctionType, args: tuple[tuple[str, Any], ...]) -> list[Instance]:
-        """The first instances of an action, read once more."""
+        """Reads the first instances of an action again, to detect nondeterminism."""
         return [i for i, _ in islice(self.instances(name, function, args), READ_AGAIN)]
 
     def _domain(self, action: str, parameter: str, given: Any, function: types.FunctionType) -> list[Any]:
         loc, what = decoration(function), f"the domain of {action}({parameter})"
         if isinstance(given, str):
             try:
-                given = read(self.model, given) if self.free else getattr(self.model, given)
+                given = attribute_of(self.model, given, self.free)
             except AttributeError:
                 raise ModelError(
-                    f"{what}, {given!r}, is no attribute of the model",
+                    f"{what}, {given!r}, is not an attribute of the model",
                     loc=loc,
                     remedy="name a parameter or something set in setup(), or give a list",
                 ) from None
         if isinstance(given, types.FunctionType | types.MethodType):
-            self.outside.asked = True
-            run = partial(called, given) if self.free else given
-            given = ordinary(partial(run, self.model), what, loc)
+            self.outside.impure = True
+            given = ordinary(partial(with_guards(given, self.free), self.model), what, loc)
         refuse_iterator(given, loc, what)
-        if type(given) is Amount:
-            given = between([term_of(given)], loc)
-        if type(given) is Indices:
+        if type(given) is SymbolicInt:
+            given = range_between([term_of(given)], loc)
+        if type(given) is SymbolicRange:
             return [b.var(f"{self.called(action)}.{parameter}", sort_of(given), loc)]
         if isinstance(given, int) and not isinstance(given, bool):
             given = range(given)
@@ -366,7 +366,9 @@ class Reader:
         domain = _elements(given)
         if type(given) not in _READ_ALIKE and domain != _elements(given):
             raise ModelError(
-                f"{what} has other values each time it is read", loc=loc, remedy="keep a list or tuple: list(...)"
+                f"{what} is not deterministic: two evaluations gave different values",
+                loc=loc,
+                remedy="keep a list or tuple: list(...)",
             )
         if len(domain) > INSTANCE_LIMIT:
             raise ModelError(
@@ -389,35 +391,36 @@ class Reader:
         *,
         outside: OutsideCalls | None = None,
     ) -> Iterator[tuple[Instance, list[Pick]]]:
-        """One instance for each combination of what the action's ``choose(...)`` calls take, with these choices.
+        """One instance per combination of values of the action's ``choose(...)`` calls.
 
-        `outside` is told what reading them had to do with ordinary Python."""
+        `outside` records the calls into ordinary Python during the reading.
+        """
         noted = outside or self.outside
         name = self.called(name)
         label = f"{name}({', '.join(f'{n}={plain_inside(v)}' for n, v in args)})"
         given = [self.model, StateRef(names=self.names), *(v for _, v in args)]
         script: tuple[int, ...] | None = ()
         while script is not None:
-            world = World(self.sorts, self._state(), label, script, free=self.free, outside=noted)
-            Lowering(world).action(function, given)
-            instance = self._instance(name, args, world)
+            context = Context(self.sorts, self._state(), label, script, free=self.free, outside=noted)
+            Lowering(context).action(function, given)
+            instance = self._instance(name, args, context)
             if instance is not None:
-                yield instance, list(world.picks)
-            script = _next(world)
+                yield instance, list(context.picks)
+            script = _next(context)
 
     def _state(self) -> dict[str, Expr]:
         return {n: b.var(n, s) for n, s in self.sorts.items()}
 
-    def _instance(self, name: str, args: tuple[tuple[str, Any], ...], world: World) -> Instance | None:
-        updates = tuple((n, t) for n, t in world.state.items() if t is not b.var(n, self.sorts[n]))
-        total = len(world.guards)
-        early = tuple(p.check for p in world.checks if p.after_guards < total)
-        late = tuple(p.check for p in world.checks if p.after_guards >= total)
-        if any(g.expr is b.FALSE for g in world.guards) and not early:
-            return None  # never enabled with these arguments: nothing to explore
-        picks = tuple((p.name, plain_inside(p.value)) for p in world.picks)
+    def _instance(self, name: str, args: tuple[tuple[str, Any], ...], context: Context) -> Instance | None:
+        updates = tuple((n, t) for n, t in context.state.items() if t is not b.var(n, self.sorts[n]))
+        total = len(context.guards)
+        early = tuple(p.check for p in context.checks if p.after_guards < total)
+        late = tuple(p.check for p in context.checks if p.after_guards >= total)
+        if any(g.expr is b.FALSE for g in context.guards) and not early:
+            return None  # disabled in every state with these arguments
+        picks = tuple((p.name, plain_inside(p.value)) for p in context.picks)
         args = tuple((n, plain_inside(v)) for n, v in args)
-        return Instance(name, args, picks, tuple(world.guards), updates, early, late)
+        return Instance(name, args, picks, tuple(context.guards), updates, early, late)
 
     # --- properties
 
@@ -425,11 +428,11 @@ class Reader:
         got = parameters(function)
         if len(got) != 2:
             raise ModelError(
-                f"{name}({', '.join(got)}) is said of behaviours",
+                f"{name}({', '.join(got)}) is a temporal property",
                 loc=place(function),
                 remedy=f"write def {name}(self, s): there is no next state in it",
             )
-        world = World(
+        context = Context(
             sorts=self.sorts,
             state=self._state(),
             label=f"{name}()",
@@ -438,8 +441,8 @@ class Reader:
             free=self.free,
             outside=self.outside,
         )
-        formula = Lowering(world).behaviour(function, [self.model, StateRef(names=self.names)])
-        checks = tuple(p.check for p in world.checks)
+        formula = Lowering(context).behaviour(function, [self.model, StateRef(names=self.names)])
+        checks = tuple(p.check for p in context.checks)
         doc = inspect.getdoc(function) or ""
         return Property(name, Kind.TEMPORAL, b.TRUE, (), checks, place(function), doc, formula)
 
@@ -457,20 +460,20 @@ class Reader:
         args: list[Any] = [self.model, StateRef(names=self.names), StateRef(True, self.names)][: 1 + states]
         outside = OutsideCalls()
         found = self._condition(function, args, outside)
-        if outside.asked:
-            self.outside.asked = True
+        if outside.impure:
+            self.outside.impure = True
             if self._condition(function, args, outside) != found:
                 raise ModelError(
                     f"{name} is not deterministic: two evaluations gave different results",
                     loc=place(function),
-                    remedy="a property says of the same states the same each time",
+                    remedy="a property must be a function of the state",
                 )
         return found
 
     def _condition(
         self, function: Callable[..., Any], args: list[Any], outside: OutsideCalls
     ) -> tuple[Expr, tuple[Conjunct, ...], tuple[Check, ...]]:
-        world = World(
+        context = Context(
             sorts=self.sorts,
             state=self._state(),
             label=f"{function.__name__}()",
@@ -478,8 +481,8 @@ class Reader:
             free=self.free,
             outside=outside,
         )
-        expr, parts = Lowering(world).predicate(function, args)
-        return expr, parts, tuple(p.check for p in world.checks)
+        expr, parts = Lowering(context).predicate(function, args)
+        return expr, parts, tuple(p.check for p in context.checks)
 
     def _property(self, name: str, mark: PropertyMark, function: Callable[..., Any]) -> Property:
         if mark.kind is Kind.TEMPORAL:
@@ -498,11 +501,11 @@ class Reader:
         return expr
 
 
-def _next(world: World) -> tuple[int, ...] | None:
-    """What the choices take at the next reading: the last one that can take another option does."""
-    script = world.script
-    taken = [script[i] if i < len(script) else 0 for i in range(len(world.widths))]
-    while taken and taken[-1] + 1 >= world.widths[len(taken) - 1]:
+def _next(context: Context) -> tuple[int, ...] | None:
+    """The choices of the next reading, in backtracking order: the last choice with an untried option takes that option."""
+    script = context.script
+    taken = [script[i] if i < len(script) else 0 for i in range(len(context.widths))]
+    while taken and taken[-1] + 1 >= context.widths[len(taken) - 1]:
         taken.pop()
     return (*taken[:-1], taken[-1] + 1) if taken else None
 
@@ -512,5 +515,5 @@ def _too_many(action: str, what: str, function: types.FunctionType) -> ModelErro
 
 
 def _elements(domain: Iterable[Any]) -> list[Any]:
-    """The values of a domain, up to one more than it may have."""
+    """The values of a domain, up to one more than the maximum."""
     return in_order(islice(domain, INSTANCE_LIMIT + 1) if not isinstance(domain, set | frozenset) else domain)

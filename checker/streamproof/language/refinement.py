@@ -1,4 +1,4 @@
-"""A claim that a model implements another one, as properties of the model."""
+"""Refinement claims as properties of the concrete model."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from streamproof.language import places
+from streamproof.language import lvalues
 from streamproof.language.lowering import Lowering
+from streamproof.language.lowering_context import Context
 from streamproof.language.model import Model, marked
 from streamproof.language.primitives import ActionMark, RefinementMark
 from streamproof.language.scopes import ScopeNames, VariableName
 from streamproof.language.sources import place
 from streamproof.language.terms import StateRef, describe
-from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -25,7 +25,7 @@ from streamproof.system.sorts import Sort
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """One property of a refinement, as it can be told without compiling the model."""
+    """One property of a refinement, known before the model is compiled."""
 
     name: str
     kind: Kind
@@ -33,14 +33,12 @@ class Promised:
 
 
 def promised(name: str, mark: RefinementMark, doc: str = "") -> tuple[Promised, ...]:
-    """The properties that a refinement called `name` consists of, in their order."""
+    """The properties of a refinement `name`, in order."""
     cls = _model(mark)
     into = cls.title()
     found = [
         Promised(name + START, Kind.INVARIANT, f"Every initial state is mapped to an initial state of {into}."),
-        Promised(
-            name, Kind.STEP, doc or f"Every step is mapped to a step of {into}, or changes nothing of what is mapped."
-        ),
+        Promised(name, Kind.STEP, doc or f"Every step is mapped to a step of {into}, or changes no mapped variable."),
     ]
     fair = any(isinstance(m, ActionMark) and m.fairness is not Fairness.NONE for m, _ in marked(cls).values())
     if fair:
@@ -61,24 +59,25 @@ def refined(
 ) -> tuple[Property, ...]:
     """The properties of a refinement by a model with these variables and this initial condition. Raises `ModelError`.
 
-    `compiled` gives the system of the model that is refined, without its properties. `names`: what the model's functions see
-    of the variables, in a composition."""
+    `compiled` gives the abstract system, without properties. `names`: the variables visible to the model's functions,
+    in a composition.
+    """
     home = mark.loc if mark.named is not None else place(function)
     abstract = _abstract(compiled, model, mark, home)
-    world = World(sorts=sorts, state={n: b.var(n, s) for n, s in sorts.items()}, label=f"{name}()", in_action=False)
+    context = Context(sorts=sorts, state={n: b.var(n, s) for n, s in sorts.items()}, label=f"{name}()", in_action=False)
     loc = home or Loc("?", 0)
     given: Mapping[str, Any]
     seen = {n: n for n in sorts}
     if names is not None:
         seen |= {n: entry.name for n, entry in names.entries.items() if isinstance(entry, VariableName)}
     if mark.named is None:
-        given, loc = _function(world, model, function, names)
+        given, loc = _function(context, model, function, names)
     else:
         given = {}
         for theirs, ours in mark.named:
             if ours not in seen:
                 raise ModelError(
-                    f"{name} maps {theirs!r} to {ours!r}, which is no variable",
+                    f"{name} maps {theirs!r} to {ours!r}, which is not a variable",
                     loc=loc,
                     remedy=f"the variables: {', '.join(sorts)}",
                 )
@@ -87,7 +86,7 @@ def refined(
     for key in given:
         if key not in known:
             raise ModelError(
-                f"{name} gives a value for {key!r}, which is no variable of {abstract.name}",
+                f"{name} gives a value for {key!r}, which is not a variable of {abstract.name}",
                 loc=loc,
                 remedy=f"its variables: {', '.join(known)}",
             )
@@ -95,17 +94,17 @@ def refined(
     for theirs, sort in known.items():
         if theirs not in given and theirs not in seen:
             raise ModelError(
-                f"{name} does not say what {theirs!r} of {abstract.name} is",
+                f"{name} does not map {theirs!r} of {abstract.name}",
                 loc=loc,
                 remedy=f"give it a value of {sort} in the dict that is returned",
             )
         value = given[theirs] if theirs in given else b.var(seen[theirs], sorts[seen[theirs]])
-        term = places.fitted(world, value, sort, loc, f"{theirs} of {abstract.name}")
+        term = lvalues.convert(context, value, sort, loc, f"{theirs} of {abstract.name}")
         outside = b.not_(b.in_domain(term, sort))
-        world.check(outside, f"{theirs} of {abstract.name} leaves {sort}", loc, (theirs, term))
+        context.check(outside, f"{theirs} of {abstract.name} leaves {sort}", loc, (theirs, term))
         mapping[theirs] = term
     doc = promised(name, mark, (function.__doc__ or "").strip() if mark.named is None else "")[1].doc
-    checks = tuple(p.check for p in world.checks)
+    checks = tuple(p.check for p in context.checks)
     return Refinement(name, variables, initially, abstract, mapping, checks, home, doc).properties()
 
 
@@ -129,9 +128,9 @@ def _abstract(compiled: Callable[[Model], System], model: Model, mark: Refinemen
 
 
 def _function(
-    world: World, model: Model, function: types.FunctionType, names: ScopeNames | None
+    context: Context, model: Model, function: types.FunctionType, names: ScopeNames | None
 ) -> tuple[Mapping[str, Any], Loc]:
-    value, loc = Lowering(world).returned(function, [model, StateRef(names=names)])
+    value, loc = Lowering(context).returned(function, [model, StateRef(names=names)])
     if not isinstance(value, Mapping):
         raise ModelError(
             f"{function.__name__}() returns {describe(value)}",

@@ -1,4 +1,4 @@
-"""`refines`: what an author writes to claim that a model implements another one."""
+"""`refines`: the claim that a model refines another one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from streamproof.language.frames import caller
 from streamproof.language.model import Model
 from streamproof.language.primitives import RefinementMark, put_mark
+from streamproof.language.sources import caller
 from streamproof.language.spec import Spec
 from streamproof.system.errors import ModelError
 
@@ -23,15 +23,15 @@ def refines(
     variant: str | None = None,
     **parameters: Any,
 ) -> Any:
-    """Claims that the model refines `spec`, a `Model` class or a `Spec`, seen through a mapping of the states.
+    """Claims that the model refines `spec`, a `Model` class or a `Spec`, under a refinement mapping.
 
     `mapping` is a function ``(self, s)`` that returns a dict with the value of every variable of `spec`, or a dict from
-    variables of `spec` to variables of the model; variables of the same name and sort need not be mentioned. Without it,
-    `refines(...)` is the decorator of such a function. Parameters of `spec`: a value, or the name of an attribute of the
-    model.
+    variables of `spec` to variables of the model; variables of the same name and sort may be omitted. Without it,
+    `refines(...)` is the decorator of such a function. Parameters of `spec`: a value, or the name of an attribute of
+    the model.
 
-    The claim consists of the properties NAME_start (initial states), NAME (steps) and, where `spec` demands fairness,
-    NAME_fairness. Raises `ModelError` for a `spec` that is no model.
+    The claim consists of the properties NAME_start (initial states), NAME (steps) and, if `spec` has fairness
+    constraints, NAME_fairness. Raises `ModelError` if `spec` is not a model.
     """
     loc = caller()
     if not isinstance(spec, Spec) and not (isinstance(spec, type) and issubclass(spec, Model)):
@@ -52,17 +52,17 @@ def refines(
     if isinstance(mapping, Mapping) and all(isinstance(v, str) for v in mapping.values()):
         return put_mark(_carrier(), RefinementMark(model, variant, given, tuple(mapping.items()), loc))
     raise ModelError(
-        f"{mapping!r} is no mapping of states",
+        f"{mapping!r} is not a mapping of states",
         loc=loc,
         remedy="write def seen(self, s): return dict(variable=value, ...), or {'variable': 'one of ours'}",
     )
 
 
 def _carrier() -> types.FunctionType:
-    """A function that only carries a mark: the mapping is in it."""
+    """The function of a mark that contains the mapping."""
 
     def same_names(self: Any, s: Any) -> None:
-        """Refines another model."""
+        """The refinement of a model."""
 
     assert isinstance(same_names, types.FunctionType)
     return same_names

@@ -1,8 +1,8 @@
-"""The user's files with guards in them, and the functions of those files that run so while parameters are free.
+"""The user's files rewritten with guards, and replacement of function code by its guarded form for free parameters.
 
-A file is read as a syntax tree, the guards are put in, and the whole of it is compiled again. Every function has its place
-in both, so a function runs with guards when its code is exchanged for that at the same place: methods with two underscores,
-keys of sorts and what decorators wrap included, whoever calls them.
+A file is parsed, guards are inserted into its syntax tree, and the result is compiled. Every function has the same
+position in both, so it runs guarded after its code object is replaced by the one at the same position. This includes
+special methods, key functions of sorts and decorated functions, whoever calls them.
 """
 
 from __future__ import annotations
@@ -17,34 +17,33 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from streamproof.language.frames import PACKAGE, is_standard
-from streamproof.language.sources import WRITTEN
+from streamproof.language.sources import PACKAGE, WRITTEN, is_standard
 
 CALL, READ, SAME, MATCHED = "(call)", "(read)", "(same)", "(matched)"
 DECORATED, PASSED, FAILURE = "(decorated)", "(passed)", "(failure)"
-"""Names of the guards; no author can write them. They are found among Python's own names."""
+"""Names of the guards, which are invalid as identifiers in source code. They are added to the built-ins."""
 _AS_WRITTEN = frozenset({"locals", "globals", "vars", "dir", "eval", "exec", "breakpoint"})
-"""Functions that look at the frame in which they are called."""
+"""Functions that inspect their caller's frame."""
 _Key = tuple[str, str, int, tuple[str, ...]]
 
 
 def is_users(file: str) -> bool:
-    """Whether a file is neither streamproof's, nor of the standard library, nor text."""
+    """Whether a file belongs to the user: neither streamproof, nor the standard library, nor generated code."""
     return not file.startswith((PACKAGE, "<")) and not is_standard(file)
 
 
 def is_installed(file: str) -> bool:
-    """Whether a file belongs to a package that was installed."""
+    """Whether a file belongs to an installed package."""
     return "site-packages" in file or "dist-packages" in file
 
 
 def is_guarded(code: types.CodeType) -> bool:
-    """Whether guards are in a code."""
+    """Whether a code object is guarded."""
     return id(code) in WRITTEN
 
 
 def put_guards(function: types.FunctionType) -> bool:
-    """Gives a function its code with guards; False where its source is not to be had or has changed."""
+    """Replaces a function's code by its guarded form; False if its source is unavailable or has changed."""
     made = _rewritten(function.__code__)
     if made is None:
         return False
@@ -53,12 +52,12 @@ def put_guards(function: types.FunctionType) -> bool:
 
 
 def functions_of(files: frozenset[str]) -> list[types.FunctionType]:
-    """Every function that is written in some files."""
+    """Every function defined in the given files."""
     return [o for o in gc.get_objects() if type(o) is types.FunctionType and o.__code__.co_filename in files]
 
 
 def files_of(roots: Iterable[Any]) -> frozenset[str]:
-    """The user's files in which classes and functions are written, and those of the modules that these name."""
+    """The user's files that define the classes and functions, and those of the modules that these name."""
     todo: list[Any] = list(roots)
     seen: set[int] = set()
     files: set[str] = set()
@@ -104,7 +103,7 @@ def _key(code: types.CodeType) -> _Key:
 
 @lru_cache(maxsize=64)
 def _places(file: str, text: str) -> dict[_Key, list[tuple[types.CodeType, types.CodeType]]]:
-    """Every code of a file, with the same with guards."""
+    """Every code object of a file, with its guarded form."""
     found: dict[_Key, list[tuple[types.CodeType, types.CodeType]]] = {}
     try:
         tree = ast.parse(text, file)
@@ -122,7 +121,7 @@ def _places(file: str, text: str) -> dict[_Key, list[tuple[types.CodeType, types
 
 
 def _pairs(plain: types.CodeType, made: types.CodeType) -> Iterator[tuple[types.CodeType, types.CodeType]]:
-    """The codes inside two codes, by their places: the guards add none and keep their order."""
+    """The nested code objects of two code objects, paired by position: guards add none and preserve the order."""
     inner = [[c for c in code.co_consts if isinstance(c, types.CodeType)] for code in (plain, made)]
     if [c.co_name for c in inner[0]] != [c.co_name for c in inner[1]]:
         return
@@ -132,13 +131,13 @@ def _pairs(plain: types.CodeType, made: types.CodeType) -> Iterator[tuple[types.
 
 
 class _Guarding(ast.NodeTransformer):
-    """Puts the guards into a file. Private names are written as Python stores them in their class."""
+    """Inserts the guards into a file. Private names are mangled as in their class."""
 
     def __init__(self) -> None:
         self._owner = ""
         self._chained = 0
         self._texts = False
-        """Whether the file keeps annotations as texts."""
+        """Whether the file stores annotations as text."""
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
         self._texts |= node.module == "__future__" and any(name.name == "annotations" for name in node.names)
@@ -170,7 +169,7 @@ class _Guarding(ast.NodeTransformer):
         return ast.copy_location(same if isinstance(node.ops[0], ast.Is) else ast.UnaryOp(ast.Not(), same), node)
 
     def _apart(self, node: ast.Compare) -> ast.expr:
-        """A chain of comparisons as single ones; each operand but the first is evaluated once, into a name of its own."""
+        """A comparison chain as single comparisons; each operand but the first is evaluated once, into a temporary name."""
         parts: list[ast.expr] = []
         left = node.left
         for op, right in zip(node.ops, node.comparators, strict=True):
@@ -187,7 +186,7 @@ class _Guarding(ast.NodeTransformer):
 
     def visit_Match(self, node: ast.Match) -> ast.AST:
         node.subject = ast.copy_location(ast.Call(_guard(MATCHED), [self.visit(node.subject)], []), node.subject)
-        for case in node.cases:  # what a pattern names is no expression
+        for case in node.cases:  # names in a pattern are not expressions
             case.guard = None if case.guard is None else self.visit(case.guard)
             case.body = self._all(case.body)
         return node
@@ -232,7 +231,7 @@ class _Guarding(ast.NodeTransformer):
     def visit_Try(self, node: ast.Try | Any) -> ast.AST:
         self.generic_visit(node)
         node.body = self._passing(node.body)
-        if node.handlers and node.finalbody:  # which may end what passes the handlers
+        if node.handlers and node.finalbody:  # the body may raise an exception that passes the handlers
             inner = ast.copy_location(type(node)(node.body, node.handlers, node.orelse, []), node)
             outer = ast.copy_location(ast.Try(self._passing([inner]), [], [], node.finalbody), node)
             return outer
@@ -255,7 +254,7 @@ class _Guarding(ast.NodeTransformer):
         return [self.visit(statement) for statement in body]
 
     def _passing(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """Statements from which no exception gets out unseen."""
+        """Statements that catch every exception."""
         if not body:
             return body
         seen = ast.Expr(ast.Call(_guard(PASSED), [], []))

@@ -1,12 +1,11 @@
-"""What stands behind ``s.`` in a composite: variables, and parts with names of their own behind another dot."""
+"""Names after ``s.`` in a composite: variables, and parts with names of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, TypeVar
 
-from streamproof.system.errors import Loc, ModelError
-from streamproof.system.nearest import nearest
+from streamproof.system.errors import Loc, ModelError, nearest
 from streamproof.system.records import dataclass
 
 T = TypeVar("T")
@@ -14,29 +13,29 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class VariableName:
-    """A variable, by its name in the system; which one it is, is settled when variables have been shared."""
+    """A variable, by its name in the system; resolved after shared variables have been identified."""
 
     variables: Variables
     first: str
 
     @property
     def name(self) -> str:
-        """The variable that it is."""
+        """The variable that the name resolves to."""
         return self.variables.name(self.first)
 
 
 class Variables:
-    """Which of the variables of all parts are one and the same."""
+    """A union-find structure of shared variables of all parts."""
 
     def __init__(self) -> None:
         self._same: dict[str, str] = {}
 
     def share(self, variable: str, into: str) -> None:
-        """From now on `variable` is another name of `into`."""
+        """Identifies `variable` with `into`."""
         self._same[self.name(variable)] = into
 
     def name(self, variable: str) -> str:
-        """The name that a variable has in the system."""
+        """The representative name of a variable in the system."""
         while variable in self._same:
             variable = self._same[variable]
         return variable
@@ -44,19 +43,19 @@ class Variables:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ScopeNames:
-    """The names that one machine of a composition has, as they are seen from outside of it, or from the inside."""
+    """The names of one machine of a composition, as visible from outside or inside."""
 
     path: str
     entries: Mapping[str, Entry]
     hidden: Mapping[str, str]
-    """Names that cannot be used here, with the place that hides them."""
+    """Hidden names, with the place that hides them."""
     model: Any = None
-    """The machine whose names these are."""
+    """The machine that owns the names."""
     inside: ScopeNames | None = None
-    """The same as the machine's own rules see them; None: these are they."""
+    """The inside view of the same machine; None if this is it."""
 
     def find(self, name: str, loc: Loc | None) -> Entry:
-        """What `name` stands for. Raises `ModelError` where it is nothing, or hidden."""
+        """The meaning of `name`. Raises `ModelError` if it is unknown or hidden."""
         if name in self.entries:
             return self.entries[name]
         shown = f"{self.path}.{name}" if self.path else name
@@ -69,7 +68,7 @@ class ScopeNames:
         raise ModelError(f"no state variable {shown!r}", loc=loc, remedy=remedy)
 
     def parts(self) -> Iterator[ScopeNames]:
-        """Its parts, one after the other."""
+        """Its parts, in order."""
         for entry in self.entries.values():
             match entry:
                 case ScopeNames():
@@ -78,7 +77,7 @@ class ScopeNames:
                     yield from members
 
     def leaves(self) -> Iterator[VariableName]:
-        """Every variable in it, those of parts included, and those that are hidden: its parts' own helpers read them."""
+        """Every variable of the machine and its parts, including hidden ones, which the parts' own helpers read."""
         inside = self.inside or self
         for entry in inside.entries.values():
             if isinstance(entry, VariableName):
@@ -89,13 +88,13 @@ class ScopeNames:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PartFamily:
-    """Parts that are told apart by a key."""
+    """Parts distinguished by a key."""
 
     keys: tuple[Any, ...]
     members: tuple[ScopeNames, ...]
 
     def seen(self, look: Callable[[ScopeNames], T]) -> tuple[T, ...] | dict[Any, T]:
-        """The members as a rule gets them: a tuple where the keys are 0, 1, 2..., else a dict by key."""
+        """The members as passed to a rule: a tuple if the keys are 0, 1, 2..., else a dict by key."""
         found = tuple(map(look, self.members))
         if self.keys == tuple(range(len(self.keys))):
             return found

@@ -1,7 +1,7 @@
-"""What may be called with free parameters, anywhere inside what it is given: a list, by the identity of each function.
+"""The functions that may be called with arguments that contain free parameters, listed by identity.
 
-Each of these asks an object for what it wants of it, which an `Amount` answers or refuses, or it only stores and hands on.
-What is not listed is refused where it could reach a free parameter.
+Each function on the list either uses only operations that a `SymbolicInt` supports or rejects, or only stores and passes on
+its arguments. Any other function is rejected where it could reach a free parameter.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from streamproof.language.amounts import Amount, Hostile, Indices
-from streamproof.language.frames import PACKAGE
 from streamproof.language.rewritten import functions_of, is_users
-from streamproof.language.sources import codes
+from streamproof.language.sources import PACKAGE, codes
+from streamproof.language.symbolic_parameters import Hostile, SymbolicInt, SymbolicRange
 
 DEEPEST = 50_000
-"""The most objects among which free parameters are looked for."""
+"""Maximum number of objects searched for free parameters."""
 
 _LISTED: list[Any] = [
     *(v for v in vars(builtins).values() if isinstance(v, type) and issubclass(v, BaseException)),
@@ -60,16 +59,16 @@ _CONTAINERS: tuple[type, ...] = (
     *(v for v in vars(itertools).values() if isinstance(v, type)),
 )  # fmt: skip
 _MADE: tuple[type, ...] = (operator.itemgetter, operator.attrgetter)
-"""Types whose objects are functions that ask."""
+"""Types of function objects that only use operations of their arguments."""
 _LOOKING = (type, id, operator.is_, operator.is_not, issubclass, super)
-"""Functions that look at an object without asking it, though not at what it holds."""
+"""Functions that inspect an object without calling its operations, though not its elements."""
 _WITH = (
     map, filter, sorted, min, max, iter, functools.partial, functools.reduce, functools.cmp_to_key, functools.lru_cache,
     functools.cache, functools.partialmethod, collections.defaultdict, property, functools.cached_property,
     itertools.accumulate, itertools.dropwhile, itertools.filterfalse, itertools.groupby, itertools.starmap,
     itertools.takewhile, *([operator.call] if hasattr(operator, "call") else []),
 )  # fmt: skip
-"""Functions that call what they are given."""
+"""Higher-order functions, which call their arguments."""
 
 _SOUND = {id(f): f for f in _LISTED}
 _DESCRIBED = {id(d): d for kind in _CONTAINERS for d in vars(kind).values() if callable(d)}
@@ -81,7 +80,7 @@ _OF_OBJECT = {id(d): d for d in vars(object).values() if callable(d) and d is no
 
 
 def _codes_of(modules: Iterable[types.ModuleType]) -> dict[int, types.CodeType]:
-    """The code of every function that is written in some modules."""
+    """The code of every function defined in the given modules."""
     found: dict[int, types.CodeType] = {}
     for module in modules:
         for function in functions_of(frozenset({str(module.__file__)})):
@@ -90,32 +89,32 @@ def _codes_of(modules: Iterable[types.ModuleType]) -> dict[int, types.CodeType]:
 
 
 _SOUND_CODES = _codes_of((collections, contextlib, copy, dataclasses, enum, functools, types, typing, abc))
-"""Of the modules whose functions are listed above, and which Python itself calls: methods, and what decorators make."""
+"""For the modules of the listed functions: code that Python itself calls, such as methods and the results of decorators."""
 _PLAIN = frozenset({int, bool, str, bytes, float, complex, type(None), types.ModuleType, types.CodeType, range})
 
 
 def is_free(value: Any) -> bool:
-    """Whether a value itself depends on free parameters; asks it for nothing."""
-    return type(value) is Amount or type(value) is Indices
+    """Whether a value itself depends on free parameters; calls none of its operations."""
+    return type(value) is SymbolicInt or type(value) is SymbolicRange
 
 
 def is_sound_code(code: types.CodeType) -> bool:
-    """Whether a code is that of a function of the standard library that asks a value what it wants of it."""
+    """Whether a code object belongs to a standard library function that only uses operations of its arguments."""
     return id(code) in _SOUND_CODES
 
 
 def looks(function: Any) -> bool:
-    """Whether a function looks at an object without asking it."""
+    """Whether a function inspects an object without calling its operations."""
     return any(function is f for f in _LOOKING)
 
 
 def calls(function: Any) -> bool:
-    """Whether a function calls what it is given."""
+    """Whether a function calls its arguments."""
     return any(function is f for f in _WITH)
 
 
 def is_sound(function: Any, args: tuple[Any, ...]) -> bool:
-    """Whether a function may get free parameters: `args` are what it gets by position."""
+    """Whether a function may receive free parameters; `args` are its positional arguments."""
     if id(function) in _SOUND:
         return True
     kind = type(function)
@@ -140,7 +139,7 @@ def is_sound(function: Any, args: tuple[Any, ...]) -> bool:
 
 
 def _is_bound(function: Any, args: tuple[Any, ...]) -> bool:
-    """Whether a method written in C is one of those listed, and not another one of its name."""
+    """Whether a C method is one of those listed, not another method of the same name."""
     owner = function.__self__
     if isinstance(owner, types.ModuleType) or owner is None:
         return False
@@ -161,7 +160,7 @@ _IN_C = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMet
 
 
 def _is_sound_python(function: Any) -> bool:
-    """Whether a function written in Python is the user's, streamproof's, or listed."""
+    """Whether a Python function is the user's, streamproof's, or listed."""
     if not isinstance(function, types.FunctionType):
         return False
     code = function.__code__
@@ -170,7 +169,7 @@ def _is_sound_python(function: Any) -> bool:
 
 @lru_cache(maxsize=1)
 def _public() -> dict[int, types.CodeType]:
-    """The code of what a model may import from streamproof, and of the methods of its classes."""
+    """The code of everything that a model may import from streamproof, including methods of its classes."""
     found: dict[int, types.CodeType] = {}
     door = import_module("streamproof")
     for value in (getattr(door, name) for _, names in door.AUTHORING.values() for name in names.split()):
@@ -183,7 +182,7 @@ def _public() -> dict[int, types.CodeType]:
 
 
 def _is_sound_type(kind: type) -> bool:
-    """Whether making an object of a class runs nothing but the user's code, text, and what is listed."""
+    """Whether constructing an instance runs only user code, generated code, and listed functions."""
     if id(kind) in _SOUND or _is_ours(kind):
         return True
     maker = _found(type(kind), "__call__")
@@ -207,13 +206,13 @@ _METAS = {id(k): k for k in (type, abc.ABCMeta, enum.EnumType, type(typing.Proto
 
 
 def _is_text(made: Any) -> bool:
-    """Whether a method was made from text, which is looked at when it runs."""
+    """Whether a method is generated code, which is inspected when it runs."""
     return isinstance(made, types.FunctionType) and made.__code__.co_filename.startswith("<")
 
 
 def _is_ours(kind: type) -> bool:
-    """Whether a class is streamproof's own, and no model's business to look for."""
-    if kind is Amount or kind is Indices or kind is Hostile:
+    """Whether a class is internal to streamproof, so that models cannot reach it."""
+    if kind is SymbolicInt or kind is SymbolicRange or kind is Hostile:
         return False
     home = sys.modules.get(kind.__module__) if type(kind.__module__) is str else None
     if home is None or not str(getattr(home, "__file__", "")).startswith(PACKAGE):
@@ -229,13 +228,13 @@ def _found(kind: type, name: str) -> Any:
 
 
 def reached(values: Iterable[Any]) -> Any:
-    """A value among `values`, and what can be reached from them, that depends on free parameters; None without one."""
+    """A value that depends on free parameters, among `values` and everything reachable from them; None if there is none."""
     seen: set[int] = set()
     todo = list(values)
     while todo:
         value = todo.pop()
         kind = type(value)
-        if kind is Amount or kind is Indices:
+        if kind is SymbolicInt or kind is SymbolicRange:
             return value
         if kind in _PLAIN or id(value) in seen:
             continue
@@ -247,7 +246,7 @@ def reached(values: Iterable[Any]) -> Any:
 
 
 def _held(value: Any, kind: type) -> Iterable[Any]:
-    """What a value refers to, but for what every function and every class refers to."""
+    """The references of a value, without those common to every function or class."""
     if kind is types.FunctionType:
         return [value.__defaults__, value.__kwdefaults__, vars(value), *(value.__closure__ or ())]
     if isinstance(value, type):
@@ -255,7 +254,7 @@ def _held(value: Any, kind: type) -> Iterable[Any]:
         elsewhere = home is not None and not is_users(getattr(home, "__file__", None) or PACKAGE)
         return [] if elsewhere else list(vars(value).values())
     if kind is dict and "__name__" in value and "__builtins__" in value:
-        return []  # the names of a module
+        return []  # the module's globals
     if _is_ours(kind):
         return []
     return gc.get_referents(value)

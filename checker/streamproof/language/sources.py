@@ -1,31 +1,36 @@
-"""The syntax tree of a function, with the line numbers of the user's file."""
+"""Where the user's code is: the syntax tree of a function, and the line at which the user's own code calls or fails."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import linecache
+import os
+import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
-from streamproof.system.errors import Loc, ModelError
+from streamproof.system.errors import Loc, ModelError, StreamproofError, UsageError, nearest
+
+T = TypeVar("T")
 
 WRITTEN: dict[int, tuple[types.CodeType, types.CodeType]] = {}
-"""The code that an author wrote, and the same with guards in it, by the identity of the latter (`rewritten`)."""
+"""The original code objects, by the identity of their guarded forms (`rewritten`)."""
 
 
 def code_of(function: types.FunctionType) -> types.CodeType:
-    """The code of a function as its author wrote it."""
+    """The original code of a function."""
     code = function.__code__
     return WRITTEN[id(code)][0] if id(code) in WRITTEN else code
 
 
 @lru_cache(maxsize=64)
 def _parsed(filename: str, source: str) -> dict[tuple[str, int], tuple[ast.FunctionDef, frozenset[Any]]]:
-    """Every ``def`` of a file by name and first line, with what it is compiled to."""
+    """Every ``def`` of a file by name and first line, with its code object."""
     tree = ast.parse(source, filename)
     made: dict[tuple[str, int], set[Any]] = {}
     for code in codes(compile(tree, filename, "exec", dont_inherit=True)):
@@ -39,7 +44,7 @@ def _parsed(filename: str, source: str) -> dict[tuple[str, int], tuple[ast.Funct
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Every statement below `node`, and what holds some of them: handlers and cases."""
+    """Every statement below `node`, and the nodes that contain statements: handlers and cases."""
     for part in ("body", "handlers", "orelse", "finalbody", "cases"):
         for inner in getattr(node, part, ()):
             yield inner
@@ -47,13 +52,13 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def definition(function: types.FunctionType) -> ast.FunctionDef:
-    """The ``def`` of a plain Python function. `ModelError` when its source is not to be had or has changed."""
+    """The ``def`` of a plain Python function. Raises `ModelError` if its source is unavailable or has changed."""
     return _definition(code_of(function), function.__code__.co_filename)
 
 
 @lru_cache(maxsize=4096)
 def _definition(code: types.CodeType, filename: str) -> ast.FunctionDef:
-    # The file is a part of the question: code of two files is equal for Python where it does the same.
+    # The file is part of the key: Python compares code objects of two files with the same content as equal.
     loc = Loc(filename, code.co_firstlineno, code.co_name)
     linecache.checkcache(filename)
     key = (code.co_name, code.co_firstlineno)
@@ -76,13 +81,13 @@ def _definition(code: types.CodeType, filename: str) -> ast.FunctionDef:
 
 
 def _meaning(code: types.CodeType) -> Any:
-    """What a function does, whatever its place: its byte code with the names and constants that this numbers."""
+    """The position-independent content of a function: its byte code with the names and constants that it refers to."""
     constants = tuple(map(_constant, code.co_consts))
     return code.co_code, code.co_names, code.co_varnames, code.co_cellvars, code.co_freevars, constants
 
 
 def _constant(value: Any) -> Any:
-    """A constant with its type, so that 1 is not True."""
+    """A constant with its type, so that 1 differs from True."""
     if isinstance(value, types.CodeType):
         return _meaning(value)
     if isinstance(value, tuple | frozenset):
@@ -92,16 +97,16 @@ def _constant(value: Any) -> Any:
 
 @lru_cache(maxsize=4096)
 def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of a function's own parameters, whatever it wraps."""
+    """A function's own parameter names, ignoring what it wraps."""
     if type(function) is types.FunctionType and not vars(function).keys() & {"__signature__", "_partialmethod"}:
-        code = function.__code__  # as `inspect` does it for any function, in a tenth of the time
+        code = function.__code__  # as `inspect` does for any function, in a tenth of the time
         if not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
             return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return tuple(inspect.signature(function, follow_wrapped=False).parameters)
 
 
 def codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """A code object and all those inside it."""
+    """A code object and all nested ones."""
     yield code
     for part in code.co_consts:
         if isinstance(part, types.CodeType):
@@ -109,18 +114,18 @@ def codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def place(function: Callable[..., Any]) -> Loc | None:
-    """Where the ``def`` of a function stands."""
+    """The source position of a function's ``def``."""
     first = decoration(function)
     if first is not None and isinstance(function, types.FunctionType):
         if linecache.getline(first.file, first.line).lstrip().startswith("def "):
-            return first  # it has no decorators, and need not be read for that
+            return first  # without decorators, the source is not needed
         with suppress(ModelError):
             return Loc(first.file, definition(function).lineno, first.function)
     return first
 
 
 def decoration(function: Callable[..., Any]) -> Loc | None:
-    """Where a function begins, its decorators included."""
+    """The first line of a function, including its decorators."""
     code = getattr(function, "__code__", None)
     return Loc(code.co_filename, code.co_firstlineno, function.__name__) if code else None
 
@@ -128,7 +133,7 @@ def decoration(function: Callable[..., Any]) -> Loc | None:
 @lru_cache(maxsize=65536)
 def text(node: ast.AST) -> str:
     """The code of `node` on one line."""
-    match node:  # most of what is asked for, in a tenth of the time
+    match node:  # the common case, in a tenth of the time
         case ast.Name(id=name):
             return name
         case ast.Attribute(value=owner, attr=name) if type(owner) in _TIGHT:
@@ -142,7 +147,8 @@ def text(node: ast.AST) -> str:
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right) if _is_tight(left) and _is_tight(right):
             return f"{text(left)} {'+' if isinstance(op, ast.Add) else '-'} {text(right)}"
         case ast.BinOp(left=ast.BinOp(op=ast.Add() | ast.Sub()) as left, op=ast.Add() | ast.Sub() as op, right=right):
-            # A long sum is a deep tree: the text of its left part is known, that of the rest needs no more than a stand-in.
+            # A long sum is a deep tree: the text of its left part is cached, so a placeholder suffices to print the
+            # rest.
             return text(left) + " ".join(ast.unparse(ast.BinOp(ast.Name("_"), op, right)).split())[1:]
         case ast.Call(func=function, args=args, keywords=[]) if type(function) in _TIGHT and all(map(_is_tight, args)):
             return f"{text(function)}({', '.join(map(text, args))})"
@@ -150,7 +156,7 @@ def text(node: ast.AST) -> str:
 
 
 _TIGHT = frozenset({ast.Name, ast.Attribute, ast.Subscript, ast.Call})
-"""Expressions that never need parentheses around them."""
+"""Node types that never need parentheses."""
 _COMPARED = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
@@ -158,13 +164,13 @@ _COMPARED = {
 
 
 def _is_tight(node: ast.AST) -> bool:
-    """Whether an operand or an argument is written as it stands."""
+    """Whether an operand or argument needs no parentheses."""
     return type(node) in _TIGHT or (type(node) is ast.Constant and isinstance(node.value, str | int))
 
 
 @lru_cache(maxsize=1024)
 def local_names(node: ast.FunctionDef | ast.Lambda) -> frozenset[str]:
-    """The names that are local to a function: its parameters and whatever its own body assigns."""
+    """The local names of a function: its parameters and the names that its body assigns."""
     spec = node.args
     every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *filter(None, (spec.vararg, spec.kwarg))]
     names = {a.arg for a in every}
@@ -175,11 +181,11 @@ def local_names(node: ast.FunctionDef | ast.Lambda) -> frozenset[str]:
 
 _NAMED = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
 _SCOPES = frozenset({ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
-"""Expressions that have names of their own."""
+"""Expressions with their own scope."""
 
 
 def _assigned(body: Iterable[ast.AST]) -> set[str]:
-    """The names that statements assign, those of nested functions and classes included."""
+    """The names assigned by statements, including nested functions and classes."""
     names: set[str] = set()
     todo: list[Any] = list(body)
     while todo:
@@ -202,7 +208,83 @@ def _assigned(body: Iterable[ast.AST]) -> set[str]:
 
 @lru_cache(maxsize=256)
 def _parts(kind: type) -> tuple[str, ...]:
-    """The fields of a kind of node that can hold other nodes with names in them; of what is no node, none."""
+    """The fields of a node type that can contain nodes with names; none for other types."""
     return tuple(
         name for name in getattr(kind, "_fields", ()) if name not in ("ctx", "op", "ops", "attr", "id", "kind")
     )
+
+
+# --- the user's own line
+
+
+ORDINARY = "this is ordinary Python, run while the model is read"
+STANDARD = str(Path(os.__file__).resolve().parent) + os.sep
+GUARDED = str(Path(__file__).resolve().parent / "guarded.py")
+"""The module that calls user functions on behalf of the user."""
+PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
+
+
+def caller() -> Loc | None:
+    """The position where user code called into streamproof, possibly through the standard library; None without such a
+    frame."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith((PACKAGE, "<")) and not is_standard(name):
+            return Loc(name, frame.f_lineno, frame.f_code.co_name)
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    return None
+
+
+def is_standard(file: str) -> bool:
+    """Whether a file belongs to Python's standard library."""
+    return file.startswith(STANDARD) and "site-packages" not in file
+
+
+def is_ours() -> bool:
+    """Whether the calling function's caller is part of streamproof, except where it runs a function passed to it."""
+    frame: types.FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename == "<frozen abc>":  # isinstance() with an abstract class
+        frame = frame.f_back
+    name = "" if frame is None else frame.f_code.co_filename
+    return name.startswith(PACKAGE) and name != GUARDED
+
+
+def ordinary(run: Callable[[], T], what: str, home: Loc | None) -> T:
+    """The result of running ordinary Python of the user; an exception becomes a `ModelError` at the user's line.
+
+    `home` is the definition of that code: the error names the innermost line of its file in the traceback.
+    """
+    try:
+        return run()
+    except UsageError as error:
+        if error.loc is not None:
+            raise
+        raise type(error)(error.message, loc=_line(error, home), remedy=error.remedy) from error
+    except StreamproofError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"{type(error).__name__} in {what}: {error}", loc=_line(error, home), remedy=_meant(error) or ORDINARY
+        ) from error
+
+
+def _line(error: Exception, home: Loc | None) -> Loc | None:
+    """The innermost traceback line in the file of `home`."""
+    loc, trace = home, error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if home is not None and code.co_filename == home.file:
+            loc = Loc(code.co_filename, trace.tb_lineno, code.co_name)
+        trace = trace.tb_next
+    return loc
+
+
+def _meant(error: Exception) -> str:
+    """The attribute that an `AttributeError` probably meant."""
+    if not isinstance(error, AttributeError) or error.name is None:
+        return ""
+    near = nearest(error.name, (n for n in dir(error.obj) if not n.startswith("_")))
+    return f"did you mean {near[0]!r}?" if near else ""

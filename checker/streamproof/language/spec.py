@@ -1,36 +1,105 @@
-"""`Spec`: a model with what must hold of it and what its variants do; from it to the transition system."""
+"""`Spec`: a model with its properties and the expected verdicts of its variants; compiles to the transition system."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
-from streamproof.language.comparison import Comparison
-from streamproof.language.compile import compile_model
-from streamproof.language.declarations import known_names, parameter_types, wrong_values
-from streamproof.language.frames import caller
-from streamproof.language.model import Model
-from streamproof.language.sweeping import Sweep
+from streamproof.language.declarations import class_place, known_names, parameter_types, wrong_values
+from streamproof.language.declare import Decl
+from streamproof.language.model import Model, marked
+from streamproof.language.primitives import MeasureMark
+from streamproof.language.reader import Reader, deep
+from streamproof.language.sources import caller
+from streamproof.language.terms import article
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.measure import Measure
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
-from streamproof.system.unbounded import Parametric
+from streamproof.system.unbounded import Parametric, Unbounded, endless, ranges
+
+if TYPE_CHECKING:
+    from streamproof.language.comparison import Comparison
+    from streamproof.language.composite import CompositeReader
+    from streamproof.language.sweeping import Sweep
 
 VERDICTS = ("holds", "violated")
-"""What may be expected of a property."""
+"""Possible expected verdicts."""
 PropertyFunction = Callable[..., Any]
+
+
+def compile_model(
+    model: Model,
+    properties: Iterable[Callable[..., Any]] = (),
+    *,
+    termination: bool = False,
+    without_properties: bool = False,
+    carries: Mapping[str, Any] = MappingProxyType({}),
+) -> System:
+    """The transition system of `model` with its own and the given properties. Raises `ModelError` for a malformed model.
+
+    `without_properties`: omit properties and lemmas, for the abstract model of a refinement. `carries`: properties
+    stated outside the models of the parts of a composite.
+    """
+    with deep():
+        reader = _reader(model, without_properties, None, carries)
+        for name, decl in reader.declarations.items():
+            if any(endless(part) for part in ranges(decl.sort)):
+                raise Unbounded(
+                    f"{name} is {article(decl.sort)} {decl.sort}: a search counts states, and there are too many",
+                    loc=decl.loc,
+                    remedy="declare a Range, or prove what must hold: streamproof prove",
+                )
+        return reader.run(tuple(properties), termination)
+
+
+def compile_unbounded(
+    model: Model,
+    free: frozenset[str],
+    properties: Iterable[Callable[..., Any]],
+    *,
+    temporal: bool = False,
+    carries: Mapping[str, Any] = MappingProxyType({}),
+) -> tuple[System, Mapping[str, Decl]]:
+    """The rules, properties and declarations of a model whose parameters `free` are symbolic.
+
+    Temporal properties are included if `temporal`.
+    """
+    with deep():
+        reader = _reader(model, False, free, carries)
+        reader.safety_only = not temporal
+        return reader.run(tuple(properties), False), reader.declarations
+
+
+def _reader(
+    model: Model, without_properties: bool, free: frozenset[str] | None, carries: Mapping[str, Any]
+) -> Reader | CompositeReader:
+    """The reader for a model, a single machine or a composition."""
+    abstract = partial(compile_model, without_properties=True)
+    if type(model).parts is Model.parts:
+        if carries:
+            raise ModelError(
+                f"{type(model).title()} has no parts whose properties could be carried over",
+                loc=class_place(type(model)),
+                remedy="leave carries={...} out of its Spec",
+            )
+        return Reader(model, without_properties, free, abstract=abstract)
+    from streamproof.language.composite import CompositeReader
+
+    return CompositeReader(model, without_properties, free, carries, abstract)
 
 
 @dataclass(frozen=True)
 class Spec:
     """A model, the properties stated outside it, and the expected verdicts.
 
-    `expected` maps a variant's name (or ``None`` for the model itself) to ``{property: "holds" | "violated"}``; what is
-    not listed is expected to hold. `variant_parameters` are the parameter values at which a variant is refuted, where
-    the defaults do not show it; `sizes` override the model's.
+    `expected` maps a variant's name (or ``None`` for the model itself) to ``{property: "holds" | "violated"}``;
+    unlisted properties are expected to hold. `variant_parameters` are the parameter values at which a variant is
+    refuted, if the defaults do not refute it; `sizes` override the model's.
     """
 
     model: type[Model]
@@ -38,17 +107,17 @@ class Spec:
     expected: Mapping[str | None, Mapping[str, str]] = field(default_factory=dict)
     variant_parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     termination: bool = False
-    """Also demand that every behaviour is finite."""
+    """Also require termination: every behaviour is finite."""
     carries: Mapping[str, Spec | Sequence[PropertyFunction]] = field(default_factory=dict)
-    """For parts of a composite, by name, what else must hold of them: all that a `Spec` says, or some properties of it."""
+    """For parts of a composite, by name: further properties, those of a `Spec` or a list of functions."""
     measures: tuple[PropertyFunction, ...] = ()
-    """Quantities beside the model's own, functions ``(m, s)`` marked ``@measure``."""
+    """Quantities in addition to the model's own: functions ``(m, s)`` marked ``@measure``."""
     sweeps: Sweep | None = None
-    """The configurations that ``streamproof sweep`` explores unless others are asked for."""
+    """The default configurations of ``streamproof sweep``."""
     comparison: Comparison | None = None
-    """Designs to put side by side, and claims about them: `streamproof compare`."""
+    """Designs to compare, and claims about them: `streamproof compare`."""
     loc: Loc | None = field(default=None, compare=False, repr=False)
-    """Where it is made."""
+    """The source position of the specification."""
 
     def __post_init__(self) -> None:
         if self.loc is None:
@@ -63,39 +132,49 @@ class Spec:
         return compile_model(model, self.properties, termination=self.termination, carries=self.carries)
 
     def measured(self, variant: str | None = None, **parameters: Any) -> tuple[Measure, ...]:
-        """The quantities of the model, as expressions over the variables of its system; raises as `system`."""
-        from streamproof.language.measures import measures_of
-
+        """The quantities of the model as expressions over the variables of its system; raises as `system`."""
         if variant is not None:
             parameters = {**self.variant_parameters.get(variant, {}), **parameters}
-        return measures_of(self.model.build(variant, **parameters), self.measures)
+        model = self.model.build(variant, **parameters)
+        if not self.measures and not any(isinstance(mark, MeasureMark) for mark, _ in marked(type(model)).values()):
+            return ()
+        from streamproof.language.measures import measures_of
+
+        return measures_of(model, self.measures)
 
     def parametric(self, free: Sequence[str], variant: str | None = None, **parameters: Any) -> Parametric:
-        """The transition system in which the parameters `free` stand for every number within their limits, without its
+        """The transition system in which the parameters `free` range over every number within their limits, without
         temporal properties.
 
-        Raises `UsageError` for a name that is no parameter or no number, and `ModelError`.
+        Raises `UsageError` for a name that is not a numeric parameter, and `ModelError`.
         """
         return self._parametric(free, variant, parameters, temporal=False)
 
     def endless(self, free: Sequence[str], variant: str | None = None, **parameters: Any) -> Parametric:
-        """The same with its temporal properties, for proofs by ranking functions; raises as `parametric`."""
+        """Like `parametric`, with temporal properties, for proofs by ranking functions."""
         return self._parametric(free, variant, parameters, temporal=True)
 
     def _parametric(
         self, free: Sequence[str], variant: str | None, parameters: Mapping[str, Any], *, temporal: bool
     ) -> Parametric:
-        from streamproof.language.sizes import compile_parametric
+        from streamproof.language.parametric import compile_parametric
 
         if variant is not None:
             own = {n: v for n, v in self.variant_parameters.get(variant, {}).items() if n not in free}
             parameters = {**own, **parameters}
         return compile_parametric(
-            self.model, tuple(free), variant, parameters, self.properties, temporal=temporal, carries=self.carries
+            compile_unbounded,
+            self.model,
+            tuple(free),
+            variant,
+            parameters,
+            self.properties,
+            temporal=temporal,
+            carries=self.carries,
         )
 
     def expectation(self, variant: str | None, prop: str) -> str:
-        """``holds`` or ``violated``: what is expected of a property."""
+        """The expected verdict of a property: ``holds`` or ``violated``."""
         return self.expected.get(variant, {}).get(prop, "holds")
 
 
@@ -108,7 +187,7 @@ Model.system = classmethod(_system)  # type: ignore[assignment]
 
 
 def check_spec(spec: Spec, loc: Loc | None) -> None:
-    """Raises `ModelError`, at the line that makes the `Spec`, for what no specification can have."""
+    """Raises `ModelError`, at the line that creates the `Spec`, for an invalid specification."""
     for what, remedy in _of_spec(spec):
         raise ModelError(what, loc=loc, remedy=remedy)
 
@@ -127,9 +206,13 @@ def _of_spec(spec: Spec) -> Iterator[tuple[str, str]]:
                 yield f"{part} of a Spec holds {one!r}", "give functions marked @invariant, @step and so on"
     if not isinstance(spec.termination, bool):
         yield f"termination of a Spec is {spec.termination!r}", "give True or False"
-    for part, kind in (("sweeps", Sweep), ("comparison", Comparison)):
-        if not isinstance(getattr(spec, part), kind | None):
-            yield f"{part} of a Spec is {getattr(spec, part)!r}", f"give a {kind.__name__}(...)"
+    if spec.sweeps is not None or spec.comparison is not None:
+        from streamproof.language.comparison import Comparison
+        from streamproof.language.sweeping import Sweep
+
+        for name, one, kind in (("sweeps", spec.sweeps, Sweep), ("comparison", spec.comparison, Comparison)):
+            if not isinstance(one, kind | None):
+                yield f"{name} of a Spec is {one!r}", f"give a {kind.__name__}(...)"
     if not isinstance(spec.carries, Mapping):
         yield f"carries of a Spec is {spec.carries!r}", "give a dict, part by part"
     variants = list(spec.model.variants)
@@ -147,14 +230,17 @@ def _of_spec(spec: Spec) -> Iterator[tuple[str, str]]:
     for verdicts in spec.expected.values():
         for name, verdict in verdicts.items():
             if verdict not in VERDICTS:
-                yield f"{verdict!r} is expected of {name}, which is no verdict", f"expect one of {', '.join(VERDICTS)}"
+                yield (
+                    f"{verdict!r} is expected of {name}, which is not a verdict",
+                    f"expect one of {', '.join(VERDICTS)}",
+                )
     for variant, values in spec.variant_parameters.items():
         if wrong := wrong_values(values, parameter_types(spec.model.variants[variant])):
             yield f"variant_parameters sets, for {variant!r}, {wrong[0]}", wrong[1]
 
 
 def check_expected(spec: Spec, variant: str | None, names: Collection[str]) -> None:
-    """Raises `ModelError` where a verdict is expected of a property that the model or variant does not have."""
+    """Raises `ModelError` for an expected verdict of a property that the model or variant does not have."""
     for name in spec.expected.get(variant, {}):
         if name not in names:
             raise ModelError(

@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from streamproof.language import operators, places
+from streamproof.language import lvalues, operators
 from streamproof.language.access import assigned_variable
 from streamproof.language.comprehensions import bind, unpacked
 from streamproof.language.conjuncts import conjuncts
-from streamproof.language.effects import mutation
 from streamproof.language.elements import Loop, refuse_used_up, unconditional
-from streamproof.language.evaluator import Evaluator
 from streamproof.language.functions import call, closure, means
 from streamproof.language.literals import dict_key
+from streamproof.language.lowering_context import UNROLL_LIMIT, Evaluator, Frame, Halt, boolean, where
 from streamproof.language.primitives import require
+from streamproof.language.purity import mutation
 from streamproof.language.sources import text
 from streamproof.language.terms import (
     Cases,
@@ -28,7 +28,6 @@ from streamproof.language.terms import (
     known,
     symbolic,
 )
-from streamproof.language.world import UNROLL_LIMIT, Frame, Halt, boolean, where
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.sorts import ArraySort, RecordSort, SetSort
@@ -56,7 +55,7 @@ REFUSED: dict[type[ast.stmt], tuple[str, str]] = {
 
 
 def expression_statement(ev: Evaluator, node: ast.Expr, frame: Frame) -> None:
-    """A call for its effect, or a text."""
+    """An expression statement: a call for its effect, or a docstring."""
     match node.value:
         case ast.Constant():
             return
@@ -68,20 +67,20 @@ def expression_statement(ev: Evaluator, node: ast.Expr, frame: Frame) -> None:
             raise ModelError(
                 f"{text(node)!r} has no effect",
                 loc=where(frame, node),
-                remedy="assign it, or require(...) it" if ev.world.in_action else "return it",
+                remedy="assign it, or require(...) it" if ev.context.in_action else "return it",
             )
 
 
 def assignment(ev: Evaluator, node: ast.Assign, frame: Frame) -> None:
     """``a = b = value``."""
     term = _assigned(ev, node.value, frame, node.targets[0])
-    with ev.world.assignment():
+    with ev.context.assignment():
         for target in node.targets:
             _assign(ev, target, term, frame)
 
 
 def annotated_assignment(ev: Evaluator, node: ast.AnnAssign, frame: Frame) -> None:
-    """``a: int = value``; without a value it says nothing."""
+    """``a: int = value``; without a value it has no effect."""
     if node.value is not None:
         _assign(ev, node.target, _assigned(ev, node.value, frame, node.target), frame)
 
@@ -107,12 +106,12 @@ def pass_statement(ev: Evaluator, node: ast.Pass, frame: Frame) -> None:
 
 
 def function_definition(ev: Evaluator, node: ast.FunctionDef, frame: Frame) -> None:
-    """A function made inside a rule."""
+    """A nested function."""
     frame.locals[node.name] = closure(ev, node, frame)
 
 
 def refused_statement(ev: Evaluator, node: ast.stmt, frame: Frame) -> None:
-    """Refuses what is not part of the language."""
+    """Rejects a statement outside the language."""
     what, remedy = REFUSED.get(
         type(node), (f"{type(node).__name__} is not part of the language", "use if, for, assignments, calls")
     )
@@ -122,7 +121,7 @@ def refused_statement(ev: Evaluator, node: ast.stmt, frame: Frame) -> None:
 def _call_statement(ev: Evaluator, call: ast.Call, frame: Frame) -> None:
     if isinstance(call.func, ast.Name | ast.Attribute) and means(ev, call.func, require, frame):
         loc = where(frame, call)
-        if not ev.world.in_action:
+        if not ev.context.in_action:
             raise ModelError("require(...) outside an action", loc=loc, remedy="return a condition")
         if len(call.args) != 1 or call.keywords:
             raise ModelError("require takes one condition", loc=loc, remedy="write require(s.credit > 0)")
@@ -138,7 +137,7 @@ def _require(ev: Evaluator, node: ast.expr, frame: Frame) -> None:
         return
     dead = False
     for cond, label, at in conjuncts(ev, node, frame):
-        ev.world.guard(b.implies(ev.world.path, cond), label, where(frame, at))
+        ev.context.guard(b.implies(ev.context.path, cond), label, where(frame, at))
         dead = dead or cond is b.FALSE
     if dead:
         raise Halt
@@ -162,7 +161,7 @@ def _assign(ev: Evaluator, target: ast.expr, value: Term, frame: Frame) -> None:
         case ast.Attribute() | ast.Subscript():
             place = _target(ev, target, frame)
             if isinstance(place, Ref):
-                places.replace_whole(ev.world, place, value, loc, text(target))
+                lvalues.replace_whole(ev.context, place, value, loc, text(target))
             else:
                 _put(ev, place[0], place[1], value)
         case _:
@@ -172,17 +171,17 @@ def _assign(ev: Evaluator, target: ast.expr, value: Term, frame: Frame) -> None:
 
 
 def _put(ev: Evaluator, cell: HeapCell, key: Any, value: Term) -> None:
-    content = ev.world.content(cell)
+    content = ev.context.content(cell)
     if isinstance(content, tuple):
-        ev.world.put(cell, (*content[:key], value, *content[key:][1:]))
+        ev.context.put(cell, (*content[:key], value, *content[key:][1:]))
     else:
-        ev.world.put(cell, {**content, key: value})
+        ev.context.put(cell, {**content, key: value})
 
 
 def _target(ev: Evaluator, node: ast.Attribute | ast.Subscript, frame: Frame) -> Ref | tuple[HeapCell, Any]:
-    """Where an assignment goes: a place of the state, or a local container and a key."""
+    """The target of an assignment: a place of the state, or a local container and a key."""
     owner, loc = ev.value(node.value, frame), where(frame, node)
-    if isinstance(owner, StateRef | Ref) and not ev.world.in_action:
+    if isinstance(owner, StateRef | Ref) and not ev.context.in_action:
         raise ModelError("a property cannot change the state", loc=loc, remedy="only actions do; return a condition")
     if isinstance(node, ast.Attribute):
         return _field_target(ev, owner, node, frame)
@@ -190,9 +189,9 @@ def _target(ev: Evaluator, node: ast.Attribute | ast.Subscript, frame: Frame) ->
         raise ModelError("a slice cannot be assigned", loc=loc, remedy="assign element by element")
     if isinstance(owner, StateRef):
         raise ModelError("the state is not indexed", loc=loc, remedy="write s.name")
-    key = places.plain(ev.world, ev.value(node.slice, frame))
+    key = lvalues.dereference(ev.context, ev.value(node.slice, frame))
     if isinstance(owner, Ref) and isinstance(owner.sort, ArraySort):
-        return places.item(ev.world, owner, key, loc, text(node.slice))
+        return lvalues.item(ev.context, owner, key, loc, text(node.slice))
     if isinstance(owner, HeapCell):
         return _cell_target(ev, owner, key, node, frame)
     if is_expr(owner) or isinstance(owner, Ref):
@@ -214,9 +213,9 @@ def _field_target(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame)
         if owner.after:
             raise ModelError("the next state cannot be assigned", loc=loc, remedy="only actions assign, to s")
         name = assigned_variable(ev, owner, node, frame)
-        return Ref(name, (), ev.world.sorts[name], ev.world.generation)
+        return Ref(name, (), ev.context.sorts[name], ev.context.generation)
     if isinstance(owner, Ref) and isinstance(owner.sort, RecordSort):
-        return places.attribute(ev.world, owner, node.attr, loc)
+        return lvalues.attribute(ev.context, owner, node.attr, loc)
     if is_expr(owner):
         raise ModelError(
             f"cannot assign to a part of {describe(owner)} that is only a value here",
@@ -244,17 +243,17 @@ def _cell_target(ev: Evaluator, owner: HeapCell, key: Term, node: ast.Subscript,
             loc=where(frame, node),
             remedy="loop over the positions and write under an if",
         )
-    content = ev.world.content(owner)
+    content = ev.context.content(owner)
     if not isinstance(content, tuple):
         return owner, dict_key(ev, key, node.slice, frame)
     if not isinstance(host, int):
         raise ModelError(f"a list has no position {host!r}", loc=where(frame, node), remedy="use an integer")
-    operators.host(ev.world, lambda: content[host], where(frame, node))
+    operators.host(ev.context, lambda: content[host], where(frame, node))
     return owner, host % len(content)
 
 
 def augmented_assignment(ev: Evaluator, node: ast.AugAssign, frame: Frame) -> None:
-    """``a += b``; a local set or list may have another name, which Python would change with it."""
+    """``a += b``; as in Python, aliases of a local set or list would change with it."""
     target, op, value = node.target, node.op, node.value
     loc, texts = where(frame, node), (text(target), text(value))
     if isinstance(target, ast.Name):
@@ -264,32 +263,32 @@ def augmented_assignment(ev: Evaluator, node: ast.AugAssign, frame: Frame) -> No
         if isinstance(now, HeapCell):
             if not isinstance(op, ast.Add):
                 raise ModelError("a local list only has +=", loc=loc, remedy="build a new list")
-            ev.world.put(now, (*ev.world.content(now), *unconditional(ev.world, given, loc)))
-        elif isinstance(now, Ref):  # as in Python, the place the name stands for is changed
-            result = operators.binary(ev.world, op, places.read(ev.world, now), given, loc, texts)
-            places.write(ev.world, now, result, loc, text(target))
+            ev.context.put(now, (*ev.context.content(now), *unconditional(ev.context, given, loc)))
+        elif isinstance(now, Ref):  # as in Python, the place that the name refers to is changed
+            result = operators.binary(ev.context, op, lvalues.read(ev.context, now), given, loc, texts)
+            lvalues.write(ev.context, now, result, loc, text(target))
         elif isinstance(now, list | dict | set | bytearray):
             raise mutation(text(node), loc)
         else:
-            frame.locals[target.id] = operators.binary(ev.world, op, now, given, loc, texts)
+            frame.locals[target.id] = operators.binary(ev.context, op, now, given, loc, texts)
         return
     if not isinstance(target, ast.Attribute | ast.Subscript):
         raise ModelError(f"cannot assign to {text(target)!r}", loc=loc, remedy="assign to a name or a place")
     place = _target(ev, target, frame)
     if isinstance(place, Ref):
-        old = places.settle(ev.world, place)
+        old = lvalues.load(ev.context, place)
         given = ev.value(value, frame)
-        result = operators.binary(ev.world, op, places.plain(ev.world, old), given, loc, texts)
-        places.write(ev.world, place, result, loc, text(target))
+        result = operators.binary(ev.context, op, lvalues.dereference(ev.context, old), given, loc, texts)
+        lvalues.write(ev.context, place, result, loc, text(target))
         return
     cell, key = place
-    content = ev.world.content(cell)
-    old = operators.host(ev.world, lambda: content[key], loc)
+    content = ev.context.content(cell)
+    old = operators.host(ev.context, lambda: content[key], loc)
     given = ev.value(value, frame)
     if isinstance(old, HeapCell):
         raise ModelError("'+=' on a list inside a list", loc=loc, remedy="use extend(...)")
     _expect_unshared(ev, old, op, frame, target, loc, (cell, key))
-    _put(ev, cell, key, operators.binary(ev.world, op, old, given, loc, texts))
+    _put(ev, cell, key, operators.binary(ev.context, op, old, given, loc, texts))
 
 
 def _expect_unshared(
@@ -301,14 +300,14 @@ def _expect_unshared(
     loc: Loc,
     at: tuple[HeapCell, Any] | None = None,
 ) -> None:
-    """Raises `ModelError` where an augmented assignment changes an object that has another name as well.
+    """Raises `ModelError` if an augmented assignment mutates an aliased object.
 
-    Python changes a set in place, while lowering gives `target` a new value. `at`: the position of a local list or
-    dict that is assigned, if any.
+    Python changes a set in place, while lowering gives `target` a new value. `at`: the assigned position of a local
+    list or dict, if any.
     """
     if isinstance(now, Cases) and _stands_for_a_place(now):
         raise ModelError(
-            f"which place {text(target)!r} stands for depends on the state",
+            f"which place {text(target)!r} refers to depends on the state",
             loc=loc,
             remedy="assign under an 'if', once for each of them",
         )
@@ -320,7 +319,7 @@ def _expect_unshared(
         own = target.id if isinstance(target, ast.Name) and scope is frame else None
         known += [v for name, v in scope.locals.items() if name != own]
         scope = scope.parent
-    for number, content in ev.world.heap.items():
+    for number, content in ev.context.heap.items():
         held = content.items() if isinstance(content, dict) else enumerate(content)
         known += [v for key, v in held if at is None or (number, key) != (at[0].number, at[1])]
     if is_expr(now) or any(_holds(v, now) for v in known):
@@ -332,12 +331,12 @@ def _expect_unshared(
 
 
 def if_statement(ev: Evaluator, node: ast.If, frame: Frame) -> None:
-    """``if``, whose branches are both lowered where the condition depends on the state."""
-    value = places.plain(ev.world, ev.value(node.test, frame))
+    """``if``; both branches are lowered if the condition depends on the state."""
+    value = lvalues.dereference(ev.context, ev.value(node.test, frame))
     if not symbolic(value):
         ev.block(node.body if value else node.orelse, frame)
         return
-    ev.world.branch(
+    ev.context.branch(
         frame,
         boolean(value, where(frame, node.test)),
         lambda: ev.block(node.body, frame),
@@ -347,14 +346,14 @@ def if_statement(ev: Evaluator, node: ast.If, frame: Frame) -> None:
 
 
 def for_statement(ev: Evaluator, node: ast.For, frame: Frame) -> None:
-    """``for``, one round after the other."""
+    """``for``, unrolled."""
     loc = where(frame, node)
     if node.orelse:
         raise ModelError("'for ... else' is not part of the language", loc=loc, remedy="use a flag")
-    loop = Loop(ev.world, ev.value(node.iter, frame), where(frame, node.iter), in_turn=True)
+    loop = Loop(ev.context, ev.value(node.iter, frame), where(frame, node.iter), in_turn=True)
     for done, (there, item) in enumerate(loop.items, 1):
-        ev.world.unrolled += 1
-        if ev.world.unrolled > UNROLL_LIMIT:
+        ev.context.unrolled += 1
+        if ev.context.unrolled > UNROLL_LIMIT:
             raise ModelError(
                 f"loops unroll to more than {UNROLL_LIMIT:,} iterations", loc=loc, remedy="use smaller ranges"
             )
@@ -374,13 +373,13 @@ def for_statement(ev: Evaluator, node: ast.For, frame: Frame) -> None:
         if runs is b.TRUE:
             iteration()
         else:
-            ev.world.branch(frame, runs, iteration, nothing, loc)
+            ev.context.branch(frame, runs, iteration, nothing, loc)
         loop.check()
     frame.broke = b.FALSE
 
 
 def _kept(value: Term, frame: Frame, node: ast.expr) -> Term:
-    """A value that is given a name; a generator is refused, since its second use would find it empty."""
+    """A value bound to a name; a generator is rejected, because a second use would find it empty."""
     refuse_used_up(value, where(frame, node))
     return value
 
@@ -393,7 +392,7 @@ def _stands_for_a_place(value: Term) -> bool:
 
 
 def _is_set(value: Term) -> bool:
-    """Whether a value is a set that lies outside the state."""
+    """Whether a value is a set outside the state."""
     if isinstance(value, Cases):
         return _is_set(value.then) or _is_set(value.other)
     if is_expr(value):
@@ -402,7 +401,7 @@ def _is_set(value: Term) -> bool:
 
 
 def _holds(value: Term, wanted: Term) -> bool:
-    """Whether a value is `wanted`, the very object, or has it inside."""
+    """Whether a value is, or contains, the object `wanted`."""
     if value is wanted:
         return True
     if isinstance(value, tuple):
@@ -413,4 +412,4 @@ def _holds(value: Term, wanted: Term) -> bool:
 
 
 def nothing() -> None:
-    """The branch that does nothing."""
+    """The empty branch."""

@@ -1,4 +1,4 @@
-"""The words of temporal properties: what is said of whole behaviours, and how it is read from a property's source."""
+"""The operators of temporal properties, and lowering of a property's source to a formula."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import ast
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from streamproof.language import places
-from streamproof.language.evaluator import Evaluator
-from streamproof.language.frames import caller
-from streamproof.language.sources import text
+from streamproof.language import lvalues
+from streamproof.language.lowering_context import Context, Evaluator, Frame, where
+from streamproof.language.sources import caller, text
 from streamproof.language.terms import Cases, Closure, HeapCell, StateRef, Term, describe, is_expr, symbolic
-from streamproof.language.world import Frame, World, where
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -59,7 +57,7 @@ def _outside(name: str) -> NoReturn:
 
 
 OPERATORS: dict[Any, int] = {always: 1, eventually: 1, leads_to: 2, until: 2}
-"""The operators with the number of their arguments."""
+"""The operators with their number of arguments."""
 
 
 def is_operator(function: Any) -> bool:
@@ -68,12 +66,12 @@ def is_operator(function: Any) -> bool:
 
 
 def operator(ev: Evaluator, function: Any, node: ast.Call, frame: Frame) -> Formula:
-    """A call of a temporal operator. Its arguments speak of other states than the one at hand: nothing that is known
-    about this one holds there, and no value that was read in it can stand in them."""
-    world, loc = ev.world, where(frame, node)
+    """A call of a temporal operator. Its arguments refer to other states: facts and values of the current state are
+    invalid there."""
+    context, loc = ev.context, where(frame, node)
     name = function.__name__
-    if not world.temporal:
-        kind = "an action" if world.in_action else "a property of states or steps"
+    if not context.temporal:
+        kind = "an action" if context.in_action else "a property of states or steps"
         raise ModelError(
             f"{name}(...) in {kind}", loc=loc, remedy="it speaks of a whole behaviour: state it in a @temporal method"
         )
@@ -87,11 +85,11 @@ def operator(ev: Evaluator, function: Any, node: ast.Call, frame: Frame) -> Form
         )
     for argument in node.args:
         _refuse_values_of_now(ev, argument, frame)
-    outer, world.path = world.path, b.TRUE
+    outer, context.path = context.path, b.TRUE
     try:
-        found = [formula(world, ev.value(a, frame), text(a), where(frame, a)) for a in node.args]
+        found = [formula(context, ev.value(a, frame), text(a), where(frame, a)) for a in node.args]
     finally:
-        world.path = outer
+        context.path = outer
     if function is always:
         return Always(found[0])
     if function is eventually:
@@ -100,21 +98,21 @@ def operator(ev: Evaluator, function: Any, node: ast.Call, frame: Frame) -> Form
 
 
 def is_formula(value: Term) -> bool:
-    """Whether `value` is said of behaviours rather than of one state."""
+    """Whether `value` is a temporal formula."""
     if isinstance(value, Cases):
         return is_formula(value.then) or is_formula(value.other)
     return isinstance(value, FORMULAS)
 
 
-def formula(world: World, value: Term, label: str, loc: Loc) -> Formula:
-    """A value as a formula: conditions on states are those on the first state of the behaviour."""
+def formula(context: Context, value: Term, label: str, loc: Loc) -> Formula:
+    """A value as a formula; a state condition applies to the first state of the behaviour."""
     if isinstance(value, FORMULAS):
         return value
     if isinstance(value, Cases) and is_formula(value):
         test = Atom(value.cond, f"({label})", loc)
-        then, other = (formula(world, side, label, loc) for side in (value.then, value.other))
+        then, other = (formula(context, side, label, loc) for side in (value.then, value.other))
         return OrF((AndF((test, then)), AndF((NotF(test), other))))
-    plain = places.plain(world, value)
+    plain = lvalues.dereference(context, value)
     if isinstance(plain, bool):
         return Atom(b.truth(plain), str(plain), loc)
     if is_expr(plain) and plain.sort == BOOL:
@@ -127,7 +125,7 @@ def formula(world: World, value: Term, label: str, loc: Loc) -> Formula:
 
 
 def together(parts: Sequence[tuple[Expr, Formula]], loc: Loc, *, every: bool) -> Formula:
-    """``all`` and ``any``: each part with the condition under which it is there at this moment."""
+    """``all`` and ``any``: each part with the condition under which it is present in the current state."""
     found: list[Formula] = []
     for there, part in parts:
         if there is b.TRUE:
@@ -160,7 +158,7 @@ def _of_now(ev: Evaluator, value: Term) -> bool:
     if isinstance(value, Closure):
         return any(_of_now(ev, default) for _, default in value.defaults)
     if isinstance(value, HeapCell):
-        content = ev.world.content(value)
+        content = ev.context.content(value)
         held = content if isinstance(content, tuple) else tuple(content.values())
         return any(_of_now(ev, part) for part in held)
     if isinstance(value, tuple):

@@ -1,9 +1,9 @@
-"""Values met while lowering: host objects, expressions, places in the state, and local containers.
+"""Values during lowering: host objects, expressions, places in the state, and local containers.
 
-A *host* value is any ordinary Python object known while lowering (a number, a name, a graph). Everything that depends on
-the state is an `Expr`, a `Ref` (a place in the state, read when needed), a `Cases` (a choice between host values that have
-no sort yet), a `HeapCell` (a local list or dict), a `Several` (elements that are there under conditions), or a tuple of
-these.
+A *host* value is any ordinary Python object that is constant during lowering (a number, a name, a graph). Everything
+state-dependent is an `Expr`, a `Ref` (a place in the state, read when needed), a `Cases` (a conditional between host
+values without a sort yet), a `HeapCell` (a local list or dict), a `Several` (elements with presence conditions), or a
+tuple of these.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import types
 from functools import lru_cache
 from typing import Any, TypeAlias, TypeGuard
 
-from streamproof.language.amounts import Amount, Indices, shown
 from streamproof.language.scopes import ScopeNames
+from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange, shown
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr, Node
 from streamproof.system.formula import FORMULAS
@@ -24,10 +24,11 @@ from streamproof.system.sorts import SCALARS, BoolSort, RangeSort, Sort
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A reference to what lies at a place of the state: a variable and the way into it.
+    """A reference to a place of the state: a variable and a path into it.
 
-    Steps of the path are ("index", Expr) or ("field", name). `since`: the generation of the state (`World.generation`)
-    in which it was evaluated; an assignment that replaces a container outdates the references to what lay there.
+    Steps of the path are ("index", Expr) or ("field", name). `since`: the generation of the state
+    (`Context.generation`) at its evaluation; an assignment that replaces a container outdates earlier references into
+    it.
     """
 
     root: str
@@ -42,9 +43,10 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class StateRef:
-    """The state object `s` of an action or property; `after` is the state following a step.
+    """The state object `s` of an action or property; `after` marks the state following a step.
 
-    `names`: what it has behind the dot, in a composition; None: the variables by their own names."""
+    `names`: its attributes in a composition; None: the variables by their own names.
+    """
 
     after: bool = False
     names: ScopeNames | None = None
@@ -52,7 +54,7 @@ class StateRef:
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """One of two values, by a condition; gets a sort when it meets one."""
+    """A conditional value; it gets a sort when combined with a value that has one."""
 
     cond: Expr
     then: Any
@@ -61,25 +63,25 @@ class Cases:
 
 @dataclass(frozen=True, slots=True)
 class HeapCell:
-    """A local list or dict, by its number in the heap, so that aliases see each other's changes as in Python."""
+    """A local list or dict, by its number in the heap, so that aliases share changes, as in Python."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Backward:
-    """A place in the state that is read from its end on."""
+    """A place in the state, iterated in reverse."""
 
     ref: Ref
 
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """Elements that are there under conditions: a local set, or what its first use uses up (`once`).
+    """Elements with presence conditions: a local set, or an iterator (`once`).
 
-    A generator expression is `lazy`: Python evaluates it while it is consumed. `sources` are the containers, local ones
-    and those of the state, that Python would still look at then; `seen` is what variables and local containers held when the
-    elements were evaluated here, of all that may be looked at; `acts`: evaluating them changed something.
+    A generator expression is `lazy`: Python evaluates it on consumption. `sources` are the containers, local and of the
+    state, that Python would read then; `seen` are the contents of variables and local containers at the evaluation
+    here; `acts`: the evaluation had side effects.
     """
 
     items: tuple[tuple[Expr, Any], ...]
@@ -92,7 +94,7 @@ class Several:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Closure:
-    """A lambda or nested function with the frame it was made in and the values of its defaults."""
+    """A lambda or nested function with its defining frame and the values of its defaults."""
 
     node: ast.Lambda | ast.FunctionDef
     frame: Any
@@ -101,7 +103,7 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method of a place in the state or of a local container, before it is called."""
+    """A bound method of a place in the state or a local container."""
 
     owner: Any
     name: str
@@ -109,7 +111,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Undefined:
-    """A local name that cannot be used here, and why."""
+    """A local name without a usable value, and the reason."""
 
     why: str
     remedy: str
@@ -124,14 +126,14 @@ def is_expr(value: Term) -> TypeGuard[Expr]:
 
 
 _SYMBOLIC = (Node, Ref, StateRef, Cases, HeapCell, Closure, Method, Several, Undefined, *FORMULAS)
-"""What `symbolic` is about, as a tuple: that is asked very often."""
+"""The symbolic types, as a tuple: a hot path."""
 _NUMBERS = (BoolSort, RangeSort)
 ORDINARY = frozenset({bool, int, str, types.NoneType, types.FunctionType})
-"""What most values are that it is not about."""
+"""The most frequent types that are not symbolic."""
 
 
 def symbolic(value: Term) -> bool:
-    """Whether `value` depends on the state or lives only while lowering (looked for inside tuples too)."""
+    """Whether `value` depends on the state or exists only during lowering (tuples are searched)."""
     kind: Any = type(value)
     if kind in ORDINARY:
         return False
@@ -142,19 +144,19 @@ def symbolic(value: Term) -> bool:
 
 @lru_cache(maxsize=1024)
 def _of_lowering(kind: type) -> bool:
-    """Whether values of a type are symbolic; remembered, because there are many types to compare with."""
+    """Whether values of a type are symbolic; cached, because the comparison covers many types."""
     return issubclass(kind, _SYMBOLIC)
 
 
 def simple(value: Term) -> Term:
-    """A constant Bool or integer expression as the Python value it is; anything else unchanged."""
+    """A constant Boolean or integer expression as its Python value; anything else unchanged."""
     if type(value) is e.Const and isinstance(value.sort, _NUMBERS):
         return value.value
     return value
 
 
 def known(value: Term) -> tuple[bool, Any]:
-    """(True, host value) when `value` is known while lowering, else (False, None)."""
+    """(True, host value) if `value` is constant during lowering, else (False, None)."""
     if type(value) is e.Const and (value.value is None or isinstance(value.sort, SCALARS)):
         return True, value.value
     if symbolic(value):
@@ -163,7 +165,7 @@ def known(value: Term) -> tuple[bool, Any]:
 
 
 def describe(value: Term) -> str:
-    """What to call `value` in a message."""
+    """A description of `value` for messages."""
     match value:
         case Ref(sort=sort) | Node(sort=sort):
             return f"{article(sort)} {sort}"
@@ -194,8 +196,8 @@ def describe(value: Term) -> str:
 
 
 def _shown(value: object) -> str:
-    """A host value with its type; objects that show as an address by their type alone."""
-    if type(value) is Amount or type(value) is Indices:
+    """A host value with its type; objects whose text is an address, by their type alone."""
+    if type(value) is SymbolicInt or type(value) is SymbolicRange:
         return shown(value)
     if isinstance(value, frozenset):
         value = set(value)

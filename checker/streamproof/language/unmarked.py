@@ -1,4 +1,4 @@
-"""Probable slips in a model: functions that take the state and that nothing calls and no mark names, unused variables."""
+"""Probable mistakes in a model: unused functions of the state without a decorator, and unused variables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from streamproof.system.model import System
 
 
 def unmarked(spec: Spec, cls: type[Model]) -> list[tuple[Loc, str]]:
-    """Where a function is that no rule of `cls`, the model or one of its variants, and no file beside it uses, and why."""
+    """The unused functions of `cls` (the model or a variant), with their positions and the reason."""
     found = [*_methods(cls), *_properties(spec, cls)]
     homes = {c.__module__: None for c in cls.__mro__ if issubclass(c, Model) and c is not Model}
     homes |= {f.__module__: None for f in (*spec.properties, *spec.measures)}
@@ -38,7 +38,7 @@ def unmarked(spec: Spec, cls: type[Model]) -> list[tuple[Loc, str]]:
 
 
 def unused(system: System) -> list[str]:
-    """Which variables no rule and no property reads or writes, a line each."""
+    """The variables that no rule or property reads or writes, one line each."""
     updates = [(name, term) for i in system.instances for name, term in i.updates]
     written = {name for name, term in updates if not (isinstance(term, Var) and term.name == name)}
     terms = [term for name, term in updates if name in written]
@@ -53,7 +53,7 @@ def unused(system: System) -> list[str]:
 
 
 def _methods(cls: type[Model]) -> Iterator[tuple[str, Loc, str]]:
-    """Methods without a mark that take the state as the marked ones do, and replace nothing."""
+    """Undecorated methods that take the state like decorated ones, and override nothing."""
     rules = marked(cls)
     states = {names[1] for _, f in rules.values() if callable(f) and len(names := parameters(f)) > 1}
     for c in cls.__mro__:
@@ -71,7 +71,7 @@ def _methods(cls: type[Model]) -> Iterator[tuple[str, Loc, str]]:
 
 
 def _properties(spec: Spec, cls: type[Model]) -> Iterator[tuple[str, Loc, str]]:
-    """Marked functions beside the model or beside the properties of its `Spec` that are not among these."""
+    """Decorated functions in the module of the model, or of its `Spec`'s properties, that are not listed there."""
     listed = (*spec.properties, *spec.measures)
     for module in {cls.__module__, *(f.__module__ for f in listed)}:
         for name, member in vars(sys.modules.get(module, types.ModuleType(""))).items():
@@ -82,7 +82,7 @@ def _properties(spec: Spec, cls: type[Model]) -> Iterator[tuple[str, Loc, str]]:
 
 
 def _called(homes: Iterable[str]) -> set[str]:
-    """The names that functions and methods of modules read: nearly all that are used, found without reading a file."""
+    """The names read by functions and methods of modules: nearly all used names, found without parsing a file."""
     found = set[str]()
     for home in homes:
         for member in list(vars(sys.modules.get(home, types.ModuleType(""))).values()):
@@ -94,7 +94,7 @@ def _called(homes: Iterable[str]) -> set[str]:
 
 
 def _files(homes: Iterable[str]) -> Iterator[str]:
-    """The files in which functions of a model may be used: those of these modules, then all loaded from their folders."""
+    """The files that may use functions of a model: those of these modules, then all loaded from their folders."""
     own = dict.fromkeys(filter(None, (_file(sys.modules.get(name)) for name in homes)))
     yield from own
     folders = {Path(file).parent for file in own}
@@ -109,7 +109,7 @@ def _file(module: Any) -> str | None:
 
 
 def _used(file: str) -> set[str] | None:
-    """Every name that a file mentions, in code or as a text; None where it looks names up that are computed."""
+    """Every name in a file, as code or text; None if it uses computed attribute names."""
     found = set[str]()
     for node in ast.walk(tree_of(file) or ast.Module([], [])):
         match node:
@@ -123,6 +123,6 @@ def _used(file: str) -> set[str] | None:
 
 
 def _is_lookup(node: Any) -> bool:
-    """Whether a call reads an attribute by a name that is computed."""
+    """Whether a call reads an attribute by a computed name."""
     by_name = isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("getattr", "vars", "dir")
     return by_name and not (len(node.args) > 1 and isinstance(node.args[1], ast.Constant))

@@ -1,7 +1,7 @@
-"""A state that a rule can read and change natively: the same places, kinds of value and errors as in lowering.
+"""Views of a state for native execution, with the same places, kinds of value and errors as in lowering.
 
-A container is a view of a `Box`: a local name bound to it sees and makes changes there, and keeps it when a place of the
-state gets another one. Scalars and options are plain values. Assigning a container copies what it holds.
+A container is a view of a `Box`: a local name bound to it shares changes there, and keeps it when the place of the
+state gets another one. Scalars and options are plain values. Assigning a container copies its contents.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol, assert_never
 
-from streamproof.language.coerce import mismatch, unknown_member
+from streamproof.language.call_sites import CallSite, fail
+from streamproof.language.conversion import mismatch, unknown_member
+from streamproof.language.lvalues import no_field
 from streamproof.language.methods import no_method
-from streamproof.language.places import no_field
-from streamproof.language.spots import Spot, fail
 from streamproof.language.terms import describe
 from streamproof.system.errors import ModelError, StreamproofError
 from streamproof.system.sorts import (
@@ -37,23 +37,23 @@ from streamproof.system.sorts import (
 
 
 class ValuePlace(Protocol):
-    """What holds a value."""
+    """The interface of a storage cell."""
 
     def get(self) -> Value:
-        """The value now."""
+        """The current value."""
 
     def put(self, value: Value) -> None:
-        """Changes it."""
+        """Replaces the value."""
 
     def part(self, at: Any) -> ValuePlace:
-        """What holds the element there now."""
+        """The current element."""
 
     def replace(self, at: Any, value: Value) -> None:
-        """Puts another element there."""
+        """Replaces an element."""
 
 
 class FixedValue:
-    """A value that lies nowhere: the element of a queue, the result of an operator, any part of a read-only state."""
+    """A temporary value: the element of a queue, the result of an operator, any part of a read-only state."""
 
     def __init__(self, value: Any, why: str = "this is only a value here, not a place of the state") -> None:
         self._value, self._why = value, why
@@ -63,20 +63,20 @@ class FixedValue:
         return self._value
 
     def put(self, value: Value) -> None:
-        """Refused."""
-        raise ModelError(self._why, loc=Spot().loc, remedy="assign to the place in the state that holds it")
+        """Rejected."""
+        raise ModelError(self._why, loc=CallSite().loc, remedy="assign to the place in the state that holds it")
 
     def part(self, at: Any) -> FixedValue:
         """An element."""
         return FixedValue(self._value[at], self._why)
 
     def replace(self, at: Any, value: Value) -> None:
-        """Refused."""
+        """Rejected."""
         self.put(value)
 
 
 class Box:
-    """The state (a dict), or what lies in it (a tuple or a set) until another value is assigned to its place."""
+    """The state (a dict), or a component of it (a tuple or a set) until its place is assigned another value."""
 
     def __init__(self, value: Any, whole: Box | None = None, at: Any = None) -> None:
         self._value, self._whole, self._at, self._parts = value, whole, at, dict[Any, Box]()
@@ -86,7 +86,7 @@ class Box:
         return self._value
 
     def put(self, value: Any) -> None:
-        """Changes it, and so the whole that it is a part of yet."""
+        """Replaces the value, also in the enclosing value as long as it is a component of it."""
         self._value = value
         if self._whole is not None:
             self._whole._store(self._at, value)
@@ -102,7 +102,7 @@ class Box:
         return self._parts[at]
 
     def replace(self, at: Any, value: Value) -> None:
-        """Puts an element in place of another one, which keeps its value and is no part any more."""
+        """Replaces an element; the former element keeps its value and is detached."""
         gone = self._parts.pop(at, None)
         if gone is not None:
             gone._whole = None
@@ -110,7 +110,7 @@ class Box:
 
 
 class View:
-    """What containers share: the value is that of the place, and compares as such."""
+    """Common base of containers: equality and contents are those of the value at the place."""
 
     __slots__ = ("_place", "_sort")
     _sort: Any
@@ -132,7 +132,7 @@ class View:
     def __bool__(self) -> bool:
         raise ModelError(
             f"a condition must be a Bool, got {self._sort}",
-            loc=Spot().loc,
+            loc=CallSite().loc,
             remedy="compare explicitly: x != 0, len(q) > 0, o is not None",
         )
 
@@ -141,7 +141,7 @@ class View:
 
 
 def look(sort: Sort, place: ValuePlace) -> Any:
-    """What a rule gets to see of a value of `sort` at `place`."""
+    """The view of a value of `sort` at `place`."""
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
             return place.get()
@@ -160,8 +160,8 @@ def look(sort: Sort, place: ValuePlace) -> Any:
             assert_never(sort)
 
 
-def raw(sort: Sort, given: Any, spot: Spot | None, text: str) -> Value:
-    """The plain value that `given` stands for where `sort` is wanted; integers may still lie outside their range."""
+def raw(sort: Sort, given: Any, spot: CallSite | None, text: str) -> Value:
+    """The plain value of `given` as a value of `sort`; integers may still lie outside their range."""
     if isinstance(given, View):
         return given._place.get()
     part = text if text.startswith("a part of") else f"a part of {text}"
@@ -193,8 +193,8 @@ def raw(sort: Sort, given: Any, spot: Spot | None, text: str) -> Value:
     raise mismatch(sort, describe(given), spot.loc if spot else None)
 
 
-def checked(sort: Sort, given: Any, spot: Spot) -> Value:
-    """The value that is assigned, seen to be one of the place's sort."""
+def checked(sort: Sort, given: Any, spot: CallSite) -> Value:
+    """The assigned value, checked against the sort of the place."""
     text = spot.target()
     value = raw(sort, given, spot, f"the new {text}")
     if not contains(sort, value):
@@ -215,7 +215,7 @@ class RecordView(View):
         try:
             at = self._sort.index(name)
         except KeyError:
-            spot = Spot()
+            spot = CallSite()
             raise no_field(self._sort, name, spot.loc) from None  # type: ignore[arg-type]
         return self._sort.fields[at][1], at
 
@@ -227,7 +227,7 @@ class RecordView(View):
 
     def __setattr__(self, name: str, given: Any) -> None:
         sort, at = self._at(name)
-        self._place.replace(at, checked(sort, given, Spot()))
+        self._place.replace(at, checked(sort, given, CallSite()))
 
 
 class ArrayView(View):
@@ -238,7 +238,7 @@ class ArrayView(View):
     def _at(self, key: Any) -> int:
         at = position(self._sort.index, key) if not isinstance(key, View) else None
         if at is None:
-            spot = Spot()
+            spot = CallSite()
             if key is None:
                 raise fail(f"{spot.index()} is None where a value is needed", spot, (spot.index(), "None"))
             raise fail(f"index outside {self._sort.index}", spot, (spot.index(), str(key)))
@@ -249,7 +249,7 @@ class ArrayView(View):
 
     def __setitem__(self, key: Any, given: Any) -> None:
         at = self._at(key)
-        self._place.replace(at, checked(self._sort.element, given, Spot()))
+        self._place.replace(at, checked(self._sort.element, given, CallSite()))
 
     def __len__(self) -> int:
         return cardinality(self._sort.index)
@@ -271,29 +271,29 @@ class QueueView(View):
 
     @property
     def head(self) -> Any:
-        """The element that came first."""
+        """The head."""
         return self._item(0, "head of the empty queue")
 
     @property
     def full(self) -> bool:
-        """Whether nothing more fits."""
+        """Whether the queue is full."""
         return bool(len(self) >= self._sort.capacity)
 
     def _item(self, at: Any, message: str) -> Any:
         whole = self._place.get()
         if at is None:
-            raise fail("position is None where a value is needed", Spot(), ("position", "None"))
+            raise fail("position is None where a value is needed", CallSite(), ("position", "None"))
         index = at + len(whole) if at < 0 else at
         if not 0 <= index < len(whole):
-            spot = Spot()
+            spot = CallSite()
             queue = (spot.owner(), show(self._sort, whole))
             operands = (queue,) if message.startswith("head") else (("position", str(index)), queue)
             raise fail(f"{message} {spot.owner()}", spot, *operands)
         return look(self._sort.element, FixedValue(whole[index]))
 
     def push(self, given: Any) -> None:
-        """Puts a value at the end."""
-        spot, whole, element = Spot(), self._place.get(), self._sort.element
+        """Appends a value."""
+        spot, whole, element = CallSite(), self._place.get(), self._sort.element
         value = raw(element, given, spot, "the value")
         if self.full:
             raise fail(f"push on the full queue {spot.owner()}", spot, (spot.owner(), show(self._sort, whole)))
@@ -304,7 +304,7 @@ class QueueView(View):
     append = push
 
     def pop(self) -> Any:
-        """Takes the head."""
+        """Removes the head."""
         head = self._item(0, "head of the empty queue")
         self._place.put(self._place.get()[1:])
         return head
@@ -312,14 +312,14 @@ class QueueView(View):
     popleft = pop
 
     def clear(self) -> None:
-        """Takes everything."""
+        """Removes all values."""
         self._place.put(())
 
     def __getitem__(self, at: int) -> Any:
         return self._item(at, "position outside the queue")
 
     def __setitem__(self, at: int, given: Any) -> None:
-        raise no_method(self._sort, "[] =", Spot().loc)  # type: ignore[arg-type]
+        raise no_method(self._sort, "[] =", CallSite().loc)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return len(self._place.get())
@@ -340,32 +340,32 @@ class SetView(View):
     __slots__ = ()
 
     def _members(self, given: Any, first: bool = False) -> frozenset[Value]:
-        """The values of the other operand of what the rule does just now; it may be the `first` one."""
-        spot = Spot()
+        """The other operand of the current operation; `first` says whether it is the first one."""
+        spot = CallSite()
         return frozenset(raw(self._sort, given, spot, spot.operand(first)))
 
     def _made(self, members: Iterable[Value]) -> SetView:
         return SetView(self._sort, FixedValue(frozenset(members)))
 
     def _change(self, members: frozenset[Value]) -> SetView:
-        self._place.put(checked(self._sort, self._made(members), Spot()))
+        self._place.put(checked(self._sort, self._made(members), CallSite()))
         return self
 
     def add(self, given: Any) -> None:
-        """Puts a value in."""
-        spot, element = Spot(), self._sort.element
+        """Adds a value."""
+        spot, element = CallSite(), self._sort.element
         value = raw(element, given, spot, "the value")
         if not contains(element, value):
             raise fail(f"the value added to {spot.owner()} leaves {element}", spot, ("value", _shown(element, value)))
         self._place.put(self._place.get() | {value})
 
     def discard(self, given: Any) -> None:
-        """Takes a value out if it is in."""
-        self._place.put(self._place.get() - {raw(self._sort.element, given, Spot(), "the value")})
+        """Removes a value, if present."""
+        self._place.put(self._place.get() - {raw(self._sort.element, given, CallSite(), "the value")})
 
     def remove(self, given: Any) -> None:
-        """Takes a value out that must be in."""
-        spot = Spot()
+        """Removes a value that must be present."""
+        spot = CallSite()
         value = raw(self._sort.element, given, spot, "the value")
         if value not in self._place.get():
             shown = _shown(self._sort.element, value)
@@ -373,7 +373,7 @@ class SetView(View):
         self._place.put(self._place.get() - {value})
 
     def clear(self) -> None:
-        """Takes everything out."""
+        """Removes all values."""
         self._place.put(frozenset())
 
     def __len__(self) -> int:

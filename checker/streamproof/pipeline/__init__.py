@@ -1,6 +1,6 @@
-"""Spark jobs over what is wide: many runs, many logs, many configurations.
+"""Spark jobs for many runs, many logs, and many configurations.
 
-Importing this package does not import Spark; the functions do, and say what to install when it is missing.
+Importing this package does not import Spark; its functions do, and report how to install it if it is missing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """Each name is loaded when it is used: a process that explores points needs neither Arrow nor templates."""
+    """Each name is loaded on first use: a process that explores points needs neither Arrow nor templates."""
     if name in _LATER:
         return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,7 @@
-"""What a user points at, sorted by content into event logs, verdicts and the rest.
+"""Classification of input files by content: event logs, verdicts and others.
 
-Names decide nothing except the run of a log that does not say its own: a log is recognised by its first bytes, plain or
-gzip-compressed, in whatever folder it lies.
+File names only give the run of a log that does not name its own: a log is recognised by its first bytes, plain or
+gzip-compressed, in any folder.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ _LOG_SUFFIXES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One input file. `extent` counts what a reader can split on: bytes of NDJSON, row groups of Parquet, else 1."""
+    """One input file. `extent` is its size in splittable units: bytes of NDJSON, row groups of Parquet, else 1."""
 
     path: str
-    """As the user named it, for tables and messages."""
+    """The path as given by the user, for tables and messages."""
     file: str
-    """The same, absolute: a worker of a cluster has a working folder of its own."""
+    """The absolute path: a worker of a cluster has its own working folder."""
     kind: Kind
     form: Form
     gzip: bool
     run: str
-    """Run of the events that name none: the file's stem, or that of the data set folder it is a part of."""
+    """Default run of its events: the file's stem, or the name of its data set folder."""
     origin: str
-    """The file, or the data set folder it is a part of: two origins with one run name are two different runs."""
+    """The file, or the data set folder that contains it: two origins with one run name are two different runs."""
     extent: int
     bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that was found and left out, and why."""
+    """A skipped file, and the reason."""
 
     path: str
     reason: str
@@ -60,7 +60,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Everything found, in the order of the paths."""
+    """The results, in the order of the paths."""
 
     sources: tuple[Source, ...]
     skipped: tuple[Skipped, ...]
@@ -71,11 +71,11 @@ class Inputs:
 
 
 def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
-    """Find and classify every file that `inputs` (files, folders, glob patterns) name, each once.
+    """Finds and classifies every file named by `inputs` (files, folders, glob patterns), each once.
 
-    Files under `without` (the folder that the report goes to) are not inputs. A file named one by one must be usable;
-    in folders and patterns, what is something else, cannot be read, or is of a version unknown here is skipped. Raises
-    `InputError` for a path that does not exist, for such a file named by itself, and when nothing usable is left.
+    Files under `without` (the folder of the report) are not inputs. A file given individually must be usable; in
+    folders and patterns, files of other kinds, unreadable ones, and unknown versions are skipped. Raises `InputError`
+    for a missing path, for an unusable file given individually, and if no usable file is left.
     """
     if not inputs:
         raise InputError("no inputs given", remedy="name event logs, verdict files, or folders that hold them")
@@ -106,7 +106,7 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
             else:
                 skipped[key] = found
         if empty:
-            raise InputError(f"{given}: there is no file in this folder", remedy=_EXPECTED)
+            raise InputError(f"{given}: no file in this folder", remedy=_EXPECTED)
     if damaged and not sources:
         raise damaged[0]
     if not sources:
@@ -120,7 +120,7 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
 
 _EXPECTED = (
     "Give event logs (NDJSON or Parquet with trace, process, seq, event) or verdicts "
-    "(what `streamproof validate --json` writes, as JSON, NDJSON or Parquet)."
+    "(the output of `streamproof validate --json`, as JSON, NDJSON or Parquet)."
 )
 
 
@@ -130,7 +130,7 @@ def opened(path: str, compressed: bool) -> BinaryIO:
 
 
 def _files(given: Path, without: Path | None) -> Iterator[tuple[str, bool]]:
-    """The files that one argument names, and whether it names them one by one."""
+    """The files of one argument, and whether they were given individually."""
     text = str(given)
     if given.is_dir():
         yield from ((path, False) for path in _walk(text, without))
@@ -156,7 +156,7 @@ def _walk(folder: str, without: Path | None) -> Iterator[str]:
         raise InputError(f"{failure.filename}: cannot list this folder: {failure.strerror}") from failure
 
     for where, folders, names in os.walk(folder, onerror=refuse):
-        # Data set writers keep markers and checksums in names that begin with `_` or `.`.
+        # Data set writers use names that begin with `_` or `.` for markers and checksums.
         folders[:] = sorted(
             name for name in folders if name[0] not in "._" and os.path.realpath(os.path.join(where, name)) != excluded
         )
@@ -220,7 +220,7 @@ def _json(path: str, size: int, compressed: bool, file: BinaryIO) -> Source | Sk
 
 
 def _not_json(path: str, head: bytes, reason: str) -> Skipped:
-    """A file whose name promises a log and whose first line is none is damaged, not another kind of file."""
+    """The message for a damaged log: its name is a log's, but its first line is not."""
     if path.endswith(_LOG_SUFFIXES):
         before = head[: len(head) - len(head.lstrip())].count(b"\n")
         raise InputError(
@@ -232,7 +232,7 @@ def _not_json(path: str, head: bytes, reason: str) -> Skipped:
 
 
 def _first_lines(file: BinaryIO) -> Iterator[bytes]:
-    """The first line and those that begin in the bytes that are looked at."""
+    """The first line and the lines that begin in the inspected bytes."""
     for line in bounded_lines(file):
         if line.strip():
             yield line
@@ -249,7 +249,7 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 
 def _expect_event(path: str, head: bytes, lines: Sequence[dict[str, Any] | None]) -> None:
-    """Raises `InputError` where none of the first lines is an event, before many workers look at the others."""
+    """Raises `InputError` if none of the first lines is an event, before workers read the others."""
     from streamproof.pipeline.records import BadRecord, event_row
 
     problem = ""
@@ -282,7 +282,7 @@ def _parquet(path: str, size: int) -> Source | Skipped:
 
 
 def _run(path: str) -> tuple[str, str]:
-    """The run that a file's name stands for, and the file or data set folder that gives it."""
+    """The run from a file's name, and the file or data set folder that gives it."""
     place = Path(path)
     for folder in place.parents:
         if folder.name.startswith("run="):  # a data set partitioned by run

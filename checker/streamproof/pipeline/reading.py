@@ -1,9 +1,8 @@
-"""Reading a piece of an input file, row by row: what every Spark worker does.
+"""Reading a piece of an input file, record by record, in a Spark worker.
 
-A piece is a byte range of NDJSON, some row groups of Parquet, or a whole file of any other form, so a single huge log is
-read by all cores. NOTE(whole-lines): JSON is parsed here, line by line, and not by Spark's own JSON reader, because that
-one takes the first value of a line and drops the rest in silence; two processes that wrote into one line would lose
-events without anyone noticing.
+A piece is a byte range of NDJSON, some row groups of Parquet, or a whole file of any other form, so a single huge log
+is read by all cores. NOTE(whole-lines): JSON is parsed here, line by line, and not by Spark's own JSON reader, which
+takes the first value of a line and silently drops the rest; two processes that wrote into one line would lose events.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from streamproof.system.reading import json_problem
 from streamproof.system.records import dataclass
 
 DOCUMENT = 1 << 28
-"""Bytes of a document of verdicts."""
+"""Maximum size of a document of verdicts, in bytes."""
 _SMALL = 1 << 20  # a task smaller than this costs more to start than to run
 _LARGE = 32 << 20
 
@@ -44,14 +43,14 @@ class ParsedRecord:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """Why a record cannot be understood; position -1 when nothing more can be read from the file."""
+    """Why a record is invalid; position -1 if the rest of the file is unreadable."""
 
     position: int
     reason: str
 
 
 def split(sources: Sequence[Source], cores: int) -> list[list[Piece]]:
-    """Tasks of roughly equal size: large files cut into pieces, small files put together."""
+    """Tasks of roughly equal size: large files are split, small files combined."""
     total = sum(source.bytes for source in sources)
     aim = min(max(total // (4 * cores), _SMALL), _LARGE)
     tasks: list[list[Piece]] = []
@@ -82,7 +81,7 @@ def from_json(text: str) -> list[list[Piece]]:
 
 
 def objects(piece: Piece) -> Iterator[ParsedRecord | Broken]:
-    """The records of a piece, in order, with `Broken` for each that cannot be understood."""
+    """The records of a piece, in order, with `Broken` for each invalid one."""
     match piece.source.form:
         case "ndjson":
             return _lines(piece)
@@ -140,7 +139,7 @@ def _parsed(position: int, line: bytes) -> ParsedRecord | Broken:
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a number")
 
 
 def _document(source: Source) -> Iterator[ParsedRecord | Broken]:

@@ -1,7 +1,7 @@
-"""What one event and one verdict must be, and the row of the Spark table that each becomes.
+"""Schemas of events and verdicts, and the row of the Spark table for each.
 
-Every form of input (NDJSON, one JSON document, Parquet) passes through these two functions, so all of them mean the same
-and are refused for the same reasons.
+Every form of input (NDJSON, one JSON document, Parquet) uses these two functions, so that all of them have the same
+meaning and the same errors.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ VERDICT_TYPES: dict[str, pa.DataType] = {
     "rejection": _REJECTION,
     "digest": pa.string(),
 }
-"""One verdict record; `digest` is equal for equal records, however their keys were ordered."""
+"""One verdict record; `digest` is independent of the order of keys."""
 
 _LARGEST = 2**63 - 1
 _NESTED = ("parameters", "events", "actions", "model_actions", "recoveries", "rejection")
@@ -58,15 +58,15 @@ _COUNTS = ("read", "matched", "ignored", "unknown")
 
 
 class BadRecord(ValueError):
-    """Why a record is not what it should be; whoever reads the file adds where it is."""
+    """Why a record is invalid; the caller adds its position."""
 
 
 EventKey = tuple[str, bool, str, str, str]
-"""Run, whether the event itself named it, trace, process, kind of event: what the report counts by."""
+"""Run, whether the event names it, trace, process, kind of event: the grouping key of counts."""
 
 
 def event_row(data: object, run: str) -> tuple[EventKey, datetime | None]:
-    """The key and time of one event, `run` being what the file's name says. Raises `BadRecord`."""
+    """The key and time of one event; `run` is the default from the file's name. Raises `BadRecord`."""
     if not isinstance(data, dict):
         raise BadRecord("this is not a JSON object")
     for name in ("trace", "process", "seq", "event"):
@@ -157,7 +157,7 @@ def _rejection(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _decoded(value: object, name: str) -> object:
-    """A nested field of Parquet may be JSON text, a struct (nulls for the keys it lacks) or a map (a list of pairs)."""
+    """A nested field of Parquet: JSON text, a struct (nulls for missing keys) or a map (a list of pairs)."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -193,7 +193,7 @@ def _text(value: object, name: str) -> str:
     if not value.isascii():
         try:
             value.encode()
-        except UnicodeEncodeError as failure:  # half of a surrogate pair, which JSON escapes can spell
+        except UnicodeEncodeError as failure:  # an unpaired surrogate, which JSON escapes can express
             raise BadRecord(f"`{name}` is not valid Unicode text") from failure
     return value
 
@@ -209,7 +209,7 @@ def _count(value: object, name: str) -> int:
 
 
 def _time(value: object, name: str) -> datetime | None:
-    """A time as UTC; one without a zone is taken as UTC, which is right for differences within one log."""
+    """A time as UTC; one without a zone is read as UTC, which is right for differences within one log."""
     if value is None:
         return None
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The report on many runs: Parquet tables and one HTML page, made by Spark, put in place only when complete."""
+"""The report on many runs: Parquet tables and one HTML page, made by Spark and written atomically."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ PAGE_NAME = "report.html"
 
 @dataclass(frozen=True, slots=True)
 class ReportResult:
-    """What a report holds and where it is."""
+    """The contents of a report and its path."""
 
     html: Path
     tables: Mapping[str, Path]
     verdicts: Mapping[str, int]
-    """How many verdict records there are of each verdict; all four are present."""
+    """The number of verdict records of each verdict; all four are present."""
     runs: int
     not_validated: int
-    """Logs that no verdict speaks of."""
+    """Logs without a verdict."""
     events: int
-    """Events in the logs given."""
+    """Number of events in the given logs."""
     skipped: tuple[Skipped, ...]
 
 
@@ -50,12 +50,12 @@ def build_report(
     title: str | None = None,
     progress: Progress | None = None,
 ) -> ReportResult:
-    """Read event logs and verdicts from `inputs` (files, folders, glob patterns) and write `out/report.html` and
+    """Reads event logs and verdicts from `inputs` (files, folders, glob patterns) and writes `out/report.html` and
     `out/tables/*.parquet`.
 
     Equal inputs give equal tables and an equal page. An earlier report in `out` is replaced file by file, other files
-    there stay. Records that cannot be understood are left out and named, with file and line. Raises `InputError` where
-    nothing can be, and `SystemFailure` when `out` cannot be written or Spark cannot run; then `out` is as it was before.
+    are kept. Invalid records are skipped and reported with file and line. Raises `InputError` if none is valid, and
+    `SystemFailure` if `out` cannot be written or Spark cannot run; then `out` is unchanged.
     """
     expect_writable(out, None)
     for name in tables.SCHEMAS:
@@ -80,7 +80,7 @@ def build_report(
 def _collect(
     spark: SparkSession, found: Inputs, master: str, progress: Progress | None
 ) -> tuple[dict[str, pa.Table], list[Skipped]]:
-    """The tables, and the records that they leave out."""
+    """The tables, and the skipped records."""
     from pyspark.sql import functions as F
 
     from streamproof.pipeline.source import EventSource, VerdictSource
@@ -113,7 +113,7 @@ def _collect(
 
 
 def _write(collected: Mapping[str, pa.Table], page: str, out: Path) -> None:
-    """Put everything in place; the page last: a page that is there speaks of tables that are there."""
+    """Moves everything to its place, the page last, so that an existing page matches the tables."""
     files: list[tuple[Path, Content, Form]] = [
         (out / "tables" / f"{name}.parquet", partial(_write_table, table), PARQUET) for name, table in collected.items()
     ]

@@ -1,7 +1,7 @@
-"""One way to get a Spark session: embedded and quiet by default, any other master on request.
+"""Spark sessions: embedded and quiet by default, any other master on request.
 
-A session that is already running is joined, never stopped and never reconfigured: the caller gets a sibling session of
-the same context with its own SQL settings. A session started here is stopped when the block ends.
+A running session is joined, never stopped or reconfigured: the caller gets a sibling session of the same context with
+its own SQL settings. A session started here is stopped when the block ends.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ LOCAL = "local[*]"
 """The default master: every core of this machine, inside this process's own JVM."""
 
 Progress = Callable[[str], None]
-"""Receives one line of text about what is being done, about once a second, from whichever thread."""
+"""Receives one line of progress, about once a second, from any thread."""
 
 _OLDEST_JAVA = 17  # Spark 4 refuses to start on anything older, with a class-version stack trace.
 _FEW_CORES = 4
 ATTEMPTS = 3
-"""How often a task is run whose worker dies."""
+"""Maximum number of attempts of a task whose worker dies."""
 CONNECT_SECONDS = 5.0
 SAFE_PATH = "PYTHONSAFEPATH"
-"""The environment variable that keeps the working folder, which Spark's helpers start in, off Python's path."""
+"""The environment variable that keeps the working folder, in which Spark's helpers start, off Python's path."""
 _LOG4J = Path(__file__).with_name("log4j2-quiet.properties")
 
 
@@ -46,8 +46,8 @@ _LOG4J = Path(__file__).with_name("log4j2-quiet.properties")
 def spark_session(master: str = LOCAL, *, app: str = "streamproof") -> Iterator[SparkSession]:
     """A Spark session on `master`, for the duration of the block.
 
-    Raises `SystemFailure` when PySpark or Java is missing, when Spark cannot start there, or when this process already
-    runs Spark on another master.
+    Raises `SystemFailure` if PySpark or Java is missing, if Spark cannot start, or if this process already runs Spark
+    on another master.
     """
     require_pyspark()
     from pyspark import SparkContext
@@ -61,7 +61,7 @@ def spark_session(master: str = LOCAL, *, app: str = "streamproof") -> Iterator[
         if found != master and not (_is_local(found) and _is_local(master)):
             raise SystemFailure(
                 f"this process already runs Spark on {found}, so it cannot use {master}",
-                remedy="stop the running session first, or ask for the same master",
+                remedy="stop the running session first, or use the same master",
             )
         yield _with_sql_settings(running.newSession())
         return
@@ -76,7 +76,7 @@ def spark_session(master: str = LOCAL, *, app: str = "streamproof") -> Iterator[
 
 @contextmanager
 def spark_failures(doing: str) -> Iterator[None]:
-    """Turn what Spark itself raises in the block into a `SystemFailure` that names what was being done."""
+    """Converts Spark's exceptions in the block to a `SystemFailure` that names the work."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -92,7 +92,7 @@ def spark_failures(doing: str) -> Iterator[None]:
 
 @contextmanager
 def reporting(spark: SparkSession, progress: Progress | None, doing: str, *, every: float = 1.0) -> Iterator[None]:
-    """Say `doing` at once, then every `every` seconds how many tasks of the running stages are done."""
+    """Reports `doing` at once, then every `every` seconds the number of finished tasks of the running stages."""
     if progress is None:
         yield
         return
@@ -119,7 +119,7 @@ def reporting(spark: SparkSession, progress: Progress | None, doing: str, *, eve
 
 @contextmanager
 def _quiet_py4j() -> Iterator[None]:
-    """Keep out of the console the stack traces that Py4J gives its own and the root logger when a call is interrupted."""
+    """Suppresses the stack traces that Py4J logs when a call is interrupted."""
     root, own = logging.getLogger(), logging.getLogger("py4j")
     before = own.level
     root.addFilter(_not_py4j)
@@ -133,19 +133,19 @@ def _quiet_py4j() -> Iterator[None]:
 
 @contextmanager
 def _own_interrupts() -> Iterator[None]:
-    """Undo the handler of SIGINT that PySpark puts in place: it calls the JVM from within an unfinished call to it."""
+    """Restores the handler of SIGINT replaced by PySpark, which calls the JVM from within an unfinished call to it."""
     handler = signal.getsignal(signal.SIGINT)
     try:
         yield
     finally:
-        # A handler that was not installed from Python cannot be put back, and only the main thread may try.
+        # A handler that was not installed from Python cannot be restored, and only the main thread can set one.
         if handler is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager
 def _safe_path() -> Iterator[None]:
-    """Have processes started in the block, and all that these start, import no modules from the working folder."""
+    """Prevents processes started in the block, and their children, from importing modules from the working folder."""
     before = os.environ.get(SAFE_PATH)
     os.environ[SAFE_PATH] = "1"
     try:
@@ -162,7 +162,7 @@ def _not_py4j(record: logging.LogRecord) -> bool:
 
 
 def require_pyspark() -> None:
-    """`SystemFailure` that says what to install, unless PySpark can be imported."""
+    """Raises `SystemFailure` with installation instructions unless PySpark can be imported."""
     try:
         importlib.import_module("pyspark.sql")
     except ImportError as missing:
@@ -184,21 +184,21 @@ def _start(master: str, app: str) -> SparkSession:
     java_version()
     _expect_master(master)
     # Workers must run the driver's interpreter: another one would lack this package or pickle differently. On a cluster
-    # the same path may not exist, so there, and only there, the user's own PYSPARK_PYTHON wins.
+    # the same path may not exist, so there, and only there, the user's own PYSPARK_PYTHON takes precedence.
     if _is_local(master) or "PYSPARK_PYTHON" not in os.environ:
         os.environ["PYSPARK_PYTHON"] = sys.executable
     conf = SparkConf()
     for key, value in _settings(master, app).items():
         conf.set(key, value)
-    # The JVM writes start-up notices to stderr whatever its logging says; they are kept for the failure message only.
+    # The JVM writes start-up notices to stderr whatever its logging level; they are kept for the failure message only.
     notices: Any = tempfile.TemporaryFile()  # noqa: SIM115 (the JVM holds it for its whole life)
     try:
-        with _safe_path():  # for the helpers that the JVM starts on its own account
+        with _safe_path():  # for helpers started by the JVM itself
             gateway = None if SparkContext._gateway else launch_gateway(conf, {"stderr": notices})  # type: ignore[no-untyped-call]
         with _own_interrupts():
             return _with_sql_settings(SparkSession(SparkContext(conf=conf, gateway=gateway)))
     except Exception as failure:
-        # A context can come up and be stopped by Spark itself, when it gives up on the master.
+        # Spark can stop a new context itself, when it gives up on the master.
         if SparkContext._active_spark_context is not None:
             SparkContext._active_spark_context.stop()
         notices.seek(0)
@@ -211,7 +211,7 @@ def _start(master: str, app: str) -> SparkSession:
 
 
 def _expect_master(master: str) -> None:
-    """`SystemFailure` where none of a standalone cluster's masters takes a connection: Spark would try for a minute."""
+    """Raises `SystemFailure` if none of a standalone cluster's masters accepts a connection: Spark would try for a minute."""
     if not master.startswith("spark://"):
         return
     import socket
@@ -223,7 +223,7 @@ def _expect_master(master: str) -> None:
             socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
             return
         except ValueError:
-            return  # Spark says what is wrong with it
+            return  # Spark reports the error itself
         except OSError as failure:
             why = failure
     raise SystemFailure(
@@ -233,7 +233,7 @@ def _expect_master(master: str) -> None:
 
 
 def _retrying(master: str) -> str:
-    """An embedded master that runs a task again whose worker has died, as clusters do; it would give up at once."""
+    """An embedded master that retries a task whose worker has died, as clusters do; by default it fails at once."""
     if master == "local":
         return f"local[1,{ATTEMPTS}]"
     return f"{master[:-1]},{ATTEMPTS}]" if _is_local(master) and "," not in master else master
@@ -279,7 +279,7 @@ def java_version() -> int:
         "and see that `java` is on PATH or that JAVA_HOME names it."
     )
     if java is None:
-        raise SystemFailure("Spark needs Java, and there is no `java` on PATH and no JAVA_HOME", remedy=remedy)
+        raise SystemFailure("Spark needs Java, but `java` is not on PATH and JAVA_HOME is not set", remedy=remedy)
     try:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True).stderr
     except (OSError, subprocess.SubprocessError) as failure:

@@ -1,7 +1,7 @@
 """The Spark data sources of the two kinds of input: tables `events` and `verdicts`, filled in Arrow batches.
 
-What cannot be understood is left out. A piece of a file has one row that says so, with the first `problem` and the number
-of records `left_out`, so that finding the bad lines of ten thousand files is an aggregate like any other.
+Invalid records are skipped. A piece of a file has one row with its first `problem` and the number of skipped records
+(`left_out`), so that finding the invalid lines of ten thousand files is an aggregate like any other.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _Reader(DataSourceReader):
         self.rows = rows
 
     def partitions(self) -> Sequence[InputPartition]:
-        # Spark would read a source of no partitions with one partition of its own making.
+        # Spark would create a partition of its own for a source without partitions.
         return [_Task(pieces) for pieces in self.tasks] or [_Task(())]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -69,18 +69,19 @@ class _Reader(DataSourceReader):
 
 
 class EventSource(DataSource):
-    """`spark.read.format("streamproof.events").load(tasks.json)`: events counted by kind, in parts still to be summed.
+    """`spark.read.format("streamproof.events").load(tasks.json)`: events counted by kind, in partial sums.
 
-    Each worker counts what it reads and hands over counts, so an event never leaves the process that parsed it.
+    Each worker counts the events that it reads and returns the counts, so an event never leaves the process that parsed
+    it.
     """
 
     @classmethod
     def name(cls) -> str:
-        """What `format` calls it."""
+        """The name for `format`."""
         return "streamproof.events"
 
     def schema(self) -> str:
-        """Place and problem, then the counts."""
+        """Source and problem, then the counts."""
         return _ddl(_EVENTS)
 
     def reader(self, schema: Any) -> DataSourceReader:
@@ -93,11 +94,11 @@ class VerdictSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What `format` calls it."""
+        """The name for `format`."""
         return "streamproof.verdicts"
 
     def schema(self) -> str:
-        """Place and problem, then the verdict."""
+        """Source and problem, then the verdict."""
         return _ddl(_VERDICTS)
 
     def reader(self, schema: Any) -> DataSourceReader:
@@ -106,7 +107,7 @@ class VerdictSource(DataSource):
 
 
 def _event_counts(piece: Piece) -> Iterator[Row]:
-    """Counts of what is understood, and what is not."""
+    """Counts of valid events, and the skipped ones."""
     counts: dict[EventKey, _Count] = {}
     trouble = _Trouble(piece)
     for item in objects(piece):
@@ -134,7 +135,7 @@ def _flush(piece: Piece, counts: dict[EventKey, _Count]) -> Iterator[Row]:
 
 
 class _Count:
-    """How many events, and when the first and the last of those with a time were."""
+    """The number of events, and the first and last time."""
 
     __slots__ = ("events", "first", "last")
 
@@ -153,7 +154,7 @@ class _Count:
 
 
 def _verdicts(piece: Piece) -> Iterator[Row]:
-    """Verdicts that are understood, and what is not."""
+    """Valid verdicts, and the skipped ones."""
     trouble = _Trouble(piece)
     for item in objects(piece):
         try:
@@ -166,7 +167,7 @@ def _verdicts(piece: Piece) -> Iterator[Row]:
 
 
 class _Trouble:
-    """The records of a piece that are left out. One without a place is the rest of the file."""
+    """The skipped records of a piece. One without a position is the rest of the file."""
 
     def __init__(self, piece: Piece) -> None:
         self.piece, self.left_out = piece, 0
@@ -178,7 +179,7 @@ class _Trouble:
             self.first = position, problem
 
     def rows(self, schema: pa.Schema) -> Iterator[Row]:
-        """The row that says so, if there is one."""
+        """The row for skipped records, if there are any."""
         if self.first is not None:
             yield (self.piece.source.path, *self.first, self.left_out, *[None] * (len(schema) - len(_PLACE)))
 
@@ -188,7 +189,7 @@ def _ddl(schema: pa.Schema) -> str:
 
 
 def _ddl_type(kind: pa.DataType) -> str:
-    """Spark's name of an Arrow type, of the few types in use here."""
+    """Spark's name of an Arrow type, for the few types in use here."""
     if pa.types.is_list(kind):
         return f"array<{_ddl_type(kind.value_type)}>"
     if pa.types.is_struct(kind):

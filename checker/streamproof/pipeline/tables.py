@@ -1,7 +1,7 @@
-"""From rows of events and verdicts to the tables of a report. Only aggregates ever reach the driver.
+"""From rows of events and verdicts to the tables of a report. Only aggregates reach the driver.
 
 Verdicts are counted per check: one run validated against two models is two rows of `runs`. Recoveries belong to the run
-and not to a check, so two checks that tell of the same recovery count it once.
+and not to a check, so a recovery in two checks counts once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 NOT_VALIDATED = "not validated"
-"""Stands for the verdict of a log that no verdict was given for."""
+"""The verdict shown for a log without a verdict."""
 
 _TEXT, _COUNT, _TIME = pa.string(), pa.int64(), pa.timestamp("us", tz="UTC")
 
@@ -81,7 +81,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         example_message=_TEXT,
     ),
 }
-"""The tables and their columns: names, order and types are what users build on."""
+"""The tables and their columns: names, order and types are a stable interface."""
 
 _ORDER: dict[str, tuple[str, ...]] = {
     "runs": ("run", "trace", "model", "variant", "parameters"),
@@ -96,8 +96,7 @@ _CHECK = ("run", "trace", "model", "variant", "parameters")
 
 def counted(events: DataFrame) -> DataFrame:
     """The partial counts of `source.EventSource` summed per source, run, trace, process and kind, with their time span;
-    `trouble` is the first problem of a source, and `left_out` how many records were not understood.
-    """
+    `trouble` is the first problem of a source, and `left_out` the number of skipped records."""
     from pyspark.sql import functions as F
 
     return events.groupBy("source", "run", "named", "trace", "process", "event").agg(
@@ -110,7 +109,7 @@ def counted(events: DataFrame) -> DataFrame:
 
 
 def left_out(rows: DataFrame, sources: Sequence[Source]) -> list[Skipped]:
-    """What could not be understood, for each file the first record and how many more; `rows` have `source`, `trouble` and
+    """The skipped records: for each file the first one and the number of others; `rows` have `source`, `trouble` and
     `left_out`."""
     from pyspark.sql import functions as F
 
@@ -134,7 +133,7 @@ def _left_out(source: Source, position: int, problem: str, count: int) -> Skippe
 
 
 def refuse_merged_runs(events: DataFrame, sources: Sequence[Source]) -> None:
-    """`InputError` when two logs would be taken for one run only because their files have the same name.
+    """Raises `InputError` if two logs would count as one run only because their files have the same name.
 
     `events` are the `counted` ones.
     """
@@ -159,7 +158,7 @@ def refuse_merged_runs(events: DataFrame, sources: Sequence[Source]) -> None:
 
 
 def checks(verdicts: DataFrame) -> DataFrame:
-    """The verdict records, repeated ones once. `InputError` when two records contradict each other."""
+    """The verdict records without duplicates. Raises `InputError` if two records contradict each other."""
     from pyspark.sql import functions as F
 
     same = verdicts.groupBy(*_CHECK).agg(
@@ -203,7 +202,7 @@ def tabulate(events: DataFrame, verdicts: DataFrame) -> Mapping[str, DataFrame]:
 
 
 def collect(name: str, table: DataFrame) -> pa.Table:
-    """One finished table on the driver, with the columns, types and order that `SCHEMAS` promises."""
+    """One finished table on the driver, with the columns, types and order of `SCHEMAS`."""
     schema = SCHEMAS[name]
     rows = table.select(*schema.names).toArrow().cast(schema)
     return rows.sort_by([(column, "ascending") for column in _ORDER[name]])
@@ -227,8 +226,8 @@ def _runs(events: DataFrame, verdicts: DataFrame) -> DataFrame:
         F.expr(total.format("recoveries", "size")).alias("restarted_tasks"),
         *(F.col(f"rejection.{name}").alias(f"rejected_{name}") for name in ("kind", "event", "file", "line", "message")),
     )  # fmt: skip
-    # Events of no job (an empty trace) in a validated run, and all events of a run whose verdict names no job, are not
-    # runs that validation left out; the log of a second job that no verdict speaks of is.
+    # Events without a job (an empty trace) in a validated run, and all events of a run whose verdict names no job,
+    # belong to a validated run; the log of a second job without a verdict does not.
     judged = verdicts.groupBy("run").agg(F.max(F.expr("trace = ''")).alias("as_a_whole"))
     joined = results.join(logs, ["run", "trace"], "full").join(judged, "run", "left")
     left_out = F.expr("verdict IS NULL AND NOT (as_a_whole IS NOT NULL AND (as_a_whole OR trace = ''))")

@@ -1,4 +1,4 @@
-"""Validate many recorded runs at once: one Spark task per run, the validation itself given by the caller."""
+"""Validation of many recorded runs at once: one Spark task per run, with the validation function given by the caller."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 JobFunction = Callable[[Path], Sequence[RunVerdict]]
-"""Validates the run stored at a path. A run may hold several jobs, hence several verdicts."""
+"""Validates the run at a path. A run may contain several jobs, hence several verdicts."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    """What a worker sends back in place of verdicts when the input itself is wrong."""
+    """The result of a worker for an input error, in place of verdicts."""
 
     message: str
     remedy: str
@@ -77,8 +77,8 @@ _Answer = list[RunVerdict] | _Refused
 
 
 def _answers(context: SparkContext, job_function: JobFunction, paths: Sequence[str]) -> list[_Answer]:
-    """The verdicts of every path. A path on which worker processes die, however often, has an error for a verdict; the
-    others are not done again."""
+    """The verdicts of every path. A path on which worker processes die repeatedly gets an error verdict; the other
+    paths are not repeated."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.accumulators import AccumulatorParam
     from pyspark.errors import PySparkException
@@ -102,7 +102,7 @@ def _answers(context: SparkContext, job_function: JobFunction, paths: Sequence[s
                 yield number
 
         try:
-            # One task per run: runs differ widely in length, so fixed groups of them would leave cores idle.
+            # One task per run: runs differ widely in length, so fixed groups would leave cores idle.
             context.parallelize(waiting, len(waiting)).mapPartitions(task).collect()
         except (PySparkException, Py4JError) as failure:
             died = _WORKER_DIED.search(str(failure))

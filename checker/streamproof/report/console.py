@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO
 
-from streamproof.report.memory import resident_bytes, size_text
 from streamproof.report.model import CheckReport, Result
 from streamproof.system.foreign import abridged, inner, visible
 from streamproof.system.measure import Measured
+from streamproof.system.memory import resident_bytes
 from streamproof.system.model import Property, System
 from streamproof.system.records import replace
 from streamproof.system.verdict import Condition, Counts, Coverage, Progress, Trace, Verdict
@@ -341,6 +341,18 @@ def progress_text(progress: Progress, before: Progress, memory: int) -> str:
         f"{progress.distinct} distinct states found ({distinct:.0f} ds/s), "
         f"{progress.queue} states left on queue, {_duplicates(progress):.0f}% duplicates, {size_text(memory)}"
     )
+
+
+def size_text(count: int) -> str:
+    """Bytes as people read them, in powers of 1000: ``45 MB``."""
+    if count < 1000:
+        return f"{count} B"
+    size = float(count)
+    for unit in ("kB", "MB", "GB"):
+        size /= 1000
+        if size < 999.5:
+            return f"{size:.3g} {unit}"
+    return f"{size / 1000:.3g} TB"
 
 
 def _encodable(written: str, stream: TextIO) -> str:

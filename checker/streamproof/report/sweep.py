@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-from streamproof.pipeline.sweeps.plan import SweepPlan
+from streamproof.pipeline.sweeps.plan import Mark, SweepPlan, SweepPoint
 from streamproof.system.errors import Exit
 from streamproof.traces.lines import Style
-
-Mark: TypeAlias = Literal["holds", "violated", "inconclusive", "error", "refused", "open"]
-"""What is known of a property at a point. ``refused``: the model does not allow the parameters, or has no such property
-there; ``open``: nobody has looked yet."""
 
 UNDECIDED: tuple[Mark, ...] = ("inconclusive", "error", "open")
 REFUSED: Mark = "refused"
@@ -34,30 +30,6 @@ SIGNS: dict[Mark, Sign] = {
     "refused": Sign("-", "not allowed", "faint"),
     "open": Sign(".", "not looked at", "faint"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class PointVerdict:
-    """One property at one point; `length` of its counterexample or witness, `vacuous`: it holds, and nothing happens."""
-
-    verdict: Mark
-    because: str = ""
-    length: int | None = None
-    vacuous: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PointReport:
-    """One point."""
-
-    variant: str | None
-    checked_as: str | None
-    parameters: Mapping[str, Any]
-    states: int | None
-    seconds: float
-    because: str | None
-    """What ended it without an answer, or the model's own mistake; None: nothing did."""
-    verdicts: Mapping[str, PointVerdict]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +78,7 @@ class SweepReport:
     plan: SweepPlan
     properties: Mapping[str, str]
     """Kinds by name."""
-    points: tuple[PointReport, ...]
+    points: tuple[SweepPoint, ...]
     boundaries: tuple[Boundary, ...]
     limits: Mapping[str, Any]
     seconds: float

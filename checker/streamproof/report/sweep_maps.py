@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from streamproof.report.sweep import SIGNS, Boundary, Mark, SweepReport, assignments, shown
+from streamproof.pipeline.sweeps.plan import Mark
+from streamproof.report.sweep import SIGNS, Boundary, SweepReport, assignments, shown
 
 SHORT = 3
 """Characters of a value that may head a column."""

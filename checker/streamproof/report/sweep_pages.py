@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from streamproof.pipeline.sweeps.plan import Mark, PointVerdict, SweepPoint
 from streamproof.report.pages import environment
-from streamproof.report.sweep import SIGNS, Mark, PointReport, PointVerdict, SweepReport, assignments, shown
+from streamproof.report.sweep import SIGNS, SweepReport, assignments, shown
 from streamproof.report.sweep_console import even_lines, formula_lines
 from streamproof.report.sweep_maps import SweepMap, map_of
 from streamproof.report.sweep_summary import grouped, settings_of, swept
@@ -154,7 +155,7 @@ def _table(report: SweepReport) -> tuple[tuple[str, ...], Iterator[_Row]]:
     settings = list(settings_of(report))
     blank: tuple[_TableCell, ...] = (("", "", ""),) * 2
 
-    def cells(points: list[PointReport]) -> tuple[_TableCell, ...]:
+    def cells(points: list[SweepPoint]) -> tuple[_TableCell, ...]:
         known = {report.plan.setting(p): (_states(p), _together(p.verdicts)) for p in points}
         return tuple(cell for setting in settings for cell in known.get(setting, blank))
 
@@ -178,7 +179,7 @@ def _together(answers: Mapping[str, PointVerdict]) -> _TableCell:
     return SIGNS[mark].glyph, mark, ""
 
 
-def _states(point: PointReport) -> _TableCell:
+def _states(point: SweepPoint) -> _TableCell:
     return ("" if point.states is None else f"{point.states:,}"), "", ""
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeVar
 
 from streamproof.exchange.itf import plain
-from streamproof.pipeline.sweeps.plan import SampledAxis
-from streamproof.report.sweep import UNDECIDED, Boundary, Mark, PointReport, PointVerdict, SweepReport
+from streamproof.pipeline.sweeps.plan import Mark, SampledAxis, SweepPoint
+from streamproof.report.sweep import UNDECIDED, SweepReport
 from streamproof.version import VERSION
 
 SCHEMA = "streamproof.sweep/1"
@@ -58,15 +58,15 @@ class SweptVariant:
         return sum(map(self.total, UNDECIDED))
 
 
-def grouped(points: Sequence[PointReport], key: Callable[[PointReport], Key]) -> dict[Key, list[PointReport]]:
+def grouped(points: Sequence[SweepPoint], key: Callable[[SweepPoint], Key]) -> dict[Key, list[SweepPoint]]:
     """The points by a key, keys in the order of their first points."""
-    found: dict[Key, list[PointReport]] = {}
+    found: dict[Key, list[SweepPoint]] = {}
     for point in points:
         found.setdefault(key(point), []).append(point)
     return found
 
 
-def settings_of(report: SweepReport) -> dict[tuple[Any, ...], list[PointReport]]:
+def settings_of(report: SweepReport) -> dict[tuple[Any, ...], list[SweepPoint]]:
     """The points of the model and of each variant, with each combination of the other axes' values, in their order."""
     found = grouped(report.points, report.plan.setting)
     return {key: found[key] for key in sorted(found, key=lambda setting: report.plan.variants.index(setting[0]))}
@@ -78,7 +78,7 @@ def swept(report: SweepReport) -> tuple[SweptVariant, ...]:
     return () if axis is None else tuple(_swept(report, axis, points) for points in settings_of(report).values())
 
 
-def _swept(report: SweepReport, axis: SampledAxis, points: Sequence[PointReport]) -> SweptVariant:
+def _swept(report: SweepReport, axis: SampledAxis, points: Sequence[SweepPoint]) -> SweptVariant:
     stages = sorted(grouped(points, axis.size).items())
     refutations = []
     for name in report.properties:
@@ -97,7 +97,7 @@ def _swept(report: SweepReport, axis: SampledAxis, points: Sequence[PointReport]
     )
 
 
-def _summary(size: int, points: Sequence[PointReport], names: Mapping[str, str]) -> SizeSummary:
+def _summary(size: int, points: Sequence[SweepPoint], names: Mapping[str, str]) -> SizeSummary:
     states = [point.states or 0 for point in points]
     verdicts = {name: dict(Counter(point.verdicts[name].verdict for point in points)) for name in names}
     return SizeSummary(size, len(points), sum(states), max(states), verdicts)
@@ -131,9 +131,6 @@ def to_json(report: SweepReport) -> dict[str, Any]:
     return found
 
 
-_RECORDS = (PointReport, PointVerdict, Boundary, SweptVariant, SizeSummary, Refutation)
-
-
 def _json(value: Any) -> Any:
     """JSON data: records are objects of their fields."""
     match value:
@@ -141,7 +138,7 @@ def _json(value: Any) -> Any:
             return {str(name): _json(one) for name, one in value.items()}
         case tuple():
             return [_json(one) for one in value]
-        case _ if isinstance(value, _RECORDS):
+        case _ if is_dataclass(value):
             return {one.name: _json(getattr(value, one.name)) for one in fields(value)}
         case _:
             return plain(value)

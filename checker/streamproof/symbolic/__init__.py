@@ -1,4 +1,5 @@
-"""The symbolic engine: what a solver can say about all behaviours up to a depth, and about all behaviours at once."""
+"""The symbolic engine: solver-based checks of all behaviours up to a depth (BMC), and proofs for all depths
+(k-induction, PDR)."""
 
 from streamproof.symbolic.bmc import Bounded, bmc
 from streamproof.symbolic.induction import NO_MISTAKE, Cti

@@ -1,7 +1,8 @@
-"""Which kind of numbers a round of induction is done with: both are tried, with rising patience.
+"""Choice of the integer encoding for a round of induction: both are tried, with growing time limits.
 
-Bit-vectors decide control states and queues quickly and can take minutes for a sum over a dozen counters, which integers
-decide at once; for other claims it is the other way round. Nothing in a claim tells reliably which it is.
+Bit-vectors decide control states and queues quickly, but can take minutes for a sum over a dozen counters, which
+integers decide at once; for other claims it is the other way round. No feature of a claim predicts reliably which is
+faster.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from streamproof.symbolic.solver import SolverBudget
 from streamproof.system.model import Property
 
 _FIRST = 1_000
-"""Milliseconds that a query may take at first before the other kind of numbers gets its turn; ten times more each time."""
+"""Initial time limit of a query, in milliseconds, before the other encoding is tried; each retry multiplies it by ten."""
 
 
-class EitherNumbers:
-    """Rounds of induction in two encodings of one system; the second is built when it is first needed.
+class DualArithmetic:
+    """Rounds of induction in both integer encodings of one system; the second is built on first use.
 
-    `integers` says which kind of numbers is tried first.
+    `integers`: start with integers instead of bit-vectors.
     """
 
     def __init__(
@@ -42,7 +43,8 @@ class EitherNumbers:
         simple: bool,
         wanted: Collection[Property],
     ) -> Round:
-        """As `Induction.round`: the first in which the solver knew everything, or else the one with fewest gaps."""
+        """Like `Induction.round`: the first encoding in which the solver decided every query, else the one with the
+        fewest undecided ones."""
         best: Round | None = None
         for patience in _rising(self._budget.timeout):
             with self._budget.patience(patience):
@@ -65,7 +67,7 @@ class EitherNumbers:
 
 
 def _rising(timeout: int | None) -> Iterator[int]:
-    """How long a query may take, time after time, up to the timeout of the run; without one, for ever."""
+    """The successive time limits of a query, up to the timeout of the run; an infinite sequence without a timeout."""
     patience = _FIRST
     while timeout is None or patience < timeout:
         yield patience

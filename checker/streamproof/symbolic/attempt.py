@@ -1,11 +1,11 @@
-"""One attempt to prove the properties of a system, by rounds of k-induction with one set of lemmas."""
+"""One proof attempt: rounds of k-induction on the properties of a system with a fixed set of lemmas."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from streamproof.symbolic.arithmetic import EitherNumbers
+from streamproof.symbolic.arithmetic import DualArithmetic
 from streamproof.symbolic.bmc import nothing, so_far, verdict
 from streamproof.symbolic.certificate import confirms
 from streamproof.symbolic.encoding import Encoding
@@ -18,35 +18,36 @@ from streamproof.system.scalarise import scalarise
 from streamproof.system.verdict import Finding, Verdict
 
 MANY = 20
-"""Lemmas that were found, from which on integers are tried before bit-vectors."""
+"""Minimum number of discovered lemmas from which integers are tried before bit-vectors."""
 
 
 class ProofAttempt:
-    """What was shown of the properties `asked` of a system, and of its lemmas, and how.
+    """The state of a proof attempt on the `requested` properties of a system and on its lemmas.
 
-    `found` are further lemmas, not the model's own; `origin` says of them, in an answer, where they come from.
+    `found` are additional lemmas, not the model's own; `origin` is their source, for the report.
     """
 
     def __init__(
         self,
         system: System,
-        asked: tuple[Property, ...],
+        requested: tuple[Property, ...],
         budget: SolverBudget,
         found: tuple[Property, ...] = (),
         origin: str = "",
     ) -> None:
-        self.asked = asked
+        self.requested = requested
         self.found = found
         self._origin = origin
-        self.lemmas = offered(system, asked)
-        """The model's own."""
+        self.lemmas = offered(system, requested)
+        """The model's own lemmas."""
         self._budget = budget
         self.scalarised = scalarise(replace(system, lemmas=(*system.lemmas, *found)))
         encoding = Encoding(self.scalarised)
-        every = (*asked, *self.lemmas, *found)
+        every = (*requested, *self.lemmas, *found)
         self._search = Unrolling(encoding, goals(encoding, every), budget)
-        # Where much is discovered it is, in part, sums: a matter for integers, which can take long for the model's lemmas.
-        self._inductions = EitherNumbers(encoding, every, budget, integers=len(found) >= MANY)
+        # Discovered lemmas are mostly sums, which integers decide faster; the model's own lemmas can take long with
+        # integers.
+        self._inductions = DualArithmetic(encoding, every, budget, integers=len(found) >= MANY)
         self._rounds: list[Round] = []
         self._proven: dict[Property, int] = {}
         self._rests_on: dict[Claim, frozenset[Property]] = {}
@@ -55,12 +56,12 @@ class ProofAttempt:
         self._safe = False
         self.confirmed: bool | None = None
         self.stopped: str | None = None
-        """What ended the attempt early, if anything did."""
+        """The reason for an early end; None if the attempt finished."""
 
-    # --- what is done ------------------------------------------------------------------------------------------------
+    # --- execution ---------------------------------------------------------------------------------------------------
 
     def induct(self, max_k: int, *, simple: bool) -> None:
-        """Rounds of rising strength, until nothing is open. Raises `Stopped`."""
+        """Rounds of increasing strength, until no property is open. Raises `Stopped`."""
         for k in range(len(self._rounds) + 1, max_k + 1):
             self._search.to(k - 1)
             if self._search.over or not self.open:
@@ -69,7 +70,7 @@ class ProofAttempt:
             facts = tuple(self._proven)
             self._record(
                 self._inductions.round(
-                    k, candidates, facts, safe=self._safe, simple=simple and k > 1, wanted=self.asked
+                    k, candidates, facts, safe=self._safe, simple=simple and k > 1, wanted=self.requested
                 )
             )
 
@@ -84,65 +85,66 @@ class ProofAttempt:
             self._search.settle(self._proven, true=True)
 
     def look_for_counterexamples(self, depth: int) -> None:
-        """Search for what would decide the properties that are still open. Raises `Stopped`."""
+        """Bounded search for counterexamples and witnesses of the open properties. Raises `Stopped`."""
         if self.open and not self._search.over:
             self._search.settle((*self.lemmas, *self.found), true=False)
             self._search.to(depth)
             self._search.close()
 
     def find(self, properties: Collection[Property]) -> None:
-        """Search for what decides these properties, which is there, however deep. Raises `Stopped`."""
+        """Unbounded search for the counterexamples and witnesses of these properties, which exist. Raises `Stopped`."""
         while not self._search.over and any(p in properties for p in self._search.open):
             self._search.to(self._search.depth + 1)
 
     def confirm(self) -> None:
-        """Have the proof checked again. Raises `Stopped`."""
-        if self._safe and any(p in self._proven for p in self.asked):
+        """Confirms the proof with the other encoding. Raises `Stopped`."""
+        if self._safe and any(p in self._proven for p in self.requested):
             self.confirmed = False
             self.confirmed = confirms(self.scalarised, self._rounds, self._budget)
 
-    # --- what is known -----------------------------------------------------------------------------------------------
+    # --- results so far ----------------------------------------------------------------------------------------------
 
     @property
     def open(self) -> tuple[Property, ...]:
-        """What was asked for and is undecided; up to the first mistake proved is open, as long as there may be one."""
-        return tuple(p for p in self.asked if p in self._search.open)
+        """The undecided requested properties; a proof up to the first model error counts only if the model is known to
+        be safe."""
+        return tuple(p for p in self.requested if p in self._search.open)
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is to be found out, as all is decided or the model makes a mistake."""
+        """Whether all properties are decided, or the model makes an error."""
         return not self.open or self._search.over
 
     @property
     def depth(self) -> int:
-        """Steps that the search covered."""
+        """Depth covered by the search, in steps."""
         return self._search.depth
 
     @property
     def proven(self) -> Mapping[Property, int]:
-        """What is proved, for good, and by which strength of induction."""
+        """The proved properties, with the strength of the induction; unconditional results only."""
         return self._proven if self._safe else {}
 
     @property
     def facts(self) -> tuple[Property, ...]:
-        """What is proved, if only up to the model's first mistake: enough to look for more with."""
+        """The proved properties, including those proved only up to the model's first error: enough to serve as lemmas."""
         return tuple(self._proven)
 
     @property
     def strength(self) -> int:
-        """The strongest induction that the proofs of the properties asked for rest on; 0 without one."""
-        proved = {p for p in self.asked if p in self.proven}
+        """The largest strength of induction in the proofs of the requested properties; 0 without proofs."""
+        proved = {p for p in self.requested if p in self.proven}
         safe = next((r.k for r in self._rounds if r.safe), 0)
         return max(safe, *(self._proven[p] for p in proved | self.needed)) if proved else 0
 
     @property
     def ctis(self) -> Mapping[str, Cti]:
-        """Why what is open is not inductive."""
+        """Counterexamples to induction for the open properties."""
         settled = {*self.proven, *self._search.findings, *([None] if self._safe else [])}
         return {cti.of: cti for claim, cti in self._ctis.items() if claim not in settled}
 
     def needs(self, *claims: Property) -> set[Property]:
-        """Everything that the proofs of claims rest on, directly or not, the absence of mistakes included."""
+        """The transitive dependencies of the proofs of claims, including the absence of model errors."""
         found: set[Property] = set()
         pending = [p for claim in (*claims, None) for p in self._rests_on.get(claim, ())] if claims else []
         while pending:
@@ -154,13 +156,13 @@ class ProofAttempt:
 
     @property
     def needed(self) -> set[Property]:
-        """What the proofs of the properties asked for rest on."""
-        return self.needs(*(p for p in self.asked if p in self.proven))
+        """The dependencies of the proofs of the requested properties."""
+        return self.needs(*(p for p in self.requested if p in self.proven))
 
-    # --- the answer --------------------------------------------------------------------------------------------------
+    # --- the result --------------------------------------------------------------------------------------------------
 
     def finding(self, prop: Property) -> Finding:
-        """What is to be said of a property that was asked for."""
+        """The finding for a requested property."""
         if prop in self.proven:
             return self._proved(prop)
         found = verdict(self._search, prop, self.stopped)
@@ -205,7 +207,7 @@ class ProofAttempt:
         return text
 
     def lemma(self, lemma: Property) -> Finding:
-        """What is to be said of one of the model's lemmas."""
+        """The finding for one of the model's lemmas."""
         if lemma in self._proven:
             because = f"by k-induction, k={self._proven[lemma]}"
             if self._safe:

@@ -1,4 +1,4 @@
-"""Bounded model checking: every behaviour of up to so many steps, shortest counterexamples first."""
+"""Bounded model checking (BMC): every behaviour up to a number of steps, shortest counterexamples first."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from streamproof.system.wording import number_of
 
 @dataclass(frozen=True)
 class Bounded(CheckResult):
-    """What a bounded search answers."""
+    """The result of a bounded search."""
 
     depth: int = -1
-    """How many steps were covered completely (-1: not even the initial states)."""
+    """The number of steps covered completely (-1: not even the initial states)."""
     complete: bool = False
-    """Whether longer behaviours show no new state, so that the answers are final."""
+    """Whether longer behaviours reach no new state, so that the verdicts are final."""
     queries: int = 0
 
 
@@ -37,7 +37,7 @@ def look_ahead(
     on_progress: Callable[[Effort], None] | None = None,
     on_violation: Callable[[Finding], None] | None = None,
 ) -> Bounded:
-    """`bmc` as an engine: without names, all properties but those of endless behaviours, which have no depth."""
+    """`bmc` as an engine: by default all properties but temporal ones and termination, which have no depth."""
     names = options.properties
     if names is None:
         names = [p.name for p in system.properties if p.kind not in (Kind.TERMINATION, Kind.TEMPORAL)]
@@ -56,24 +56,25 @@ def bmc(
     completeness: bool = True,
     integers: bool = False,
 ) -> Bounded:
-    """Look for behaviours of at most `depth` steps that decide the `properties` (names; None: all of them).
+    """Searches for behaviours of at most `depth` steps that decide the `properties` (names; None: all of them).
 
-    A counterexample or witness is a shortest one, replayed by the interpreter. Without one, a property is
-    `INCONCLUSIVE`, unless (with `completeness`) it is shown that every longer behaviour only revisits states.
-    `timeout` bounds one query, in milliseconds; `seconds` the whole run. `integers` uses the solver's integers instead of
-    bit-vectors: the same answers, faster on models that mostly add up counters. Ctrl-C ends the run with what is known.
+    Counterexamples and witnesses are shortest, and replayed by the interpreter. Without one, a property is
+    `INCONCLUSIVE`, unless (with `completeness`) the solver shows that every longer behaviour only revisits states.
+    `timeout` limits one query, in milliseconds; `seconds` the whole run. `integers` uses the solver's integers instead
+    of bit-vectors: the same verdicts, faster on models that mainly add counters. Ctrl-C ends the run with the findings
+    so far.
 
-    Raises `UsageError` for an unknown property or a negative depth, `TooLarge` where the state has too many parts, and
-    `ReplayFailure` where interpreter and solver disagree.
+    Raises `UsageError` for an unknown property or a negative depth, `TooLarge` if the state has too many components,
+    and `ReplayFailure` if interpreter and solver disagree.
     """
     if depth < 0:
         raise UsageError(f"a depth of {depth} steps", remedy="0 looks at the initial states only; choose 0 or more")
-    asked = chosen(system, properties)
+    requested = chosen(system, properties)
     budget = SolverBudget(timeout, seconds, on_progress)
     stopped: str | None = None
     with timely("preparing the search"):
         encoding = Encoding(scalarise(system), integers=integers)
-        search = Unrolling(encoding, goals(encoding, asked), budget)
+        search = Unrolling(encoding, goals(encoding, requested), budget)
     try:
         with interrupts.limited(seconds), interrupts.doing("searching"):
             search.to(depth)
@@ -85,7 +86,7 @@ def bmc(
         stopped = budget.out_of_time().why
     except KeyboardInterrupt:
         stopped = INTERRUPTED
-    found = tuple(candid(system, verdict(search, prop, stopped)) for prop in asked)
+    found = tuple(candid(system, verdict(search, prop, stopped)) for prop in requested)
     return Bounded(
         findings=found,
         stopped=stopped,
@@ -98,7 +99,7 @@ def bmc(
 
 
 def verdict(search: Unrolling, prop: Property, stopped: str | None) -> Finding:
-    """What a search says of one property, `stopped` being what ended it early, if anything did."""
+    """The finding of a search for one property; `stopped` is the reason for an early end, if any."""
     if prop in search.findings:
         return search.findings[prop]
     if search.mistake is not None and prop.kind not in ENDLESS:
@@ -125,7 +126,7 @@ def _advice(search: Unrolling, prop: Property, stopped: str | None) -> str:
 def _exhausted(search: Unrolling, prop: Property) -> Finding:
     final = Verdict.VIOLATED if prop.kind is Kind.REACHABLE else Verdict.HOLDS
     if search.empty:
-        return Finding(prop.name, prop.kind, final, None, "vacuous: there is no initial state", vacuous=True)
+        return Finding(prop.name, prop.kind, final, None, "vacuous: the system has no initial state", vacuous=True)
     because = f"no behaviour reaches a new state after {number_of(search.depth, 'step')}"
     if prop.kind is Kind.REACHABLE:
         return finding(prop, final, f"true in no reachable state: {because}")
@@ -133,12 +134,12 @@ def _exhausted(search: Unrolling, prop: Property) -> Finding:
 
 
 def nothing(prop: Property) -> str:
-    """That what would decide the property was not seen, in words."""
+    """The explanation of a property without counterexample or witness."""
     return "not reached" if prop.kind is Kind.REACHABLE else "no violation"
 
 
 def so_far(depth: int) -> str:
-    """What behaviours of up to `depth` steps amount to, in words."""
+    """The description of the behaviours up to `depth` steps."""
     if depth < 0:
         return "no state at all"
     return "the initial states" if depth == 0 else f"the first {number_of(depth, 'step')}"

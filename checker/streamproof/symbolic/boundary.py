@@ -1,12 +1,12 @@
-"""The smallest formula over parameters that separates the points where something holds from those where it does not.
+"""The smallest formula over parameters that separates the points where a property holds from those where it does not.
 
-The formula is of a template: a disjunction of conjunctions, or a conjunction of disjunctions, of *atoms*. An atom compares a
-sum of up to three terms, each a parameter, a product of two, ``(a - 1) * b`` or ``(a + 1) * b``, with small coefficients,
-with a constant; or it says that a parameter has, or has not, one value. Which atoms there are is found by trying all of them
-on the points; which of them make a formula of so many clauses is a question to Z3, asked for one clause, two and so on, and
-again for a smaller formula of as many until there is none.
+The formula is a disjunction of conjunctions, or a conjunction of disjunctions, of *atoms*. An atom compares a sum of up
+to three terms with a constant; a term is a parameter or a product of two, ``(a - 1) * b`` or ``(a + 1) * b``, with a
+small coefficient. Other atoms state that a parameter equals, or differs from, one value. All atoms are enumerated and
+evaluated on the points; Z3 selects the atoms of a formula with one clause, two clauses and so on, then minimises its
+size.
 
-What is found agrees with every point given, and says nothing of others: it is a generalisation, not a proof.
+The formula agrees with every given point and generalises from them; it is not a proof.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ Values: TypeAlias = Mapping[str, Value]
 
 CLAUSES = (1, 2, 3, 4)
 MOST_SIZE = 24
-"""Parameters, values and numbers in a formula: a longer one lists points, and generalises nothing."""
+"""Maximum size of a formula, in parameters, values and numbers: a longer one merely lists points."""
 ALTERNATIVES = 8
-"""Formulas of the same size that are looked for, of each form."""
+"""Maximum number of alternative formulas of the same size, per form."""
 COEFFICIENTS = (1, -1, 2, -2, 3, -3)
 QUESTION = 2_000_000
-"""What Z3 may do for one question, in its own unit, so that the answer does not depend on the machine's speed."""
+"""Z3 resource limit for one query; a resource count makes the result independent of the machine's speed."""
 EFFORT = 10_000_000
-"""What it may do for all questions about one formula: some seconds."""
+"""Z3 resource limit for all queries about one formula: some seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProductTerm:
-    """A parameter, ``first``; or the product ``(first + more) * second``."""
+    """A parameter, ``first``, or the product ``(first + more) * second``."""
 
     first: str
     second: str | None = None
@@ -46,11 +46,11 @@ class ProductTerm:
 
     @property
     def size(self) -> int:
-        """Parameters and numbers in it, and one more for a product: what is linear comes first."""
+        """The number of parameters and constants, plus one for a product, so that linear terms come first."""
         return 1 if self.second is None else 3 + bool(self.more)
 
     def at(self, values: Values) -> int:
-        """Its value."""
+        """The value of the term."""
         number = int(values[self.first]) + self.more
         return number if self.second is None else number * int(values[self.second])
 
@@ -61,24 +61,24 @@ class ProductTerm:
 
 @dataclass(frozen=True, slots=True)
 class SumAtom:
-    """An atom: the sum of the terms with their coefficients is at least `least`."""
+    """An atom: the linear combination of the terms is at least `least`."""
 
     terms: tuple[tuple[int, ProductTerm], ...]
     least: int
 
     @property
     def size(self) -> int:
-        """Parameters and numbers that it is written with."""
+        """The number of parameters and constants in its text."""
         written = sum(term.size + (abs(coefficient) != 1) for coefficient, term in self.terms)
         _, _, number = self._sides()
         return written + (number != 0 or len(self.terms) == 1)
 
     def at(self, values: Values) -> bool:
-        """Whether it is true."""
+        """Whether the atom is true."""
         return sum(coefficient * term.at(values) for coefficient, term in self.terms) >= self.least
 
     def _sides(self) -> tuple[list[tuple[int, ProductTerm]], str, int]:
-        """The terms on the left, the sign, and the constant on the right, negative terms being moved there."""
+        """The left-hand terms, the sign, and the right-hand constant, after moving negative terms to the right."""
         left = [(c, t) for c, t in self.terms if c > 0]
         if not left:
             return [(-c, t) for c, t in self.terms], "<=", -self.least
@@ -90,7 +90,7 @@ class SumAtom:
     def __str__(self) -> str:
         left, sign, number = self._sides()
         right = [(-c, t) for c, t in self.terms if c < 0] if sign != "<=" else []
-        # A constant stands where it is added, not subtracted.
+        # Constants are placed on the side where they are added.
         more = f" + {-number}" if number < 0 and right else ""
         shown = [_sum(right)] if right else []
         if number > 0 or not right:
@@ -100,7 +100,7 @@ class SumAtom:
 
 @dataclass(frozen=True, slots=True)
 class ValueAtom:
-    """An atom: a parameter has the value, or has not."""
+    """An atom: a parameter equals, or differs from, a value."""
 
     name: str
     value: Value
@@ -108,11 +108,11 @@ class ValueAtom:
 
     @property
     def size(self) -> int:
-        """As written, and one more for a number: comparisons come first, which say something of other numbers too."""
+        """The size of its text, plus one for a number: comparisons come first, because they generalise to other numbers."""
         return 2 if isinstance(self.value, str) else 3
 
     def at(self, values: Values) -> bool:
-        """Whether it is true."""
+        """Whether the atom is true."""
         return (values[self.name] == self.value) is self.is_it
 
     def __str__(self) -> str:
@@ -124,18 +124,18 @@ Atom: TypeAlias = SumAtom | ValueAtom
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """`clauses` of atoms: a disjunction of conjunctions if `any_clause`, else a conjunction of disjunctions."""
+    """A formula of `clauses` of atoms: in disjunctive normal form if `any_clause`, else in conjunctive normal form."""
 
     clauses: tuple[tuple[Atom, ...], ...]
     any_clause: bool = True
 
     @property
     def size(self) -> int:
-        """Parameters, words and numbers that it is written with."""
+        """The number of parameters, operators and numbers in its text."""
         return sum(atom.size for clause in self.clauses for atom in clause)
 
     def at(self, values: Values) -> bool:
-        """Whether it is true of these values of the parameters."""
+        """Whether the formula is true for these parameter values."""
         if self.any_clause:
             return any(all(atom.at(values) for atom in clause) for clause in self.clauses)
         return all(any(atom.at(values) for atom in clause) for clause in self.clauses)
@@ -152,10 +152,9 @@ class Formula:
 
 @dataclass(frozen=True, slots=True)
 class Separation:
-    """What was found: the formula, or None and why there is none.
+    """The result: the formula, or None and the reason.
 
-    `others` are formulas with as few clauses and as small that agree too; `smallest`: whether it is shown that none is
-    smaller.
+    `others` are equally small formulas that also agree; `smallest`: minimality was proved.
     """
 
     formula: Formula | None
@@ -165,11 +164,10 @@ class Separation:
 
 
 def separate(points: Sequence[tuple[Values, bool]], effort: int = EFFORT) -> Separation:
-    """The formula of the template that is true of the points marked True and false of the others; of those with the fewest
-    clauses the smallest.
+    """The smallest formula with the fewest clauses that is true at the points marked True and false at the others.
 
-    Numbers are compared, words are told apart. Raises `UsageError` where one point is marked both, and where all are
-    marked alike, so that nothing separates them.
+    Numbers are compared, texts only tested for equality. Raises `UsageError` if one point has both marks, or if all
+    points have the same mark.
     """
     marks: dict[tuple[tuple[str, Value], ...], bool] = {}
     for values, mark in points:
@@ -182,7 +180,7 @@ def separate(points: Sequence[tuple[Values, bool]], effort: int = EFFORT) -> Sep
     outside = [dict(key) for key, mark in marks.items() if not mark]
     found = _fewest_clauses(_useful(inside, outside), len(inside), len(outside), _Effort(effort))
     for formula in (found.formula, *found.others) if found.formula is not None else ():
-        # The question to Z3 speaks of tables; this speaks of the points themselves.
+        # The Z3 query uses tables of atoms and points; this checks the formula itself on the points.
         if any(formula.at(values) is not mark for values, mark in points):
             raise AssertionError(f"{formula} does not agree with its points")
     return found
@@ -192,14 +190,14 @@ def separate(points: Sequence[tuple[Values, bool]], effort: int = EFFORT) -> Sep
 
 
 _Candidate: TypeAlias = tuple[Atom, int, int]
-"""An atom with the points inside and the points outside of which it is true, a bit each."""
+"""An atom with the sets, as bit masks, of the inside points and the outside points where it is true."""
 
 
 def _useful(inside: Sequence[Values], outside: Sequence[Values]) -> list[_Candidate]:
     """The atoms that a smallest formula can need.
 
-    Formulas have no negation: an atom that is true of more points inside, false of more outside, and no larger than
-    another, can stand for it everywhere.
+    Formulas contain no negation: an atom that is true at more inside points and fewer outside points than another, and
+    no larger, can replace it everywhere.
     """
     first: dict[int, Atom] = {}
     for atom, truth in _atoms([*inside, *outside]):
@@ -215,7 +213,7 @@ def _useful(inside: Sequence[Values], outside: Sequence[Values]) -> list[_Candid
 
 
 def _atoms(points: Sequence[Values]) -> Iterator[tuple[Atom, int]]:
-    """Every atom of the template that is true of some of the points and not of all, with a bit for each where it is."""
+    """Every atom that is true at some but not all of the points, with its bit mask."""
     names = [name for name in points[0] if len({values[name] for values in points}) > 1]
     words = [name for name in names if any(isinstance(values[name], str) for values in points)]
     for name in names:
@@ -231,13 +229,13 @@ def _atoms(points: Sequence[Values]) -> Iterator[tuple[Atom, int]]:
 
 
 def _terms(names: Sequence[str]) -> list[ProductTerm]:
-    """The terms over parameters that are numbers, plain ones first."""
+    """The terms over numeric parameters, single parameters first."""
     shifted = [ProductTerm(one, other, more) for more in (-1, 1) for one in names for other in names if one != other]
     return [*map(ProductTerm, names), *(ProductTerm(one, other) for one, other in combinations(names, 2)), *shifted]
 
 
 def _sums(terms: Sequence[ProductTerm]) -> Iterator[tuple[tuple[int, ProductTerm], ...]]:
-    """The sums that atoms compare: at most one term is a product, and large coefficients are for two terms."""
+    """The sums that atoms compare: at most one product per sum, and large coefficients for two terms only."""
     for term in terms:
         yield from (((coefficient, term),) for coefficient in (1, -1))
     for pair in combinations(terms, 2):
@@ -254,17 +252,17 @@ def _bits(marks: Sequence[bool]) -> int:
     return sum(1 << at for at, mark in enumerate(marks) if mark)
 
 
-# --- the smallest choice
+# --- minimisation
 
 
 class _Effort:
-    """What Z3 may still do."""
+    """The remaining resource limit of Z3."""
 
     def __init__(self, left: int) -> None:
         self._left = left
 
     def check(self, solver: z3.Solver) -> z3.CheckSatResult:
-        """Z3's answer, unknown when it would take more than is left, or more than one question may."""
+        """Z3's answer; unknown if the query would exceed its own or the remaining total limit."""
         if self._left <= 0:
             return z3.unknown
         before = _spent(solver)
@@ -275,21 +273,21 @@ class _Effort:
 
 
 def _spent(solver: z3.Solver) -> int:
-    """What Z3 has done so far, as it counts."""
+    """The resources that Z3 has used."""
     statistics = solver.statistics()
     counted = statistics.keys()
     return int(statistics.get_key_value("rlimit count")) if "rlimit count" in counted else 0
 
 
 def _any(terms: Sequence[z3.BoolRef]) -> z3.BoolRef:
-    """That one of them is true: `z3.Or` for thousands of them, without its conversions of each."""
+    """A disjunction: `z3.Or` for thousands of operands, without its conversion of each."""
     context = z3.main_ctx()
     array = (z3.Ast * len(terms))(*[term.ast for term in terms])
     return z3.BoolRef(z3.Z3_mk_or(context.ref(), len(terms), array), context)
 
 
 def _fewest_clauses(candidates: Sequence[_Candidate], inside: int, outside: int, effort: _Effort) -> Separation:
-    """The smallest formulas of as few clauses as the points allow."""
+    """The smallest formulas with the fewest clauses."""
     for clauses in CLAUSES:
         shapes = [_Shape(candidates, inside, outside, clauses, form, effort) for form in (True, False)]
         best: list[Formula] = []
@@ -310,7 +308,7 @@ def _fewest_clauses(candidates: Sequence[_Candidate], inside: int, outside: int,
 
 
 class _Shape:
-    """The question to Z3: which atoms make up so many clauses of one form."""
+    """The Z3 query for atoms of a formula with a given number of clauses and form."""
 
     def __init__(
         self,
@@ -327,15 +325,15 @@ class _Shape:
         self._solver.set("random_seed", 1)
         self._effort = effort
         self._chosen = [[z3.Bool(f"{clause}-{at}") for at in range(len(candidates))] for clause in range(clauses)]
-        # In a disjunction of conjunctions, an atom that is false keeps a point out of its clause: every point inside
-        # is let in by some clause, every point outside is kept out of all. The other form is the same of the opposite.
+        # In disjunctive form, an atom that is false excludes a point from its clause: every inside point is admitted by
+        # some clause, every outside point is excluded by all. The other form is the dual.
         let_in = {self._stops(at, [truth for _, truth, _ in candidates]) for at in range(inside)}
         kept_out = {self._stops(at, [truth for _, _, truth in candidates]) for at in range(outside)}
         if not any_clause:
             let_in, kept_out = kept_out, let_in
         for number, stops in enumerate(sorted(let_in)):
             through = [z3.Bool(f"through-{clause}-{number}") for clause in range(clauses)]
-            # Which clause is the first does not matter: it is the one that lets the first point in.
+            # Symmetry breaking: the first clause is one that admits the first point.
             self._solver.add(z3.Or(through) if number else through[0])
             for passes, chosen in zip(through, self._chosen, strict=True):
                 self._solver.add(z3.Or(z3.Not(passes), z3.Not(_any([chosen[at] for at in stops]))))
@@ -344,11 +342,11 @@ class _Shape:
                 self._solver.add(_any([chosen[at] for at in stops]))
 
     def _stops(self, at: int, truths: Sequence[int]) -> tuple[int, ...]:
-        """The atoms that decide a clause by themselves at a point: the false ones of a conjunction, or the true ones."""
+        """The atoms that decide a clause at a point: the false ones of a conjunction, or the true ones of a disjunction."""
         return tuple(n for n, truth in enumerate(truths) if bool(truth >> at & 1) is not self._any_clause)
 
     def smallest(self, at_most: int) -> tuple[list[Formula], bool]:
-        """The smallest formulas, up to `ALTERNATIVES`, of this size at most; and whether none that is smaller was missed."""
+        """The smallest formulas up to a size, at most `ALTERNATIVES`; and whether minimality was proved."""
         weights = [(chosen[at], atom.size) for chosen in self._chosen for at, atom in enumerate(self._atoms)]
         self._solver.add(z3.PbLe(weights, at_most))
         best: list[list[int]] = []
@@ -370,7 +368,7 @@ class _Shape:
         return found, answer == z3.unsat
 
     def _taken(self) -> list[list[int]]:
-        """The atoms of each clause in Z3's answer."""
+        """The atoms of each clause in Z3's model."""
         model = self._solver.model()
         return [[at for at, one in enumerate(chosen) if z3.is_true(model[one])] for chosen in self._chosen]
 

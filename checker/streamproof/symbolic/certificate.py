@@ -1,4 +1,4 @@
-"""A second opinion on a finished proof: its obligations are decided again, with the other kind of numbers."""
+"""Confirmation of a finished proof: its obligations are checked again with the other integer encoding."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from streamproof.system.model import Property
 from streamproof.system.scalarise import Scalarised
 
 PATIENCE = 5_000
-"""Milliseconds that one query may take: a second opinion must not cost more than the first."""
+"""Time limit of one query, in milliseconds, so that the confirmation costs no more than the proof."""
 
 
 def confirms(scalarised: Scalarised, rounds: Sequence[Round], budget: SolverBudget) -> bool:
-    """Whether the proof that the rounds make up is shown again by other means; False where the solver does not know.
+    """Whether the obligations of all rounds were confirmed; False if the solver could not decide one.
 
-    Each round is decided with the numbers it was not done with, in a new solver, claim by claim; the behaviours from the
-    initial states that it starts from are searched over integers. Raises `ReplayFailure` where the proof is found wrong,
-    and `Stopped`.
+    Each round is checked in the other encoding, in a new solver, claim by claim; the base cases are searched over
+    integers. Raises `ReplayFailure` if the proof is wrong, and `Stopped`.
     """
-    budget.tell("confirming the proof", max(r.k for r in rounds), sum(len(r.proven) for r in rounds))
+    budget.report("confirming the proof", max(r.k for r in rounds), sum(len(r.proven) for r in rounds))
     with budget.patience(PATIENCE):
         return _starts(scalarised, rounds, budget) and _steps(scalarised, rounds, budget)
 
@@ -49,7 +48,7 @@ def _steps(scalarised: Scalarised, rounds: Sequence[Round], budget: SolverBudget
         given = goals(encoding, facts)
         solver.add(*fragment.frame(safe=safe), *map(fragment.never, given), *map(fragment.kept, claims))
         for event in (*map(fragment.broken, claims), *((fragment.misbehaved(),) if r.safe and not safe else ())):
-            match solver.ask(event):
+            match solver.check(event):
                 case SolverAnswer.YES:
                     raise ReplayFailure(f"a claim that was proved is not inductive of strength {r.k}")
                 case SolverAnswer.UNKNOWN:

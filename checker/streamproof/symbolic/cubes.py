@@ -1,4 +1,4 @@
-"""Cubes: sets of states, each a conjunction of parts that say something of one leaf: a flag, a bound, a value it has not."""
+"""Cubes: conjunctions of literals over single leaves (a flag, a bound, an excluded value), each denoting a set of states."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from streamproof.system.model import State, System
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort
 
 Cube: TypeAlias = tuple[Expr, ...]
-"""The parts, all of which are true; those of one leaf stand together, in the order of the leaves."""
+"""The literals, grouped by leaf in leaf order."""
 
 
 def cube_of(system: System, state: State) -> Cube:
-    """The one state of a scalar system, with parts as weak as can be: bounds instead of equality, values excluded."""
+    """The cube of one scalar state, with the weakest literals: bounds instead of equalities, excluded values."""
     parts = (part for v, value in system.named(state) for part in _parts(b.var(v.name, v.sort), value))
-    # What the sort says of the leaf anyway folds away.
+    # Literals implied by the leaf's sort simplify to true.
     return tuple(part for part in parts if not isinstance(part, e.Const))
 
 
@@ -32,7 +32,7 @@ def _parts(leaf: Expr, value: object) -> Iterator[Expr]:
                 if other != value:
                     yield b.not_(b.eq(leaf, b.const(sort, other)))
         case EnumSort() as sort:
-            # With one or two members, what it is says as little as what it is not.
+            # With one or two members, equality is as weak as exclusion.
             yield b.eq(leaf, b.const(sort, value))
         case _:
             assert isinstance(value, int)
@@ -41,12 +41,12 @@ def _parts(leaf: Expr, value: object) -> Iterator[Expr]:
 
 
 def clause(cube: Cube) -> Expr:
-    """That the state is not in the cube."""
+    """The negation of the cube, as a clause."""
     return b.or_(b.not_(part) for parts in by_leaf(cube) for part in _joined(parts))
 
 
 def _joined(parts: Cube) -> Cube:
-    """Bounds that leave one value, as that value."""
+    """Two bounds that leave one value, as an equality."""
     match parts:
         case (e.LessEq(left=e.Const() as low, right=leaf), e.LessEq(right=e.Const() as high)) if low is high:
             return (b.eq(leaf, low),)
@@ -55,19 +55,19 @@ def _joined(parts: Cube) -> Cube:
 
 
 def leaf_of(part: Expr) -> str:
-    """The leaf that a part speaks of."""
+    """The leaf of a literal."""
     (name,) = e.variables(part)
     return name
 
 
 def by_leaf(cube: Cube) -> Iterator[Cube]:
-    """The parts of each leaf together."""
+    """The literals of each leaf."""
     for _, parts in groupby(cube, key=leaf_of):
         yield tuple(parts)
 
 
 def widened(part: Expr) -> Expr | None:
-    """A bound half as strict, measured by the leaf's sort; None for what is no bound, or has no room."""
+    """A bound with half the strictness, relative to the leaf's sort; None for other literals, or if there is no room."""
     match part:
         case e.LessEq(left=e.Const(value=low), right=e.Var(sort=RangeSort() as sort) as leaf):
             further = (low + sort.lo) // 2

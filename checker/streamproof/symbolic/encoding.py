@@ -1,14 +1,14 @@
-"""A scalar system as formulas: initial states, transition relation, mistakes, and any expression of the system.
+"""Encoding of a scalar system as formulas: initial states, transition relation, model errors, and expressions.
 
-Formulas are written once, over the constants of a *current* and a *following* state and one Boolean per instance that
-says which of them is taken in between; `Encoding.at` moves them to any step of a path. What holds of them:
+Formulas are built once, over the constants of a *current* and a *following* state and one Boolean per instance that
+selects the step between them; `Encoding.at` substitutes the constants of any position of a path. Invariants:
 
-* Exactly one instance is taken per step, so a model of the solver names every step.
-* Frames are exact: each variable follows as the instance taken writes it, and stays as it is where it writes nothing.
-* `mistake` is true in a state where deciding or taking some step is an evaluation error of the model, or would put a
-  value outside its sort. Where it is false, the transition relation is that of the interpreter, no more and no less.
-* `wellformed` is what sorts and representation promise of every state: values within their sorts, absent options and
-  unused queue slots at their default. It is not taken for granted: induction proves it with the rest.
+* Exactly one instance is taken per step, so a solver model names every step.
+* Frame conditions are exact: the instance taken determines each written variable, and other variables keep their values.
+* `mistake` is true in a state where evaluating or taking some step is an evaluation error of the model, or would put a
+  value outside its sort. Where it is false, the transition relation equals that of the interpreter.
+* `wellformed` is the representation invariant: values within their sorts, absent options and unused queue slots at
+  their default. It is not assumed: induction proves it with the rest.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from streamproof.system.sorts import (
 
 
 class Encoding:
-    """The formulas of one system, in a solver context of their own, so that runs do not influence each other.
+    """The formulas of one system, in a separate solver context, so that runs do not influence each other.
 
-    `integers` chooses the solver's integers instead of bit-vectors (see `theory`). Raises `ModelError` where an initial
-    value is not of its variable's sort.
+    `integers` uses the solver's integers instead of bit-vectors (see `theory`). Raises `ModelError` if an initial value
+    is outside its variable's sort.
     """
 
     def __init__(self, scalarised: Scalarised, *, integers: bool = False) -> None:
@@ -80,7 +80,7 @@ class Encoding:
         return self._z3.Not(formula)
 
     def switch(self, name: str) -> Term:
-        """A Boolean outside the system, to turn assertions on and off with."""
+        """A Boolean outside the system, which switches assertions on and off."""
         return self._z3.Bool(f"switch {name}", self.ctx)
 
     # --- formulas over the current and the following state -----------------------------------------------------------
@@ -91,7 +91,7 @@ class Encoding:
 
     @cached_property
     def initial(self) -> Term:
-        """The current state is an initial one."""
+        """The current state is initial."""
         terms = self._terms
         allowed = [
             self.any_of(terms.same(terms.read(self._now, v.name), terms.literal(v.sort, x), v.sort) for x in v.initial)
@@ -106,12 +106,12 @@ class Encoding:
 
     @cached_property
     def wellformed(self) -> Term:
-        """The current state is one that sorts and representation allow."""
+        """The current state satisfies the representation invariant."""
         return self.all_of([self.bounds, *(self.term(part) for part in canonical(self.scalarised))])
 
     @cached_property
     def transition(self) -> Term:
-        """One step leads from the current state to the following one, by the one instance that is taken."""
+        """One step leads from the current state to the following one, by the instance that is taken."""
         # The following value as a chain of conditionals, rather than one implication per instance, because the
         # solver then eliminates it by propagation: 1.5 to 3 times faster on the protocols measured.
         values = {name: self._terms.read(self._now, name) for name in self._sorts}
@@ -126,18 +126,18 @@ class Encoding:
 
     @cached_property
     def stuck(self) -> Term:
-        """No instance can be taken, and the current state is not terminal."""
+        """Deadlock: no instance is enabled, and the current state is not terminal."""
         enabled = self.any_of(self._guard(i) for i in self.system.instances)
         legal = [] if self.system.terminal is None else [self.no(self.term(self.system.terminal))]
         return self.all_of([self.no(enabled), *legal])
 
     @cached_property
     def mistake(self) -> Term:
-        """Deciding or taking some step is an evaluation error, or puts a value outside its sort."""
+        """Evaluating or taking some step is an evaluation error, or puts a value outside its sort."""
         return self.any_of(part for i in self.system.instances for part in self._mistakes(i))
 
     def fires(self, checks: tuple[Check, ...]) -> Term:
-        """Any of the checks shows a mistake."""
+        """One of the checks reports an error."""
         return self.any_of(self.term(c.condition) for c in checks)
 
     def _guard(self, instance: Instance) -> Term:
@@ -172,10 +172,10 @@ class Encoding:
             *((self._then[name], constant) for name, constant in then.items()),
         )
 
-    def says(self, condition: Expr, position: int) -> Term:
+    def holds_at(self, condition: Expr, position: int) -> Term:
         """A condition on leaves in the state at `position` of a path.
 
-        The same as `at` of its term, but what it takes hangs on the condition, and not on the system.
+        Equal to `at` of its term, but its cost depends on the condition's size, not the system's.
         """
         self._reach(position)
         there = self._states[position]
@@ -183,21 +183,21 @@ class Encoding:
         return self._z3.substitute(self.term(condition), *moved)
 
     def differ(self, one: int, other: int) -> Term:
-        """The states at two positions of a path are not the same."""
+        """The states at two positions of a path differ."""
         self._reach(max(one, other))
         left, right = self._states[one], self._states[other]
         return self.any_of(left[name] != right[name] for name in left)
 
     def distinct(self, positions: int) -> Term:
-        """The states at the first so many positions of a path are pairwise different."""
+        """The first `count` states of a path are pairwise different."""
         return self.all_of(self.differ(i, j) for i, j in combinations(range(positions), 2))
 
     def state(self, model: Any, position: int) -> State:
-        """The state of the scalar system that a model of the solver has at a position."""
+        """The state of the scalar system at a position in a solver model."""
         return tuple(self._value(model, self._states[position][name], sort) for name, sort in self._sorts.items())
 
     def taken(self, model: Any, position: int) -> int:
-        """The number of the instance that a model of the solver takes at a position."""
+        """The number of the instance taken at a position in a solver model."""
         return next(k for k, t in enumerate(self._taken[position]) if self._z3.is_true(model.eval(t)))
 
     def takes(self, instance: int, position: int) -> Term:

@@ -1,4 +1,4 @@
-"""What is to be decided: properties as formulas for what would decide them, at one state or at one step."""
+"""Goals: each property as a formula for the event that decides it, in a state or at a step."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from streamproof.system.verdict import Finding, Verdict
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Goal:
-    """A property of the original system (`prop`) with the formula that decides it where it is true.
+    """A property of the original system (`prop`) with the formula of its deciding event.
 
-    `event` is a violation, a mistake in evaluating the property, or a witness of reachability. It speaks of the current
-    state, or, for step properties (`step`), of the current and the following one.
+    `event` is a violation, an evaluation error of the property, or a witness of reachability. It refers to the current
+    state, or, for step properties (`step`), to the current and the following one.
     """
 
     prop: Property
@@ -27,12 +27,12 @@ class Goal:
 
     @property
     def step(self) -> bool:
-        """Whether the event is seen at a step rather than in a state."""
+        """Whether the event occurs at a step rather than in a state."""
         return self.prop.kind is Kind.STEP
 
 
 def chosen(system: System, names: Sequence[str] | None) -> tuple[Property, ...]:
-    """The properties called `names` (all when None), in the system's order. Raises `UsageError` for an unknown name."""
+    """The properties in `names` (all if None), in the system's order. Raises `UsageError` for an unknown name."""
     if names is None:
         return system.properties
     known = {p.name for p in system.properties}
@@ -46,21 +46,21 @@ def chosen(system: System, names: Sequence[str] | None) -> tuple[Property, ...]:
 def offered(system: System, besides: Iterable[Property]) -> tuple[Property, ...]:
     """The lemmas of the system that do not repeat one of the properties `besides`.
 
-    Raises `ModelError` for a lemma that is neither an invariant nor a property of steps.
+    Raises `ModelError` for a lemma that is neither an invariant nor a step property.
     """
     for lemma in system.lemmas:
         if lemma.kind not in (Kind.INVARIANT, Kind.STEP):
             raise ModelError(
                 f"lemma {lemma.name} is of kind {lemma.kind.value}",
                 loc=lemma.loc,
-                remedy="a lemma says what is true of every state (an invariant) or of every step",
+                remedy="write a lemma as an invariant of states or as a step property",
             )
     known = {(p.kind, p.expr) for p in besides}
     return tuple(lemma for lemma in system.lemmas if (lemma.kind, lemma.expr) not in known)
 
 
 def goals(encoding: Encoding, properties: Iterable[Property]) -> tuple[Goal, ...]:
-    """A goal for each of these properties and lemmas of the original system; those about endless behaviours have none."""
+    """A goal for each of these properties and lemmas of the original system; temporal properties have none."""
     original, scalar = encoding.scalarised.original, encoding.system
     twins = dict(zip((*original.properties, *original.lemmas), (*scalar.properties, *scalar.lemmas), strict=True))
     return tuple(Goal(p, _event(encoding, twins[p])) for p in properties if p.kind not in ENDLESS)
@@ -70,7 +70,7 @@ def _event(encoding: Encoding, prop: Property) -> Term:
     wrong = encoding.fires(prop.checks)
     match prop.kind:
         case Kind.DEADLOCK:
-            # Where a guard cannot be decided, that mistake is what is reported.
+            # An evaluation error of a guard takes precedence over deadlock.
             return encoding.all_of([encoding.stuck, encoding.no(encoding.mistake)])
         case Kind.REACHABLE:
             return encoding.any_of([wrong, encoding.term(prop.expr)])
@@ -84,7 +84,7 @@ def finding(prop: Property, verdict: Verdict, because: str) -> Finding:
 
 
 def candid(system: System, found: Finding) -> Finding:
-    """The finding, said to hold vacuously where no behaviour could violate it: every state is terminal."""
+    """The finding, marked vacuous if no behaviour could violate it because every state is terminal."""
     if found.kind is not Kind.DEADLOCK or found.verdict is not Verdict.HOLDS or system.terminal is not b.TRUE:
         return found
     return replace(found, because="vacuous: every state is terminal, so none is a deadlock", vacuous=True)
@@ -94,4 +94,4 @@ ENDLESS = {
     Kind.TERMINATION: "termination is decided on the whole graph of states: use check, which explores it",
     Kind.TEMPORAL: "a temporal property is decided on the whole graph of states: use check, which explores it",
 }
-"""The kinds of property about endless behaviours, and what to do about them."""
+"""The kinds of property about infinite behaviours, and the alternative for them."""

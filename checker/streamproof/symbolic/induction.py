@@ -1,17 +1,17 @@
-"""k-induction: what cannot become false after k steps of keeping true, if it is true at first.
+"""k-induction: a claim that holds in the first k states and is preserved after k steps always holds.
 
-One round of strength k looks at every fragment of a behaviour, k steps long, that keeps the *hypothesis*: in its first k
-states nothing that is to be proved has happened. If then it cannot happen in the last state (or the last step) either,
-and behaviours of up to k - 1 steps from the initial states do not show it, it never happens.
+One round of strength k considers every path fragment of k steps that satisfies the *hypothesis*: no claim fails in its
+first k states. If then no claim can fail in the last state (or the last step) either, and behaviours of up to k - 1
+steps from the initial states show no failure, the claims hold.
 
-Everything is proved together: properties and lemmas may rest on each other. What does not follow is taken out of the
-hypothesis and the rest is tried again; what stays is the largest set that supports itself, so a lemma that fails costs
-nothing but what rests on it.
+All claims are proved together: properties and lemmas may depend on each other. Claims that do not follow are removed
+from the hypothesis, and the round is repeated; the result is the largest set that is inductive together, so a failed
+lemma only affects the claims that depend on it.
 
-All of it rests on two things that make the formulas mean what the interpreter means: `Encoding.wellformed` holds and
-`Encoding.mistake` does not. Both are assumed along every fragment and are claims to be proved themselves, called being
-*safe* below. What is proved while they are not is true up to the first mistake of the model: enough to build on in a
-later round (whose fragments make no mistake before their end either), not enough for a verdict.
+Two conditions make the formulas agree with the interpreter: `Encoding.wellformed` holds and `Encoding.mistake` does
+not. Both are assumed along every fragment and are claims to be proved themselves; together they are called *safe*
+below. Without that claim, results hold up to the model's first error: enough as lemmas for a later round (whose
+fragments contain no error before their end either), not enough for a verdict.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from streamproof.system.records import dataclass
 from streamproof.system.verdict import Trace
 
 NO_MISTAKE = "no evaluation error"
-"""The name, among the counterexamples to induction, of the claim that the model never makes a mistake."""
+"""The name, among the counterexamples to induction, of the claim that the model makes no error."""
 
 MOST_TRIED = 100
-"""Claims that another may rest on for each of them to be tried without: it costs a query each."""
+"""Maximum number of dependencies of a claim that are tested one by one; each test costs a query."""
 TRACING = 10.0
-"""Seconds for finding out on what the claims of one round rest; then they are said to rest on everything."""
+"""Time limit, in seconds, of the dependency analysis of one round; beyond it, claims depend on all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cti:
-    """A counterexample to induction: why a claim (`of`) is not inductive of strength `k`.
+    """A counterexample to induction (CTI): why the claim `of` is not inductive of strength `k`.
 
-    The behaviour starts in a state that satisfies everything assumed, and after `k` steps the claim is broken (`because`
-    says how). Its states **may be unreachable**: then a lemma that excludes the first of them is what the proof lacks.
+    The behaviour starts in a state that satisfies every assumption, and after `k` steps the claim is false (`because`
+    explains how). Its states **may be unreachable**: then the proof lacks a lemma that excludes the first of them.
     """
 
     of: str
@@ -53,11 +53,11 @@ class Cti:
 
 
 class Fragment:
-    """The formulas of one round over a path of `k` steps: what is assumed of it, and what must not happen at its end.
+    """The formulas of one round over a path of `k` steps: its assumptions, and the events to exclude at its end.
 
-    `facts` were proved before and hold at every position. With `simple` the states are pairwise different, which loses
-    nothing: the shortest way to the first thing that goes wrong visits no state twice. (The last state of a broken step
-    may be one of the earlier ones, so only the claims on states may use that it is new.)
+    `facts` were proved before and hold at every position. With `simple` the states are pairwise different, which is
+    sound: a shortest path to a failure visits no state twice. (The last state of a failing step may repeat an earlier
+    one, so only claims about states may assume that it is new.)
     """
 
     def __init__(self, encoding: Encoding, k: int, *, simple: bool) -> None:
@@ -66,7 +66,7 @@ class Fragment:
         self._simple = simple
 
     def frame(self, *, safe: bool) -> list[Term]:
-        """Any k steps of a well-behaved system; `safe`: the last state is known to be, too."""
+        """Any k steps of a well-formed system without errors; `safe`: also assumed of the last state."""
         at, states = self._encoding.at, range(self.k)
         behaved = [at(self._encoding.wellformed, n) for n in (*states, *([self.k] if safe else []))]
         behaved += [at(self._encoding.no(self._encoding.mistake), n) for n in (*states, *([self.k] if safe else []))]
@@ -74,23 +74,23 @@ class Fragment:
         return [*behaved, *steps, *([self._encoding.distinct(self.k)] if self._simple else [])]
 
     def kept(self, goal: Goal) -> Term:
-        """The hypothesis: the goal's event is not seen before the end of the path."""
+        """The hypothesis: the goal's event does not occur before the end of the path."""
         places = range(self.k - 1) if goal.step else range(self.k)
         return self._encoding.all_of(self._encoding.no(self._encoding.at(goal.event, n)) for n in places)
 
     def never(self, goal: Goal) -> Term:
-        """A fact: the goal's event is not seen anywhere on the path."""
+        """A fact: the goal's event does not occur on the path."""
         places = range(self.k) if goal.step else range(self.k + 1)
         return self._encoding.all_of(self._encoding.no(self._encoding.at(goal.event, n)) for n in places)
 
     def broken(self, goal: Goal) -> Term:
-        """The goal's event is seen at the end of the path."""
+        """The goal's event occurs at the end of the path."""
         if goal.step:
             return self._encoding.at(goal.event, self.k - 1)
         return self._new(self._encoding.at(goal.event, self.k))
 
     def misbehaved(self) -> Term:
-        """The last state is one that makes a mistake, or none that its sorts allow."""
+        """The last state has an error, or violates the representation invariant."""
         at = self._encoding.at
         wrong = [at(self._encoding.mistake, self.k), at(self._encoding.no(self._encoding.wellformed), self.k)]
         return self._new(self._encoding.any_of(wrong))
@@ -107,12 +107,12 @@ Claim: TypeAlias = Property | None
 
 @dataclass
 class Round:
-    """What one round proved, and why not more.
+    """The result of one round: the proved claims and the counterexamples to induction.
 
-    Unless the system is known to be `safe`, now or before, what is `proven` is true up to its first mistake only.
-    `rests_on` says on which properties and lemmas the solver's proof of a claim rests, for the claims that were wanted
-    and those they rest on. `unknown`: claims on which it gave up. `simple`: only loop-free fragments were looked at.
-    `integers`: which kind of numbers it was done with.
+    Unless the system is known to be `safe`, now or before, the claims in `proven` hold only up to its first error.
+    `rests_on` gives the dependencies of a claim in the solver's proof, for the wanted claims and their dependencies.
+    `unknown`: claims that the solver could not decide. `simple`: only loop-free fragments were considered. `integers`:
+    the integer encoding.
     """
 
     k: int
@@ -144,10 +144,10 @@ class Induction:
         simple: bool,
         wanted: Collection[Property],
     ) -> Round:
-        """The largest set of candidates that is inductive of strength `k` beside the facts. Raises `Stopped`.
+        """The largest set of candidates that is inductive of strength `k` relative to the facts. Raises `Stopped`.
 
-        On what a claim rests is found out for those `wanted`, and for what they rest on. It is for the caller to show that
-        no candidate's event is seen within k - 1 steps of the initial states.
+        Dependencies are computed for the claims in `wanted` and, transitively, for their dependencies. The caller must
+        check the base case: no candidate's event within k - 1 steps of the initial states.
         """
         fragment = Fragment(self._encoding, k, simple=simple)
         solver = Solver(self._encoding, self._budget)
@@ -159,7 +159,7 @@ class Induction:
         if not safe:
             broken[None] = fragment.misbehaved()
         while broken:
-            self._budget.tell(f"induction of strength {k}", k, len(broken))
+            self._budget.report(f"induction of strength {k}", k, len(broken))
             lost = self._lost(solver, [*given.values(), *(kept[p] for p in result.proven)], broken, result)
             if not lost:
                 break
@@ -178,8 +178,8 @@ class Induction:
     def _lost(
         self, solver: Solver, assumptions: Sequence[Term], broken: dict[Claim, Term], result: Round
     ) -> Collection[Claim]:
-        """Some of the claims that do not follow from the assumptions; none when all do."""
-        match solver.ask(self._encoding.any_of(broken.values()), assumptions):
+        """Some of the claims that do not follow from the assumptions; empty if all follow."""
+        match solver.check(self._encoding.any_of(broken.values()), assumptions):
             case SolverAnswer.NO:
                 return ()
             case SolverAnswer.YES:
@@ -189,7 +189,7 @@ class Induction:
                 for claim, event in broken.items():
                     if claim in lost:
                         continue
-                    answer = solver.ask(event, assumptions)
+                    answer = solver.check(event, assumptions)
                     if answer is SolverAnswer.YES:
                         lost.update(self._seen(solver, broken, result))
                     elif answer is SolverAnswer.UNKNOWN:
@@ -198,7 +198,7 @@ class Induction:
                 return lost
 
     def _seen(self, solver: Solver, broken: dict[Claim, Term], result: Round) -> list[Claim]:
-        """The claims that the solver's model breaks; each remembers it as its counterexample to induction."""
+        """The claims that are false in the solver model; it is recorded as their counterexample to induction."""
         trace = self._replay.fragment(solver.model, result.k)
         seen = [claim for claim, event in broken.items() if solver.true(event)]
         if not seen:
@@ -221,7 +221,7 @@ class Induction:
         wanted: Collection[Property],
         result: Round,
     ) -> None:
-        """On what the claims wanted rest, directly or not; only where there is something beside a claim to rest on."""
+        """The transitive dependencies of the wanted claims, if there is more than one claim."""
         if len(switches) < 2:
             return
         properties, assumptions = list(switches), list(switches.values())
@@ -233,15 +233,15 @@ class Induction:
             if claim in result.rests_on:
                 continue
             needed = set(range(len(properties)))
-            if self._budget.effort < end and solver.ask(broken[claim], assumptions) is SolverAnswer.NO:
+            if self._budget.effort < end and solver.check(broken[claim], assumptions) is SolverAnswer.NO:
                 needed = set(solver.core(assumptions))
-                # The core may be larger than it must be. What supports other claims already is the last to be tried
-                # without; lemmas come last in order, and are tried before what was asked for.
+                # The core may not be minimal. Claims that are already needed are tested last; lemmas come last in
+                # order, and are tested before the requested properties.
                 for n in sorted(needed, key=lambda n: (n not in supporting, n), reverse=True):
                     if (
                         len(needed) <= MOST_TRIED
                         and self._budget.effort < end
-                        and solver.ask(broken[claim], [assumptions[m] for m in needed - {n}]) is SolverAnswer.NO
+                        and solver.check(broken[claim], [assumptions[m] for m in needed - {n}]) is SolverAnswer.NO
                     ):
                         needed.discard(n)
             supporting |= needed

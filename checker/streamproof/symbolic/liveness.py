@@ -1,4 +1,4 @@
-"""Proofs of temporal properties of finite systems: as invariants of a larger system, by whatever proves invariants."""
+"""Proofs of temporal properties of finite systems as invariants of a larger system (liveness to safety)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from streamproof.symbolic.portfolio import Engine
 from streamproof.symbolic.proof import Proof, prove
 from streamproof.symbolic.replay import ReplayFailure
 from streamproof.symbolic.solver import Effort
+from streamproof.system.liveness_to_safety import Safety, to_safety
 from streamproof.system.model import Kind, Property, System
-from streamproof.system.safety import Safety, to_safety
 from streamproof.system.temporal import fairness_of
 from streamproof.system.verdict import Finding, Seconds, Verdict
 from streamproof.system.wording import lasso_text
@@ -29,11 +29,11 @@ def prove_temporal(
     reproducible: bool = False,
     on_progress: Callable[[Effort], None] | None = None,
 ) -> Proof:
-    """Prove the temporal property called `name`, or find a fair lasso that violates it, within `depth` steps of the search.
+    """Proves the temporal property called `name`, or finds a fair lasso that violates it, within `depth` steps of the search.
 
-    The invariants and lemmas of the system are offered as lemmas. The rest is as in `prove`; what the answer says of steps
-    and induction is said of the larger system (`system.safety`). Raises `UsageError` for another kind of property, and as
-    `prove` does.
+    The invariants and lemmas of the system are offered as lemmas. Other arguments are as in `prove`; steps and
+    induction in the result refer to the larger system (`system.liveness_to_safety`). Raises `UsageError` for another
+    kind of property, and as `prove` does.
     """
     safety = to_safety(system, name)
     known = [
@@ -66,9 +66,9 @@ def prove_all(
     seconds: float | None = None,
     on_progress: Callable[[Effort], None] | None = None,
 ) -> Proof:
-    """As `prove`, for temporal properties too: those of states and steps first, all together, then each of the others.
+    """Like `prove`, including temporal properties: first all state and step properties together, then each temporal one.
 
-    What the answer says of lemmas and counterexamples to induction is about the former. Raises as `prove` does.
+    Lemmas and counterexamples to induction in the result refer to the former. Raises as `prove` does.
     """
     begun = time.monotonic()
     temporal = [name for name in properties if system.property(name).kind is Kind.TEMPORAL]
@@ -126,7 +126,7 @@ def prove_all(
 
 
 def _of_behaviours(safety: Safety, found: Finding) -> Finding:
-    """What the finding on the invariant says of the temporal property."""
+    """The finding for the temporal property, from the finding for the invariant."""
     prop: Property = safety.prop
     match found.verdict:
         case Verdict.VIOLATED:
@@ -134,7 +134,7 @@ def _of_behaviours(safety: Safety, found: Finding) -> Finding:
             try:
                 lasso = safety.lasso(found.trace)
             except AssertionError as wrong:
-                raise ReplayFailure(f"{wrong}, says the engine, and it is not so") from wrong
+                raise ReplayFailure(f"{wrong}: reported by the engine, refuted by the interpreter") from wrong
             assert lasso.loop is not None, "a lasso"
             because = lasso_text(lasso.loop, 0 if lasso.stutters else len(lasso.steps) - lasso.loop, fair=True)
             return Finding(

@@ -1,14 +1,15 @@
-"""Property-directed reachability (IC3) over the leaves: an inductive invariant, clause by clause, or a way to an event.
+"""Property-directed reachability (IC3/PDR) over the leaves: an inductive invariant in clauses, or a path to an event.
 
-Frame n over-approximates the states reachable in at most n steps by clauses over the leaves, and by this: nothing looked for
-has happened, nor a mistake of the model. Where a step out of the frame before the last leads to such an event, the cube it
-starts in is blocked: it is unreachable from the frame before, or else so is a predecessor to be blocked first, down to
-the initial states, where the way to the event is complete. What blocks a cube is generalised by dropping and widening its
-parts. When two frames become equal, their clauses, with the claim itself, are inductive. The states of an event are never
-listed: of a sum that is not what it should be there are too many.
+Frame n over-approximates the states reachable in at most n steps by clauses over the leaves, together with the negated
+goal events and the absence of model errors. If a step out of the last-but-one frame leads to an event, the cube it
+starts in is blocked: it is unreachable from the frame before, or one of its predecessors must be blocked first, down to
+the initial states, where the path to the event is complete. The clause of a blocked cube is generalised by dropping and
+widening literals. When two frames become equal, their clauses, with the claim itself, are inductive. The states of an
+event are never enumerated, because a false sum has too many.
 
-Frames are extended one at a time and cubes are blocked nowhere but in theirs, so ways are shortest. Nothing in here is to be
-believed: ways are taken again by the interpreter, and an invariant is a proposal for `induction` to prove in another solver.
+Frames are extended one at a time and cubes are blocked only in their own frame, so paths are shortest. The result is
+not trusted: paths are replayed by the interpreter, and an invariant is a candidate that `induction` proves in another
+solver.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Trace
 
 _FRESH = 400
-"""Queries after which a solver is made anew: what earlier ones left behind slows it down."""
+"""Number of queries after which a solver is recreated, because accumulated clauses slow it down."""
 
 
-class Puzzled(Exception):
-    """The solver did not know: a longer timeout, or the other kind of numbers, may help."""
+class Unknown(Exception):
+    """The solver could not decide a query: a longer timeout, or the other integer encoding, may help."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Obligation:
-    """States from each of which an event is reached: by `instance` among those of `then`, or there and then."""
+    """A proof obligation: states from which an event is reached, by `instance` into those of `then`, or immediately."""
 
     cube: Cube
     state: State
@@ -50,11 +51,11 @@ class _Obligation:
 
 @dataclass
 class Reached:
-    """What a run found out.
+    """The result of a run.
 
-    `findings` by property: violations and witnesses, shortest and replayed. `mistake`: a mistake of the model and the way
-    to it, after which nothing else is decided. `invariant`: clauses over the leaves that, with the facts that were given,
-    explain why what is left never happens, as far as this engine is to be believed. `frames`: how many there are.
+    `findings` by property: violations and witnesses, shortest and replayed. `mistake`: a model error and the path to
+    it, after which no other goal is decided. `invariant`: clauses over the leaves that, with the given facts, imply
+    that the remaining events never occur; still to be proved. `frames`: the number of frames.
     """
 
     findings: dict[Property, Finding] = field(default_factory=dict)
@@ -64,7 +65,7 @@ class Reached:
 
 
 class Pdr:
-    """One run over the goals of an encoding; `facts` are invariants that are known already, over the leaves."""
+    """One run for the goals of an encoding; `facts` are known invariants over the leaves."""
 
     def __init__(self, encoding: Encoding, goals: Iterable[Goal], facts: Sequence[Expr], budget: SolverBudget) -> None:
         self._encoding = encoding
@@ -72,12 +73,12 @@ class Pdr:
         self._open = list(goals)
         self._replay = Replay(encoding)
         self._blocked: list[dict[Cube, None]] = [{}]
-        """For each level, the cubes that are blocked up to there and no further."""
+        """For each level, the cubes blocked up to that level."""
         self._found_at = 0
-        """The level at which something was found last."""
+        """The level of the last event found."""
         self._tie = count()
         self._parts: dict[tuple[Expr, int], Term] = {}
-        """The negations of parts of cubes, at positions."""
+        """The negations of literals, at positions."""
         at = encoding.at
         known = encoding.all_of([encoding.wellformed, *map(encoding.term, facts)])
         self._starting = _Table(encoding, budget, 0, [at(encoding.initial, 0), at(known, 0)])
@@ -90,9 +91,9 @@ class Pdr:
         self.reached = Reached()
 
     def run(self) -> Reached:
-        """Go on until everything is decided. Raises `Stopped`, and `Puzzled` where the solver does not know."""
+        """Runs until every goal is decided. Raises `Stopped`, and `Unknown` if the solver cannot decide a query."""
         while True:
-            self._budget.tell("property-directed reachability", self._last, len(self._open))
+            self._budget.report("property-directed reachability", self._last, len(self._open))
             self._look(in_state=True)
             self._look_for_mistake()
             self._look(in_state=False)
@@ -108,10 +109,10 @@ class Pdr:
     def _last(self) -> int:
         return len(self._blocked) - 1
 
-    # --- what is looked for ------------------------------------------------------------------------------------------
+    # --- events ------------------------------------------------------------------------------------------------------
 
     def _nothing_yet(self) -> tuple[Term, Term]:
-        """What is known of the last frame: nothing looked for happens in a state; and of others: nor by a step out of one."""
+        """The assumptions about the last frame (no event in a state) and about earlier frames (nor at a step out of one)."""
         encoding = self._encoding
         for_states = [encoding.mistake, *(g.event for g in self._open if not g.step)]
         calm = encoding.no(encoding.any_of(for_states))
@@ -120,7 +121,7 @@ class Pdr:
         return in_states, self._main.given(f"good {len(self._open)}", encoding.at(encoding.all_of([calm, quiet]), 0))
 
     def _look(self, *, in_state: bool) -> None:
-        """Decide the goals whose events happen in a state of the last frame, or by a step out of one."""
+        """Decides the goals whose events occur in a state of the last frame, or at a step out of one."""
         while self.reached.mistake is None and (wanted := [g for g in self._open if g.step is not in_state]):
             trace = self._way_to(self._encoding.any_of(g.event for g in wanted), stepping=not in_state)
             if trace is None:
@@ -141,16 +142,16 @@ class Pdr:
                 self.reached.mistake = trace, self._replay.mistake(trace.states[-1])
 
     def _way_to(self, event: Term, *, stepping: bool) -> Trace | None:
-        """A way from an initial state to an event in (or out of) the last frame; None when it can be kept out of it.
+        """A path from an initial state to an event in (or out of) the last frame; None if the event can be blocked.
 
-        Where the way meets a mistake of the model earlier, that is recorded, and None is answered.
+        If the path meets a model error earlier, the error is recorded, and the result is None.
         """
         level = self._last if stepping else self._last - 1
         if level < 0:
             return self._there_at_once(event)
         event = self._encoding.at(event, 0 if stepping else 1)
         known = [*self._frame(level), self._calm if stepping else self._good, self._step]
-        while self._sure(self._main.ask(event, (), known)):
+        while self._sure(self._main.check(event, (), known)):
             state, instance = self._main.state(), self._main.taken()
             cube = self._lifted(cube_of(self._encoding.system, state), instance, self._encoding.no(event))
             start = self._block(_Obligation(cube, state, instance, None), level)
@@ -159,13 +160,13 @@ class Pdr:
         return None
 
     def _there_at_once(self, event: Term) -> Trace | None:
-        """An initial state in which an event happens."""
-        if not self._sure(self._starting.ask(self._encoding.at(event, 0), ())):
+        """An initial state with an event."""
+        if not self._sure(self._starting.check(self._encoding.at(event, 0), ())):
             return None
         return self._replay.follow(self._starting.state(), ())
 
     def _taken_again(self, start: _Obligation) -> Trace | None:
-        """The way that begins with an obligation, step by step, by the interpreter."""
+        """The path of an obligation, replayed step by step by the interpreter."""
         instances: list[int] = []
         at: _Obligation | None = start
         while at is not None:
@@ -178,7 +179,7 @@ class Pdr:
         return trace
 
     def _lifted(self, cube: Cube, instance: int, missed: Term) -> Cube:
-        """A part of a state that is enough for taking the instance, and for not `missed`."""
+        """A subset of a state's literals that suffices for taking the instance and for not `missed`."""
         guard = b.and_(c.expr for c in self._encoding.system.instances[instance].guard)
         disabled = self._encoding.at(self._encoding.no(self._encoding.term(guard)), 0)
         enabled = set(self._judging.core(disabled, cube))
@@ -189,7 +190,7 @@ class Pdr:
     # --- blocking ----------------------------------------------------------------------------------------------------
 
     def _block(self, last: _Obligation, into: int) -> _Obligation | None:
-        """Keep the states of an obligation out of the frame `into`; or a way to them that starts in an initial state."""
+        """Blocks the states of an obligation in the frame `into`; or returns a path to them from an initial state."""
         start = self._from_start(last)
         if start is not None:
             return start
@@ -213,30 +214,30 @@ class Pdr:
         return None
 
     def _predecessor(self, of: _Obligation) -> _Obligation:
-        """The states like the one that the solver found to lead into the obligation's."""
+        """Generalises the predecessor that the solver found for the obligation."""
         state, instance = self._main.state(), self._main.taken()
         missed = self._outside(of.cube, 1)
         return _Obligation(self._lifted(cube_of(self._encoding.system, state), instance, missed), state, instance, of)
 
     def _from_start(self, obligation: _Obligation) -> _Obligation | None:
         """The obligation from an initial state among its states, if there is one."""
-        if not self._sure(self._starting.ask(None, obligation.cube)):
+        if not self._sure(self._starting.check(None, obligation.cube)):
             return None
         return _Obligation(obligation.cube, self._starting.state(), obligation.instance, obligation.then)
 
     def _frame(self, level: int) -> list[Term]:
-        """What must be assumed to speak of a frame."""
+        """The assumptions that represent a frame."""
         return self._levels[:1] if level == 0 else self._levels[level:]
 
     def _relative(self, cube: Cube, level: int) -> SolverAnswer:
         """Whether a step leads from the frame before `level`, outside the cube, into the cube."""
-        return self._main.ask(self._outside(cube, 0), cube, [*self._frame(level - 1), self._good, self._step])
+        return self._main.check(self._outside(cube, 0), cube, [*self._frame(level - 1), self._good, self._step])
 
     def _outside(self, cube: Cube, position: int) -> Term:
         """The clause of a cube, at a position."""
         for part in cube:
             if (part, position) not in self._parts:
-                self._parts[part, position] = self._encoding.says(b.not_(part), position)
+                self._parts[part, position] = self._encoding.holds_at(b.not_(part), position)
         return self._encoding.any_of(self._parts[part, position] for part in cube)
 
     def _excluded(self, cube: Cube, level: int) -> bool:
@@ -251,14 +252,15 @@ class Pdr:
         self._main.add(self._encoding.any_of([self._encoding.no(self._levels[level]), self._outside(cube, 0)]))
 
     def _propagate(self) -> bool:
-        """Carry clauses on to the frames where they hold; whether two frames became equal, so that all is decided."""
+        """Propagates clauses to later frames where they hold; whether two frames became equal, so that all goals are
+        decided."""
         for level in range(1, self._last):
             for cube in list(self._blocked[level]):
                 if cube in self._blocked[level] and self._relative(cube, level + 1) is SolverAnswer.NO:
                     del self._blocked[level][cube]
                     self._exclude(cube, level + 1)
-            # What steps out of the frame before the last lead to has not been looked at yet; and clauses of frames before
-            # one where something was found rest on its not happening.
+            # Steps out of the last-but-one frame have not been checked yet, and clauses of frames before one with an
+            # event depend on its absence.
             if not self._blocked[level] and self._found_at <= level < self._last - 1:
                 self.reached.invariant = tuple(clause(c) for frame in self._blocked[level + 1 :] for c in frame)
                 return True
@@ -267,9 +269,9 @@ class Pdr:
     # --- generalisation ----------------------------------------------------------------------------------------------
 
     def _generalised(self, core: Cube, whole: Cube, level: int) -> Cube:
-        """A larger cube that is kept out of the frame for the same reason: parts are dropped, then widened."""
+        """A larger cube that is blocked for the same reason: literals are dropped, then widened."""
         cube = core
-        if self._starting.ask(None, cube) is not SolverAnswer.NO:
+        if self._starting.check(None, cube) is not SolverAnswer.NO:
             apart = set(self._starting.core(None, whole))
             cube = tuple(part for part in whole if part in apart or part in core)
         for parts in tuple(by_leaf(cube)):
@@ -286,26 +288,26 @@ class Pdr:
         return cube
 
     def _without(self, cube: Cube, parts: Cube, level: int) -> Cube | None:
-        """The cube without these parts, or with fewer still; None where it cannot do without them."""
+        """The cube without these literals, or fewer; None if they are needed."""
         fewer = tuple(part for part in cube if part not in parts)
         if len(fewer) == len(cube) or not self._apart(fewer, level):
             return None
         core = self._main.kept(fewer)
-        return core if self._starting.ask(None, core) is SolverAnswer.NO else fewer
+        return core if self._starting.check(None, core) is SolverAnswer.NO else fewer
 
     def _apart(self, cube: Cube, level: int) -> bool:
-        """Whether a cube can be kept out of the frame: no initial state and no step leads into it."""
-        return self._starting.ask(None, cube) is SolverAnswer.NO and self._relative(cube, level) is SolverAnswer.NO
+        """Whether a cube can be blocked: it contains no initial state, and no step leads into it."""
+        return self._starting.check(None, cube) is SolverAnswer.NO and self._relative(cube, level) is SolverAnswer.NO
 
     def _sure(self, answer: SolverAnswer) -> bool:
-        """Whether it is possible. Raises `Puzzled`."""
+        """Whether the answer is "sat". Raises `Unknown`."""
         if answer is SolverAnswer.UNKNOWN:
-            raise Puzzled
+            raise Unknown
         return answer is SolverAnswer.YES
 
 
 class _Table:
-    """A solver with some assertions, to be asked about cubes at one of the two positions."""
+    """A solver with some assertions, for queries about cubes at one of the two positions."""
 
     def __init__(self, encoding: Encoding, budget: SolverBudget, position: int, assertions: Sequence[Term]) -> None:
         self._encoding = encoding
@@ -318,44 +320,44 @@ class _Table:
         self.add(*assertions)
 
     def add(self, *formulas: Term) -> None:
-        """Assert formulas."""
+        """Asserts formulas."""
         self._assertions += formulas
         self._solver.add(*formulas)
 
     def given(self, name: str, formula: Term) -> Term:
-        """A switch that turns a formula on."""
+        """A switch that activates a formula."""
         switch = self._encoding.switch(name)
         self.add(self._encoding.any_of([self._encoding.no(switch), formula]))
         return switch
 
-    def ask(self, formula: Term | None, cube: Cube, assumptions: Sequence[Term] = ()) -> SolverAnswer:
-        """Whether `formula` (None: no more than what is asserted) is possible in the cube, under the assumptions."""
+    def check(self, formula: Term | None, cube: Cube, assumptions: Sequence[Term] = ()) -> SolverAnswer:
+        """Whether `formula` (None: the assertions only) is satisfiable in the cube, under the assumptions."""
         whole = self._encoding.all_of(()) if formula is None else formula
         self._queries += 1
         if self._queries % _FRESH == 0:
             self._solver = Solver(self._encoding, self._budget)
             self._solver.add(*self._assertions)
-        return self._solver.ask(whole, [*map(self._name, cube), *assumptions])
+        return self._solver.check(whole, [*map(self._name, cube), *assumptions])
 
     def kept(self, cube: Cube) -> Cube:
-        """The parts of the cube that the last impossible query needed."""
+        """The literals of the cube in the unsat core of the last query."""
         return tuple(cube[n] for n in self._solver.core([self._name(part) for part in cube]))
 
     def core(self, formula: Term | None, cube: Cube) -> Cube:
-        """Parts of the cube that are enough to make `formula` impossible; all of it where the solver does not see that."""
-        return self.kept(cube) if self.ask(formula, cube) is SolverAnswer.NO else cube
+        """A subset of the cube that makes `formula` unsatisfiable; the whole cube if the solver cannot decide that."""
+        return self.kept(cube) if self.check(formula, cube) is SolverAnswer.NO else cube
 
     def state(self) -> State:
         """The state at position 0 in the solver's model."""
         return self._encoding.state(self._solver.model, 0)
 
     def taken(self) -> int:
-        """The instance that the solver's model takes."""
+        """The instance taken in the solver's model."""
         return self._encoding.taken(self._solver.model, 0)
 
     def _name(self, part: Expr) -> Term:
-        """A constant that stands for a part of a cube."""
+        """A constant for a literal of a cube."""
         if part not in self._names:
-            formula = self._encoding.says(part, self._position)
+            formula = self._encoding.holds_at(part, self._position)
             self._names[part] = self.given(f"part {len(self._names)}", formula)
         return self._names[part]

@@ -1,8 +1,8 @@
-"""Which engine is asked when: induction with the model's lemmas, a brief search, induction with what is discovered, PDR.
+"""The portfolio of proof engines, in order: induction with the model's lemmas, a brief search, discovery, PDR.
 
-Nothing that discovery or PDR proposes is believed: it becomes lemmas of another attempt, which proves them by plain induction
-in solvers of its own, together with the properties. What the proofs turn out not to need is then left out, and the rest is
-proved once more.
+Conditions proposed by discovery or PDR are not trusted: they become lemmas of another attempt, which proves them by
+induction in its own solvers, together with the properties. Lemmas that the proofs do not use are then dropped, and the
+rest is proved once more.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from streamproof.symbolic.bmc import nothing, so_far
 from streamproof.symbolic.discovery import Discovery, Explored, discover
 from streamproof.symbolic.discovery.discovering import CLOSED
 from streamproof.symbolic.discovery.houdini import inductive
-from streamproof.symbolic.discovery.reading import in_terms_of_the_model
-from streamproof.symbolic.discovery.wording import wording
+from streamproof.symbolic.discovery.leaf_names import in_terms_of_the_model
+from streamproof.symbolic.discovery.pretty import pretty
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import ENDLESS, goals
-from streamproof.symbolic.pdr import Pdr, Puzzled
+from streamproof.symbolic.pdr import Pdr, Unknown
 from streamproof.symbolic.solver import SolverBudget
 from streamproof.system.expr import Const, Expr
 from streamproof.system.model import Conjunct, Kind, Property, System
@@ -30,33 +30,34 @@ from streamproof.system.verdict import Finding, Trace, Verdict
 
 
 class Engine(Enum):
-    """What decides a property; `AUTO` is all of them, one after the other."""
+    """The engine that decides a property; `AUTO` runs all of them in order."""
 
     AUTO = "auto"
     INDUCTION = "induction"
     """k-induction, with the model's lemmas only."""
     DISCOVERY = "discovery"
-    """k-induction, with lemmas that are discovered where the model's do not do."""
+    """k-induction, with discovered lemmas if the model's do not suffice."""
     PDR = "pdr"
     """Property-directed reachability."""
     SEARCH = "search"
-    """Bounded model checking, which goes along with induction; not an engine to choose."""
+    """Bounded model checking, which accompanies induction; not a user's choice."""
 
 
 INDUCING = 40.0
-"""Seconds for induction with the model's own lemmas before other engines get their turn, and a quarter of a limit at most."""
+"""Time limit, in seconds, of induction with the model's own lemmas before other engines start; at most a quarter of the
+run's limit."""
 BRIEFLY = 10.0
-"""Seconds for a search before that."""
+"""Time limit, in seconds, of the search before that."""
 REPROVING = 60.0
-"""Seconds for proving what was proposed."""
+"""Time limit, in seconds, of proving proposed lemmas."""
 PDR_SLICES = (2.0, 30.0, 60.0)
-"""Seconds that PDR gets with either kind of numbers, time after time, where the run has no limit of its own."""
+"""Successive time limits, in seconds, of PDR with either encoding, if the run has no limit."""
 PROPOSED_BY_PDR = "invariant of PDR"
 
 
 @dataclass(frozen=True, slots=True)
 class Lemma:
-    """An invariant that was discovered: its name in what is told of the proof, its text, and where it comes from."""
+    """A discovered invariant: its name in the report, its text, and its source."""
 
     name: str
     text: str
@@ -64,12 +65,12 @@ class Lemma:
 
 
 class Portfolio:
-    """The engines at work on the properties `asked` of one system."""
+    """The engines for the `requested` properties of one system."""
 
     def __init__(
         self,
         system: System,
-        asked: tuple[Property, ...],
+        requested: tuple[Property, ...],
         budget: SolverBudget,
         *,
         max_k: int,
@@ -78,20 +79,20 @@ class Portfolio:
         explored: Explored | None,
     ) -> None:
         self._system = system
-        self._asked = asked
+        self._requested = requested
         self._budget = budget
         self._max_k = max_k
         self._simple = simple
         self._depth = depth
         self._explored = explored
-        self.attempts: list[tuple[Engine, ProofAttempt]] = [(Engine.INDUCTION, ProofAttempt(system, asked, budget))]
-        """Those that proved more than the ones before, and the first."""
+        self.attempts: list[tuple[Engine, ProofAttempt]] = [(Engine.INDUCTION, ProofAttempt(system, requested, budget))]
+        """The first attempt, and those that proved more than the ones before."""
         self.leaf_terms: dict[Property, Expr] = {}
-        """What was discovered, as conditions on leaves."""
+        """The discovered conditions on leaves."""
         self._found: dict[Property, Finding] = {}
         self._mistake: tuple[Trace, str] | None = None
         self._frames: int | None = None
-        """How many steps PDR covered."""
+        """Depth covered by PDR, in steps."""
         self._stopped = ""
 
     @property
@@ -101,16 +102,16 @@ class Portfolio:
 
     @property
     def open(self) -> tuple[Property, ...]:
-        """What no engine has decided."""
+        """The properties not yet decided."""
         if self._mistake is not None:
             return ()
         proven = {p for _, attempt in self.attempts for p in attempt.proven}
         return tuple(p for p in self.attempts[-1][1].open if p not in self._found and p not in proven)
 
-    # --- what is done ------------------------------------------------------------------------------------------------
+    # --- execution ---------------------------------------------------------------------------------------------------
 
     def run(self, engine: Engine) -> None:
-        """Ask the engine, or all of them. Raises `Stopped`."""
+        """Runs the engine, or all of them. Raises `Stopped`."""
         discovery = Discovery()
         if engine is Engine.INDUCTION:
             self.first.induct(self._max_k, simple=self._simple)
@@ -131,28 +132,28 @@ class Portfolio:
             self.first.look_for_counterexamples(self._depth)
 
     def _direct(self, discovery: Discovery, *, alone: bool) -> None:
-        """Ask PDR, with either kind of numbers in turn, for longer and longer; given what is known already.
+        """Runs PDR, with either encoding in turn and with growing time limits, given the known invariants.
 
-        Asked `alone`, it begins without, and without a limit of its own; then it is given those of the model's lemmas that
-        are inductive, and what is discovered.
+        `alone`: it starts without lemmas and without its own limit; then it receives those of the model's lemmas that
+        are inductive, and the discovered conditions.
         """
         known = self._known()
         for turn, seconds in enumerate(_rising(endlessly=alone)):
             if alone and turn == 1:
                 known = self._inductive_lemmas()
-                # With the set of all states there would be nothing left for PDR to find.
+                # The set of all states would leave nothing for PDR to find.
                 discovery = discover(self.first.scalarised, self.open, self._explored, self._budget, known, whole=False)
-            # What is discovered are sums, for the most part: a matter for integers.
+            # Discovered conditions are mostly sums, which integers decide faster.
             for integers in (bool(discovery.kept), not discovery.kept):
-                asked = [p for p in self.open if p.kind not in ENDLESS]
-                if not asked or self.attempts[-1][1].over:
+                requested = [p for p in self.open if p.kind not in ENDLESS]
+                if not requested or self.attempts[-1][1].over:
                     return
                 encoding = Encoding(self.first.scalarised, integers=integers)
                 with self._budget.slice(seconds):
-                    pdr = Pdr(encoding, goals(encoding, asked), (*known, *discovery.kept), self._budget)
+                    pdr = Pdr(encoding, goals(encoding, requested), (*known, *discovery.kept), self._budget)
                     try:
                         pdr.run()
-                    except Puzzled:
+                    except Unknown:
                         continue
                     finally:
                         self._found |= pdr.reached.findings
@@ -160,21 +161,22 @@ class Portfolio:
                         self._frames = max(self._frames or 0, pdr.reached.frames)
                 if pdr.reached.invariant is not None:
                     proposed = dict.fromkeys(pdr.reached.invariant, PROPOSED_BY_PDR)
-                    # Beside the model's lemmas hundreds of discovered ones are seldom needed, and take long to prove again.
+                    # Hundreds of discovered lemmas are seldom needed in addition to the model's, and slow to prove
+                    # again.
                     if known and len(discovery.kept) >= MANY and self._prove_with(proposed, Engine.PDR):
                         return
                     if self._prove_with({**discovery.kept, **proposed}, Engine.PDR):
                         return
 
     def _known(self) -> tuple[Expr, ...]:
-        """The invariants that induction with the model's lemmas proved, as conditions on leaves."""
+        """The invariants proved by induction with the model's lemmas, as conditions on leaves."""
         scalarised = self.first.scalarised
         own, scalar = scalarised.original, scalarised.system
         twins = dict(zip((*own.properties, *own.lemmas), (*scalar.properties, *scalar.lemmas), strict=True))
         return tuple(twins[p].expr for p in self.first.facts if p.kind is Kind.INVARIANT)
 
     def _inductive_lemmas(self) -> tuple[Expr, ...]:
-        """Those of the model's lemmas that are inductive on their own, as conditions on leaves."""
+        """The model's lemmas that are inductive on their own, as conditions on leaves."""
         scalarised = self.first.scalarised
         lemmas = [p.expr for p in scalarised.system.lemmas if p.kind is Kind.INVARIANT]
         with self._budget.slice(REPROVING):
@@ -182,24 +184,24 @@ class Portfolio:
         return ()
 
     def _prove_with(self, conditions: Mapping[Expr, str], engine: Engine) -> bool:
-        """Whether everything is proved when these conditions on leaves are lemmas, too."""
+        """Whether every property is proved with these conditions on leaves as additional lemmas."""
         before = {p for _, attempt in self.attempts for p in attempt.proven}
         found = tuple(self._as_lemmas(conditions))
         attempt = self._attempt(found, engine)
-        if not {*attempt.proven} & {*self._asked} <= before:
+        if not {*attempt.proven} & {*self._requested} <= before:
             needed = tuple(p for p in found if p in attempt.needed)
             lean = self._attempt(needed, engine) if len(needed) < len(found) else attempt
-            proved = {p for p in attempt.asked if p in attempt.proven}
+            proved = {p for p in attempt.requested if p in attempt.proven}
             self.attempts.append((engine, lean if proved <= {*lean.proven} else attempt))
         elif attempt.over:
-            # There is nothing to prove of a system without behaviours: its search saw all of them.
+            # A system without initial states needs no proof: its search was complete.
             self.attempts.append((engine, attempt))
         return not self.open
 
     def _attempt(self, found: tuple[Property, ...], engine: Engine) -> ProofAttempt:
-        asked = tuple(p for p in self._asked if p not in self._found)
+        requested = tuple(p for p in self._requested if p not in self._found)
         origin = "proposed by PDR" if engine is Engine.PDR else "discovered"
-        attempt = ProofAttempt(self._system, asked, self._budget, found, origin)
+        attempt = ProofAttempt(self._system, requested, self._budget, found, origin)
         with self._budget.slice(REPROVING):
             attempt.induct(self._max_k, simple=self._simple)
         return attempt
@@ -209,54 +211,54 @@ class Portfolio:
         return (name for n in count(1) if (name := f"found_{n}") not in taken)
 
     def _as_lemmas(self, conditions: Mapping[Expr, str]) -> Iterator[Property]:
-        """Conditions on leaves as invariants of the model, with names that are free."""
-        said = in_terms_of_the_model(self.first.scalarised)
+        """Conditions on leaves as invariants of the model, with unused names."""
+        in_terms = in_terms_of_the_model(self.first.scalarised)
         names = self._names()
         for condition, source in conditions.items():
-            whole = said(condition)
+            whole = in_terms(condition)
             if not isinstance(whole, Const):
-                # Its wording would be as long as the list of all states.
-                text = "the state is one of those explored" if source == CLOSED else wording(whole)
+                # Its text would be as long as the list of all states.
+                text = "the state is one of those explored" if source == CLOSED else pretty(whole)
                 lemma = Property(next(names), Kind.INVARIANT, whole, (Conjunct(whole, text, None),), doc=source)
                 self.leaf_terms[lemma] = condition
                 yield lemma
 
-    # --- what is known -----------------------------------------------------------------------------------------------
+    # --- results -----------------------------------------------------------------------------------------------------
 
     def stop(self, why: str) -> None:
-        """The run ended early."""
+        """Records the early end of the run."""
         self._stopped = f"{why}: "
         for _, attempt in self.attempts:
             attempt.stopped = why
 
     def confirm(self) -> None:
-        """Have the proofs that count checked again. Raises `Stopped`."""
+        """Confirms the proofs that the results use. Raises `Stopped`."""
         for _, attempt in self.contributing:
             attempt.confirm()
 
     @property
     def contributing(self) -> list[tuple[Engine, ProofAttempt]]:
-        """The attempts that the answers rest on, last first: each proves something that those after it do not."""
+        """The attempts that the results use, last first: each proves a property that the later ones do not."""
         done: set[Property] = set()
         chosen = []
         for engine, attempt in reversed(self.attempts):
-            own = {p for p in attempt.asked if p in attempt.proven}
+            own = {p for p in attempt.requested if p in attempt.proven}
             if not own <= done:
                 chosen.append((engine, attempt))
                 done |= own
         return chosen
 
     def finding(self, prop: Property) -> tuple[Finding, Engine | None]:
-        """The answer for a property, and the engine that decided it; None where none did."""
+        """The finding for a property, and the engine that decided it; None if none did."""
         if prop in self._found:
             return self._found[prop], Engine.PDR
         for engine, attempt in self.contributing:
-            if prop in attempt.proven and prop in attempt.asked:
-                # A property that needed nothing new would have been proved without it.
+            if prop in attempt.proven and prop in attempt.requested:
+                # A property that needed no new lemma would have been proved without it.
                 earlier = [e for e, a in self.attempts if prop in a.proven]
                 return attempt.finding(prop), min(earlier, key=[e for e, _ in self.attempts].index, default=engine)
         for _, attempt in reversed(self.attempts):
-            if prop in attempt.asked:
+            if prop in attempt.requested:
                 found = attempt.finding(prop)
                 if found.verdict is not Verdict.INCONCLUSIVE:
                     return found, Engine.SEARCH
@@ -269,8 +271,8 @@ class Portfolio:
             found = replace(found, because=seen)
         return found, None
 
-    def told(self, lemmas: Iterable[Property]) -> tuple[Lemma, ...]:
-        """Discovered lemmas as they are told, numbered from 1."""
+    def reported(self, lemmas: Iterable[Property]) -> tuple[Lemma, ...]:
+        """Discovered lemmas for the report, numbered from 1."""
         return tuple(Lemma(name, m.conjuncts[0].text, m.doc) for name, m in zip(self._names(), lemmas, strict=False))
 
 

@@ -1,4 +1,4 @@
-"""Proofs for all behaviours, however long, with counterexamples where there are any."""
+"""Proofs for all behaviours of any length, with counterexamples to violated properties."""
 
 from __future__ import annotations
 
@@ -21,34 +21,33 @@ from streamproof.system.verdict import CheckResult, Finding, Seconds, Verdict
 
 @dataclass(frozen=True)
 class Proof(CheckResult):
-    """What an attempt to prove answers."""
+    """The result of a proof attempt."""
 
     k: Mapping[str, int] = field(default_factory=dict)
-    """The strength of induction that proved a property, for those that it proved."""
+    """The strength of the induction, for the properties proved by it."""
     lemmas: tuple[Finding, ...] = ()
     """One finding per lemma offered."""
     used: tuple[str, ...] = ()
-    """The lemmas that the proofs rest on."""
+    """The lemmas in the proofs."""
     dropped: tuple[str, ...] = ()
-    """Those that could not be shown."""
+    """The lemmas that were not proved."""
     ctis: Mapping[str, Cti] = field(default_factory=dict)
-    """For each property or lemma left open, and under `NO_MISTAKE`, why it is not inductive."""
+    """The counterexamples to induction of each open property or lemma, and, under `NO_MISTAKE`, of the absence of errors."""
     confirmed: bool | None = None
-    """Whether the whole proof was checked a second time, with the other kind of numbers. None: there was nothing to check,
-    or it was not asked for."""
+    """Whether the proof was confirmed with the other integer encoding. None: not applicable, or not requested."""
     depth: int = -1
-    """Steps that the search for counterexamples covered."""
+    """Depth of the search for counterexamples, in steps."""
     queries: int = 0
     strength: int = 0
-    """The strongest induction that any part of it takes."""
+    """The largest strength of induction in the proof."""
     invariant: tuple[Expr, ...] = ()
-    """What was found beside the lemmas and is needed: conditions on the leaves of single states, for a certificate."""
+    """The discovered lemmas in the proof, as conditions on the leaves of single states, for a certificate."""
     discovered: tuple[Lemma, ...] = ()
     """The same, in the same order, in the model's terms."""
     engines: Mapping[str, Engine] = field(default_factory=dict)
-    """Which engine decided a property, for those decided."""
+    """The engine that decided each decided property."""
     reachable: int | None = None
-    """How many states there are, where all of them were explored as evidence for discovery."""
+    """The number of states, if all of them were explored as samples for discovery."""
 
 
 def prove(
@@ -67,20 +66,20 @@ def prove(
     reproducible: bool = False,
     on_progress: Callable[[Effort], None] | None = None,
 ) -> Proof:
-    """Prove the `properties` (names; None: all) for every behaviour, by an engine or (`Engine.AUTO`) by all of them.
+    """Proves the `properties` (names; None: all) for every behaviour, by one engine or (`Engine.AUTO`) by all of them.
 
-    Induction is of strength 1 to `max_k`. `lemmas` (None: the system's own) are claims offered as help. They are proved
-    too, together with the properties; one that cannot be proved is dropped, and the answer says which and shows why.
-    Discovery and PDR propose further ones, which are proved in the same way; for discovery, `explored` gives reachable
-    states of the system, all or some, and is called when they are needed. What stays open is searched for counterexamples
-    of up to `depth` steps. `simple` restricts induction to loop-free fragments, which makes more claims inductive.
-    `confirm` checks the finished proof again with other arithmetic. `timeout` bounds one query, in milliseconds, `seconds`
-    the whole run; with `reproducible`, both are of the solver's own count of steps (`solver.STEPS` to a second) instead of
-    the clock's, so that no other load on the machine changes an answer. Ctrl-C ends the run with what is known.
+    Induction has strength 1 to `max_k`. `lemmas` (None: the system's own) are proved together with the properties; the
+    result lists those that cannot be proved, with the reason. Discovery and PDR propose further ones, which are proved
+    in the same way; `explored` returns reachable states of the system, all or a sample, and is called on demand. For
+    open properties, counterexamples of up to `depth` steps are searched. `simple` restricts induction to loop-free
+    fragments, which makes more claims inductive. `confirm` checks the finished proof again with the other integer
+    encoding. `timeout` limits one query, in milliseconds, `seconds` the whole run; with `reproducible`, both limits
+    count the solver's steps (`solver.STEPS` per second) instead of the clock, so that the result does not depend on the
+    machine's load. Ctrl-C ends the run with the results so far.
 
-    Raises `UsageError` for an unknown property, a strength below 1, a negative depth or `Engine.SEARCH` (which is `bmc`),
-    `ModelError` for a lemma that is no invariant, `TooLarge` where the state has too many parts, and `ReplayFailure` where
-    interpreter and solver disagree.
+    Raises `UsageError` for an unknown property, a strength below 1, a negative depth or `Engine.SEARCH` (which is
+    `bmc`), `ModelError` for a lemma that is not an invariant or step property, `TooLarge` if the state has too many
+    components, and `ReplayFailure` if interpreter and solver disagree.
     """
     if max_k < 1:
         raise UsageError(f"induction of strength {max_k}", remedy="choose 1 or more")
@@ -90,10 +89,10 @@ def prove(
         raise UsageError("a search proves nothing", remedy="choose another engine, or use bmc")
     if lemmas is not None:
         system = replace(system, lemmas=tuple(lemmas))
-    asked = chosen(system, properties)
+    requested = chosen(system, properties)
     budget = SolverBudget(timeout, seconds, on_progress, reproducible)
     with timely("preparing the proof", silent=True):
-        portfolio = Portfolio(system, asked, budget, max_k=max_k, simple=simple, depth=depth, explored=explored)
+        portfolio = Portfolio(system, requested, budget, max_k=max_k, simple=simple, depth=depth, explored=explored)
     stopped: str | None = None
     try:
         with interrupts.limited(None if reproducible else seconds), interrupts.doing("proving"):
@@ -108,14 +107,14 @@ def prove(
         stopped = INTERRUPTED
     if stopped is not None:
         portfolio.stop(stopped)
-    return _answer(system, portfolio, asked, budget, stopped)
+    return _answer(system, portfolio, requested, budget, stopped)
 
 
 def _answer(
-    system: System, portfolio: Portfolio, asked: tuple[Property, ...], budget: SolverBudget, stopped: str | None
+    system: System, portfolio: Portfolio, requested: tuple[Property, ...], budget: SolverBudget, stopped: str | None
 ) -> Proof:
-    """What was found, so far as it was found."""
-    answers = {p: portfolio.finding(p) for p in asked}
+    """The proof object, with the results so far."""
+    answers = {p: portfolio.finding(p) for p in requested}
     proofs = [attempt for _, attempt in portfolio.contributing]
     attempts = [attempt for _, attempt in portfolio.attempts]
     needed = {p for attempt in proofs for p in attempt.needed}
@@ -128,7 +127,7 @@ def _answer(
         stopped=stopped,
         interrupted=stopped == INTERRUPTED,
         seconds=Seconds(budget.elapsed, 0.0, budget.elapsed),
-        k={p.name: attempt.proven[p] for attempt in reversed(proofs) for p in asked if p in attempt.proven},
+        k={p.name: attempt.proven[p] for attempt in reversed(proofs) for p in requested if p in attempt.proven},
         lemmas=tuple(_best([attempt.lemma(lemma) for attempt in reversed(attempts)]) for lemma in own),
         used=tuple(p.name for p in own if p in needed),
         dropped=tuple(p.name for p in own if p not in shown),
@@ -143,11 +142,11 @@ def _answer(
         queries=budget.queries,
         strength=max((attempt.strength for attempt in proofs), default=0),
         invariant=tuple(portfolio.leaf_terms[p] for p in found),
-        discovered=portfolio.told(found),
+        discovered=portfolio.reported(found),
         engines={p.name: engine for p, (_, engine) in answers.items() if engine is not None},
     )
 
 
 def _best(findings: Sequence[Finding]) -> Finding:
-    """The first that decides, or the first."""
+    """The first finding with a verdict, or the first one."""
     return next((f for f in findings if f.verdict is not Verdict.INCONCLUSIVE), findings[0])

@@ -1,18 +1,18 @@
-"""Proofs of ``leads_to`` by ranking functions: over integers without bounds, and for every value of parameters.
+"""Proofs of ``leads_to`` by ranking functions: over unbounded integers, and for every value of parameters.
 
-While a behaviour waits, from where `p` is true until `q` is, a number of the state that is never negative must not grow, and
-an action that weak fairness does not let starve must make it smaller (Z. Manna, A. Pnueli, "Completing the temporal
-picture", 1991, the rule for well-founded sets). Asked of the solver, in plain queries over integers, with `inv` what was
-proved to be invariant before, `wait` = `inv` and not `q`:
+While a behaviour waits, from a state with `p` until one with `q`, a nonnegative function of the state, the rank, must
+not increase, and a helpful action, which weak fairness guarantees to occur, must decrease it (Z. Manna, A. Pnueli,
+"Completing the temporal picture", 1991, the rule for well-founded sets). The solver checks these conditions over
+integers, with `inv` the invariants proved before and `wait` = `inv` and not `q`:
 
 1. every step out of `wait` leads to `q`, or to a `wait` in which the rank is not larger;
 2. in `wait`, the rank is not negative;
-3. helpful is an obligation of fairness each of whose steps out of `wait` leads to `q` or makes the rank smaller; in every
+3. helpful is a fairness constraint each of whose steps out of `wait` leads to `q` or makes the rank smaller; in every
    `wait` one of them is enabled;
-4. a step out of `wait` that changes the rank not, and does not lead to `q`, leaves enabled what is helpful and enabled.
+4. a step out of `wait` that does not change the rank, and does not lead to `q`, keeps enabled helpful actions enabled.
 
-So the rank becomes smaller again and again until `q` is true. Where the rule does not apply to every state without `q`, it is
-tried on those in which `p` stays true until then.
+So the rank decreases again and again until `q` is true. If the rule does not apply to every state without `q`, it is
+tried on the states in which `p` remains true until then.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ from streamproof.symbolic.theory import Integers, Term
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.errors import UsageError
+from streamproof.system.explicit_fairness import enabled
 from streamproof.system.expr import Expr, intern
 from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, NotF, OrF, atoms, claims
 from streamproof.system.model import Action, Conjunct, Instance, Kind, Property, System
 from streamproof.system.records import dataclass, replace
-from streamproof.system.recurrence import after, changing
 from streamproof.system.scalarise import scalarise
-from streamproof.system.scheduled import enabled
 from streamproof.system.sorts import BOOL, INFINITY, BoolSort, EnumSort, RangeSort, Scalar, TermRange, is_scalar
+from streamproof.system.step_bits import after, changing
 from streamproof.system.substitute import Substitution
 from streamproof.system.temporal import Obligation, obligations
 from streamproof.system.unbounded import Forall, Parametric, Total, written
 from streamproof.system.verdict import Finding, Verdict
 
 WEIGHTS = (1, 2, 3)
-"""By what parts of a rank are multiplied, in the search for one."""
+"""Coefficients of the summands in the search for a rank."""
 PARTS = 3
-"""How many parts such a rank has at most."""
+"""Maximum number of summands of a rank."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """What an attempt answers. `rank` proves the property, with the help of the obligations `helpful`; both are empty
-    where none was found. `invariants` were proved, and used."""
+    """The result of an attempt. `rank` proves the property, with the helpful fairness constraints `helpful`; both are
+    empty if none was found. `invariants` were proved and used."""
 
     finding: Finding
     rank: str
@@ -69,20 +69,22 @@ def prove_by_ranking(
     timeout: int = 2_000,
     seconds: float = 60.0,
 ) -> Ranked:
-    """Prove the temporal property called `name`, one or several ``leads_to`` (or ``always(eventually(...))``), by a rank.
+    """Proves the temporal property called `name`, one or several ``leads_to`` (or ``always(eventually(...))``), by a
+    ranking function.
 
-    `rank` is an arithmetic expression over variables and parameters, ``2*left + wire``; without it, sums of few variables,
-    counted from their bounds, are tried. `timeout` bounds one query, in milliseconds, `seconds` the whole search. A proof is
-    for every value of the free parameters of a `Parametric`; what cannot be proved so is inconclusive, never violated.
+    `rank` is an arithmetic expression over variables and parameters, ``2*left + wire``; without it, sums of few
+    variables, measured from their bounds, are tried. `timeout` limits one query, in milliseconds, `seconds` the whole
+    search. A proof holds for every value of the free parameters of a `Parametric`; without a proof the property is
+    inconclusive, never violated.
 
-    Raises `UsageError` for another kind of property, for a state that has containers of free size, and for a rank that is no
-    such expression.
+    Raises `UsageError` for another kind of property, for a state with containers of unbounded size, and for an invalid
+    rank.
     """
     return _Attempt(model, name, timeout, seconds).run(rank)
 
 
 class _Late(Exception):
-    """The seconds of the attempt are over."""
+    """The time limit of the attempt has passed."""
 
 
 class _Attempt:
@@ -105,7 +107,7 @@ class _Attempt:
             self.initial = b.and_((*first, self.system.initially))
         self.prop = self.system.property(name)
         if self.prop.formula is None:
-            raise UsageError(f"{name} is no temporal property", remedy="it can be proved without a ranking function")
+            raise UsageError(f"{name} is not a temporal property", remedy="it can be proved without a ranking function")
         for v in self.system.variables:
             if not is_scalar(v.sort):
                 raise UsageError(
@@ -134,18 +136,18 @@ class _Attempt:
         self.invariants: list[tuple[str, Expr]] = []
 
     def _refuse_quantifiers(self) -> None:
-        """Raise `UsageError`, with its line, for a term that ranges over indices: the queries have no quantifiers."""
-        said = [(self.prop.loc, atom.expr) for atom in atoms(self.prop.formula)] if self.prop.formula else []
-        said += [(None, self.initial), *((self.prop.loc, c.condition) for c in self.prop.checks)]
+        """Raises `UsageError`, with its line, for a quantified term: the queries are quantifier-free."""
+        roots = [(self.prop.loc, atom.expr) for atom in atoms(self.prop.formula)] if self.prop.formula else []
+        roots += [(None, self.initial), *((self.prop.loc, c.condition) for c in self.prop.checks)]
         for action in self.system.actions:
-            said += [(action.loc, term) for i in action.instances for term in _terms(i)]
-        for place, root in said:
+            roots += [(action.loc, term) for i in action.instances for term in _terms(i)]
+        for place, root in roots:
             for term in e.subterms(root):
                 if isinstance(term, Forall | Total):
                     raise UsageError(
                         f"{self.prop.name} has no rank: all(), any() or sum() over a range of free size",
                         loc=term.loc or place,
-                        remedy="say it without the range, or give the parameters it depends on a value",
+                        remedy="state it without the range, or give the parameters it depends on a value",
                     )
 
     def _constant(self, name: str, sort: Scalar) -> Term:
@@ -154,7 +156,7 @@ class _Attempt:
     # --- queries ---
 
     def valid(self, given: Iterable[Expr], claim: Expr) -> bool:
-        """Whether the solver shows that the claim follows, for all integers."""
+        """Whether the solver proves the claim for all integers."""
         if time.monotonic() - self.began > self.seconds:
             raise _Late
         self.queries += 1
@@ -166,7 +168,7 @@ class _Attempt:
             self.solver.pop()
 
     def _next(self, instance: Instance, term: Expr) -> Expr:
-        """A condition on the state after a step by the instance, as one on the state before."""
+        """A condition on the state after a step of the instance, as a condition on the state before."""
         here = {v.name: b.next_(v.name, v.sort) for v in self.system.variables}
         later = _Later(here)(term)
         return after(self.system, instance)(later)
@@ -174,7 +176,7 @@ class _Attempt:
     # --- the attempt ---
 
     def run(self, rank: str | None) -> Ranked:
-        """The answer; inconclusive where something was not shown, with what it was."""
+        """The result; inconclusive if a condition was not proved, with that condition."""
         try:
             with interrupts.limited(self.seconds), interrupts.doing("looking for a ranking function"):
                 return self._run(rank)
@@ -186,7 +188,7 @@ class _Attempt:
         try:
             wanted = None if rank is None else self._parsed(rank)
             self._find_invariants()
-            said: list[str] = []
+            ranks: list[str] = []
             helpful: list[str] = []
             for claim in claims(self.prop.formula):
                 waiting = _waiting(claim)
@@ -198,14 +200,14 @@ class _Attempt:
                         "the rank given does not show it" if wanted is not None else "no sum of few variables shows it"
                     )
                     return self._open(f"{tried}: give another with --rank, or invariants that it needs, or use check")
-                said.append(f"{written(found[0])}")
+                ranks.append(f"{written(found[0])}")
                 helpful += [o.label for o in found[1] if o.label not in helpful]
         except _NotSafe as wrong:
             return self._open(str(wrong))
-        return self._proved(said, helpful)
+        return self._proved(ranks, helpful)
 
-    def _proved(self, said: Sequence[str], helpful: Sequence[str]) -> Ranked:
-        rank = "; ".join(dict.fromkeys(said))
+    def _proved(self, ranks: Sequence[str], helpful: Sequence[str]) -> Ranked:
+        rank = "; ".join(dict.fromkeys(ranks))
         names = tuple(name for name, _ in self.invariants if name)
         for_all = f", for every value of {', '.join(f.name for f in self.free)}" if self.free else ""
         *first, last = helpful or [""]
@@ -224,7 +226,7 @@ class _Attempt:
     # --- invariants ---
 
     def _find_invariants(self) -> None:
-        """The bounds of the variables and what is offered as invariant, as far as it is inductive together; no mistakes."""
+        """The bounds of the variables and the offered invariants, as far as they are inductive together; no model errors."""
         offered = [(p.name, p.expr) for p in (*self.system.properties, *self.system.lemmas) if _offered(p)]
         bounds = [("", within(b.var(v.name, v.sort), v.sort)) for v in self.system.variables]
         bounds = [(n, c) for n, c in bounds if c is not b.TRUE]
@@ -235,7 +237,7 @@ class _Attempt:
             changed, known = len(kept) < len(known), kept
         self.invariants = known
         if any(bound not in known for bound in bounds):
-            # Terms were simplified by what the sorts say, so nothing is proved unless that is.
+            # Terms were simplified under the assumption of their sorts, so the domain claims must be proved.
             raise _NotSafe("it is not proved that every variable stays within its sort: prove that first, with a lemma")
         wrong = b.or_(self._mistakes())
         if not self.valid([c for _, c in known], b.not_(wrong)):
@@ -256,7 +258,7 @@ class _Attempt:
     # --- the rule ---
 
     def _ranked(self, p: Expr, q: Expr, wanted: Expr | None) -> tuple[Expr, tuple[Obligation, ...]] | None:
-        """A rank that proves that `p` leads to `q`, with the obligations that help."""
+        """A rank that proves `p` leads to `q`, with its helpful constraints."""
         inv = [c for _, c in self.invariants]
         for region in (b.TRUE, p):
             wait = [*inv, region, b.not_(q)]
@@ -272,7 +274,7 @@ class _Attempt:
         return all(self.valid([*wait, *_guard(i)], self._next(i, condition)) for i in self.system.instances)
 
     def _shows(self, wait: Sequence[Expr], q: Expr, rank: Expr) -> tuple[Obligation, ...] | None:
-        """The helpful obligations, where the rank shows the property."""
+        """The helpful constraints, if the rank proves the property."""
 
         def steps(instance: Instance, claim: Expr) -> bool:
             moved = after(self.system, instance)(changing(self.system))
@@ -308,7 +310,7 @@ class _Attempt:
     # --- candidates ---
 
     def _candidates(self) -> Iterator[Expr]:
-        """Sums of few parts, small ones first."""
+        """Sums of few summands, in ascending size."""
         parts = list(self._parts())
         for size in range(1, PARTS + 1):
             for chosen in combinations(parts, size):
@@ -319,7 +321,7 @@ class _Attempt:
                         )
 
     def _parts(self) -> Iterator[Expr]:
-        """Numbers that are never negative: how far a variable is from its bounds."""
+        """Nonnegative functions of the state: the distance of a variable from its bounds."""
         for v in self.system.variables:
             term = b.var(v.name, v.sort)
             match v.sort:
@@ -369,21 +371,21 @@ class _Attempt:
                     return b.mul(term(left), term(right))
             numbers = ", ".join(n for n, s in known.items() if isinstance(s, RangeSort | BoolSort))
             raise UsageError(
-                f"{ast.unparse(node)!r} is no part of a rank",
+                f"{ast.unparse(node)!r} is not supported in a rank",
                 remedy=f"write sums, differences and products of {numbers}",
             )
 
         try:
             return term(ast.parse(text, mode="eval").body)
         except SyntaxError:
-            raise UsageError(f"{text!r} is no expression", remedy="write a rank like 2*left + wire") from None
+            raise UsageError(f"{text!r} is not an expression", remedy="write a rank like 2*left + wire") from None
 
 
 def _without_indices(system: System) -> System:
-    """The system with one instance of a rule for all values of a parameter from a range of free size.
+    """The system with one instance of a rule for all values of a parameter with an unbounded range.
 
-    The rule must not read the parameter, so all its instances are the same. There are none where the range is empty, so
-    that it is not is a part of the guard. Raises `UsageError` for a rule that reads it.
+    The rule must not read the parameter, so all its instances are equal. The range may be empty, so the guard requires
+    that it is not. Raises `UsageError` for a rule that reads the parameter.
     """
 
     def merged(action: Action, instance: Instance) -> Instance:
@@ -405,7 +407,7 @@ def _without_indices(system: System) -> System:
 
 
 def _some(sort: Any) -> Expr:
-    """That a range is not empty."""
+    """The range is not empty."""
     least, most = (sort.least, sort.most) if isinstance(sort, TermRange) else (b.num(sort.lo), b.num(sort.hi))
     return _at_most(least, most)
 
@@ -417,11 +419,11 @@ def _terms(instance: Instance) -> list[Expr]:
 
 
 class _NotSafe(Exception):
-    """Something about states that the rule rests on was not proved."""
+    """A state condition required by the rule was not proved."""
 
 
 class _Later:
-    """Conditions on the state as conditions on the next one."""
+    """Conditions on the state, shifted to the next state."""
 
     def __init__(self, following: dict[str, Expr]) -> None:
         self._following = following
@@ -432,7 +434,7 @@ class _Later:
 
 
 def within(term: Expr, sort: Any) -> Expr:
-    """That a term has a value of a scalar sort, not taking the term's own sort for granted."""
+    """The domain condition of a scalar term, without assuming the term's own sort."""
     if not isinstance(sort, RangeSort):
         return b.TRUE
     least = sort.least if isinstance(sort, TermRange) else None if sort.lo == -INFINITY else b.num(sort.lo)
@@ -446,7 +448,7 @@ def within(term: Expr, sort: Any) -> Expr:
 
 
 def _at_most(left: Expr, right: Expr) -> Expr:
-    """`left <= right`, whatever the sorts promise: what they promise is to be proved."""
+    """`left <= right`, without simplification by the operands' sorts, because their ranges are to be proved."""
     return intern(e.LessEq, BOOL, None, left, right)
 
 
@@ -462,7 +464,7 @@ def _sum(parts: Sequence[Expr]) -> Expr:
 
 
 def _offered(prop: Property) -> bool:
-    """Whether a property may help as an invariant; one over a range of free size is beyond the queries."""
+    """Whether a property can serve as an invariant; quantified ones are outside the query fragment."""
     return (
         prop.kind is Kind.INVARIANT
         and not prop.checks
@@ -471,7 +473,7 @@ def _offered(prop: Property) -> bool:
 
 
 def _waiting(claim: Formula) -> tuple[Expr, Expr] | None:
-    """`p` and `q` of a claim that says that `p` leads to `q`; None for any other."""
+    """`p` and `q` of a claim that `p` leads to `q`; None for any other."""
     match claim:
         case LeadsTo(left, right):
             p, q = _condition(left), _condition(right)

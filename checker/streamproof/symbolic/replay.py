@@ -1,4 +1,4 @@
-"""The interpreter's word on what the solver found: every behaviour is taken again, step by step, before it is shown."""
+"""Replay of solver models by the interpreter: every behaviour is confirmed step by step before it is reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ReplayFailure(StreamproofError):
 
 
 class Replay:
-    """Turns models of the solver into behaviours of the original system, and judges them with the interpreter."""
+    """Turns solver models into behaviours of the original system, and evaluates properties with the interpreter."""
 
     def __init__(self, encoding: Encoding) -> None:
         self._encoding = encoding
@@ -35,19 +35,19 @@ class Replay:
         self._interpreter = Interpreter(self._original)
 
     def from_start(self, model: Any, steps: int) -> Trace:
-        """The behaviour of so many steps in the model, from an initial state. Raises `ReplayFailure`."""
+        """The behaviour of `steps` steps in the model, from an initial state. Raises `ReplayFailure`."""
         trace = self.fragment(model, steps)
         self._expect_initial(trace.states[0])
         return trace
 
     def fragment(self, model: Any, steps: int) -> Trace:
-        """So many steps in the model, from any state, reachable or not. Raises `ReplayFailure`."""
+        """`steps` steps in the model, from any state, reachable or not. Raises `ReplayFailure`."""
         scalar = [self._encoding.state(model, at) for at in range(steps + 1)]
         states = tuple(self._encoding.scalarised.decode(s) for s in scalar)
         instances = tuple(self._original.instances[self._encoding.taken(model, at)] for at in range(steps))
         for state, encoded in zip(states, scalar, strict=True):
             if self._encoding.scalarised.encode(state) != encoded:
-                raise ReplayFailure(f"{encoded} stands for no state")
+                raise ReplayFailure(f"{encoded} does not encode a state")
         for before, instance, after in zip(states, instances, states[1:], strict=False):
             try:
                 taken = self._interpreter.take(instance, before)
@@ -58,9 +58,9 @@ class Replay:
         return Trace(states, instances)
 
     def follow(self, start: State, instances: Sequence[int]) -> Trace:
-        """The behaviour by these instances from a scalar state that must be initial, up to a mistake of the model.
+        """The behaviour of these instances from a scalar state, which must be initial, up to a model error.
 
-        Raises `ReplayFailure` where one of them is not enabled.
+        Raises `ReplayFailure` if an instance is not enabled.
         """
         state = self._encoding.scalarised.decode(start)
         self._expect_initial(state)
@@ -79,7 +79,7 @@ class Replay:
         return trace
 
     def judge(self, prop: Property, trace: Trace) -> Finding | None:
-        """What the end of `trace` says of the property: a witness, a violation, a mistake, or (None) nothing."""
+        """The event of the property at the end of `trace`: a witness, a violation, a model error, or None."""
         steps = number_of(len(trace.steps), "step")
         before = trace.states[-2] if prop.kind is Kind.STEP else trace.states[-1]
         after = trace.states[-1] if prop.kind is Kind.STEP else None
@@ -99,7 +99,7 @@ class Replay:
                     if self._interpreter.holds(prop, before, after):
                         return None
         except EvaluationError as error:
-            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.told)
+            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.short_text)
         because = (
             f"false after {steps}" if after is None else f"broken by step {len(trace.steps)}, {trace.steps[-1].label}"
         )
@@ -109,12 +109,12 @@ class Replay:
         return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because)
 
     def mistake(self, state: State) -> str:
-        """The first evaluation error among the steps out of `state`. Raises `ReplayFailure` where there is none."""
+        """The first evaluation error among the steps out of `state`. Raises `ReplayFailure` if there is none."""
         for instance in self._original.instances:
             try:
                 after = self._interpreter.take(instance, state)
             except EvaluationError as error:
-                return error.told
+                return error.short_text
             if after is not None:
                 stray = self._stray(instance, after)
                 if stray is not None:

@@ -1,4 +1,4 @@
-"""All behaviours from the initial states, one step longer at a time; every goal is decided as early as possible."""
+"""Bounded search from the initial states by unrolling the transition relation, one step at a time."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from streamproof.system.model import Property
 from streamproof.system.verdict import Finding, Trace
 
 CLOSING = 10_000
-"""Milliseconds given to the question whether a search is complete: it is welcome knowledge, not what was asked."""
+"""Time limit, in milliseconds, of the completeness query, which is a by-product of the search."""
 
 
 class Unrolling:
-    """Unrolls the transition relation. After `to(d)`, everything about behaviours of up to `d` steps is decided.
+    """Unrolls the transition relation. After `to(d)`, all behaviours of up to `d` steps are decided.
 
-    * `findings` has what was decided, by property; behaviours in it are shortest, and replayed by the interpreter.
-    * `mistake` is an evaluation error of the model and the way to it, which leaves all else undecided.
-    * `blind`: the solver did not know whether there is one.
-    * `given_up` has, by property, how many steps were covered before the solver did not know.
-    * `exhausted`: there are no longer behaviours, or only ones that visit a state twice; what was not seen never happens.
+    * `findings` has the decided properties; their behaviours are shortest, and replayed by the interpreter.
+    * `mistake` is a model error and the path to it; the other properties remain undecided.
+    * `blind`: the solver could not decide whether there is a model error.
+    * `given_up` has, by property, the number of steps covered before the solver could not decide a query.
+    * `exhausted`: there are no longer behaviours, or only ones that visit a state twice; the remaining events never occur.
     """
 
     def __init__(self, encoding: Encoding, goals: Iterable[Goal], budget: SolverBudget) -> None:
@@ -40,26 +40,26 @@ class Unrolling:
         self.exhausted = False
         self.empty = False
         self.depth = -1
-        """Steps covered completely; -1 before the initial states have been looked at."""
+        """Depth covered completely, in steps; -1 before the initial states are checked."""
         self._solver.add(encoding.at(encoding.initial, 0))
 
     @property
     def open(self) -> tuple[Property, ...]:
-        """What is still looked for."""
+        """The goals not yet decided."""
         return tuple(g.prop for g in self._open)
 
     @property
     def over(self) -> bool:
-        """Whether going deeper cannot decide more."""
+        """Whether greater depth cannot decide more goals."""
         return not self._open or self.exhausted or self.blind or self.mistake is not None
 
     def to(self, depth: int) -> None:
-        """Go on until behaviours of `depth` steps are covered, or the search is over. Raises `Stopped`."""
+        """Searches until behaviours of `depth` steps are covered, or the search is over. Raises `Stopped`."""
         while self.depth < depth and not self.over:
             self._deeper()
 
     def settle(self, properties: Collection[Property], *, true: bool) -> None:
-        """Look for these no longer. `true`: their events were shown never to happen, which helps with the others."""
+        """Removes goals from the search. `true`: their events were proved impossible, which helps with the others."""
         if true:
             self._trusted += [g for g in self._open if g.prop in properties]
         self._drop(properties)
@@ -68,23 +68,23 @@ class Unrolling:
         """Whether every behaviour of `depth` steps visits some state twice; then the search is exhausted."""
         if self.depth < 0 or self.over:
             return self.exhausted
-        # Every state is reached without a loop. If no loop-free behaviour has as many steps as were covered, every state
-        # was met before the last step, and so was every step out of it.
-        self._budget.tell("looking for a longer behaviour without a loop", self.depth, len(self._open))
+        # Every state is reached without a loop. If no loop-free behaviour has as many steps as were covered, every
+        # state was reached before the last step, and so was every step out of it.
+        self._budget.report("looking for a longer behaviour without a loop", self.depth, len(self._open))
         with self._budget.patience(CLOSING):
-            if self._solver.ask(self._encoding.distinct(self.depth + 1)) is SolverAnswer.NO:
+            if self._solver.check(self._encoding.distinct(self.depth + 1)) is SolverAnswer.NO:
                 self.exhausted = True
         return self.exhausted
 
     def _deeper(self) -> None:
-        """Cover behaviours of one step more."""
+        """Covers behaviours of one more step."""
         depth = self.depth + 1
         if depth > 0:
             self._solver.add(self._encoding.at(self._encoding.transition, depth - 1))
             self._solver.add(self._encoding.at(self._encoding.bounds, depth))
             self._solver.add(*(self._never(g, depth) for g in self._trusted))
-        self._budget.tell("searching", depth, len(self._open))
-        if self._solver.ask(self._encoding.all_of(())) is SolverAnswer.NO:
+        self._budget.report("searching", depth, len(self._open))
+        if self._solver.check(self._encoding.all_of(())) is SolverAnswer.NO:
             self.exhausted = True
             self.empty = depth == 0
             return
@@ -95,17 +95,17 @@ class Unrolling:
         self.depth = depth
 
     def _event(self, goal: Goal, steps: int) -> Term:
-        """The goal's event at the end of a behaviour of so many steps."""
+        """The goal's event at the end of a behaviour of `steps` steps."""
         return self._encoding.at(goal.event, steps - 1 if goal.step else steps)
 
     def _never(self, goal: Goal, steps: int) -> Term:
         return self._encoding.no(self._event(goal, steps))
 
     def _decide(self, goals: Sequence[Goal], steps: int) -> None:
-        """Decide the goals whose event is possible at the end of a behaviour of so many steps."""
+        """Decides the goals whose event is possible at the end of a behaviour of `steps` steps."""
         pending = list(goals)
         while pending:
-            match self._solver.ask(self._encoding.any_of(self._event(g, steps) for g in pending)):
+            match self._solver.check(self._encoding.any_of(self._event(g, steps) for g in pending)):
                 case SolverAnswer.NO:
                     self._solver.add(*(self._never(g, steps) for g in pending))
                     return
@@ -130,7 +130,7 @@ class Unrolling:
 
     def _look_for_mistakes(self, depth: int) -> None:
         mistake = self._encoding.at(self._encoding.mistake, depth)
-        match self._solver.ask(mistake):
+        match self._solver.check(mistake):
             case SolverAnswer.NO:
                 self._solver.add(self._encoding.no(mistake))
             case SolverAnswer.YES:

@@ -1,4 +1,4 @@
-"""One solver, held to its limits: seeded, a timeout per query, a limit on the whole run, and Ctrl-C."""
+"""A Z3 solver with a fixed seed, a timeout per query, a limit on the whole run, and support for Ctrl-C."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEED = 20_241
 
 
 class SolverAnswer(Enum):
-    """What the solver says of a query."""
+    """The solver's answer to a query."""
 
     YES = "satisfiable"
     NO = "unsatisfiable"
@@ -27,7 +27,7 @@ class SolverAnswer(Enum):
 
 
 class Stopped(Exception):
-    """The whole run ends here: interrupted, or out of time. `why` says which."""
+    """Ends the whole run: interrupted, or out of time. `why` is the reason."""
 
     def __init__(self, why: str) -> None:
         self.why = why
@@ -39,7 +39,7 @@ INTERRUPTED = "interrupted"
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What a long run reports: seconds so far, what it is doing, at which depth, and how much is undecided."""
+    """Progress of a long run: elapsed seconds, current task, depth, queries, and the number of undecided goals."""
 
     elapsed: float
     doing: str
@@ -49,15 +49,15 @@ class Effort:
 
 
 STEPS = 4_000_000
-"""Steps of the solver that are taken for a second."""
+"""Number of solver steps that count as one second."""
 PER_QUERY = 2_000
-"""Steps that a query is taken for, however easy."""
+"""Minimum number of steps counted for a query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What the next query may take, None without limit: milliseconds, and steps of the solver. `ends` says whether the run
-    ends where the milliseconds do, `slice_ends` whether its slice does where the steps do."""
+    """The limits of the next query (None: unlimited): milliseconds, and solver steps. `ends`: exceeding the
+    milliseconds ends the run; `slice_ends`: exceeding the steps ends the slice."""
 
     milliseconds: int | None
     steps: int | None
@@ -67,11 +67,11 @@ class Allowance:
 
 @dataclass
 class SolverBudget:
-    """What a run may spend, and what it has spent.
+    """The limits of a run, and the resources used so far.
 
-    `timeout` is in milliseconds for one query, `seconds` for the whole run; None means no limit. Slices and patience, which
-    engines give each other, are counted in steps of the solver: who gets its turn is the same on every machine, however busy.
-    Where a run is `reproducible`, all limits are.
+    `timeout` limits one query, in milliseconds, `seconds` the whole run; None means no limit. Slices and patience, the
+    limits between engines, count solver steps: the order of engines is the same on every machine, whatever its load. In
+    a `reproducible` run, all limits count solver steps.
     """
 
     timeout: int | None = None
@@ -81,15 +81,15 @@ class SolverBudget:
     queries: int = 0
     started: float = field(default_factory=time.monotonic)
     steps: int = 0
-    """Of the solver."""
+    """Solver steps used."""
     _slice: float = inf
-    """The number of steps at which the present slice ends."""
+    """The step count at which the current slice ends."""
     _patience: float = inf
-    """Steps for one query."""
+    """Maximum number of steps per query."""
 
     @property
     def effort(self) -> float:
-        """Seconds that the steps so far are taken for."""
+        """The steps used so far, converted to seconds."""
         return self.steps / STEPS
 
     @property
@@ -98,7 +98,7 @@ class SolverBudget:
         return self.effort if self.reproducible else time.monotonic() - self.started
 
     def allowance(self) -> Allowance:
-        """What the next query may take. Raises `Stopped` at the end of the run or slice."""
+        """The limits of the next query. Raises `Stopped` at the end of the run or slice."""
         wait, left, patience = self.timeout, self._slice - self.steps, self._patience
         ends = False
         if self.seconds is not None:
@@ -117,17 +117,17 @@ class SolverBudget:
         return Allowance(wait, None if steps == inf else max(1, int(steps)), ends, left <= patience)
 
     def _left(self) -> int:
-        """Milliseconds until the end of the run: one that has less than one of them left is over."""
+        """Milliseconds until the end of the run; below 1 the run is over."""
         assert self.seconds is not None
         return int(1000 * min(self.seconds - self.elapsed, interrupts.left()))
 
     def out_of_time(self) -> Stopped:
-        """What ends a run that has used up its seconds."""
+        """The `Stopped` exception for a run out of time."""
         return Stopped(f"out of time after {interrupts.limit() if self.seconds is None else self.seconds:g} s")
 
     @contextmanager
     def patience(self, timeout: int) -> Iterator[None]:
-        """Within: a query may take no more than the steps of `timeout` milliseconds."""
+        """Within this context, a query uses at most the steps of `timeout` milliseconds."""
         before = self._patience
         self._patience = min(before, timeout * STEPS / 1000)
         try:
@@ -137,8 +137,8 @@ class SolverBudget:
 
     @contextmanager
     def slice(self, seconds: float) -> Iterator[None]:
-        """Within: at most the steps of so many seconds; what is not done by then is left, unless the whole run or slice
-        ends: `Stopped`."""
+        """Within this context, at most the steps of `seconds` are used; the body is abandoned at the limit, unless the
+        whole run or an outer slice ends: `Stopped`."""
         before = self._slice
         self._slice = min(before, self.steps + seconds * STEPS)
         try:
@@ -150,20 +150,20 @@ class SolverBudget:
         finally:
             self._slice = before
 
-    def tell(self, doing: str, depth: int, undecided: int) -> None:
-        """Report progress to whoever listens."""
+    def report(self, doing: str, depth: int, undecided: int) -> None:
+        """Reports progress to the listener, if any."""
         if self.on_progress is not None:
             self.on_progress(Effort(self.elapsed, doing, depth, self.queries, undecided))
 
 
 _NO_LIMIT = 2**32 - 1
-"""What the solver takes for no timeout."""
+"""Z3's value for no timeout."""
 _WRAP = 2**32
-"""The solver's count of steps begins again at nought there."""
+"""The modulus of Z3's step counter."""
 
 
 class Solver:
-    """Assertions that grow, and queries under assumptions."""
+    """A growing set of assertions, with queries under assumptions."""
 
     def __init__(self, encoding: Encoding, budget: SolverBudget) -> None:
         import z3
@@ -178,17 +178,18 @@ class Solver:
         self._solver.set("random_seed", SEED)
         self._fresh = 0
         self._spent: list[Term] = []
-        """The switch of the last query, to be turned off by the next, as the solver's model does not outlive assertions."""
+        """The switch of the last query; the next query disables it, because a solver model does not survive new
+        assertions."""
         self._model: Any = None
         self._core: Any = ()
 
     def add(self, *formulas: Term) -> None:
-        """Assert for good."""
+        """Asserts permanently."""
         self._solver.add(*formulas)
 
-    def ask(self, formula: Term, assumptions: Sequence[Term] = ()) -> SolverAnswer:
-        """Whether `formula` is possible beside the assertions and the assumptions. Raises `Stopped`."""
-        # A switch of its own instead of push and pop keeps what the solver has learned.
+    def check(self, formula: Term, assumptions: Sequence[Term] = ()) -> SolverAnswer:
+        """Whether `formula` is satisfiable with the assertions and the assumptions. Raises `Stopped`."""
+        # A separate switch instead of push and pop keeps learnt clauses.
         switch = self._encoding.switch(f"query {self._fresh}")
         self._fresh += 1
         self._solver.add(*self._spent, self._z3.Implies(switch, formula))
@@ -197,18 +198,18 @@ class Solver:
 
     @property
     def model(self) -> Any:
-        """The solver's model of the last query, which was possible."""
-        # Made when it is asked for: most are not, and making one can take longer than the query.
+        """The solver model of the last query, which was satisfiable."""
+        # Built on demand: most are not used, and building one can take longer than the query.
         if self._model is None:
             self._model = self._solver.model()
         return self._model
 
     def true(self, formula: Term) -> bool:
-        """Whether that model makes `formula` true."""
+        """Whether that model satisfies `formula`."""
         return bool(self._z3.is_true(self.model.eval(formula, model_completion=True)))
 
     def core(self, assumptions: Sequence[Term]) -> tuple[int, ...]:
-        """Which of the assumptions the last impossible query needed, by position."""
+        """The unsat core of the last query: positions of assumptions."""
         names = {c.decl().name() for c in self._core}
         return tuple(k for k, a in enumerate(assumptions) if a.decl().name() in names)
 
@@ -222,7 +223,7 @@ class Solver:
 
 
 def checked(solver: Any, budget: SolverBudget, assumptions: Sequence[Term]) -> SolverAnswer:
-    """The answer of a solver of Z3 within its allowance, which is counted. Raises `Stopped`."""
+    """Z3's answer within the limits; the resources are counted. Raises `Stopped`."""
     import z3
 
     allowed = budget.allowance()
@@ -249,7 +250,7 @@ def checked(solver: Any, budget: SolverBudget, assumptions: Sequence[Term]) -> S
 
 
 def _steps(solver: Any) -> int:
-    """What a solver has counted so far."""
+    """The number of steps used by a solver."""
     import z3
 
     statistics = solver.statistics()

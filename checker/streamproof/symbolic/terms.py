@@ -12,9 +12,9 @@ from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Scalar, Sort
 
 
 class Terms:
-    """Translates expressions over given constants; remembers what it has translated.
+    """Translates expressions over given constants, with a cache.
 
-    Numbers stand for the values of ranges (themselves) and enums (their positions); Booleans are Booleans.
+    Numbers encode the values of ranges (themselves) and enums (their positions); Booleans are Booleans.
     """
 
     def __init__(
@@ -36,7 +36,8 @@ class Terms:
         self._known: dict[Expr, Term] = {}
 
     def term(self, root: Expr) -> Term:
-        """The solver's term for `root`. Keeps its own stack, so Python's does not limit how deep terms nest."""
+        """The solver's term for `root`. Uses an explicit stack, so nesting depth is not limited by Python's recursion
+        limit."""
         stack = [root]
         while stack:
             top = stack[-1]

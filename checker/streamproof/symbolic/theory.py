@@ -1,10 +1,10 @@
-"""How the solver represents integers and enum members: as bit-vectors of exactly sufficient width, or as its integers.
+"""Integer encodings for the solver: bit-vectors of exactly sufficient width, or the solver's integers.
 
-Both are exact. In `Bits`, every term is a signed vector wide enough for the interval its sort states, and operands are
-widened before they are combined, so nothing ever wraps. `Integers` decides the same questions by another procedure.
-Bounded searches run on `Bits`: two to three times faster on protocols of control states, half as fast where they add up
-counters. Induction tries both, as a sum over many counters can be minutes against an instant. A finished proof gets its
-second opinion from the other kind. `benchmarks/symbolic_numbers.py` prints the comparison.
+Both are exact. In `Bits`, every term is a signed vector wide enough for the interval of its sort, and operands are
+widened before an operation, so nothing wraps around. `Integers` decides the same queries by another procedure. Bounded
+searches use `Bits`: two to three times faster on protocols of control states, half as fast on models that add counters.
+Induction tries both, because a sum over many counters can take minutes in one and an instant in the other. A finished
+proof is confirmed with the other encoding. `benchmarks/symbolic_numbers.py` prints the comparison.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, Protocol, TypeAlias, assert_never
 from streamproof.system.sorts import EnumSort, RangeSort
 
 Term: TypeAlias = Any
-"""A term of the solver, whose Python binding carries no types."""
+"""A solver term; Z3's Python binding is untyped."""
 
 
 def interval(sort: RangeSort | EnumSort) -> tuple[int, int]:
-    """The numbers that stand for the values of a Range (themselves) or an Enum (their positions)."""
+    """The numbers that encode the values of a Range (themselves) or an Enum (their positions)."""
     match sort:
         case RangeSort(lo, hi):
             return lo, hi
@@ -29,13 +29,13 @@ def interval(sort: RangeSort | EnumSort) -> tuple[int, int]:
 
 
 class Theory(Protocol):
-    """What the encoding needs of numbers. `sort` is that of the result, or of the constant."""
+    """The operations on numbers that the encoding needs. `sort` is that of the result, or of the constant."""
 
     def unknown(self, name: str, sort: RangeSort | EnumSort) -> Term:
-        """A constant that can hold every value of `sort`, and maybe more."""
+        """A constant that can represent every value of `sort`, possibly more."""
 
     def read(self, unknown: Term, sort: RangeSort | EnumSort) -> Term:
-        """The value of such a constant, as a term to calculate with."""
+        """The value of such a constant, as a term for arithmetic."""
 
     def literal(self, value: int) -> Term:
         """A number."""
@@ -68,11 +68,11 @@ class Theory(Protocol):
         """Remainder with the divisor's sign; 0 for a zero divisor."""
 
     def number(self, value: Term, sort: RangeSort | EnumSort) -> int:
-        """The number behind the value that a model gives to a constant of `sort`."""
+        """The number that a solver model assigns to a constant of `sort`."""
 
 
 class Bits:
-    """Numbers as signed bit-vectors, each as wide as the interval of its term asks for."""
+    """Numbers as signed bit-vectors, each as wide as the interval of its term requires."""
 
     def __init__(self, ctx: Any) -> None:
         import z3
@@ -81,12 +81,12 @@ class Bits:
         self._ctx = ctx
 
     def unknown(self, name: str, sort: RangeSort | EnumSort) -> Term:
-        """A constant without a sign bit where no value is negative."""
+        """A constant, without a sign bit if no value is negative."""
         lo, hi = interval(sort)
         return self._z3.BitVec(name, max(1, hi.bit_length()) if lo >= 0 else _width(lo, hi), self._ctx)
 
     def read(self, unknown: Term, sort: RangeSort | EnumSort) -> Term:
-        """With the sign bit put back."""
+        """The constant with its sign bit restored."""
         return self._z3.ZeroExt(1, unknown) if interval(sort)[0] >= 0 else unknown
 
     def literal(self, value: int) -> Term:
@@ -128,8 +128,8 @@ class Bits:
         return a * b
 
     def floor_div(self, left: Term, right: Term, sort: RangeSort) -> Term:
-        """Of what the remainder leaves: that divides exactly, so the solver's rounding towards zero does not show."""
-        # One bit more than the operands: `left - remainder`, and the lowest number divided by -1, need it.
+        """Subtracts the remainder first: the division is then exact, so the solver's rounding towards zero has no effect."""
+        # `left - remainder`, and the least number divided by -1, need one bit more than the operands.
         a, b = self._level(left, right, 1 + max(left.size(), right.size()))
         zero = self._z3.BitVecVal(0, a.size(), self._ctx)
         return self._z3.If(b == zero, zero, (a - a % b) / b)
@@ -154,7 +154,7 @@ class Bits:
 
 
 def _width(lo: int, hi: int) -> int:
-    """Bits of the shortest two's complement form that holds everything from `lo` to `hi`."""
+    """Minimum number of bits in two's complement for all values from `lo` to `hi`."""
     return 1 + max((n if n >= 0 else ~n).bit_length() for n in (lo, hi))
 
 
@@ -208,12 +208,12 @@ class Integers:
         return left * right
 
     def floor_div(self, left: Term, right: Term, sort: RangeSort) -> Term:
-        """The solver rounds down for positive divisors; for negative ones both signs are turned."""
+        """The solver rounds down for positive divisors; for negative ones both signs are inverted."""
         zero = self.literal(0)
         return self._z3.If(right == zero, zero, self._z3.If(right < zero, (-left) / (-right), left / right))
 
     def mod(self, left: Term, right: Term, sort: RangeSort) -> Term:
-        """The solver's remainder is never negative; for negative divisors both signs are turned."""
+        """The solver's remainder is never negative; for negative divisors both signs are inverted."""
         zero = self.literal(0)
         return self._z3.If(right == zero, zero, self._z3.If(right < zero, -((-left) % (-right)), left % right))
 

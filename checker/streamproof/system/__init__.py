@@ -1,4 +1,4 @@
-"""The waist of streamproof: sorts, expressions, the transition system, and the interpreter that says what it means."""
+"""The waist of streamproof: sorts, expressions, the transition system, and the interpreter that defines its meaning."""
 
 from streamproof.system.errors import (
     EvaluationError,

@@ -1,8 +1,8 @@
-"""Simplification under assumptions: what a term comes to where some conditions are known to be true.
+"""Simplification of terms under assumed conditions.
 
-An engine that evaluates an instance's updates and checks only where its guard is true may first simplify them so: most
-checks of a careful model disappear, and with them most conditionals of queues. Comparisons of integers are brought into
-one form, ``t <= k`` or its negation with constants moved to the right, so that what is assumed is recognised.
+An engine that evaluates an instance's updates and checks only where its guard holds may simplify them under the guard:
+most checks of a careful model disappear, and with them most conditionals of queues. Integer comparisons are normalised
+to ``t <= k`` or its negation, with constants on the right, so that assumptions are recognised syntactically.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from streamproof.system.substitute import Substitution
 
 
 class Assuming(Substitution):
-    """Simplifies terms; the result has the same value in every state that satisfies all of the conditions.
+    """Simplifies terms; the result has the same value in every state that satisfies all assumptions.
 
-    `plain` is one without conditions, which remembers what it did for others: most subterms of a term do not read what
-    the conditions are about, and come to the same with and without them.
+    `plain` is a simplifier without assumptions, with a cache: most subterms read no variable of the assumptions, and
+    simplify to the same term with and without them.
     """
 
     def __init__(self, conditions: Iterable[Expr] = (), plain: Assuming | None = None) -> None:
@@ -34,12 +34,12 @@ class Assuming(Substitution):
         self._facts: dict[Expr, Expr] = {}
         self._bounds: dict[Expr, tuple[int, int]] = {}
         self._masks: dict[Expr, int] = {}
-        """The variables that a term reads, each as a bit."""
+        """The variables that a term reads, as a bit mask."""
         self._bits: dict[tuple[type, str], int] = {}
-        self._told: set[int] = set()
-        """The variables of each condition that is known to hold or not, and of each term whose bounds are known."""
+        self._needed: set[int] = set()
+        """The variables of each assumption, and of each term with known bounds, as bit masks."""
         self._concerned: dict[int, bool] = {}
-        """Whether what is known could be met while a term that reads these variables is simplified, where asked."""
+        """Whether an assumption can apply during the simplification of a term with these variables, by bit mask."""
         for condition in conditions:
             self.assume(condition)
 
@@ -48,21 +48,21 @@ class Assuming(Substitution):
         plain = self._plain
         if plain is None:
             return super().__call__(term)
-        if not self._told:
+        if not self._needed:
             return plain(term)
         plain.mask(term)
         masks, concerned, done = plain._masks, self._concerned, self._done
         stack: list[Expr | None] = [term]
         while stack:
             part = stack.pop()
-            if part is None:  # its subterms are done, which were above it on the stack
+            if part is None:  # its subterms were above it on the stack and are done
                 part = cast(Expr, stack.pop())
                 done[part] = self.rebuild(part)
             elif part not in done:
                 mask = masks[part]
                 if mask not in concerned:
-                    # What comes about while a term is simplified reads no variables that the term does not read.
-                    concerned[mask] = any(told & mask == told for told in self._told)
+                    # Terms created during the simplification read no additional variables.
+                    concerned[mask] = any(needed & mask == needed for needed in self._needed)
                 if concerned[mask]:
                     stack += (part, None)
                     stack.extend(reversed(e.children(part)))
@@ -71,7 +71,7 @@ class Assuming(Substitution):
         return done[term]
 
     def mask(self, term: Expr) -> int:
-        """The variables that a term reads, each as a bit."""
+        """The variables that a term reads, as a bit mask."""
         masks = self._masks
         for part in e.unfinished(term, masks):
             mask = 0
@@ -83,21 +83,21 @@ class Assuming(Substitution):
         return masks[term]
 
     def fork(self) -> Assuming:
-        """Another one with the same assumptions, to which more can be added."""
+        """A copy with the same assumptions, to be extended."""
         other = Assuming(plain=self._plain)
         other._facts, other._bounds, other._done = dict(self._facts), dict(self._bounds), dict(self._done)
-        other._told, other._concerned = set(self._told), dict(self._concerned)
+        other._needed, other._concerned = set(self._needed), dict(self._concerned)
         return other
 
     def assume(self, condition: Expr) -> Expr:
-        """Take one more condition for granted; gives what it comes to under those before it."""
+        """Adds an assumption; returns its simplified form under the earlier ones."""
         simple = self(condition)
         self._note(simple)
         self._done = dict(self._facts)
         return simple
 
     def rebuild(self, term: Expr) -> Expr:
-        """`term` from its simplified parts, in the common form, and decided where the assumptions decide it."""
+        """`term` from its simplified subterms, in normal form, and replaced by its value if the assumptions imply it."""
         match term:
             case e.LessEq(left=x, right=y):
                 result = _at_most(self._done[x], self._done[y])
@@ -129,7 +129,7 @@ class Assuming(Substitution):
         return self._bounds.get(term, (term.sort.lo, term.sort.hi))
 
     def _note(self, condition: Expr) -> None:
-        """Remember a simplified condition and what follows from it at once."""
+        """Records a simplified assumption and its immediate consequences."""
         if isinstance(condition, e.Const):
             return
         self._tell(condition, b.TRUE)
@@ -165,17 +165,17 @@ class Assuming(Substitution):
         self._concern(term)
 
     def _concern(self, term: Expr) -> None:
-        """Something is known of `term` now."""
+        """Records that something is known about `term`."""
         if self._plain is not None:
-            self._told.add(self._plain.mask(term))
+            self._needed.add(self._plain.mask(term))
             self._concerned = {}
 
 
 def simplify(system: System) -> System:
-    """The same transitions and verdicts with less to compute.
+    """An equivalent system with less to evaluate.
 
-    Updates and effect checks are simplified where the instance's guard is true, and mean nothing elsewhere; updates that
-    change nothing and checks that never fire are left out. Conjuncts of guards are simplified one by one.
+    Updates and effect checks are simplified under the instance's guard, and are meaningless elsewhere; identity updates
+    and unsatisfiable checks are dropped. Guard conjuncts are simplified individually.
     """
     plain = Assuming()
     return replace(
@@ -223,14 +223,14 @@ def _checks(checks: Iterable[Check], given: Assuming) -> tuple[Check, ...]:
 
 
 def _fault(condition: Expr, given: Assuming) -> Expr:
-    """A check's condition where `given` holds; each part of a conjunction is also simplified under those before it."""
+    """A check's condition under `given`; each conjunct is also simplified under the earlier ones."""
     here = given.fork()
     simple = here(condition)
     return b.and_(here.assume(part) for part in simple.args) if isinstance(simple, e.And) else simple
 
 
 def _at_most(left: Expr, right: Expr) -> Expr:
-    """`left <= right`, as ``t <= k``, its negation, or a comparison of two terms."""
+    """`left <= right` as ``t <= k``, its negation, or a comparison of two terms."""
     (x, m), (y, n) = offset(left), offset(right)
     if x is None and y is None:
         return b.truth(m <= n)
@@ -247,7 +247,7 @@ def _at_most(left: Expr, right: Expr) -> Expr:
 
 
 def _equal(left: Expr, right: Expr) -> Expr:
-    """`left == right`, with constants moved to the right where both are integers."""
+    """`left == right`, with constants on the right for integers."""
     if not (isinstance(left.sort, RangeSort) and isinstance(right.sort, RangeSort)):
         return b.eq(left, right)
     (x, m), (y, n) = offset(left), offset(right)

@@ -1,4 +1,4 @@
-"""Smart constructors of truth values, numbers, enumerations, options, arrays and records: see `build`."""
+"""Smart constructors for Booleans, integers, enumerations, options, arrays and records: see `build`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def num(value: int) -> Expr:
 
 @lru_cache(maxsize=4096, typed=True)
 def _point(value: int) -> RangeSort:
-    """The range of one integer."""
+    """The range that contains one integer."""
     return RangeSort(value, value)
 
 
@@ -69,7 +69,7 @@ def next_(name: str, sort: Sort, loc: Loc | None = None) -> Expr:
 
 
 def bad(what: str, loc: Loc | None, *args: Expr) -> ModelError:
-    """The error for terms of wrong sorts."""
+    """The error for operands of wrong sorts."""
     return ModelError(f"{what}, got {' and '.join(str(a.sort) for a in args)}", loc=loc)
 
 
@@ -87,12 +87,12 @@ def not_(arg: Expr, loc: Loc | None = None) -> Expr:
 
 
 def and_(args: Iterable[Expr], loc: Loc | None = None) -> Expr:
-    """Conjunction; flattens, keeps the order, drops repeats."""
+    """Conjunction; flattens, keeps the order, removes duplicates."""
     return _connective(e.And, args, loc)
 
 
 def or_(args: Iterable[Expr], loc: Loc | None = None) -> Expr:
-    """Disjunction; flattens, keeps the order, drops repeats."""
+    """Disjunction; flattens, keeps the order, removes duplicates."""
     return _connective(e.Or, args, loc)
 
 
@@ -117,7 +117,7 @@ def _connective(kind: type[e.And] | type[e.Or], args: Iterable[Expr], loc: Loc |
                 denied.add(part.arg)
             seen[part] = None
     for inner in denied:
-        # x or y or not (x or y), however it was flattened: the paths of a function that returns early on one of them.
+        # x or y or not (x or y), in any flattening: the paths of a function with an early return.
         if type(inner) is kind and all(part in seen for part in inner.args):
             return zero
     kept = tuple(seen)
@@ -130,7 +130,7 @@ def implies(a: Expr, b: Expr, loc: Loc | None = None) -> Expr:
 
 
 def join(a: Sort, b: Sort, loc: Loc | None = None) -> Sort:
-    """The smallest sort that has the values of both; raises `ModelError` when the two do not mix."""
+    """The least sort that contains the values of both; raises `ModelError` if there is none."""
     if a is b or a == b:
         return a
     match a, b:
@@ -204,7 +204,7 @@ def eq(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
 
 
 def ints(what: str, left: Expr, right: Expr, loc: Loc | None) -> tuple[RangeSort, RangeSort]:
-    """The sorts of two integers."""
+    """The sorts of two integer operands."""
     if isinstance(left.sort, RangeSort) and isinstance(right.sort, RangeSort):
         return left.sort, right.sort
     raise bad(f"{what!r} needs two integers", loc, left, right)
@@ -231,7 +231,7 @@ def less_eq(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
 
 
 def offset(term: Expr) -> tuple[Expr | None, int]:
-    """An integer term as another one, or none, plus a constant."""
+    """An integer term as a term (or None) plus a constant."""
     constant = 0
     while True:
         match term:
@@ -277,7 +277,7 @@ def mul(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
     for one, other in ((left, right), (right, left)):
         if isinstance(one, e.Const) and one.value in (0, 1):
             return other if one.value else num(0)
-    ends = [x * y if x and y else 0 for x in (a.lo, a.hi) for y in (b.lo, b.hi)]  # no end times 0 is 0
+    ends = [x * y if x and y else 0 for x in (a.lo, a.hi) for y in (b.lo, b.hi)]  # an infinite end times 0 is 0
     return intern(e.Mul, RangeSort(min(ends), max(ends)), loc, left, right)
 
 
@@ -311,7 +311,7 @@ def _array(array: Expr, loc: Loc | None) -> ArraySort:
 
 
 def make_array(sort: ArraySort, elements: Iterable[Expr], loc: Loc | None = None) -> Expr:
-    """An array from its elements; a constant when all of them are."""
+    """An array from its elements; a constant if all elements are."""
     parts = tuple(elements)
     if len(parts) != cardinality(sort.index):
         raise ModelError(f"{sort} needs {cardinality(sort.index)} elements, got {len(parts)}", loc=loc)
@@ -324,7 +324,7 @@ def make_array(sort: ArraySort, elements: Iterable[Expr], loc: Loc | None = None
 
 
 def select(array: Expr, index: Expr, loc: Loc | None = None) -> Expr:
-    """Element of an array; looks through writes at other known indices."""
+    """Element of an array; skips writes at other constant indices."""
     sort = _array(array, loc)
     if not compatible(sort.index, index.sort):
         raise bad(f"an index of {sort} must be in {sort.index}", loc, index)
@@ -466,8 +466,8 @@ def unwrap(arg: Expr, loc: Loc | None = None) -> Expr:
     return intern(e.Unwrap, inner, loc, arg)
 
 
-# A read of a conditional is the conditional of the reads. The branches of sequential updates share their subterms, so
-# these four remember their answers: without that, n updates in sequence cost 2^n reads.
+# A read of a conditional is the conditional of the reads. The branches of sequential updates share subterms, so these
+# four functions cache results: otherwise n updates in sequence cost 2^n reads.
 
 
 @lru_cache(maxsize=1 << 16)
@@ -482,9 +482,11 @@ def _select_through(array: e.Ite, index: e.Const) -> Expr:
 
 @lru_cache(maxsize=1 << 16)
 def _written(array: Expr) -> tuple[Expr, int]:
-    """The array below all writes at known indices, on either side of conditionals, and their positions as bits.
+    """The array below all writes at constant indices, in either branch of conditionals, and the written positions as a
+    bit mask.
 
-    At every other index, `array` has the elements of the array below."""
+    At every other index, `array` has the elements of the array below.
+    """
     written = 0
     while isinstance(array, e.Store) and isinstance(array.index, e.Const):
         assert isinstance(array.sort, ArraySort)

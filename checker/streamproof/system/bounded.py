@@ -1,7 +1,6 @@
-"""Reading what somebody else may have written within bounds: what is read and unpacked, its nesting, the length of numbers.
+"""Bounded reading of untrusted data: bounds on file size, unpacked size, nesting depth and number length.
 
-What is behind a bound is not looked at: a small file may unpack to more than the memory, and a few bytes of JSON may nest
-deeper than the stack.
+A small file may unpack to more than the memory, and a few bytes of JSON may nest deeper than the stack.
 """
 
 from __future__ import annotations
@@ -15,25 +14,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+from streamproof.system.byte_sizes import bytes_text
 from streamproof.system.errors import InputError
-from streamproof.system.sizes import bytes_text
 
 MOST = 32_000_000
-"""Bytes of the evidence of a certificate, unpacked."""
+"""Maximum size of the evidence of a certificate, unpacked, in bytes."""
 NESTING = 500
-"""Lists and objects in each other."""
+"""Maximum nesting depth of lists and objects."""
 CONTAINERS = 1 << 21
-"""Lists and objects in one text; each takes some fifty bytes of memory, and three of the text."""
+"""Maximum number of lists and objects in one text; each takes about fifty bytes of memory, and three of the text."""
 DIGITS = 300
-"""Digits of one number."""
+"""Maximum number of digits of one number."""
 LINE = 1 << 24
-"""Bytes of one line of a log."""
+"""Maximum length of a log line, in bytes."""
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]|[0-9]{' + str(DIGITS + 1) + "}", re.DOTALL)
 
 
 class Excess(ValueError):
-    """Something that goes beyond a bound, or that no JSON text may have; `at`: where in the text, if that is known."""
+    """Data beyond a bound, or invalid in a JSON text; `at`: the position in the text, if known."""
 
     def __init__(self, message: str, at: int | None = None) -> None:
         super().__init__(message)
@@ -41,14 +40,14 @@ class Excess(ValueError):
 
 
 def read_regular(path: Path, most: int) -> bytes:
-    """The content of a regular file of at most so many bytes. Raises `InputError`."""
+    """The content of a regular file of at most `most` bytes. Raises `InputError`."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as file:
             if stat.S_ISDIR(os.fstat(handle).st_mode):
                 raise InputError(f"{path} is a folder", remedy="name a file in it")
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise InputError(f"{path} is no regular file", remedy="name a file")
+                raise InputError(f"{path} is not a regular file", remedy="name a file")
             data = file.read(most + 1)
     except FileNotFoundError:
         raise InputError(f"{path} does not exist", remedy="check the path") from None
@@ -62,7 +61,7 @@ def read_regular(path: Path, most: int) -> bytes:
 
 
 def unpacked(data: bytes, most: int) -> bytes:
-    """What xz data holds. Raises `Excess` beyond so many bytes, and `lzma.LZMAError`."""
+    """The unpacked content of xz data. Raises `Excess` beyond `most` bytes, and `lzma.LZMAError`."""
     reader = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=1 << 27)
     found = reader.decompress(data, max_length=most + 1)
     if len(found) > most:
@@ -73,13 +72,13 @@ def unpacked(data: bytes, most: int) -> bytes:
 
 
 def parts_of(data: bytes, most: int) -> tuple[bytes, bytes]:
-    """The first line of data, and what the xz data behind it unpacks to; raises as `unpacked`."""
+    """The first line of data, and the unpacked content of the xz data after it; raises as `unpacked`."""
     head, _, packed = data.partition(b"\n")
     return head, unpacked(packed, most)
 
 
 def parsed(text: str) -> Any:
-    """The value of a JSON text, in which no object has a key twice. Raises `Excess` and other `ValueError`."""
+    """The value of a JSON text without duplicate keys. Raises `Excess` and other `ValueError`."""
     depth = containers = 0
     for token in _TOKEN.finditer(text):
         match token[0][0]:
@@ -101,12 +100,12 @@ def parsed(text: str) -> Any:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
     except _Twice as twice:
         places = [found.start() for found in re.finditer(rf"{re.escape(json.dumps(twice.key))}\s*:", text)]
-        # Where there are more, it is not clear which one is meant.
+        # With duplicates, the intended value is ambiguous.
         raise Excess(str(twice), places[-1] if len(places) == 2 else None) from None
 
 
 class _Twice(Exception):
-    """A key that occurs twice in one object."""
+    """A duplicate key in an object."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"the key {key!r} occurs twice in one object")
@@ -122,15 +121,15 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse(constant: str) -> None:
-    raise Excess(f"{constant} is no number of JSON")
+    raise Excess(f"{constant} is not a JSON number")
 
 
 def malformed(error: Exception) -> str:
-    """What a message says of data at which reading failed with `error`: bounds in their own words, the rest by its kind."""
+    """The message for data that could not be read because of `error`: a description for exceeded bounds, else its kind."""
     if isinstance(error, Excess):
         return str(error)
     kinds: list[tuple[type[Exception], str]] = [
-        (KeyError, "it names what is not there"),
+        (KeyError, "it names a missing entry"),
         (lzma.LZMAError, "its evidence does not unpack"),
         (IndexError, "a number in it is out of range"),
         (ValueError, "a part of it has another form"),
@@ -140,13 +139,13 @@ def malformed(error: Exception) -> str:
 
 
 class _Lines(Protocol):
-    """A stream of bytes, compressed or not."""
+    """A binary stream, compressed or not."""
 
     def readline(self, size: int, /) -> bytes: ...
 
 
 def bounded_lines(stream: _Lines, most: int = LINE) -> Iterator[bytes]:
-    """The lines of a stream with their ends; of one that is longer than `most` the first `most` + 1 bytes."""
+    """The lines of a stream with their ends; of a line longer than `most`, the first `most` + 1 bytes."""
     while part := stream.readline(most + 1):
         rest = part
         while len(rest) > most and not rest.endswith(b"\n"):

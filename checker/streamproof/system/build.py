@@ -1,7 +1,7 @@
-"""Smart constructors: the only way to make expressions. They check sorts, intern, and simplify as they build.
+"""Smart constructors: the only way to make expressions. They check sorts, intern, and simplify.
 
-Simplification is local and keeps the meaning of the total semantics in `expr` exactly: constants fold, trivial
-connectives collapse, comparisons that the operand intervals decide disappear, reads cancel against writes at known indices.
+Simplification is local and exactly preserves the total semantics in `expr`: constants fold, trivial connectives
+collapse, comparisons decided by the operands' intervals disappear, reads cancel against writes at constant indices.
 """
 
 from streamproof.system.basics import (

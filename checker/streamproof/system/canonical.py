@@ -1,6 +1,6 @@
-"""What the leaves of a state promise beside their sorts: an absent option and unused slots of a queue are at their default.
+"""The representation invariant of leaves: absent options and unused queue slots have their default value.
 
-It is true of every state that the interpreter reaches, and needed by whoever looks at leaves alone (see `leaves`).
+It holds in every state that the interpreter reaches; code that works on leaves alone relies on it (see `leaves`).
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from streamproof.system.sorts import (
 
 
 def canonical(scalarised: Scalarised) -> Iterator[Expr]:
-    """What representation promises of every state, a condition on leaves for each variable of the model that has any."""
+    """The representation invariant: a condition on leaves for each variable of the model that needs one."""
     parts: Iterator[Expr] = (b.var(v.name, v.sort) for v in scalarised.system.variables)
     return (c for v in scalarised.original.variables if (c := _canonical(v.sort, parts)) != b.TRUE)
 
 
 def _canonical(sort: Sort, parts: Iterator[Expr]) -> Expr:
-    """Whether the leaves of a value, next in `parts`, are those that `encode` gives to some value."""
+    """Whether the next leaves in `parts` are canonical: the encoding of some value."""
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
             next(parts)
@@ -57,7 +57,7 @@ def _canonical(sort: Sort, parts: Iterator[Expr]) -> Expr:
 
 
 def _hidden(element: Sort, shown: Expr, parts: Iterator[Expr]) -> tuple[Expr, Expr]:
-    """What holds of the leaves of a part, next in `parts`: they are canonical, and at their default unless `shown`."""
+    """The condition on the next leaves in `parts`: canonical, and at their default unless `shown`."""
     own = tuple(islice(parts, sum(1 for _ in leaves(element, ""))))
     absent = encode(element, default(element))
     at_default = b.and_([b.eq(leaf, b.const(leaf.sort, value)) for leaf, value in zip(own, absent, strict=True)])

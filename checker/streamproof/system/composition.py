@@ -1,8 +1,8 @@
-"""Several systems as one: their variables side by side, their steps interleaved, chosen steps taken together.
+"""Parallel composition of systems: variables side by side, steps interleaved, joint actions synchronised.
 
 Interleaving and shared variables are those of TLA+ (Leslie Lamport, "Composition: a way to make proofs harder", 1997);
-steps taken together are those of CSP and of PRISM's labels: all of them are enabled, and all of them happen at once.
-Variables of one name are one variable.
+joint actions are those of CSP and of PRISM's labels: all participants are enabled, and step simultaneously. Variables
+of the same name are identified.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from streamproof.system.records import dataclass
 from streamproof.system.substitute import Substitution
 
 JOINT_LIMIT = 200_000
-"""The most instances of one joint action."""
+"""Maximum number of instances of one joint action."""
 
 Binding: TypeAlias = tuple[tuple[str, Any], ...]
 """Values of the parameters of a joint action."""
@@ -31,20 +31,20 @@ _STRENGTH = (Fairness.NONE, Fairness.WEAK, Fairness.STRONG)
 
 @dataclass(frozen=True, slots=True)
 class JointStep:
-    """An instance that can take part in a joint action, what it makes of the joint parameters, and who takes it."""
+    """An instance that can participate in a joint action, its values of the joint parameters, and its machines."""
 
     binding: Binding
     instance: Instance
     machines: frozenset[str] = frozenset()
-    """Names of machines; none of them takes two steps at once."""
+    """Names of machines; none takes two steps at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """An action of the whole that is a step of each of its participants at once.
+    """A joint action: a simultaneous step of each of its participants.
 
-    There is an instance for every choice of one step of each participant that agree in the parameters they have in
-    common, and in which no machine takes two. `fairness` None: the strongest of the participants' actions.
+    Its instances are the combinations of one step per participant that agree in common parameters and in which no
+    machine takes two steps. `fairness` None: the strongest of the participants' actions.
     """
 
     name: str
@@ -55,11 +55,11 @@ class Joint:
 
 
 def side_by_side(name: str, systems: Iterable[System]) -> System:
-    """The systems as one: what is initial in all is initial, a step of one is a step of the whole, and the whole may end
-    where each of them may.
+    """The interleaved composition: the initial conditions are conjoined, every step of a component is a step of the
+    whole, and a state is terminal if it is terminal in every component.
 
-    Properties and lemmas stay as they are, but for those that speak of the whole of a system, deadlock and termination.
-    Raises `ModelError` where a variable of one name has two sorts or first values, or an action's name is used twice.
+    Properties and lemmas are kept, except deadlock and termination, which refer to a whole system. Raises `ModelError`
+    if variables of the same name have different sorts or initial values, or if two actions have the same name.
     """
     every = tuple(systems)
     variables: dict[str, Variable] = {}
@@ -91,9 +91,9 @@ def side_by_side(name: str, systems: Iterable[System]) -> System:
 
 
 def joined(system: System, joints: Sequence[Joint], blocked: Collection[Instance] = ()) -> System:
-    """The system with joint actions; what takes part in one, or is `blocked`, never happens by itself.
+    """The system with joint actions; their participants, and `blocked` actions, no longer occur by themselves.
 
-    Raises `ModelError` when two participants change one variable, unless they make the same of it.
+    Raises `ModelError` if two participants change one variable to different values.
     """
     alone = {_key(i) for i in blocked}
     fairness = {a.name: a.fairness for a in system.actions}
@@ -109,7 +109,7 @@ def joined(system: System, joints: Sequence[Joint], blocked: Collection[Instance
     actions: list[Action] = []
     for action in system.actions:
         left = tuple(i for i in action.instances if _key(i) not in alone)
-        if left or not action.instances:  # one that never can happen is told of, as in any system
+        if left or not action.instances:  # one that is never enabled is reported, as in any system
             actions.append(replace(action, instances=left))
     return replace(system, actions=(*actions, *made))
 
@@ -121,7 +121,7 @@ def _key(instance: Instance) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Some participants' steps that go together."""
+    """A combination of some participants' steps."""
 
     binding: Binding
     steps: tuple[Instance, ...]
@@ -143,7 +143,7 @@ def _instances(joint: Joint) -> Iterator[Instance]:
 
 
 def _agreed(joint: Joint, row: _Row, step: JointStep) -> _Row | None:
-    """`row` and one step more, or None where they do not agree in a parameter, or a machine would take two steps."""
+    """`row` extended by one step; None if the steps disagree in a parameter, or a machine would take two."""
     if row.machines & step.machines:
         return None
     known = dict(row.binding)

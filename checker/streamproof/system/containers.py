@@ -1,4 +1,4 @@
-"""Smart constructors of queues and sets, and of what lies in a sort: see `build`."""
+"""Smart constructors for queues and sets, and for domain conditions: see `build`."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def remove(set_: Expr, value: Expr, loc: Loc | None = None) -> Expr:
     return intern(e.Remove, sort, loc, set_, value)
 
 
-# As the reads of conditionals in `basics`.
+# Cached, like the reads of conditionals in `basics`.
 @lru_cache(maxsize=1 << 16)
 def _member_through(set_: e.Ite, value: e.Const) -> Expr:
     return ite(set_.cond, member(set_.then, value), member(set_.other, value), set_.loc)
@@ -186,13 +186,13 @@ def size(set_: Expr, loc: Loc | None = None) -> Expr:
 
 
 def _never_above(left: Expr, right: Expr) -> bool:
-    """Whether `left` is at most `right` for certain: both are the same term but for a number, or sorts tell."""
+    """Whether `left` is certainly at most `right`: both are the same term plus constants, or the sorts imply it."""
     (one, more), (other, most) = offset(left), offset(right)
     return (one is other and more <= most) or less_eq(left, right) is TRUE
 
 
 def in_domain(term: Expr, sort: Sort) -> Expr:
-    """Whether the value of `term` is a value of `sort`; TRUE when its own sort already says so."""
+    """The condition that `term` is a value of `sort`; TRUE if its own sort implies it."""
     match term.sort, sort:
         case (RangeSort() as own, TermRange(least=least, most=most)):
             ends = (own.least, own.most) if isinstance(own, TermRange) else (term, term)

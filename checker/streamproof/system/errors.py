@@ -1,4 +1,4 @@
-"""Errors that a user can cause or must know of, each with the exit code the command line ends with.
+"""Errors shown to users, each with the exit code of the command line, and suggestions for misspelt names.
 
 The numbers are TLC's where TLC has one, so pipelines that read them keep working; the rest lie outside TLC's range.
 """
@@ -6,6 +6,7 @@ The numbers are TLC's where TLC has one, so pipelines that read them keep workin
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from enum import IntEnum
 from functools import lru_cache
 from pathlib import Path
@@ -34,7 +35,7 @@ class Exit(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Loc:
-    """A place in a user's file: where an expression, action or event was written."""
+    """A source position in a user's file: of an expression, action or event."""
 
     file: str
     line: int
@@ -45,13 +46,13 @@ class Loc:
 
     @property
     def short(self) -> str:
-        """As short as it stays clear: from the package's folder, or else from the working folder."""
+        """The shortest unambiguous form: relative to the package's folder, or else to the working folder."""
         return f"{_short(self.file, os.getcwd())}:{self.line}"
 
 
 @lru_cache(maxsize=1024)
 def _short(file: str, folder: str) -> str:
-    # The package form does not depend on where the package is installed, so text files compare across machines.
+    # The package form is independent of where the package is installed, so that texts compare across machines.
     path = Path(file)
     top = path.parent
     while (top / "__init__.py").is_file():
@@ -64,7 +65,7 @@ def _short(file: str, folder: str) -> str:
 
 
 class StreamproofError(Exception):
-    """Base of every error shown to a user as one sentence; `remedy` says what to do instead."""
+    """Base of every error shown to users; `remedy` is what to do instead."""
 
     exit_code: Exit = Exit.SYSTEM
 
@@ -78,8 +79,8 @@ class StreamproofError(Exception):
         return self._text(f"{self.loc}: " if self.loc else "")
 
     @property
-    def told(self) -> str:
-        """As `str` gives it, with the place as short as it stays clear."""
+    def short_text(self) -> str:
+        """The text with the position in short form."""
         return self._text(f"{self.loc.short}: " if self.loc else "")
 
     def _text(self, where: str) -> str:
@@ -94,7 +95,7 @@ class UsageError(StreamproofError):
 
 
 class InputError(UsageError):
-    """A file given by the user that is missing, unreadable or not what it should be."""
+    """A missing, unreadable or invalid input file."""
 
 
 class ModelError(StreamproofError):
@@ -110,7 +111,7 @@ class EvaluationError(StreamproofError):
 
 
 class TooLarge(StreamproofError):
-    """A state, a domain or an expansion is larger than this engine handles."""
+    """A state, domain or expansion is larger than this engine supports."""
 
     exit_code = Exit.TOO_LARGE
 
@@ -122,28 +123,28 @@ class SystemFailure(StreamproofError):
 
 
 class OutOfTime(StreamproofError):
-    """A limit on time was met before anything was decided."""
+    """A time limit was reached before anything was decided."""
 
     exit_code = Exit.INCONCLUSIVE
 
 
 class Rejected(StreamproofError):
-    """A certificate that does not show what it claims."""
+    """A certificate that does not prove its claim."""
 
     exit_code = Exit.REJECTED
 
 
 def reject(why: str) -> NoReturn:
-    """Raise `Rejected`."""
+    """Raises `Rejected`."""
     raise Rejected(f"the certificate is rejected: {why}")
 
 
 LONGEST_TEXT = 2000
-"""Characters of an exception's text that are shown."""
+"""Maximum number of characters shown of an exception's text."""
 
 
 def text_of(error: BaseException) -> str:
-    """The text of somebody else's exception, shortened; empty where the exception has none that can be had."""
+    """The text of an external exception, shortened; empty if the exception has none."""
     try:
         text = str(error)
     except (KeyboardInterrupt, MemoryError):
@@ -151,3 +152,33 @@ def text_of(error: BaseException) -> str:
     except BaseException:
         return ""
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]} ..."
+
+
+CLOSE = 0.15
+"""Largest difference in similarity to the best suggestion at which another one is offered beside it."""
+
+
+def nearest(name: str, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> list[str]:
+    """The names in `known` closest to `name`, best first, at most `most`; `cutoff` is the least similarity, from 0 to 1."""
+    import difflib  # imported on demand: only errors need it
+
+    return difflib.get_close_matches(name, list(known), n=most, cutoff=cutoff)
+
+
+def suggest(name: str, known: Iterable[str], otherwise: str) -> str:
+    """A remedy: ``did you mean 'failover'?`` for the closest public name in `known`; `otherwise` if no name is close."""
+    found = nearest(name, (n for n in known if not n.startswith("_")))
+    return f"did you mean {found[0]!r}?" if found else otherwise
+
+
+def did_you_mean(name: str, known: Iterable[str], prefix: str = "") -> str:
+    """``did you mean failover?`` with up to three names, each after `prefix`; "" if no name is close."""
+    names = list(known)
+    near = nearest(name, names, 3, cutoff=0.6)
+    if near:
+        import difflib
+
+        alike = [difflib.SequenceMatcher(None, n, name).ratio() for n in near]
+        near = [n for n, ratio in zip(near, alike, strict=True) if ratio >= alike[0] - CLOSE]
+    near += [n for n in names if name and name in n and n not in near][: 3 - len(near)]
+    return f"did you mean {' or '.join(prefix + n for n in near)}?" if near else ""

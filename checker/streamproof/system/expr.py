@@ -1,11 +1,11 @@
-"""Expressions: the closed, typed, hash-consed terms that guards, updates and properties are made of.
+"""Expressions: the closed, typed, hash-consed terms of guards, updates and properties.
 
 Every expression is **total**. Where Python would raise (index outside an array, head of an empty queue, value of None,
-division by zero) the term has a defined value (the sort's default; an unchanged container; zero), and the *check* that
-makes it an error of the model stands beside the guard (`model.Check`). So no engine needs exceptions, and all agree.
+division by zero) the term has a defined value (the sort's default; an unchanged container; zero), and a separate
+*check* beside the guard makes it an error of the model (`model.Check`). So no engine needs exceptions, and all agree.
 
-Nodes are equal when they are the same object: build them only through `build`, which interns and simplifies.
-`loc` is where the term was first written; it takes no part in identity.
+Nodes are equal when they are the same object: build them only through `build`, which interns and simplifies. `loc` is
+the position of the first occurrence; it is not part of the identity.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from streamproof.system.sorts import BoolSort, RangeSort, Sort, Value
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True, weakref_slot=True)
 class Node:
-    """What all expressions share: a sort, and a place of birth."""
+    """Common base of expressions: a sort, and a source position."""
 
     sort: Sort
     loc: Loc | None
@@ -364,26 +364,26 @@ Expr: TypeAlias = (
 
 
 class _Known(weakref.ref[Node]):
-    """A node in the table, and its place there."""
+    """A node in the table, and its key."""
 
     __slots__ = ("key",)
     key: tuple[Any, ...]
 
 
 _table: dict[tuple[Any, ...], _Known] = {}
-"""The nodes that are in use, by what they are made of."""
+"""The live nodes, by kind, sort and parts."""
 
 
 def _forget(reference: _Known) -> None:
-    """A node is not used any more; another may have been made of the same parts meanwhile."""
+    """Removes a dead node; another node with the same parts may have been created meanwhile."""
     if _table.get(reference.key) is reference:
         del _table[reference.key]
 
 
 _numbers: dict[Sort, int] = {}
-"""A number for each sort of which there was a term, other than truth values and ranges."""
+"""A number for each sort of a term, other than Boolean and ranges."""
 _met: dict[int, tuple[Sort, int]] = {}
-"""Sorts by what Python calls their identity, which they keep as long as they are here, each with its number."""
+"""Sorts by identity (`id`), which stays valid while they are listed here, each with its number."""
 _MET = 10_000
 
 
@@ -397,8 +397,8 @@ def _number(sort: Sort) -> int:
 
 
 def intern(kind: type[Node], sort: Sort, loc: Loc | None, *parts: Any) -> Expr:
-    """The one node of this kind, sort and parts; `loc` is kept from the first time it was built."""
-    # Sorts are hashed and compared by Python code, which takes longer than all the rest: plain values tell them apart.
+    """The unique node of this kind, sort and parts; `loc` is kept from its first construction."""
+    # Hashing and comparing sorts runs Python code, which dominates; integers distinguish them instead.
     key: tuple[Any, ...]
     if type(sort) is BoolSort:
         key = (kind, parts)
@@ -423,7 +423,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 
 class _Getters(dict[type[Node], Callable[[Any], tuple[Expr, ...]]]):
-    """What gives the subterms of a term, by its kind; made when a kind is first met."""
+    """The function that returns the subterms of a term, by its kind; created on first use."""
 
     def __missing__(self, kind: type[Node]) -> Callable[[Any], tuple[Expr, ...]]:
         get = self[kind] = _getter(kind)
@@ -434,7 +434,7 @@ _getters = _Getters()
 
 
 def _getter(kind: type[Node]) -> Callable[[Any], tuple[Expr, ...]]:
-    """Gives the subterms of a term of this kind."""
+    """Creates the function that returns the subterms of a term of this kind."""
     subterm = {"Expr": False, "tuple[Expr, ...]": True}
     places = [(name, subterm[type_]) for name, type_ in annotated(kind).items() if type_ in subterm]
     single = [name for name, many in places if not many]
@@ -460,18 +460,20 @@ def subterms(*roots: Expr) -> Iterator[Expr]:
             yield term
 
 
-def unfinished(root: Expr, done: Container[Expr]) -> Iterator[Expr]:
-    """Every term reachable from `root` without passing one of `done`, each after its own subterms.
+def unfinished(
+    root: Expr, done: Container[Expr], inside: Callable[[Expr], tuple[Expr, ...]] | None = None
+) -> Iterator[Expr]:
+    """Every term reachable from `root` without passing through `done`, each after its own subterms.
 
-    The caller adds each to `done` before it asks for the next.
+    The caller adds each to `done` before requesting the next. `inside` gives the subterms to visit; by default all.
     """
     stack: list[Expr | None] = [root]
     while stack:
         term = stack.pop()
-        if term is None:  # its subterms are done, which were above it on the stack
+        if term is None:  # its subterms were above it on the stack and are done
             yield cast(Expr, stack.pop())
         elif term not in done:
-            parts = _getters[type(term)](term)
+            parts = _getters[type(term)](term) if inside is None else inside(term)
             if parts:
                 stack += (term, None)
                 stack.extend(reversed(parts))

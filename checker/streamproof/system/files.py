@@ -1,8 +1,8 @@
-"""The one writer of files: it replaces only what streamproof wrote, and a file is complete or not there.
+"""The only writer of files: overwrites only files written by streamproof, and writes each file completely or not at all.
 
 A file is recognised by its content: each form of file has a mark, a pattern that its first bytes match (of Parquet, its
-last ones). Whatever else is in a file's place stays: other files, devices, pipes, folders, symbolic links. An empty file
-has nothing to lose and is replaced.
+last ones). Anything else at a file's path is kept: other files, devices, pipes, folders, symbolic links. An empty file
+is replaced.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from streamproof.system.foreign import visible
 from streamproof.system.records import dataclass
 
 HEAD = 1 << 14
-"""Bytes at the start of a file in which its mark is looked for."""
+"""Number of bytes at the start of a file that are searched for its mark."""
 GENERATOR = "written by streamproof"
-"""The mark of the forms that have comments."""
+"""The mark of forms with comments."""
 _SAID = GENERATOR.encode()
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form of file: what messages call it, and a regular expression that the start of such a file matches."""
+    """A form of file: its name for messages, and a regular expression that the start of such a file matches."""
 
     title: str
     mark: bytes
@@ -38,7 +38,7 @@ _NONE = Form("a file of this name", rb"(?!)")
 
 
 def answer_form(schema: str) -> Form:
-    """JSON that begins with a schema, in any version: the answer of one verb does not replace that of another."""
+    """JSON that begins with a schema, in any version: the output of one verb does not overwrite that of another."""
     name = schema.partition("/")[0]
     return Form(f"JSON of {name}", rb'\{\s*"schema": "' + re.escape(name).encode() + b"/")
 
@@ -85,21 +85,21 @@ SUFFIXES: dict[str, Form] = {
     "obligations.json": SCRIPTS,
     "sweep.json": answer_form("streamproof.sweep/1"),
 }
-"""The form of a generated file by how its name ends."""
+"""The form of a generated file by its suffix."""
 
 Content: TypeAlias = str | bytes | Callable[[BinaryIO], object]
-"""What goes into a file: text (UTF-8), bytes, or a function that writes them."""
+"""The content of a file: text (UTF-8), bytes, or a function that writes it."""
 
 
 def form_of(name: str) -> Form:
-    """The form of a generated file by its name; for other names one that no file has."""
+    """The form of a generated file by its name; for other names a form that matches no file."""
     return next((form for suffix, form in SUFFIXES.items() if name.endswith(suffix)), _NONE)
 
 
 def plain_name(name: str) -> str:
-    """`name`, which comes from a model or a log, as the name of a file in a folder.
+    """`name`, which comes from a model or a log, as a file name in a folder.
 
-    Raises `SystemFailure` for one that leads elsewhere, is hidden, or cannot be shown as it is.
+    Raises `SystemFailure` for a name with a path separator, a hidden name, or an unprintable one.
     """
     if not is_plain(name):
         raise SystemFailure(
@@ -110,12 +110,12 @@ def plain_name(name: str) -> str:
 
 
 def is_plain(name: str) -> bool:
-    """Whether a name can be part of a path as it is."""
+    """Whether a name is valid, unchanged, as part of a path."""
     return bool(name) and name.isprintable() and not name.startswith(".") and not {"/", "\\"} & {*name}
 
 
 def expect_writable(path: Path, form: Form | None) -> None:
-    """Raise `SystemFailure` now when `write` would refuse or could not write `path` after hours of work.
+    """Raises `SystemFailure` now if a later `write` to `path` would fail, before hours of work.
 
     `form` None: a folder.
     """
@@ -127,20 +127,20 @@ def expect_writable(path: Path, form: Form | None) -> None:
     while not place.exists() and place != place.parent:
         place = place.parent
     if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-        why = "is no folder" if not place.is_dir() else "is not writable"
+        why = "is not a folder" if not place.is_dir() else "is not writable"
         raise SystemFailure(f"{path} cannot be written: {place} {why}", remedy="name another place")
 
 
 def write(path: Path, content: Content, form: Form, mode: int = 0o666) -> None:
-    """Write one file, making the folders on the way; see `write_all`."""
+    """Writes one file, creating its folders; see `write_all`."""
     write_all([(path, content, form)], mode)
 
 
 def write_all(files: Sequence[tuple[Path, Content, Form]], mode: int = 0o666) -> None:
-    """Write files, each complete or not at all: none of them is put in its place before all are on the disk.
+    """Writes files atomically: none is put in its place before all are on the disk.
 
-    Raises `SystemFailure` for a path that holds something which is not of that form or not from streamproof, and when
-    writing fails. Then older files are untouched, and nothing is left behind.
+    Raises `SystemFailure` for a path with a file of another form or origin, and for failures of writing. Then older
+    files are unchanged, and no temporary file is left.
     """
     for path, _, form in files:
         _expect_ours(path, form)
@@ -164,32 +164,32 @@ def write_all(files: Sequence[tuple[Path, Content, Form]], mode: int = 0o666) ->
 
 
 def open_own(path: Path, *, create: bool = False) -> BinaryIO:
-    """A file that only grows, for reading and for writing at its end; `create` makes it where there is none.
+    """Opens an append-only file for reading and appending; `create` creates it if missing.
 
-    Nothing is cut off. Raises `OSError`, also for symbolic links and for what is no regular file.
+    The file is never truncated. Raises `OSError`, also for symbolic links and everything but regular files.
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_CREAT if create else 0)
     handle = os.open(path, flags, 0o666)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise OSError(0, "is no regular file", str(path))
+        raise OSError(0, "is not a regular file", str(path))
     return os.fdopen(handle, "r+b")
 
 
 def remove(path: Path, form: Form) -> None:
-    """Remove a file, if streamproof wrote it."""
+    """Removes a file, if streamproof wrote it."""
     with suppress(SystemFailure, FileNotFoundError):
         _expect_ours(path, form)
         path.unlink()
 
 
 def _beside(path: Path) -> Path:
-    # Short, for the longest name that a folder takes may be the file's own.
+    # Short, because the file's own name may have the maximum length.
     return path.parent / f".streamproof-{os.getpid()}-{os.urandom(6).hex()}"
 
 
 def _fill(name: Path, content: Content, mode: int) -> None:
-    """Write a new file, and have it on the disk."""
+    """Writes a new file and synchronises it to the disk."""
     with open(name, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
         if callable(content):
             content(file)
@@ -201,7 +201,7 @@ def _fill(name: Path, content: Content, mode: int) -> None:
 
 @contextmanager
 def _failures(path: Path) -> Iterator[None]:
-    """Turn `OSError` into `SystemFailure`."""
+    """Converts `OSError` to `SystemFailure`."""
     try:
         yield
     except OSError as error:
@@ -210,7 +210,7 @@ def _failures(path: Path) -> Iterator[None]:
 
 @contextmanager
 def new_folders(wanted: Sequence[Path]) -> Iterator[None]:
-    """Make folders. Those that are new, and empty at the end of the block, are removed."""
+    """Creates folders. New ones that are empty at the end of the block are removed."""
     made: list[Path] = []
     try:
         for folder in dict.fromkeys(wanted):
@@ -226,7 +226,7 @@ def new_folders(wanted: Sequence[Path]) -> Iterator[None]:
 
 
 def _expect_ours(path: Path, form: Form) -> None:
-    """Raise `SystemFailure` unless there is nothing at `path`, or an older file of this form that streamproof wrote."""
+    """Raises `SystemFailure` unless `path` is free, or holds an older file of this form written by streamproof."""
     try:
         kind = path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -238,7 +238,7 @@ def _expect_ours(path: Path, form: Form) -> None:
     if stat.S_ISLNK(kind.st_mode):
         raise SystemFailure(f"{path} is a symbolic link, which is not replaced", remedy="name the file itself")
     if not stat.S_ISREG(kind.st_mode):
-        raise SystemFailure(f"{path} is no regular file, and is not replaced", remedy="name another file")
+        raise SystemFailure(f"{path} is not a regular file, and is not replaced", remedy="name another file")
     try:
         ours = kind.st_size == 0 or re.match(form.mark, _sample(path, form)) is not None
     except OSError as error:
@@ -251,7 +251,7 @@ def _expect_ours(path: Path, form: Form) -> None:
 
 
 def _sample(path: Path, form: Form) -> bytes:
-    """The part of a file in which its mark is."""
+    """The part of a file that contains its mark."""
     with path.open("rb") as file:
         if form is PARQUET:
             size = file.seek(0, os.SEEK_END)

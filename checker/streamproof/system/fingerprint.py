@@ -1,4 +1,4 @@
-"""A number for a system: equal for equal systems, in every process; for telling whether stored results belong to one."""
+"""The fingerprint of a system: equal for equal systems, in every process, to match stored results with a system."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from streamproof.system.model import Check, Conjunct, Property, System
 def fingerprint(system: System, *more: str) -> str:
     """The SHA-256, in hexadecimal, of everything that a verdict depends on, and of `more`.
 
-    Variables with their sorts and initial values, instances with guards, updates and checks, fairness, properties. Places in
-    the source, documentation and lemmas do not count.
+    This covers variables with their sorts and initial values, instances with guards, updates and checks, fairness, and
+    properties. Source positions, documentation and lemmas are excluded.
     """
     digest = hashlib.sha256()
     numbers: dict[e.Expr, int] = {}
     for line in (*_lines(system, numbers), *(f"more {text}" for text in more)):
         data = line.encode()
-        digest.update(b"%d " % len(data) + data)  # a text with line breaks in it is one line
+        digest.update(b"%d " % len(data) + data)  # line breaks inside a text are escaped
     return digest.hexdigest()
 
 
@@ -67,7 +67,7 @@ def _checks(numbers: dict[e.Expr, int], checks: Iterable[Check]) -> Iterator[str
 
 
 def _terms(numbers: dict[e.Expr, int], what: str, *roots: e.Expr) -> Iterator[str]:
-    """A line for each subterm that is new, with the numbers of its own, and one for the roots: shared terms are told once."""
+    """One line per new subterm, with the numbers of its operands, and one line for the roots: shared terms appear once."""
     for term in e.subterms(*roots):
         if term not in numbers:
             numbers[term] = len(numbers)
@@ -85,7 +85,7 @@ def _part(numbers: dict[e.Expr, int], part: Any) -> str:
 
 
 def _stable(value: Any) -> str:
-    """A text of a value that does not depend on the order of a set."""
+    """A text of a value that is independent of set order."""
     if isinstance(value, frozenset):
         return f"{{{', '.join(sorted(map(_stable, value)))}}}"
     if isinstance(value, tuple):

@@ -1,7 +1,7 @@
-"""Text of others on its way to a reader: names in logs, answers, certificates and models, made visible where they are not.
+"""Sanitising of external text (names in logs, answers, certificates and models) before it is shown to a reader.
 
-A terminal obeys escape sequences, a text with bidirectional marks reads otherwise than it is, and a CI service takes some
-lines of a log for its own commands. None of that comes from streamproof, so all of it is shown and none of it works.
+Terminals obey escape sequences, bidirectional marks reorder text, and CI services execute some lines of a log.
+streamproof itself prints none of these, so all of them are escaped.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
 _SUSPECT = re.compile(r"[^ -~]|(?<!\S)(?:::(?=[A-Za-z])|##(?=\[|vso\[))")
-"""What may have to be escaped: control characters, all that is not ASCII, and what begins a command of a CI service."""
+"""Characters that may need escaping: control characters, non-ASCII, and the starts of CI commands."""
 
 
 code_of_others: list[str] = []
-"""Files and modules of users that this process has begun to run: what happens afterwards may be their doing."""
+"""User files and modules executed by this process; they may have changed its state."""
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    """`text` with everything that does not print as it stands written as an escape; `lines` keeps line breaks and tabs.
+    """`text` with every unprintable character escaped; `lines` keeps line breaks and tabs.
 
     Escapes are Python's: ``\\x1b``, ``\\u202e``, ``\\n``.
     """
@@ -41,7 +41,7 @@ def _escaped_but_lines(found: re.Match[str]) -> str:
 
 
 def visible_json(text: str) -> str:
-    """JSON text, with JSON's own escapes for everything that does not print as it stands."""
+    """JSON text, with JSON escapes for every unprintable character."""
     return text if text.isascii() and "\x7f" not in text else _SUSPECT.sub(_escaped_for_json, text)
 
 
@@ -50,12 +50,12 @@ def _escaped_for_json(found: re.Match[str]) -> str:
 
 
 _LONG_NUMBER = re.compile(r"-p \S+?=-?\d+|\d{81,}")
-"""Numbers that fill more than a line, and those in a command to repeat, which need all their digits."""
+"""Numbers longer than a line; those in a command to repeat keep all digits."""
 _ENDS = 20
 
 
 def abridged(text: str) -> str:
-    """`text` as people read it: of long numbers the first and last digits, and how many there are."""
+    """`text` with long numbers abridged to their first and last digits and their length."""
     return _LONG_NUMBER.sub(_ends, text)
 
 
@@ -65,17 +65,17 @@ def _ends(found: re.Match[str]) -> str:
 
 
 class VisibleStream:
-    """A text stream for people: what is written to it is `visible` and `abridged`. The program's own go to `inner`."""
+    """A text stream for people: its output is `visible` and `abridged`. Trusted output goes to `inner`."""
 
     def __init__(self, stream: TextIO) -> None:
         self.inner = stream
 
     def write(self, text: str) -> int:
-        """Write text, made visible."""
+        """Writes text, escaped."""
         return self.inner.write(visible(abridged(text), lines=True))
 
     def writelines(self, lines: Any) -> None:
-        """Write several texts."""
+        """Writes several texts."""
         for text in lines:
             self.write(text)
 
@@ -84,13 +84,13 @@ class VisibleStream:
 
 
 def inner(stream: TextIO) -> TextIO:
-    """The stream below, for colours, for what erases a line, and for documents in which all text is escaped already."""
+    """The underlying stream, for colours, line erasure, and documents whose text is already escaped."""
     return stream.inner if isinstance(stream, VisibleStream) else stream
 
 
 @contextmanager
 def visible_output() -> Iterator[None]:
-    """Show all that is written to standard output and standard error with `visible`."""
+    """Escapes everything written to standard output and standard error with `visible`."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (cast(TextIO, VisibleStream(stream)) if stream else stream for stream in before)
     try:

@@ -1,13 +1,14 @@
-"""Temporal formulas: what is said of whole behaviours. A closed union over conditions on single states, and one on steps.
+"""Temporal formulas (LTL without next): a closed union over state conditions and one kind of step condition.
 
-A behaviour is an infinite sequence of states; one that ends stays in its last state for ever. There is no "next", so
-no formula can tell how often a state is repeated: stuttering changes no truth value. The meaning is in `temporal`.
+A behaviour is an infinite sequence of states; a finite one stutters in its last state. Without a "next" operator,
+formulas are invariant under stuttering. The meaning is defined in `temporal`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import field
+from functools import partial
 from typing import TypeAlias, assert_never
 
 from streamproof.system.errors import Loc
@@ -17,7 +18,7 @@ from streamproof.system.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """True where the current state makes `expr` true, with the text it was written as and where."""
+    """A state condition: true where `expr` is true, with its source text and position."""
 
     expr: Expr
     text: str = field(default="", compare=False)
@@ -47,21 +48,21 @@ class OrF:
 
 @dataclass(frozen=True, slots=True)
 class Always:
-    """True from here on."""
+    """Always: true from here on."""
 
     arg: Formula
 
 
 @dataclass(frozen=True, slots=True)
 class Eventually:
-    """True here or at some later position."""
+    """Eventually: true here or at some later position."""
 
     arg: Formula
 
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """`right` is true here or later, and `left` at every position before that."""
+    """Until: `right` is true here or later, and `left` at every position before that."""
 
     left: Formula
     right: Formula
@@ -69,7 +70,7 @@ class Until:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """`right` is true up to and including the first position where `left` is; for ever if there is none."""
+    """Release: `right` is true up to and including the first position where `left` is; always, if there is none."""
 
     left: Formula
     right: Formula
@@ -77,7 +78,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class LeadsTo:
-    """Whenever `left` is true, `right` is true then or later."""
+    """Leads to: whenever `left` is true, `right` is true then or later."""
 
     left: Formula
     right: Formula
@@ -85,9 +86,10 @@ class LeadsTo:
 
 @dataclass(frozen=True, slots=True)
 class Recurs:
-    """Again and again there is a step that changes the state and makes `step`, which also reads the next state, true.
+    """Infinitely often, a step changes the state and satisfies `step`, which also reads the next state.
 
-    What fairness promises of an action; `recurrence` says the same by conditions on states."""
+    This expresses the fairness of an action; `step_bits` expresses it by state conditions.
+    """
 
     step: Expr
     text: str = field(default="", compare=False)
@@ -97,7 +99,7 @@ class Recurs:
 Formula: TypeAlias = Atom | NotF | AndF | OrF | Always | Eventually | Until | Release | LeadsTo | Recurs
 
 FORMULAS = (Atom, NotF, AndF, OrF, Always, Eventually, Until, Release, LeadsTo, Recurs)
-"""The same, for `isinstance`."""
+"""The classes of the union, for `isinstance`."""
 
 
 def parts(formula: Formula) -> tuple[Formula, ...]:
@@ -116,7 +118,7 @@ def parts(formula: Formula) -> tuple[Formula, ...]:
 
 
 def atoms(formula: Formula) -> Iterator[Atom]:
-    """The conditions on single states, from left to right, repeated ones included."""
+    """The state conditions, from left to right, with repetitions."""
     if isinstance(formula, Atom):
         yield formula
     for part in parts(formula):
@@ -124,7 +126,7 @@ def atoms(formula: Formula) -> Iterator[Atom]:
 
 
 def recurring(formula: Formula) -> Iterator[Recurs]:
-    """The conditions on steps, from left to right, repeated ones included."""
+    """The step conditions, from left to right, with repetitions."""
     if isinstance(formula, Recurs):
         yield formula
     for part in parts(formula):
@@ -132,7 +134,7 @@ def recurring(formula: Formula) -> Iterator[Recurs]:
 
 
 def claims(formula: Formula) -> Iterator[Formula]:
-    """The conjuncts of a formula, those under a common *always* included."""
+    """The conjuncts of a formula, including those under a common *always*."""
     match formula:
         case AndF(args):
             for arg in args:
@@ -144,35 +146,34 @@ def claims(formula: Formula) -> Iterator[Formula]:
             yield formula
 
 
-def rewritten(formula: Formula, change: Callable[[Expr], Expr]) -> Formula:
-    """The same formula with `change` applied to the term of every atom and of every condition on steps."""
+def mapped(formula: Formula, change: Callable[[Formula], Formula]) -> Formula:
+    """The same operator of the direct subformulas, each as `change` makes it; a formula without any as it is."""
     match formula:
-        case Atom(expr, text, loc):
-            return Atom(change(expr), text, loc)
-        case NotF(arg):
-            return NotF(rewritten(arg, change))
-        case AndF(args):
-            return AndF(tuple(rewritten(arg, change) for arg in args))
-        case OrF(args):
-            return OrF(tuple(rewritten(arg, change) for arg in args))
-        case Always(arg):
-            return Always(rewritten(arg, change))
-        case Eventually(arg):
-            return Eventually(rewritten(arg, change))
-        case Until(left, right):
-            return Until(rewritten(left, change), rewritten(right, change))
-        case Release(left, right):
-            return Release(rewritten(left, change), rewritten(right, change))
-        case LeadsTo(left, right):
-            return LeadsTo(rewritten(left, change), rewritten(right, change))
-        case Recurs(step, text, loc):
-            return Recurs(change(step), text, loc)
+        case Atom() | Recurs():
+            return formula
+        case NotF() | Always() | Eventually():
+            return type(formula)(change(formula.arg))
+        case AndF() | OrF():
+            return type(formula)(tuple(map(change, formula.args)))
+        case Until() | Release() | LeadsTo():
+            return type(formula)(change(formula.left), change(formula.right))
         case _:
             assert_never(formula)
 
 
+def rewritten(formula: Formula, change: Callable[[Expr], Expr]) -> Formula:
+    """The formula with `change` applied to the term of every state and step condition."""
+    match formula:
+        case Atom(expr, text, loc):
+            return Atom(change(expr), text, loc)
+        case Recurs(step, text, loc):
+            return Recurs(change(step), text, loc)
+        case _:
+            return mapped(formula, partial(rewritten, change=change))
+
+
 def written(formula: Formula) -> str:
-    """The formula as its author could have written it."""
+    """The formula in the source syntax."""
     match formula:
         case Atom(expr, text):
             return text or repr(expr)
@@ -199,7 +200,7 @@ def written(formula: Formula) -> str:
 
 
 def _closed(formula: Formula) -> str:
-    """As an operand: in parentheses where it would fall apart."""
+    """The formula as an operand, in parentheses where needed."""
     text = written(formula)
     loose = isinstance(formula, AndF | OrF | NotF) or (isinstance(formula, Atom) and " " in text)
     return f"({text})" if loose else text

@@ -1,7 +1,7 @@
-"""A parametric system at given values of its free parameters: by substitution alone, nothing of the model is read again.
+"""Grounding of a parametric system at values of its free parameters, by substitution only.
 
-The quantifiers and sums become conjunctions and additions over the indices that there are, arrays of any length arrays of
-that length, and every rule one instance for each of its index parameters.
+Quantifiers and sums become conjunctions and additions over the index range, arrays of unbounded length get a length,
+and every rule becomes one instance per combination of its index parameters.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from streamproof.system.unbounded import Forall, Parametric, Total
 
 
 class Empty(UsageError):
-    """An array without elements, or a range without values: there is no such finite system."""
+    """An array without elements, or a range without values: the finite system does not exist."""
 
 
 class Ground(Substitution):
-    """Terms of a parametric system at values of its free parameters, and perhaps of bound indices."""
+    """Evaluates terms of a parametric system at values of its free parameters and bound indices."""
 
     def __init__(self, values: Mapping[str, int], bound: Mapping[str, int] | None = None) -> None:
         super().__init__({})
@@ -36,18 +36,8 @@ class Ground(Substitution):
     def __call__(self, term: Expr) -> Expr:
         """The term at these values. Raises `Empty`."""
         done = self._done
-        if term not in done:
-            stack = [term]
-            while stack:
-                top = stack[-1]
-                within = () if isinstance(top, Forall | Total) else e.children(top)
-                missing = [] if top in done else [c for c in within if c not in done]
-                if missing:
-                    stack.extend(missing)
-                    continue
-                if top not in done:
-                    done[top] = self._grounded(top)
-                stack.pop()
+        for part in e.unfinished(term, done, lambda t: () if isinstance(t, Forall | Total) else e.children(t)):
+            done[part] = self._grounded(part)
         return done[term]
 
     def _grounded(self, term: Expr) -> Expr:
@@ -75,7 +65,7 @@ class Ground(Substitution):
             yield {**self._bound, term.bound.name: index}
 
     def indices(self, sort: RangeSort) -> range:
-        """The numbers in a range, none where it is empty."""
+        """The numbers in a range; none if it is empty."""
         low, high = self._ends(sort)
         return range(low, high + 1)
 
@@ -111,7 +101,8 @@ class Ground(Substitution):
 def ground(parametric: Parametric, values: Mapping[str, int]) -> System:
     """The finite system of `parametric` at `values`, one for each free parameter.
 
-    Its variables have no first values: `initially` says what holds at first. Raises `Empty` where a sort has no value.
+    Its variables have no initial values: `initially` is the initial condition. Raises `Empty` for a sort without
+    values.
     """
     put = Ground(values)
     system = parametric.system
@@ -156,7 +147,7 @@ def ground(parametric: Parametric, values: Mapping[str, int]) -> System:
 
 
 def weight(parametric: Parametric, values: Mapping[str, int]) -> int:
-    """About how many terms the system has at `values`: what it costs to have it."""
+    """An estimate of the number of terms in the system at `values`."""
     put = Ground(values)
 
     known: dict[Expr, int] = {}
@@ -167,7 +158,7 @@ def weight(parametric: Parametric, values: Mapping[str, int]) -> int:
     whole = 0
     for v in parametric.system.variables:
         whole += _size(v.sort, put)
-        if isinstance(v.sort, ArraySort) and parametric.firsts.get(v.name, 1) > 1:  # its first values are listed
+        if isinstance(v.sort, ArraySort) and parametric.firsts.get(v.name, 1) > 1:  # its initial values are listed
             whole += parametric.firsts[v.name] ** min(len(put.indices(v.sort.index)), 30)  # type: ignore[arg-type]
     for i in parametric.system.instances:
         terms = [*(c.expr for c in i.guard), *(t for _, t in i.updates)]
@@ -205,5 +196,5 @@ def _size(sort: Sort, put: Ground) -> int:
 
 
 def at_text(values: Mapping[str, object]) -> str:
-    """Values of parameters as a reader writes them: ``n=2, m=0``."""
+    """Values of parameters as text: ``n=2, m=0``."""
     return ", ".join(f"{name}={value}" for name, value in values.items())

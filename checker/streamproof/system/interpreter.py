@@ -1,4 +1,4 @@
-"""The interpreter: what a `System` means. Slow and obvious on purpose; every other backend is compared with it."""
+"""The interpreter: the semantics of a `System`. Slow and simple on purpose; every other engine is compared with it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Interpreter:
         return _Evaluation(self._index, state, after).value(term)
 
     def values(self, terms: Iterable[Expr], state: State) -> tuple[Value, ...]:
-        """The values of several terms in one state; what they share is computed once."""
+        """The values of several terms in one state; shared subterms are evaluated once."""
         evaluation = _Evaluation(self._index, state, None)
         return tuple(evaluation.value(term) for term in terms)
 
@@ -61,13 +61,13 @@ class Interpreter:
         return next((c for c in conjuncts if not evaluation.value(c.expr)), None)
 
     def enabled(self, instance: Instance, state: State) -> bool:
-        """Whether `instance` can be taken in `state`. Raises `EvaluationError` where its guard is a mistake."""
+        """Whether `instance` is enabled in `state`. Raises `EvaluationError` if its guard is an error."""
         evaluation = _Evaluation(self._index, state, None)
         self._refuse(instance.guard_checks, evaluation, instance.label)
         return all(evaluation.value(c.expr) for c in instance.guard)
 
     def take(self, instance: Instance, state: State) -> State | None:
-        """The state after `instance`, or None where it is not enabled. Raises `EvaluationError` on a model's mistake."""
+        """The state after `instance`, or None if it is disabled. Raises `EvaluationError` for a model error."""
         evaluation = _Evaluation(self._index, state, None)
         self._refuse(instance.guard_checks, evaluation, instance.label)
         if not all(evaluation.value(c.expr) for c in instance.guard):
@@ -79,20 +79,20 @@ class Interpreter:
         return tuple(after)
 
     def steps(self, state: State) -> Iterator[Step]:
-        """Every step out of `state`, in the order of the instances, duplicates included."""
+        """Every step out of `state`, in the order of the instances, including duplicates."""
         for instance in self.system.instances:
             after = self.take(instance, state)
             if after is not None:
                 yield Step(instance, after)
 
     def holds(self, prop: Property, state: State, after: State | None = None) -> bool:
-        """Whether the property's expression is true here. Raises `EvaluationError` where it is a mistake."""
+        """Whether the property's expression is true here. Raises `EvaluationError` if it is an error."""
         evaluation = _Evaluation(self._index, state, after)
         self._refuse(prop.checks, evaluation, f"property {prop.name}")
         return bool(evaluation.value(prop.expr))
 
     def terminal(self, state: State) -> bool:
-        """Whether ending in `state` is declared legal."""
+        """Whether `state` is terminal."""
         return self.system.terminal is not None and bool(self.value(self.system.terminal, state))
 
     def _refuse(self, checks: tuple[Check, ...], evaluation: _Evaluation, where: str) -> None:
@@ -107,7 +107,7 @@ class Interpreter:
 
 
 class _Evaluation:
-    """One evaluation pass: terms are shared, so each is computed once per state."""
+    """One evaluation: terms are shared, so each is computed once per state."""
 
     def __init__(self, index: Mapping[str, int], state: State, after: State | None) -> None:
         self._index = index
@@ -118,7 +118,7 @@ class _Evaluation:
     def value(self, term: Expr) -> Value:
         try:
             return self._value(term)
-        except RecursionError:  # a very deep term: from the leaves up, every part finds its own parts known
+        except RecursionError:  # a very deep term: evaluated bottom-up, so that no recursion is deep
             for part in e.subterms(term):
                 self._value(part)
             return self._value(term)

@@ -1,4 +1,4 @@
-"""Leaves: the scalar parts that a value of a composite sort is spelt out as.
+"""Leaves: the scalar components of a value of composite sort.
 
 =========  =====================================================  ========================================
 sort       leaves                                                 named
@@ -10,7 +10,7 @@ Queue      the length, then those of each slot                    ``wire.len``, 
 Set        one Bool per value of the element sort                 ``seen{DATA}``
 =========  =====================================================  ========================================
 
-The value of an absent option and the unused slots of a queue hold the default of the element sort, so two values of a
+The value of an absent option and the unused slots of a queue have the default of the element sort, so two values of a
 sort are equal exactly when their leaves are.
 """
 
@@ -42,12 +42,12 @@ from streamproof.system.sorts import (
 )
 
 SET_LIMIT = 4096
-"""The largest element sort, in values, of a set that is spelt out as one Bool per value."""
+"""Maximum number of values of an element sort for which a set is represented by one Bool per value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A scalar variable that stands for a part of an original one."""
+    """A scalar variable for a component of an original one."""
 
     name: str
     sort: Scalar
@@ -79,7 +79,7 @@ def leaves(sort: Sort, name: str) -> Iterator[Leaf]:
 
 
 def leaf_count(sort: Sort) -> int:
-    """How many leaves a variable of this sort has, without listing them."""
+    """The number of leaves of a variable of this sort, without listing them."""
     match sort:
         case RecordSort(fields):
             return sum(leaf_count(inner) for _, inner in fields)
@@ -116,7 +116,7 @@ def encode(sort: Sort, value: Value) -> tuple[Value, ...]:
 
 
 def decode(sort: Sort, parts: Iterator[Value]) -> Value:
-    """The value whose leaves come next in `parts`."""
+    """The value encoded by the next leaves in `parts`."""
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
             return next(parts)
@@ -138,7 +138,7 @@ def decode(sort: Sort, parts: Iterator[Value]) -> Value:
 
 
 def candidates(element: Sort) -> tuple[Value, ...]:
-    """Every value that a set over `element` can have for a member, in order. Raises `TooLarge` above `SET_LIMIT`."""
+    """Every possible member of a set over `element`, in order. Raises `TooLarge` above `SET_LIMIT`."""
     size = cardinality(element)
     if size > SET_LIMIT:
         raise TooLarge(

@@ -1,4 +1,4 @@
-"""Measured quantities: a number that a model gives for every state, and the largest that any reachable state gives."""
+"""Measures: an integer quantity of every state, and its largest value over the reachable states."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streamproof.system.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A quantity by name: `expr`, an integer over the variables of a system, has a meaning where none of `checks` shows."""
+    """A quantity by name: `expr`, an integer over the variables of a system; undefined where one of `checks` is true."""
 
     name: str
     expr: Expr
@@ -23,8 +23,8 @@ class Measure:
 class Measured:
     """The largest value of a quantity.
 
-    `value` is None where there is none: a state was met in which the quantity has no meaning, as `because` says. `exact`
-    tells whether all reachable states were looked at; otherwise the value is a lower bound.
+    `value` is None if the quantity is undefined in some state, with the reason in `because`. `exact`: all reachable
+    states were explored; otherwise the value is a lower bound.
     """
 
     name: str

@@ -1,9 +1,9 @@
-"""The waist: a transition system as one immutable value. Authors produce it, every engine and exporter consumes it.
+"""The waist: a transition system as one immutable value. The language produces it, every engine and exporter consumes it.
 
-A `System` is ground: the parameters of an action and the picks of its nondeterministic choices are spelt out, one
-`Instance` each, in a fixed order. An instance is enabled in a state when none of its guard conjuncts is false; taking it
-replaces the variables named in `updates`, all at once. A `Check` that comes out true is an error of the model (exit code
-75): checks marked ``guard`` are decided in every state, the others only where the instance is enabled.
+A `System` is ground: there is one `Instance` per combination of an action's parameters and picks of its
+nondeterministic choices, in a fixed order. An instance is enabled in a state if all its guard conjuncts are true;
+taking it assigns the variables named in `updates` simultaneously. A `Check` that is true is an error of the model (exit
+code 75): checks marked ``guard`` are evaluated in every state, the others only where the instance is enabled.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ State: TypeAlias = tuple[Value, ...]
 
 
 class Fairness(Enum):
-    """What a scheduler owes an action at each choice of its parameters: nothing, weak fairness, or strong fairness.
+    """The fairness constraint on an action for each combination of its parameters: none, weak or strong.
 
-    Which picks are taken is nobody's to owe. See `temporal` for the meaning."""
+    The picks are not subject to fairness. See `temporal` for the meaning.
+    """
 
     NONE = "none"
     WEAK = "weak"
@@ -37,7 +38,7 @@ class Fairness(Enum):
 
 
 class Kind(Enum):
-    """What a property speaks about."""
+    """The kind of a property."""
 
     INVARIANT = "invariant"
     """True in every reachable state."""
@@ -55,7 +56,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Conjunct:
-    """One condition with the text it was written as and where."""
+    """One condition with its source text and position."""
 
     expr: Expr
     text: str
@@ -63,7 +64,7 @@ class Conjunct:
 
     @property
     def denied(self) -> str:
-        """The text for where it is false: what is written as a negation loses its ``not``."""
+        """The text for a false conjunct: a negation is shown without its ``not``."""
         written, gap, note = self.text.partition("  [")
         try:
             tree = ast.parse(written, mode="eval").body
@@ -81,7 +82,7 @@ class Conjunct:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A mistake that shows when `condition` is true; `operands` are shown with their values in the message."""
+    """An error of the model where `condition` is true; `operands` are shown with their values in the message."""
 
     condition: Expr
     message: str
@@ -91,7 +92,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A state variable. `initial` lists its possible first values (their product, filtered by `System.initially`)."""
+    """A state variable. `initial` lists its initial values (their product, filtered by `System.initially`)."""
 
     name: str
     sort: Sort
@@ -101,7 +102,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One ground action: parameters and picks fixed."""
+    """One ground action, with fixed parameters and picks."""
 
     action: str
     args: tuple[tuple[str, Any], ...]
@@ -111,11 +112,11 @@ class Instance:
     guard_checks: tuple[Check, ...] = ()
     effect_checks: tuple[Check, ...] = ()
     of: tuple[str, ...] = ()
-    """The labels of the steps of parts of the system that this one is made of, where there are several."""
+    """The labels of the component steps of a joint action."""
 
     @property
     def label(self) -> str:
-        """As a reader writes it: ``send(c=1)[lost=True]``."""
+        """The label in traces: ``send(c=1)[lost=True]``."""
         args = ", ".join(f"{n}={v}" for n, v in self.args)
         picks = ", ".join(f"{n}={v}" for n, v in self.picks)
         return f"{self.action}({args})" + (f"[{picks}]" if picks else "")
@@ -132,12 +133,12 @@ class Action:
     loc: Loc | None = None
     doc: str = ""
     internal: bool = False
-    """Whether it is of no concern outside: it cannot be named by what the system is a part of."""
+    """Whether the action is hidden: compositions around the system cannot name it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """What must hold. `conjuncts` are the parts of `expr`, for saying which of them failed."""
+    """A property. `conjuncts` are the parts of `expr`, so that a report can name the false ones."""
 
     name: str
     kind: Kind
@@ -147,9 +148,9 @@ class Property:
     loc: Loc | None = None
     doc: str = ""
     formula: Formula | None = None
-    """What a temporal property says; None for every other kind."""
+    """The formula of a temporal property; None for every other kind."""
     views: tuple[tuple[str, Expr], ...] = ()
-    """What a trace of it shows beside the variables, each with its name: of a refinement, the abstract state."""
+    """Named terms shown in a trace in addition to the variables: for a refinement, the abstract state."""
 
 
 @dataclass(frozen=True)
@@ -162,11 +163,11 @@ class System:
     properties: tuple[Property, ...] = ()
     initially: Expr = TRUE
     terminal: Expr | None = None
-    """States in which ending is legal; None: no state is (every state without a successor is a deadlock)."""
+    """The condition for terminal states; None: no state is terminal (every state without a successor is a deadlock)."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     variant: str | None = None
     lemmas: tuple[Property, ...] = ()
-    """Invariants offered to the induction engines; not verdicts of their own unless also listed in `properties`."""
+    """Auxiliary invariants for the induction engines; they have no verdict unless also listed in `properties`."""
 
     @cached_property
     def index(self) -> Mapping[str, int]:

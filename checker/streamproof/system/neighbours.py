@@ -1,8 +1,8 @@
-"""What belongs to a model: the modules beside it, and its working folder.
+"""Imports and working folder of a model: access to the modules beside it.
 
-A folder on `sys.path` serves every import of the process: streamproof and its libraries look for modules that are not
-there (`msvcrt`, a solver that is not installed), and would run a file of that name. So only the model's own imports, and
-those of its neighbours, find what is beside it, after everything that is installed.
+A folder on `sys.path` serves every import of the process: streamproof and its libraries try to import modules that may
+be missing (`msvcrt`, a solver that is not installed), and would run a file of that name. Therefore only imports by the
+model and its neighbours find modules beside it, after all installed ones.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from types import ModuleType
 _MACHINERY = re.compile(
     r"(importlib|_frozen_importlib|_frozen_importlib_external)(\.|$)|streamproof\.language\.guarded$"
 )
-"""Modules through which others import: Python's, and the one that makes calls for a model in proofs for every value."""
+"""Modules that import on behalf of others: Python's import machinery, and the one that makes calls for a model in
+proofs for every size."""
 
 
 class _Neighbours:
-    """A finder of `sys.meta_path`: the modules of a folder, for those of them that are known to it, by their names."""
+    """A finder for `sys.meta_path`: the modules of a folder, for imports from the model and its neighbours."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -31,7 +32,7 @@ class _Neighbours:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Where a module is, if it is here, and one of the folder's modules asks for it."""
+        """The spec of a module of the folder, if one of the folder's own modules imports it."""
         if path is not None or not {name, _importer()} & self.names:
             return None
         found = PathFinder.find_spec(name, [self.folder])
@@ -41,7 +42,7 @@ class _Neighbours:
 
 
 def _importer() -> str:
-    """The top-level name of the module that asks for another one."""
+    """The top-level name of the importing module."""
     frame = sys._getframe(2)
     while frame.f_back is not None and _MACHINERY.match(str(frame.f_globals.get("__name__"))):
         frame = frame.f_back
@@ -49,7 +50,7 @@ def _importer() -> str:
 
 
 def admit(name: str, folder: str) -> None:
-    """Let the module `name`, and what it imports from there, find modules in a folder, after all that are installed."""
+    """Lets the module `name`, and modules that it imports from there, import from a folder, after all installed modules."""
     known = (finder for finder in sys.meta_path if isinstance(finder, _Neighbours) and finder.folder == folder)
     finder = next(known, None) or _Neighbours(folder)
     finder.names.add(name.partition(".")[0])
@@ -58,14 +59,14 @@ def admit(name: str, folder: str) -> None:
 
 
 _folders: dict[str, str] = {}
-"""The working folders of models that have changed theirs."""
+"""The current working folders of models that have changed theirs."""
 
 
 @contextmanager
 def working_folder(model: str, *, again: bool = True) -> Iterator[None]:
-    """The block is code of a model, which may change the working folder for itself, and for none of streamproof's files.
+    """Runs a block of model code, whose change of the working folder does not affect streamproof's own files.
 
-    It has the folder that an earlier block of the model has changed to, if it is not the first one.
+    The block starts in the folder to which an earlier block of the same model changed.
     """
     if not again:
         _folders.pop(model, None)

@@ -1,4 +1,4 @@
-"""What a caller can say of a search or a proof: which properties, which limits, which code, which files."""
+"""Options of searches and proofs: properties, limits, tiers, files."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ AUTO, PYTHON, COMPILED = "auto", "python", "compiled"
 TIERS = (AUTO, PYTHON, COMPILED)
 """The tiers by name, the default first."""
 MOST_WORKERS = 64
-"""Threads of one search."""
+"""Number of threads of one search."""
 SOLVER_DEPTH = 20
-"""How many steps a solver looks ahead when nobody says how many."""
+"""Default depth of a solver's search, in steps."""
 STRENGTH = 4
-"""The strongest induction that is tried when nobody says which."""
+"""Default maximum strength of induction."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """The options of one search or proof; what is left out has no limit, or is chosen by the engine.
+    """The options of one search or proof; omitted limits are unlimited or chosen by the engine.
 
-    Not every engine has a use for all of them: `engines.RegisteredEngine.options` says which it has.
-
-    Raises `UsageError` for a value that no search can have, and for options that exclude each other.
+    Engines ignore some of them: `engines.RegisteredEngine.options` lists the supported ones. Raises `UsageError` for an
+    invalid value, and for options that exclude each other.
     """
 
     properties: Collection[str] | None = None
-    """The properties to decide; None: all of them."""
+    """The properties to check; None: all of them."""
     deadlock: bool = True
-    """Whether properties of kind deadlock are decided."""
+    """Whether properties of kind deadlock are checked."""
     max_states: int | None = None
-    """Distinct states; None: what 32 bits can number."""
+    """Maximum number of distinct states; None: limited by 32-bit numbers."""
     max_depth: int | None = None
-    """Breadth-first levels, the initial states being the first: behaviours of at most `max_depth` - 1 steps."""
+    """Maximum number of breadth-first levels, the initial states being the first: behaviours of at most `max_depth` - 1
+    steps."""
     time_limit: float | None = None
-    """Seconds."""
+    """Time limit in seconds."""
     memory: int | None = None
-    """Bytes that the process may hold; None: four fifths of the machine's."""
+    """Memory limit of the process in bytes; None: four fifths of the machine's memory."""
     stop_when_decided: bool = False
-    """End after the level at which every property is decided."""
+    """Stop after the level at which every property is decided."""
     max_violations: int | None = None
-    """End after the level at which so many properties are violated."""
+    """Stop after the level at which this number of properties are violated."""
     tier: str = AUTO
     """Generated Python, compiled code, or the first for small state spaces and the second for the others."""
     workers: int | None = None
-    """Threads of compiled code; None: one for each processor that the process may use, at most eight."""
+    """Number of threads of compiled code; None: one for each processor available to the process, at most eight."""
     symmetry: bool = False
     """Search one representative of each orbit of states."""
     por: bool = False
@@ -56,15 +56,15 @@ class SearchOptions:
     checkpoint: Path | None = None
     """A folder for checkpoints, written at the ends of levels."""
     resume: Path | None = None
-    """A folder with a checkpoint from which the search goes on."""
+    """A folder with a checkpoint from which the search resumes."""
     checkpoint_seconds: float = 60.0
     """The time between two checkpoints."""
     spill: Path | None = None
-    """A folder in which the search goes on when `memory` is used up."""
+    """A folder for states beyond `memory`."""
     max_k: int = STRENGTH
-    """The strength of induction, at most."""
+    """Maximum strength of induction."""
     query_limit: float | None = None
-    """Seconds for one query to a solver."""
+    """Time limit of one solver query, in seconds."""
 
     def __post_init__(self) -> None:
         for name in ("max_states", "max_depth", "time_limit", "memory", "max_violations"):
@@ -72,7 +72,7 @@ class SearchOptions:
             if value is not None and value <= 0:
                 raise UsageError(f"{name} must be positive, got {value}", remedy="leave it out for no limit")
         if self.tier not in TIERS:
-            raise UsageError(f"there is no tier {self.tier!r}", remedy=f"the tiers are: {', '.join(TIERS)}")
+            raise UsageError(f"unknown tier {self.tier!r}", remedy=f"the tiers are: {', '.join(TIERS)}")
         if self.workers is not None and not 1 <= self.workers <= MOST_WORKERS:
             raise UsageError(
                 f"workers must be from 1 to {MOST_WORKERS}, got {self.workers}", remedy="one for each core is best"
@@ -85,7 +85,7 @@ class SearchOptions:
             raise UsageError(message, remedy=remedy)
 
     def _excluded(self) -> Iterator[tuple[str, str]]:
-        """Why these options cannot be given together, with the remedy."""
+        """Why these options exclude each other, with the remedy."""
         several = self.workers is not None and self.workers > 1
         if self.tier == PYTHON or self.reduced:
             if several:
@@ -107,12 +107,12 @@ class SearchOptions:
 
     @property
     def reduced(self) -> bool:
-        """Whether a reduction is wanted."""
+        """Whether a reduction is enabled."""
         return self.symmetry or self.por
 
     @property
     def depth(self) -> int:
-        """How many steps a solver looks ahead."""
+        """Depth of a solver's search, in steps."""
         return SOLVER_DEPTH if self.max_depth is None else self.max_depth - 1
 
     @property

@@ -1,4 +1,4 @@
-"""Reading files: those that have an end, unlike pipes and devices, and JSON of a given shape; errors that name the line."""
+"""Reading of regular files, and of JSON with a given shape; errors name the line."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from streamproof.system.bounded import Excess, parsed, read_regular
 from streamproof.system.errors import InputError, Loc
 
 DIGITS = 4300
-"""Digits of an integer that Python reads."""
+"""Maximum number of digits of an integer."""
 TOO_LONG = f"an integer has more than {DIGITS:,} digits"
 MOST = 1 << 30
-"""Bytes of a file."""
+"""Maximum file size in bytes."""
 WHOLE = "the whole"
-"""What messages call a value that is not within another one."""
+"""The name of the root value in messages."""
 
 
 def why_no_file(path: Path) -> str:
-    """Why a path is no regular file, as the end of a sentence; empty for one that is."""
+    """Why a path is not a regular file, as the end of a sentence; empty if it is one."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -37,7 +37,7 @@ def why_no_file(path: Path) -> str:
 
 
 def expect_file(path: Path | str, remedy: str = "check the path") -> None:
-    """Raises `InputError` for a path that is no regular file, or has a name that no message and no trace could show."""
+    """Raises `InputError` for a path that is not a regular file, or whose name is not printable."""
     expect_unicode(str(path))
     why = why_no_file(Path(path))
     if why:
@@ -45,7 +45,7 @@ def expect_file(path: Path | str, remedy: str = "check the path") -> None:
 
 
 def expect_unicode(path: str) -> None:
-    """Raises `InputError` for a path that tables, traces and pages, which are UTF-8, cannot name."""
+    """Raises `InputError` for a path whose name is not UTF-8, as tables, traces and pages require."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -53,7 +53,7 @@ def expect_unicode(path: str) -> None:
 
 
 def read_text(path: Path, most: int = MOST) -> str:
-    """The text of a UTF-8 file of at most so many bytes. Raises `InputError` when there is none to read."""
+    """The text of a UTF-8 file of at most `most` bytes. Raises `InputError`."""
     try:
         return read_regular(path, most).decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -61,7 +61,7 @@ def read_text(path: Path, most: int = MOST) -> str:
 
 
 def read_json(path: Path, shape: Shape, remedy: str = "", most: int = MOST) -> Any:
-    """The value in a JSON file of at most so many bytes, which has a shape. Raises `InputError`."""
+    """The value in a JSON file of at most `most` bytes, checked against a shape. Raises `InputError`."""
     found = parse_json(read_text(path, most), str(path), remedy)
     why = misfit(found, shape)
     if why:
@@ -83,13 +83,13 @@ def parse_json(text: str, file: str, remedy: str = "") -> Any:
 
 
 Shape: TypeAlias = Any
-"""What JSON data looks like: a type (whole numbers are `float` too), a range of whole numbers, some texts, None, a list of
-things of one shape or of as many as it has shapes, an object with at least these keys or (key `str`) with any, or a tuple
-of alternatives."""
+"""The shape of JSON data: a type (`float` includes whole numbers), a range of whole numbers, a set of texts, None, a
+list with one shape for all elements or one per element, an object with at least the given keys (or, with key `str`, any
+keys), or a tuple of alternatives."""
 
 
 def misfit(value: Any, shape: Shape, at: str = WHOLE) -> str:
-    """What in JSON data has another shape than it should, as a sentence; empty where all has."""
+    """The first mismatch between JSON data and a shape, as a sentence; empty if it matches."""
     wrong = f"{at} has an unexpected value: {reprlib.repr(value)}"
     match shape:
         case tuple():
@@ -120,7 +120,7 @@ def misfit(value: Any, shape: Shape, at: str = WHOLE) -> str:
 
 
 def json_problem(error: Exception) -> str:
-    """What `json.loads` found wrong, as the end of a sentence: "the line is ..."."""
+    """The error found by `json.loads`, as the end of a sentence: "the line is ..."."""
     match error:
         case UnicodeDecodeError():
             return "not UTF-8 text"

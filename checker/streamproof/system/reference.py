@@ -1,4 +1,4 @@
-"""The referee: verdicts by the interpreter alone, one obvious step after the other. For small systems and for tests.
+"""Reference verdicts: breadth-first search by the interpreter alone. For small systems and for tests.
 
 Engines are compared with it. It explores level by level, in the order of the initial states and of the instances, and
 decides each property at the first state or step that decides it.
@@ -20,9 +20,10 @@ from streamproof.system.verdict import Counts, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The verdict on one property, and the number of states of a shortest behaviour that shows it (None: no behaviour).
+    """The verdict on one property, and the length, in states, of a shortest behaviour that shows it (None: none).
 
-    Temporal properties are given no length. For a cycle, `length` counts the states up to its end and `loop` those before it.
+    Temporal properties have no length. For a cycle, `length` counts the states up to its end and `loop` those before
+    it.
     """
 
     verdict: Verdict
@@ -32,18 +33,18 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What the interpreter found."""
+    """The results of the interpreter's search."""
 
     levels: tuple[tuple[State, ...], ...]
-    """The states first met at each level."""
+    """The new states of each level."""
     counts: Counts
     decisions: Mapping[str, Decision]
     mistake: int | None
-    """The level, from 1, of the first state in which the model makes a mistake; exploration ends there."""
+    """The level, from 1, of the first model error; the search ends there."""
 
 
 def reference(system: System) -> Reference:
-    """Explore `system` completely, or up to its first evaluation error."""
+    """Explores `system` completely, or up to its first evaluation error."""
     return _Exploration(system).run()
 
 
@@ -102,7 +103,7 @@ class _Exploration:
             self._decide(prop, self._decides(prop, state, after), level + 1)
 
     def _decide(self, prop: Property, found: Verdict | None, level: int) -> None:
-        """Note a verdict. A mistake of the property counts when nothing on the same level decides it."""
+        """Records a verdict. An evaluation error of the property counts only if nothing on the same level decides it."""
         before = self.decided.get(prop.name)
         if found is not None and (before is None or (before.length == level and found is not Verdict.ERROR)):
             self.decided[prop.name] = Decision(found, level)
@@ -145,7 +146,7 @@ class _Exploration:
 
 
 def _distance_back(successors: Mapping[State, Sequence[State]], start: State) -> int | None:
-    """The number of steps of a shortest way from `start` back to it."""
+    """The number of steps of a shortest cycle through `start`."""
     distance = {start: 0}
     queue = deque([start])
     while queue:

@@ -1,10 +1,10 @@
-"""The referee for temporal properties of small systems: another algorithm than the engine's, with nothing made smaller.
+"""Reference verdicts for temporal properties of small systems, by an algorithm independent of the engine's.
 
-The method is that of O. Lichtenstein and A. Pnueli (1985). A node is a state together with a guess which subformulas are
-true from there on; an edge joins two nodes when the state can follow, or stays the same, and the guesses fit each other.
-The formula can be violated when a node that guesses it false leads to a set of nodes that a fair behaviour can visit for
-ever and in which no promise of an *until* is put off for ever. Whether steps of a kind recur is guessed once for the whole
-behaviour: if so, the set must have one, if not, it must do without.
+The method is that of O. Lichtenstein and A. Pnueli (1985). A node (atom) is a state with a guess of the subformulas
+that are true from there on; an edge joins two nodes if the step (or stuttering) is possible and the guesses are
+consistent. The formula is violated if a node that guesses it false reaches a set of nodes that a fair behaviour can
+visit infinitely often and that fulfils every *until*. For step conditions, the guess is made once for the whole
+behaviour: whether such steps occur infinitely often in that set.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     import networkx as nx
 
 Guess: TypeAlias = tuple[bool, ...]
-"""For each *until*, in a fixed order, whether it is true from here on; for each condition on steps, whether it recurs."""
+"""For each *until*, in a fixed order, whether it is true from here on; for each step condition, whether it recurs."""
 
 Node: TypeAlias = tuple[State, Guess]
 
 
 def can_be_violated(system: System, formula: Formula, initial: Sequence[State], states: Sequence[State]) -> bool:
-    """Whether some fair behaviour from one of `initial` makes `formula` false; `states` are all that can be reached.
+    """Whether some fair behaviour from one of `initial` violates `formula`; `states` are all reachable states.
 
-    Raises `EvaluationError` where the model makes a mistake.
+    Raises `EvaluationError` for a model error.
     """
     import networkx as nx
 
@@ -52,7 +52,7 @@ def can_be_violated(system: System, formula: Formula, initial: Sequence[State], 
 
 
 def plain(formula: Formula) -> Formula:
-    """The same with no other operators than *not*, *and* and *until*."""
+    """The formula with only the operators *not*, *and* and *until*."""
     true = AndF(())
     match formula:
         case Atom() | Recurs():
@@ -76,7 +76,7 @@ def plain(formula: Formula) -> Formula:
 
 
 def untils(formula: Formula) -> Iterator[Until]:
-    """The *untils* of a plain formula, inner ones first; like ones may come again."""
+    """The *untils* of a formula in core form, inner ones first, with repetitions."""
     match formula:
         case NotF(arg):
             yield from untils(arg)
@@ -93,14 +93,14 @@ def untils(formula: Formula) -> Iterator[Until]:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """Per state, the obligations that are enabled; per step, those that it takes."""
+    """Per state, the enabled fairness constraints; per step, those that it takes."""
 
     enabled: Mapping[State, frozenset[int]]
     takes: Mapping[tuple[State, State], frozenset[int]]
 
 
 class ReferenceTableau:
-    """The nodes of one formula and what may follow what: what is guessed must be what is true, or stays promised."""
+    """The nodes of one formula and their edges: guesses must be consistent with the present state and the next guess."""
 
     def __init__(self, system: System, formula: Formula) -> None:
         self.system, self.formula = system, plain(formula)
@@ -113,7 +113,7 @@ class ReferenceTableau:
         self._after: dict[tuple[Guess, tuple[bool, ...]], tuple[int, ...]] = {}
 
     def true(self, formula: Formula, node: Node) -> bool:
-        """Whether a plain formula is true at a node, if what is guessed there is right."""
+        """Whether a formula in core form is true at a node, if its guess is right."""
         match formula:
             case Atom(expr):
                 if (node[0], formula) not in self._known:
@@ -131,7 +131,7 @@ class ReferenceTableau:
                 raise AssertionError("only plain formulas are left")
 
     def fits(self, node: Node, then: Guess) -> bool:
-        """Whether what is guessed now follows from what is true now and guessed next."""
+        """Whether the present guess is consistent with the present state and the next guess."""
         always = len(self.untils)
         return node[1][always:] == then[always:] and all(
             node[1][at] == (self.true(until.right, node) or (self.true(until.left, node) and then[at]))
@@ -186,7 +186,7 @@ class _Search:
         return _Facts(enabled, {step: frozenset(some) for step, some in takes.items()})
 
     def _fair(self, graph: nx.DiGraph[Node], facts: _Facts) -> Iterator[Node]:
-        """The nodes on components that a fair behaviour can visit for ever, keeping its promises."""
+        """The nodes of strongly connected components that are fair and fulfil every *until*."""
         import networkx as nx
 
         for component in nx.strongly_connected_components(graph):
@@ -225,7 +225,7 @@ class _Search:
                 yield from self._fair(graph.subgraph(left).copy(), facts)
 
     def _makes(self, step: Recurs, edge: tuple[Node, Node]) -> bool:
-        """Whether an edge is a step that changes the state and is one of those that the condition means."""
+        """Whether an edge is a step that changes the state and satisfies the condition."""
         (before, _), (after, _) = edge
         return before != after and bool(self.interpreter.value(step.step, before, after))
 

@@ -1,11 +1,11 @@
-"""Refinement: every behaviour of a system, seen through a mapping of its states, is a behaviour of another one.
+"""Refinement: the image of every behaviour of a system under a refinement mapping is a behaviour of an abstract system.
 
-The claim is taken apart into properties of the system itself (Martin Abadi, Leslie Lamport, "The existence of refinement
-mappings", 1991), so that every engine decides it by what it knows:
+The claim is split into properties of the concrete system (Martin Abadi, Leslie Lamport, "The existence of refinement
+mappings", 1991), which every engine supports:
 
 * every initial state is mapped to an initial state of the abstract system (an invariant: a state is initial or not);
-* every step is mapped to a step of the abstract system, or changes nothing of what is mapped (a property of steps);
-* whatever fairness the abstract system demands of an action is kept by what is mapped (a temporal property).
+* every step is mapped to a step of the abstract system, or changes no mapped variable (a step property);
+* the image satisfies the fairness constraints of the abstract system (a temporal property).
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from streamproof.system.substitute import Substitution
 from streamproof.system.temporal import Obligation, obligations
 
 START = "_start"
-"""What the property of initial states has after the name of the refinement."""
+"""The suffix of the property of initial states."""
 FAIRNESS = "_fairness"
-"""What the temporal property has after the name of the refinement."""
+"""The suffix of the fairness property."""
 MOST_STARTS = 20_000
-"""The most first values of one variable that are spelt out."""
+"""Maximum number of initial values of one variable that are enumerated."""
 
 
 @dataclass(frozen=True)
 class Refinement:
-    """A claim that `concrete`, an initial condition and variables, refines `abstract` by `mapping`.
+    """The claim that `concrete`, an initial condition and variables, refines `abstract` by `mapping`.
 
-    `mapping` gives a term over the concrete variables for every variable of the abstract system; where one of `checks` is
-    true, the mapping itself is a mistake.
+    `mapping` gives a term over the concrete variables for every abstract variable; where one of `checks` is true, the
+    mapping itself is an error.
     """
 
     name: str
@@ -49,10 +49,10 @@ class Refinement:
     doc: str = ""
 
     def properties(self) -> tuple[Property, ...]:
-        """What must hold of the concrete system: `name` + ``_start``, `name`, and, where the abstract system demands
-        fairness, `name` + ``_fairness``.
+        """The properties of the concrete system: `name` + ``_start``, `name`, and, if the abstract system has fairness
+        constraints, `name` + ``_fairness``.
 
-        Raises `TooLarge` when a variable has too many first values to spell out.
+        Raises `TooLarge` if a variable has too many initial values to enumerate.
         """
         starts, step = self._starts(), self._step()
         views = tuple(self.mapping.items())
@@ -75,7 +75,7 @@ class Refinement:
                 (Conjunct(step, f"a step is one of {into} or changes nothing of it", self.loc),),
                 (*self.checks, *(self._later(check) for check in self.checks)),
                 self.loc,
-                self.doc or f"Every step is mapped to a step of {into}, or changes nothing of what is mapped.",
+                self.doc or f"Every step is mapped to a step of {into}, or changes no mapped variable.",
                 views=views,
             ),
         ]
@@ -113,7 +113,7 @@ class Refinement:
         return Check(self._next(check.condition), check.message, check.loc, operands)
 
     def _starts(self) -> tuple[Conjunct, ...]:
-        """What an initial state must be: a condition for each abstract variable, and their common one."""
+        """The condition for initial states: one condition per abstract variable, and the common one."""
         first = b.and_((*(_begins(v, b.var(v.name, v.sort)) for v in self.variables), self.initially))
         into = self.abstract.name
         wanted = [
@@ -127,12 +127,12 @@ class Refinement:
         return b.or_((same, *(self._taken(i) for i in self.abstract.instances)))
 
     def _enabled(self, instance: Instance) -> Expr:
-        """The instance can be taken in the abstract state, and that is no mistake."""
+        """The instance is enabled in the abstract state, without an error."""
         wrong = (c.condition for c in (*instance.guard_checks, *instance.effect_checks))
         return self._seen(b.and_((*(b.not_(w) for w in wrong), *(c.expr for c in instance.guard))))
 
     def _taken(self, instance: Instance) -> Expr:
-        """The step of the concrete system is one that the instance makes of the abstract states."""
+        """The concrete step is mapped to a step of the instance."""
         written = dict(instance.updates)
         arrives = (
             b.eq(self._next(self.mapping[v.name]), self._seen(written.get(v.name, b.var(v.name, v.sort))))
@@ -141,7 +141,7 @@ class Refinement:
         return b.and_((self._enabled(instance), *arrives))
 
     def _changes(self, instance: Instance) -> Expr:
-        """Taking the instance leads to another abstract state."""
+        """Taking the instance changes the abstract state."""
         moved = b.or_(
             b.not_(b.eq(term, b.var(name, self.abstract.variables[self.abstract.index[name]].sort)))
             for name, term in instance.updates
@@ -161,7 +161,7 @@ class Refinement:
 
 
 def _begins(variable: Variable, term: Expr) -> Expr:
-    """That `term` is one of the first values of the variable."""
+    """`term` is one of the initial values of the variable."""
     first = tuple(dict.fromkeys(variable.initial))
     if len(first) == cardinality(variable.sort):
         return b.TRUE

@@ -1,4 +1,4 @@
-"""Random values of sorts, for comparing two readings of a system."""
+"""Random values of sorts, for comparing two forms of a system."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from streamproof.system.sorts import (
 )
 
 WIDTH = 12
-"""How far from its end, or from 0, a number of a range without an end is drawn."""
+"""Maximum distance of a random number from the end of a half-bounded range, or from 0 in an unbounded one."""
 
 
 def random_state(sorts: Sequence[Sort], chance: Random) -> State:
-    """One value for each of `sorts`."""
+    """One random value for each of `sorts`."""
     return tuple(random_value(sort, chance) for sort in sorts)
 
 
 def random_value(sort: Sort, chance: Random) -> Value:
-    """A value of a sort: ends of ranges, absent options and short queues more often than their share."""
+    """A random value of a sort: ends of ranges, absent options and short queues are over-represented."""
     match sort:
         case BoolSort():
             return chance.random() < 0.5

@@ -1,8 +1,7 @@
-"""From composite variables to scalar ones: the same system with Bool, Range and Enum variables only.
+"""Scalarisation: an equivalent system with Bool, Range and Enum variables only.
 
-Engines that think in machine words or solver terms work on the result. Every composite variable becomes a group of
-leaves (`leaves`), every term a term over them (`shapes`), and the states, the initial ones and the steps correspond one
-for one.
+Engines that use machine words or solver terms work on the result. Every composite variable becomes a group of leaves
+(`leaves`), every term a term over them (`flatten`); states, initial states and steps correspond one to one.
 """
 
 from __future__ import annotations
@@ -12,20 +11,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
+from streamproof.system.flatten import Rewriter
 from streamproof.system.formula import rewritten
 from streamproof.system.leaves import decode, encode, leaf_count, leaves
 from streamproof.system.model import Action, Check, Conjunct, Instance, Property, State, System, Variable
 from streamproof.system.records import dataclass, replace
-from streamproof.system.shapes import Rewriter
 from streamproof.system.sorts import Sort, Value
 
 LEAF_LIMIT = 100_000
-"""The largest number of leaves of one system."""
+"""Maximum number of leaves of one system."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scalarised:
-    """A system over scalar variables, and the way to and from the original's states."""
+    """A system over scalar variables, with the encoding of the original's states."""
 
     original: System
     system: System
@@ -37,7 +36,7 @@ class Scalarised:
         return tuple(part for v, value in self.original.named(state) for part in encode(v.sort, value))
 
     def decode(self, state: State) -> State:
-        """The state of the original that these leaves stand for."""
+        """The original's state with these leaves."""
         parts = iter(state)
         return tuple(decode(v.sort, parts) for v in self.original.variables)
 
@@ -45,8 +44,8 @@ class Scalarised:
 def scalarise(system: System) -> Scalarised:
     """`system` with every composite variable replaced by its leaves; instances and properties keep names and order.
 
-    The states of the result are the encodings of the original's, initial ones and steps included, one for one. Raises
-    `TooLarge` when a set's element sort or the whole state needs too many leaves.
+    The states of the result are the encodings of the original's, including initial states and steps. Raises `TooLarge`
+    if a set's element sort or the whole state needs too many leaves.
     """
     total = sum(leaf_count(v.sort) for v in system.variables)
     if total > LEAF_LIMIT:
@@ -90,9 +89,9 @@ def scalarise(system: System) -> Scalarised:
 
 
 def _among(group: Sequence[Variable], rows: Iterable[tuple[Value, ...]]) -> Expr:
-    """That the leaves hold one of `rows`; leaves that vary freely and independently are not mentioned.
+    """The condition that the leaves equal one of `rows`; leaves that vary freely and independently are omitted.
 
-    Rows are split by their first entry; entries that allow the same rest share one branch.
+    Rows are split by their first entry; entries with the same remainder share one branch.
     """
     varying = [at for at, leaf in enumerate(group) if len(leaf.initial) > 1]
     terms = [b.var(group[at].name, group[at].sort) for at in varying]
@@ -153,7 +152,7 @@ def _property(rewriter: Rewriter, prop: Property) -> Property:
 
 
 Places = Mapping[str, tuple[Sort, Sequence[tuple[str, Expr]]]]
-"""For each variable its sort and its leaves, each with the term that reads it."""
+"""The sort and leaves of each variable, each leaf with the term that reads it."""
 
 
 def _action(rewriter: Rewriter, places: Places, action: Action) -> Action:

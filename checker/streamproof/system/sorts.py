@@ -61,14 +61,14 @@ class RangeSort:
 
 
 INFINITY: Final = cast(int, math.inf)
-"""The end of a range that has none. Such ranges are for proofs of every size (`unbounded`)."""
+"""An infinite end of a range. Such ranges are for proofs for every size (`unbounded`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class TermRange(RangeSort):
-    """Integers from `least` to `most`, which are terms of numbers; `lo` and `hi` are what is known of them.
+    """Integers from `least` to `most`, which are terms of numbers; `lo` and `hi` are their known bounds.
 
-    Whether a value lies in it is always a question, never known from the sort; it may be empty.
+    The sort alone never decides membership; the range may be empty.
     """
 
     least: Any
@@ -83,8 +83,8 @@ class TermRange(RangeSort):
 class EnumSort:
     """A fixed list of names; the first is the default.
 
-    `symmetric` names stand for interchangeable things. It is a claim, which a reduction that relies on it verifies; it
-    gives values no other meaning, but a symmetric sort and a plain one with the same names are two sorts.
+    `symmetric` names are interchangeable, a claim that symmetry reduction verifies. It does not change the meaning of
+    values, but a symmetric sort and a plain one with the same names are two sorts.
     """
 
     members: tuple[str, ...]
@@ -98,7 +98,7 @@ class EnumSort:
         object.__setattr__(self, "places", {m: at for at, m in enumerate(self.members)})
         if len(self.places) != len(self.members):
             twice = next(m for m in self.members if self.members.count(m) > 1)
-            raise ModelError(f"Enum names {twice!r} twice", remedy="give every member a name of its own")
+            raise ModelError(f"Enum names {twice!r} twice", remedy="give every member a unique name")
 
     def __str__(self) -> str:
         return f"{'Symmetric' if self.symmetric else 'Enum'}({', '.join(map(repr, self.members))})"
@@ -111,7 +111,7 @@ class RecordSort:
     fields: tuple[tuple[str, Sort], ...]
 
     def index(self, name: str) -> int:
-        """Position of the field `name`; raises `KeyError` when there is none."""
+        """Position of the field `name`; raises `KeyError` if there is none."""
         for at, (own, _) in enumerate(self.fields):
             if own == name:
                 return at
@@ -123,7 +123,7 @@ class RecordSort:
 
 @dataclass(frozen=True, slots=True)
 class OptionSort:
-    """A value or nothing. Options do not nest: ``None`` must mean one thing."""
+    """A value or nothing. Options do not nest, so that ``None`` is unambiguous."""
 
     element: Sort
 
@@ -177,16 +177,16 @@ BOOL = BoolSort()
 
 
 SCALARS = (BoolSort, RangeSort, EnumSort)
-"""The sorts of a single machine word, as a tuple: whether a sort is one of them is asked very often."""
+"""The scalar sorts, as a tuple, because the test is a hot path."""
 
 
 def is_scalar(sort: Sort) -> bool:
-    """Whether values of `sort` are a single machine word: Bool, Range or Enum."""
+    """Whether `sort` is scalar: Bool, Range or Enum."""
     return isinstance(sort, SCALARS)
 
 
 def cardinality(sort: Sort) -> int:
-    """How many values `sort` has."""
+    """The number of values of `sort`."""
     match sort:
         case BoolSort():
             return 2
@@ -210,7 +210,7 @@ def cardinality(sort: Sort) -> int:
 
 
 def cardinality_up_to(sort: Sort, most: int) -> int:
-    """How many values `sort` has, or `most` + 1 where there are more; no large number is computed."""
+    """The number of values of `sort`, or `most` + 1 if there are more; no large number is computed."""
     top = most + 1
     match sort:
         case RecordSort(fields):
@@ -233,7 +233,7 @@ def cardinality_up_to(sort: Sort, most: int) -> int:
 
 
 def _power(base: int, exponent: int, top: int) -> int:
-    """`base` to the power of `exponent`, both above 0, or `top` where that is less."""
+    """`base` to the power of `exponent`, both above 0, or `top` if that is less."""
     return min(base ** min(exponent, top.bit_length()), top) if base > 1 else base
 
 
@@ -266,7 +266,7 @@ def values(sort: Sort) -> Iterator[Value]:
 
 
 def default(sort: Sort) -> Value:
-    """The first value of `sort`: what a total expression gives where a partial one would be undefined."""
+    """The first value of `sort`: the result of a total expression where a partial one is undefined."""
     match sort:
         case BoolSort():
             return False
@@ -289,11 +289,11 @@ def default(sort: Sort) -> Value:
 
 
 def _expect_finite(sort: RangeSort) -> None:
-    """Raises `ModelError` for a range without an end, as proofs for every size have them (see `unbounded`)."""
+    """Raises `ModelError` for a range with an infinite end, which only proofs for every size support (see `unbounded`)."""
     if sort.hi - sort.lo == INFINITY or type(sort) is not RangeSort:
         raise ModelError(
             f"the values of {sort} cannot be gone through one by one",
-            remedy="say it with comparisons, all(...), any(...) or sum(...) over range(...), or give the parameter a value",
+            remedy="state it with comparisons, all(...), any(...) or sum(...) over range(...), or give the parameter a value",
         )
 
 
@@ -329,7 +329,7 @@ def contains(sort: Sort, value: Value) -> bool:
 
 
 def position(index: RangeSort | EnumSort | BoolSort, key: Value) -> int | None:
-    """Where `key` stands in the order of `index` (0-based), or None when it is outside."""
+    """The position of `key` in the order of `index` (0-based), or None if it is outside."""
     match index:
         case BoolSort():
             return int(key) if isinstance(key, bool) else None
@@ -343,7 +343,8 @@ def position(index: RangeSort | EnumSort | BoolSort, key: Value) -> int | None:
 
 
 def compatible(a: Sort, b: Sort) -> bool:
-    """Whether values of the two sorts may be compared or exchanged (ranges may differ; a domain check guards the rest)."""
+    """Whether values of the two sorts may be compared or assigned (ranges may differ; a domain check guards the
+    assignment)."""
     if a is b:
         return True
     match a, b:
@@ -379,7 +380,7 @@ def within(a: Sort, b: Sort) -> bool:
 
 
 def show(sort: Sort, value: Value) -> str:
-    """`value` as a reader writes it: records and arrays with their names and keys, sets sorted."""
+    """The text of `value`: records and arrays with their names and keys, sets sorted."""
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
             return str(value)

@@ -1,4 +1,4 @@
-"""Substitution of terms for terms, rebuilt through `build` so that what becomes constant folds away."""
+"""Substitution of terms for terms, rebuilt through `build` so that new constants fold."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from streamproof.system.sorts import ArraySort, RecordSort
 
 
 class Substitution:
-    """Replaces every occurrence of the keys by their values, all at once; shared terms are rebuilt once."""
+    """Simultaneously replaces every occurrence of the keys by their values; shared terms are rebuilt once."""
 
     def __init__(self, mapping: Mapping[Expr, Expr]) -> None:
         self._done: dict[Expr, Expr] = dict(mapping)
 
     def __call__(self, term: Expr) -> Expr:
-        """`term` with the replacements made; values that were put in are not searched again."""
+        """`term` after the replacement; replacements are not substituted again."""
         done = self._done
         if term not in done:
             for part in e.unfinished(term, done):
@@ -29,7 +29,7 @@ class Substitution:
         return tuple(self._done[t] for t in terms)
 
     def rebuild(self, term: Expr) -> Expr:
-        """`term` from its parts, which have been replaced already."""
+        """`term` from its substituted operands."""
         done = self._done
         for part in e.children(term):
             if done[part] is not part:

@@ -1,10 +1,10 @@
-"""What temporal formulas and fairness mean, on one lasso at a time. Slow and obvious on purpose: the referee.
+"""Semantics of temporal formulas and fairness on a single lasso. Slow and simple on purpose: the reference.
 
-A lasso is a behaviour that repeats a part of itself for ever, a `Trace` with a loop; one without a loop stays in its
-last state for ever. Fairness is that of TLA+: an action instance, its picks left open, counts as *enabled* where it can
-be taken and that changes the state, and a step that changes the state *takes* every instance that could have made it.
-Weak fairness: not enabled for ever without being taken. Strong fairness: not enabled infinitely often without being
-taken again and again.
+A lasso is a behaviour with an infinitely repeated cycle, a `Trace` with a loop; one without a loop stutters in its last
+state. Fairness is that of TLA+: an action instance, with arbitrary picks, counts as *enabled* where it can be taken and
+changes the state, and a step that changes the state *takes* every instance that could have made it. Weak fairness: an
+instance that is enabled continuously from some point on is taken infinitely often. Strong fairness: an instance that is
+enabled infinitely often is taken infinitely often.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from streamproof.system.verdict import Owed, Trace
 
 @dataclass(frozen=True, slots=True)
 class Obligation:
-    """What a scheduler owes one action at one choice of its parameters; any of its picks will do."""
+    """The fairness constraint on one action for one combination of its parameters; any picks satisfy it."""
 
     action: str
     args: tuple[tuple[str, Any], ...]
     fairness: Fairness
     numbers: tuple[int, ...]
-    """Positions in `System.instances`, one per choice of picks."""
+    """Positions in `System.instances`, one per combination of picks."""
 
     @property
     def label(self) -> str:
-        """As a reader writes it: ``send(c=1)``."""
+        """The label in traces: ``send(c=1)``."""
         return f"{self.action}({', '.join(f'{n}={v}' for n, v in self.args)})"
 
 
@@ -62,14 +62,14 @@ def obligations(system: System) -> tuple[Obligation, ...]:
 
 
 def true_of(system: System, formula: Formula, trace: Trace) -> bool:
-    """Whether the behaviour makes `formula` true, from its first state on."""
+    """Whether the behaviour satisfies `formula` in its first state."""
     return _Lasso(Interpreter(system), trace).true(formula, 0)
 
 
 def fairness_of(system: System, trace: Trace) -> tuple[Owed, ...]:
-    """How the behaviour treats every fair action instance; it is fair when each of them is `paid`.
+    """The behaviour's treatment of every fair action instance; it is fair if each of them is `paid`.
 
-    Raises `EvaluationError` where the model itself makes a mistake.
+    Raises `EvaluationError` for a model error.
     """
     return tuple(_owed(Interpreter(system), obligation, trace) for obligation in obligations(system))
 
@@ -114,14 +114,14 @@ class _Lasso:
         return False
 
     def future(self, at: int) -> Iterator[int]:
-        """The positions from `at` on, in the order in which they are first met."""
+        """The positions from `at` on, in order of first visit."""
         start = _start(self.trace)
         yield from range(at, len(self.trace.states))
         yield from range(start, at)
 
 
 def _start(trace: Trace) -> int:
-    """Where the part that is repeated for ever begins."""
+    """The position where the cycle begins."""
     return len(trace.states) - 1 if trace.loop is None else trace.loop
 
 

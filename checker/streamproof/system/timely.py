@@ -1,4 +1,4 @@
-"""Work that a time limit breaks off."""
+"""Time limits on blocks of work."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ __all__ = ["answer_of", "timely"]
 
 @contextmanager
 def timely(what: str, *, silent: bool = False) -> Iterator[None]:
-    """Raises `OutOfTime` when the time limit of the command is met in the block; `what` says what it does.
+    """Raises `OutOfTime` when the command's time limit is reached in the block; `what` describes the work.
 
-    Unless `silent`, people are told when it takes long.
-
-    Within another such block, or one of `doing`, it is part of that one.
+    Unless `silent`, a long block is reported to the user. A block nested in another one, or in one of `doing`, is part
+    of that one.
     """
     if busy():
         yield

@@ -1,8 +1,8 @@
-"""What a proof for every size needs beside the finite waist: integers without bounds, bounds that are terms, quantifiers.
+"""Extensions of the finite waist for proofs for every size: unbounded integers, symbolic bounds, quantifiers.
 
-A `Parametric` holds a transition system in which some parameters are constants of unknown value. It is no `System`, so no
-engine that counts states can be handed one. Its terms are those of `expr` and two more: `Forall` and `Total`, over an index
-that runs through a range whose ends are terms. An `ArraySort` over such a range is an array of any length.
+A `Parametric` holds a transition system in which some parameters are constants of unknown value. It is not a `System`,
+so that no engine that counts states accepts it. Its terms are those of `expr` and two more: `Forall` and `Total`, over
+an index from a range whose ends are terms. An `ArraySort` over such a range is an array of unbounded length.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from streamproof.system.sorts import (
 from streamproof.system.substitute import Substitution
 
 EACH = "c'"
-"""The name of the index in sums and in discovered claims; no name that an author writes has a quote in it."""
+"""The name of the index in sums and discovered claims; the quote makes it invalid in source code."""
 
 
 class Undecided(ModelError):
-    """Ordinary Python asks for the value of a parameter that has no value: it stands for every number."""
+    """Ordinary Python tests the value of a free parameter."""
 
 
 class Unbounded(ModelError):
-    """A finite system was asked for, and the model declares integers without bounds."""
+    """A finite system was requested, but the model declares unbounded integers."""
 
 
 def integers(least: int | None, most: int | None) -> RangeSort:
-    """All integers between two numbers; None: there is no such end."""
+    """All integers between two numbers; None: an infinite end."""
     return RangeSort(-INFINITY if least is None else least, INFINITY if most is None else most)
 
 
 def term_range(least: Expr, most: Expr) -> RangeSort:
-    """The integers between two terms of numbers; a plain range where both are known. Raises `ModelError` if it is empty."""
+    """The integers between two terms of numbers; a plain range if both are constant. Raises `ModelError` if it is empty."""
     assert isinstance(least.sort, RangeSort)
     assert isinstance(most.sort, RangeSort)
     if isinstance(least, e.Const) and isinstance(most, e.Const):
@@ -58,12 +58,12 @@ def term_range(least: Expr, most: Expr) -> RangeSort:
 
 
 def endless(sort: RangeSort) -> bool:
-    """Whether a range has no first or no last value, or ends that are terms."""
+    """Whether a range has an infinite end, or ends that are terms."""
     return isinstance(sort, TermRange) or sort.lo == -INFINITY or sort.hi == INFINITY
 
 
 def ranges(sort: Sort) -> Iterator[RangeSort]:
-    """Every range that occurs in a sort."""
+    """Every range in a sort."""
     match sort:
         case RangeSort():
             yield sort
@@ -84,7 +84,7 @@ def any_length(sort: Sort) -> TypeGuard[ArraySort]:
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Forall(Node):
-    """`body` for every value of the variable `bound` in its range; true when the range is empty."""
+    """`body` for every value of the variable `bound` in its range; true if the range is empty."""
 
     bound: Expr
     body: Expr
@@ -92,7 +92,7 @@ class Forall(Node):
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Total(Node):
-    """The sum of `body` over the range of the variable `bound`; 0 when the range is empty."""
+    """The sum of `body` over the range of the variable `bound`; 0 if the range is empty."""
 
     bound: Expr
     body: Expr
@@ -109,7 +109,7 @@ def exists(bound: Expr, body: Expr, loc: Loc | None = None) -> Expr:
 
 
 def total(bound: Expr, body: Expr, loc: Loc | None = None) -> Expr:
-    """The sum of `body` over the values of `bound`: sums are taken apart, so that equal parts are equal terms."""
+    """The sum of `body` over the values of `bound`, split by linearity so that equal parts are equal terms."""
     assert isinstance(body.sort, RangeSort)
     assert isinstance(bound, e.Var)
     match body:
@@ -130,7 +130,7 @@ def total(bound: Expr, body: Expr, loc: Loc | None = None) -> Expr:
 
 
 def count(bound: Expr) -> Expr:
-    """How many values a bound variable takes."""
+    """The number of values of a bound variable."""
     assert isinstance(bound.sort, RangeSort)
     if not isinstance(bound.sort, TermRange):
         return num(bound.sort.hi - bound.sort.lo + 1)
@@ -144,7 +144,7 @@ def count(bound: Expr) -> Expr:
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """A parameter that stands for every number from `least` to `most` (None: there is no such end)."""
+    """A free parameter: any number from `least` to `most` (None: an infinite end)."""
 
     name: str
     least: int | None
@@ -152,7 +152,7 @@ class Free:
 
     @property
     def sort(self) -> RangeSort:
-        """The numbers it stands for."""
+        """The sort of its values."""
         return integers(self.least, self.most)
 
 
@@ -160,21 +160,21 @@ class Free:
 class Parametric:
     """A transition system with free parameters.
 
-    `system` has the state variables only, without first values: `initial` says what holds at first. Parameters occur in
-    its terms as variables of their own names, and so do the index parameters of an instance, whose `args` name them.
+    `system` has the state variables only, without initial values: `initial` is the initial condition. Parameters occur
+    in its terms as variables of their own names, and so do the index parameters of an instance, whose `args` name them.
     """
 
     system: System
     free: tuple[Free, ...]
     initial: Expr
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    """The parameters that have a value."""
+    """The parameters with a fixed value."""
     firsts: Mapping[str, int] = field(default_factory=dict)
-    """For arrays of any length, how many first values an element has; 1 where it is not here."""
+    """For arrays of unbounded length, the number of initial values of an element; 1 if not listed."""
 
 
 def written(term: Expr) -> str:
-    """A term of numbers, or a comparison, as a reader writes it; other terms by their form."""
+    """The text of a numeric term or comparison; of other terms, their structure."""
     match term:
         case e.Const(value=value):
             return str(value)

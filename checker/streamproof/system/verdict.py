@@ -1,4 +1,4 @@
-"""What engines answer: verdicts per property, counts, and the behaviours that show a violation."""
+"""The results of engines: verdicts per property, counts, and the behaviours that show violations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamproof.system.records import dataclass
 
 
 class Verdict(Enum):
-    """The four answers. `HOLDS` is only ever given for what was covered completely."""
+    """The four verdicts. `HOLDS` is given only after complete coverage."""
 
     HOLDS = "holds"
     VIOLATED = "violated"
@@ -27,7 +27,7 @@ class Trace:
 
     With `loop`, the behaviour is infinite: one more step, `steps[-1]`, leads from the last state back to
     `states[loop]`, so there are as many steps as states. Without it there is one step fewer than states. A behaviour
-    that stays in its last state for ever has one step fewer too, and its loop is that state: it `stutters`.
+    that stutters in its last state has one step fewer too, and its loop is that state: it `stutters`.
     """
 
     states: tuple[State, ...]
@@ -39,13 +39,13 @@ class Trace:
 
     @property
     def stutters(self) -> bool:
-        """Whether nothing happens any more after the last state, for ever, though something might."""
+        """Whether the behaviour stays in its last state although a step may be enabled."""
         return self.loop is not None and self.loop == len(self.steps) == len(self.states) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """How the cycle of a lasso treats one action instance that a scheduler owes fairness.
+    """The treatment of one fair action instance by the cycle of a lasso.
 
     `taken`: the first step of the cycle, counted from 1, that takes the instance. `enabled`, `disabled`: the first
     states of the cycle, counted from 0, in which it is and is not enabled. None: there is none.
@@ -59,14 +59,14 @@ class Owed:
 
     @property
     def paid(self) -> bool:
-        """Whether the lasso is fair to the instance."""
+        """Whether the lasso satisfies the fairness constraint."""
         if self.fairness is Fairness.NONE or self.taken is not None:
             return True
         return self.enabled is None or (self.fairness is Fairness.WEAK and self.disabled is not None)
 
     @property
     def because(self) -> str:
-        """Why it is fair to the instance, or that it is not."""
+        """The reason why it is fair to the instance, or that it is not."""
         if self.taken is not None:
             return f"taken by step {self.taken}"
         if self.enabled is None:
@@ -78,10 +78,10 @@ class Owed:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The answer for one property, by one engine.
+    """The finding for one property, by one engine.
 
-    `trace` is the counterexample of a violation, or the witness of a reachability property that holds.
-    `because` says, in a sentence, what was covered (holds), or which limit was met and what to try (inconclusive).
+    `trace` is the counterexample of a violation, or the witness of a reachability property that holds. `because` is a
+    sentence: what was covered (holds), or which limit was reached and what to try (inconclusive).
     """
 
     property: str
@@ -91,14 +91,14 @@ class Finding:
     because: str = ""
     vacuous: bool = False
     fair: tuple[Owed, ...] = ()
-    """For a violated temporal property: how the cycle of `trace` treats each fair action instance."""
+    """For a violated temporal property: the treatment of each fair action instance by the cycle of `trace`."""
     sizes: str | tuple[Mapping[str, int], ...] | None = None
-    """Where sizes were asked about: ``any``, when it is proved for every value of the free parameters, or else the values
-    at which it was found to hold. None where one instance was asked about."""
+    """For parameterised verification: ``any`` if proved for every value of the free parameters, else the values at
+    which it was checked. None for a single instance."""
 
 
 class OutDegree(NamedTuple):
-    """How many successors the expanded states have, duplicates and self-loops included."""
+    """The number of successors of expanded states, including duplicates and self-loops."""
 
     least: int
     mean: float
@@ -109,9 +109,9 @@ class OutDegree(NamedTuple):
 class Counts:
     """State counts by TLC's rules.
 
-    `generated`: initial states and every successor, duplicates included. `distinct`: reachable states.
-    `depth`: breadth-first levels, the initial one being 1. `levels`: distinct states first met at each level.
-    `queue`: states whose successors were not looked at. `out_degree`: None when no state was expanded.
+    `generated`: initial states and every successor, including duplicates. `distinct`: reachable states. `depth`:
+    breadth-first levels, the initial one being 1. `levels`: distinct new states at each level. `queue`: states not
+    expanded. `out_degree`: None if no state was expanded.
     """
 
     distinct: int
@@ -124,7 +124,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a long run reports about once a second."""
+    """Progress of a long run, about once a second."""
 
     elapsed: float
     depth: int
@@ -145,28 +145,28 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How often each action led to a state (`generated`) and to a new one (`distinct`)."""
+    """Per action, how often it led to a state (`generated`) and to a new one (`distinct`)."""
 
     generated: Mapping[str, int] = field(default_factory=dict)
     distinct: Mapping[str, int] = field(default_factory=dict)
     never_true: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Per action, the guard conjuncts (as written) that no reachable state satisfies for any of its instances."""
+    """Per action, the guard conjuncts (source texts) that no reachable state satisfies for any instance."""
     conditions: tuple[Condition, ...] | None = None
-    """Every guard conjunct of every action, in the order of the rules; None when they were not counted."""
+    """Every guard conjunct of every action, in the order of the rules; None if not counted."""
     expanded: int = 0
-    """The states whose successors were looked at: what `conditions` counts among."""
+    """The number of expanded states, in which `conditions` are counted."""
     complete: bool = True
-    """Whether these are all reachable states: what was not seen in a search that was cut short may come later."""
+    """Whether all reachable states were expanded; a search that ended early may have missed some."""
 
     @property
     def never(self) -> tuple[str, ...]:
-        """Actions that are enabled in no reachable state; none where not all states were searched."""
+        """Actions that are enabled in no reachable state; empty if not all states were explored."""
         return tuple(a for a, n in self.generated.items() if n == 0) if self.complete else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """A reduction that was asked for: whether it was made, and in a clause what it left out or why it does not apply."""
+    """A requested reduction: whether it was applied, and in a clause its effect or the reason why not."""
 
     name: str
     applied: bool
@@ -175,7 +175,7 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """An evaluation error of the model itself that ended an engine, with the way to the state where it shows."""
+    """An evaluation error of the model that ended the search, with the path to the state where it occurs."""
 
     trace: Trace
     error: EvaluationError
@@ -183,7 +183,7 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """Wall-clock times: in all, preparing the engine, searching or proving, and deciding temporal properties afterwards."""
+    """Wall-clock times in seconds: total, preparation, search or proof, and temporal properties."""
 
     total: float = 0.0
     compile: float = 0.0
@@ -193,27 +193,27 @@ class Seconds:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What an engine answers. Every trace in it has been confirmed by the interpreter.
+    """The result of an engine. Every trace in it has been replayed by the interpreter.
 
     Engines that do not count states have no `counts` and no `coverage`.
     """
 
     findings: tuple[Finding, ...] = ()
-    """One per property that was to be decided, in declaration order."""
+    """One per checked property, in declaration order."""
     counts: Counts | None = None
     coverage: Coverage | None = None
     mistake: Mistake | None = None
     stopped: str | None = None
-    """The limit that kept the engine from covering everything; None where there was none."""
+    """The limit that prevented complete coverage; None if there was none."""
     interrupted: bool = False
-    """Whether the user ended it; `findings` are what was known then."""
+    """Whether the user ended the run; `findings` are those obtained before."""
     seconds: Seconds = Seconds()
     reductions: tuple[Reduction, ...] = ()
-    """Those asked for, made or not; `counts` are of what was searched."""
+    """The requested reductions, applied or not; `counts` are those of the reduced search."""
     shortest: bool = True
-    """Whether its traces are shortest ones."""
+    """Whether its traces have minimal length."""
     notes: tuple[str, ...] = ()
-    """More to show to people, a sentence each."""
+    """Further remarks for the report, one sentence each."""
 
     def finding(self, name: str) -> Finding:
         """The finding for the property called `name`; raises `KeyError`."""

@@ -1,4 +1,4 @@
-"""Sentences that several parts print."""
+"""Phrases shared by several reports."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A behaviour of a System: replayed by the interpreter, explained in the model's own words, written for people."""
+"""Traces: behaviours of a System, replayed by the interpreter, explained in the model's terms, rendered as text."""

@@ -1,7 +1,7 @@
-"""Why: which condition is false in a state, what it read there, which step put that value there.
+"""Explanations: which condition is false in a state, the values it read, and the steps that wrote them.
 
-Everything is said in the model's own words: a condition as its author wrote it, a value by the name of its place. For
-``s.pool > 0`` in a state where the pool is empty that is ``s.pool > 0   because  s.pool = 0 (step 3)``.
+Explanations use the model's own terms: the source text of a condition, and a value with the name of its place. For
+``s.pool > 0`` in a state with an empty pool that is ``s.pool > 0 because s.pool = 0 (step 3)``.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from streamproof.traces.reads import Read, reads
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A place that a condition read, and its value; `moved` when that is ``old -> new`` over the step it speaks of.
+    """A place that a condition read, with its value; if `moved`, ``old -> new`` over the step in question.
 
-    `step` is the step that put the value there, counted from 1; 0 when it has been there from the start, None when no
-    trace was given.
+    `step` is the step that wrote the value, counted from 1; 0 for an initial value, None without a trace.
     """
 
     place: Place
@@ -50,7 +49,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A condition that is false, with what it read."""
+    """A false condition, with the values it read."""
 
     text: str
     loc: Loc | None
@@ -58,7 +57,7 @@ class Reason:
 
     @property
     def because(self) -> str:
-        """The readings in one line; empty for a condition that reads nothing."""
+        """The readings on one line; empty for a condition that reads nothing."""
         return ", ".join(map(str, self.readings))
 
     def __str__(self) -> str:
@@ -67,9 +66,9 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """Instances of one action that the same condition stops for the same reason.
+    """Instances of one action that are disabled by the same condition for the same reason.
 
-    `missing` counts the false guard conjuncts, `guards` all of them, both of the instance nearest to being enabled.
+    `missing` counts the false guard conjuncts, `guards` all of them, both of the instance closest to being enabled.
     """
 
     action: str
@@ -81,11 +80,11 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why the last state (or step, or loop) of a trace breaks a property.
+    """Why the last state (or step, or loop) of a trace violates a property.
 
     `reasons`: the false conjunct of an invariant or step property; for a deadlock, why the state is not terminal.
-    `blocked`: for a deadlock, what stops each action, nearest to being enabled first.
-    `steps`: the steps, counted from 1, that the values read above depend on (a backward slice); empty when unknown.
+    `blocked`: for a deadlock, the reasons why each action is disabled, closest to being enabled first. `steps`: the
+    steps, counted from 1, on which the values read above depend (a backward slice); empty if unknown.
     """
 
     reasons: tuple[Reason, ...] = ()
@@ -95,7 +94,7 @@ class Explanation:
 
 @dataclass(slots=True)
 class _Past:
-    """The behaviour that led to a state, for saying which step wrote a value. `last` is the index of that state."""
+    """The behaviour that led to a state, to find the step that wrote a value. `last` is the index of that state."""
 
     trace: Trace
     last: int
@@ -103,22 +102,22 @@ class _Past:
 
 
 def why_false(system: System, conjuncts: Iterable[Conjunct], state: State, after: State | None = None) -> Reason | None:
-    """The first conjunct that is false in `state`, with the values it read; None when all are true."""
+    """The first conjunct that is false in `state`, with the values it read; None if all are true."""
     interpreter = Interpreter(system)
     found = interpreter.failing(tuple(conjuncts), state, after)
     return None if found is None else _reason(interpreter, found, state, after, None)
 
 
 def blocked(system: System, state: State) -> tuple[Blocked, ...]:
-    """What stops each action in `state`: one entry per action and reason, nearest to being enabled first.
+    """Why each action is disabled in `state`: one entry per action and reason, closest to being enabled first.
 
-    Instances that are enabled do not appear.
+    Enabled instances are omitted.
     """
     return _blocked(Interpreter(system), state, None)
 
 
 def explain(system: System, prop: Property, trace: Trace) -> Explanation:
-    """Why `trace` breaks `prop`, or shows it when `prop` is a reachability property."""
+    """Why `trace` violates `prop`, or shows it if `prop` is a reachability property."""
     interpreter = Interpreter(system)
     match prop.kind:
         case Kind.INVARIANT:
@@ -129,7 +128,8 @@ def explain(system: System, prop: Property, trace: Trace) -> Explanation:
             before, after = last_step(trace)
             past = _Past(trace, before)
             reasons = _failed(interpreter, prop, trace.states[before], trace.states[after], past)
-            # The failing step always matters, and with it what its guard and its effect on the places shown read.
+            # The failing step is always relevant, with the reads of its guard and of its effect on the displayed
+            # places.
             for place, _ in tuple(past.wanted):
                 for read in _sources(interpreter, trace.steps[-1], place, trace.states[before]):
                     past.wanted[read.place, before] = None
@@ -153,7 +153,7 @@ def explain(system: System, prop: Property, trace: Trace) -> Explanation:
 
 
 def last_step(trace: Trace) -> tuple[int, int]:
-    """Indices of the states before and after the last step, the closing step of a loop included.
+    """Indices of the states before and after the last step, including the closing step of a loop.
 
     Raises `ValueError` for a trace without a step.
     """
@@ -202,7 +202,7 @@ def _readings(
 
 
 def _prefix(written: str, variable: str) -> str:
-    """How the author wrote the state in front of a variable: ``s.`` in ``s.pool > 0``; empty when that is not clear."""
+    """The source text for the state variable, ``s.`` in ``s.pool > 0``; empty if ambiguous."""
     owners = set(re.findall(rf"(?<![\w.])([A-Za-z_]\w*)\.{re.escape(variable)}\b", written)) - {"self"}
     return f"{owners.pop()}." if len(owners) == 1 else ""
 
@@ -222,13 +222,14 @@ def _blocked(interpreter: Interpreter, state: State, past: _Past | None) -> tupl
     best: dict[str, tuple[bool, int, int]] = {}
     for entry in entries:
         best[entry.action] = min(best.get(entry.action, rank[id(entry)]), rank[id(entry)])
-    # Actions by their best entry, entries of one action together; the sort is stable, so declaration order decides ties.
+    # Actions in the order of their best entry, entries of one action together; the sort is stable, so ties are in
+    # declaration order.
     order = sorted(best, key=lambda a: best[a])
     return tuple(sorted(entries, key=lambda entry: (order.index(entry.action), rank[id(entry)])))
 
 
 def _writer(system: System, trace: Trace, place: Place, at: int) -> int:
-    """The step, counted from 1, that last changed `place` before state `at`; 0 when none did."""
+    """The step, counted from 1, that last changed `place` before state `at`; 0 if none did."""
     now = look(system, place, trace.states[at])
     for step in range(at, 0, -1):
         if look(system, place, trace.states[step - 1]) != now:
@@ -237,7 +238,7 @@ def _writer(system: System, trace: Trace, place: Place, at: int) -> int:
 
 
 def _sources(interpreter: Interpreter, instance: Instance, place: Place, state: State) -> tuple[Read, ...]:
-    """What `instance`, taken in `state`, read to write `place`, and what its guard read."""
+    """The reads of `instance`, taken in `state`, for writing `place`, and the reads of its guard."""
     found: list[Read] = []
     for name, term in instance.updates:
         if name == place.variable:
@@ -248,7 +249,7 @@ def _sources(interpreter: Interpreter, instance: Instance, place: Place, state: 
 
 
 def _slice(interpreter: Interpreter, past: _Past) -> tuple[int, ...]:
-    """The steps that the wanted values depend on, through what they wrote and what their guards read."""
+    """The steps on which the wanted values depend, through their writes and the reads of their guards."""
     trace, found = past.trace, set()
     pending, met = list(past.wanted), set(past.wanted)
     while pending:

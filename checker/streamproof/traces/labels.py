@@ -1,4 +1,4 @@
-"""Labels of steps as people write them: ``send(c=1)[lost=True]``, ``send(1)``, ``send``."""
+"""Labels of steps in text form: ``send(c=1)[lost=True]``, ``send(1)``, ``send``."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from streamproof.system.errors import UsageError
+from streamproof.system.errors import UsageError, nearest
 from streamproof.system.model import Instance, System
-from streamproof.system.nearest import nearest
 from streamproof.system.records import dataclass
 
 _WAY = re.compile(r"(?:\w+(?:\[[^\[\]()]*\])?\.)+")
-"""The parts that an action is in: ``lane[0].``; brackets that no dot follows hold picks."""
+"""The path of parts before an action: ``lane[0].``; brackets not followed by a dot hold picks."""
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A step asked for: an action, parameters by position or name, picks by name; what is missing is left open.
+    """A step pattern: an action, parameters by position or name, picks by name; omitted ones match anything.
 
-    A value may be given as text, and then agrees with the value that is written so.
+    A value may be given as text, and then matches the value with that text.
     """
 
     action: str
@@ -30,9 +29,10 @@ class Label:
 
     @classmethod
     def parse(cls, text: str) -> Label:
-        """Read ``name``, ``name(args)`` or ``name(args)[picks]``; a name may be that of a part's action, ``lane[0].push``.
+        """Parses ``name``, ``name(args)`` or ``name(args)[picks]``; a name may be that of a part's action, ``lane[0].push``.
 
-        Raises `UsageError` for anything else."""
+        Raises `UsageError` for any other text.
+        """
         rest = text.strip()
         way = _WAY.match(rest)
         start = way.end() if way else 0
@@ -59,7 +59,7 @@ class Label:
         return cls(name, tuple(positional), tuple(args), tuple(picks))
 
     def fits(self, instance: Instance) -> bool:
-        """Whether `instance` is one that this label asks for."""
+        """Whether `instance` matches this label."""
         known = dict(instance.args)
         return (
             len(self.positional) <= len(instance.args)
@@ -69,7 +69,7 @@ class Label:
         )
 
     def _picks_fit(self, instance: Instance) -> bool:
-        # A choice in a loop gives several picks of one name; they are asked for in their order.
+        # A choice in a loop gives several picks of one name, which are matched in order.
         left = list(instance.picks)
         for name, want in self.picks:
             at = next((i for i, (n, _) in enumerate(left) if n == name), None)
@@ -78,16 +78,16 @@ class Label:
         return True
 
 
-def matching(system: System, asked: Label | str) -> tuple[Instance, ...]:
-    """The instances that `asked` means, at least one. Raises `UsageError` that names what there is instead.
+def matching(system: System, wanted: Label | str) -> tuple[Instance, ...]:
+    """The instances that match `wanted`, at least one. Raises `UsageError` with the available labels.
 
-    A text that is an instance's own label means that instance, whatever characters its values have.
+    A text equal to an instance's own label matches that instance, whatever characters its values have.
     """
-    if isinstance(asked, str):
-        exact = tuple(i for i in system.instances if i.label == asked.strip())
+    if isinstance(wanted, str):
+        exact = tuple(i for i in system.instances if i.label == wanted.strip())
         if exact:
             return exact
-    label = Label.parse(asked) if isinstance(asked, str) else asked
+    label = Label.parse(wanted) if isinstance(wanted, str) else wanted
     try:
         action = system.action(label.action)
     except KeyError:
@@ -121,7 +121,7 @@ def _bare(text: str) -> str:
 
 
 def _enclosed(text: str, whole: str) -> tuple[str, str]:
-    """What stands between the bracket that opens `text` and its partner, and what follows."""
+    """The text between the bracket that opens `text` and its closing bracket, and the rest."""
     depth: list[str] = []
     for at, char in enumerate(text):
         if char in _CLOSERS:
@@ -134,7 +134,7 @@ def _enclosed(text: str, whole: str) -> tuple[str, str]:
 
 
 def _split(text: str) -> Iterator[str]:
-    """The parts between commas that stand outside brackets."""
+    """The parts separated by commas outside brackets."""
     depth, start = 0, 0
     for at, char in enumerate(text):
         if char in _CLOSERS:

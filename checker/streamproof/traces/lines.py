@@ -24,7 +24,7 @@ class StyledText:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One logical line: `indent` spaces before it, `hang` before its continuations when it must wrap."""
+    """One logical line: `indent` spaces before it, `hang` additional ones before wrapped lines."""
 
     spans: tuple[StyledText, ...] = ()
     indent: int = 0
@@ -32,9 +32,9 @@ class Line:
 
 
 def line(*spans: StyledText | str, indent: int = 0, hang: int | None = None) -> Line:
-    """A line from spans and plain strings, whose text is made visible.
+    """A line from spans and plain strings, whose text is escaped by `visible`.
 
-    Continuations stand four spaces further in unless `hang` says otherwise.
+    Wrapped lines are indented by four more spaces unless `hang` differs.
     """
     made = tuple(
         StyledText(visible(s.text), s.style) if isinstance(s, StyledText) else StyledText(visible(s)) for s in spans
@@ -46,7 +46,7 @@ BLANK = Line()
 
 
 def wrap(lines: Iterable[Line], width: int) -> Iterator[tuple[StyledText, ...]]:
-    """The physical lines, none longer than `width` (at least 20); breaks at spaces, inside a word only when it must."""
+    """The physical lines of at most `width` columns (at least 20); breaks at spaces, inside a word only if necessary."""
     width = max(width, 20)
     for logical in lines:
         yield from _wrap(logical, width)
@@ -70,11 +70,11 @@ _Char = tuple[str, Style]
 
 def _wrap(logical: Line, width: int) -> Iterator[tuple[StyledText, ...]]:
     rest: list[_Char] = [(c, span.style) for span in logical.spans for c in span.text]
-    # An indent that leaves no room would never end; half the width is always left for text.
+    # An indent without remaining width would never end; half the width is always reserved for text.
     indent = min(logical.indent, width // 2)
     while len(rest) > width - indent:
         room = width - indent
-        # The break replaces a space at or before position `room`; leading spaces are no place to break.
+        # The break replaces a space at or before position `room`; leading spaces are not break points.
         first = next((i for i, (c, _) in enumerate(rest) if c != " "), len(rest))
         cut = next((i for i in range(room, first, -1) if rest[i][0] == " "), None)
         if cut is None:

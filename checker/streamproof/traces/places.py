@@ -1,7 +1,7 @@
-"""Parts of a state: a variable, or what stands inside it at given array keys and record fields.
+"""Places: a variable of a state, or a component of it by array keys and record fields.
 
-People read a step by what it changed, and a failure by what it read. Both are said in places: ``status[A]``,
-``job.epoch``, ``wire[0]``. Queues, sets and scalars are leaves; arrays, records and present options are looked into.
+Steps are shown by the places they change, and failures by the places they read: ``status[A]``, ``job.epoch``,
+``wire[0]``. Queues, sets and scalars are leaves; arrays, records and present options have components.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from streamproof.system.sorts import ArraySort, OptionSort, RecordSort, SetSort,
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A part of a state: `variable`, then one array key or record field name per level downwards.
+    """A component of a state: `variable`, then one array key or record field name per level.
 
-    A present option is transparent: the place of ``job.epoch`` is the same whether ``job`` is a record or an
-    option of one.
+    A present option is transparent: the place of ``job.epoch`` is the same whether ``job`` is a record or an option of
+    one.
     """
 
     variable: str
@@ -27,7 +27,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A place in one state: its name as a reader writes it, and the value there."""
+    """A place in one state: its displayed name, and its value."""
 
     text: str
     sort: Sort
@@ -35,13 +35,13 @@ class Seen:
 
     @property
     def shown(self) -> str:
-        """The value as a reader writes it."""
+        """The value as text."""
         return show(self.sort, self.value)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A leaf that a step changed. `difference`: of sets with common elements, what was added and removed."""
+    """A leaf changed by a step. `difference`: for sets with common elements, the added and removed elements."""
 
     place: Place
     text: str
@@ -54,10 +54,9 @@ class Change:
 
 
 def look(system: System, place: Place, state: State, prefix: str = "") -> Seen:
-    """`place` in `state`, the name starting with `prefix`.
+    """`place` in `state`, with `prefix` before the name.
 
-    Where an option on the way is absent, the option itself is shown, as that is what there is. Raises `KeyError` for a
-    variable that the system does not have.
+    If an option on the path is absent, the option itself is returned. Raises `KeyError` for an unknown variable.
     """
     at = system.index[place.variable]
     sort, value, text = system.variables[at].sort, state[at], prefix + place.variable

@@ -1,8 +1,8 @@
-"""Which places of a state the value of a term depends on, in that state.
+"""The places of a state on which the value of a term depends, in that state.
 
-The walk follows the evaluation: of a conjunction that is false it visits the first false part alone, of a conditional
-the condition and the branch taken, of a read from an updated array the update or what is below it. So the places found
-are those that explain the value at hand, not all that the term mentions.
+The traversal follows the evaluation: of a false conjunction it visits the first false conjunct only, of a conditional
+the condition and the branch taken, of a read from an updated array the update or the array below. So the places explain
+the actual value; the term may mention more.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streamproof.traces.places import Place
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A place that was read; `after` when it was read in the state after the step."""
+    """A place that was read; `after` if it was read in the state after the step."""
 
     place: Place
     after: bool = False
@@ -29,14 +29,14 @@ class Read:
 def reads(
     interpreter: Interpreter, term: Expr, state: State, after: State | None = None, keys: tuple[Value, ...] = ()
 ) -> tuple[Read, ...]:
-    """The places that decide `term` (or the part of it at `keys`) in `state`, in the order they are met."""
+    """The places that determine `term` (or its component at `keys`) in `state`, in the order of reading."""
     walk = _Walk(lambda t: interpreter.value(t, state, after))
     walk.visit(term, keys)
     return tuple(walk.found)
 
 
 class _Walk:
-    """One walk over a term; shared subterms are visited once per part asked for."""
+    """One traversal of a term; shared subterms are visited once per requested component."""
 
     def __init__(self, value: Callable[[Expr], Value]) -> None:
         self._evaluate = value
@@ -61,7 +61,7 @@ class _Walk:
             case e.Next(name=name):
                 self.found[Read(Place(name, keys), after=True)] = None
             case e.And(args=args) | e.Or(args=args):
-                # The first part that decides the value is the reason; when none does, all of them together are.
+                # The first operand that decides the value is the reason; if none does, all operands together are.
                 decisive = isinstance(term, e.Or)
                 deciding = next((a for a in args if self._value(a) is decisive), None)
                 for part in args if deciding is None else (deciding,):

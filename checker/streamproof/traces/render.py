@@ -1,4 +1,4 @@
-"""A trace written for an engineer: what was done, what each step changed, what is false at the end and why.
+"""Rendering of a trace: the steps, what each changed, and the violated condition with its explanation.
 
 `render_text` gives the form of the files in ``counterexamples/`` (no colours, fixed width); `counterexample` gives the
 same as styled lines, which the console colours.
@@ -22,19 +22,19 @@ from streamproof.traces.lines import BLANK, Line, Style, StyledText, line, text
 from streamproof.traces.places import Change, changes
 
 MAX_GROUPS = 3
-"""How many reasons per blocked action are written out."""
+"""Maximum number of reasons printed per disabled action."""
 
 MAX_LABELS = 4
-"""How many instances that share a reason are named."""
+"""Maximum number of instances named for a common reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What is said around a trace; empty parts are left out.
+    """Context printed with a trace; empty entries are omitted.
 
-    `shortest`: no shorter trace shows the same (breadth-first search, or a bound raised one by one). `replayed`: the
-    interpreter has verified it. `reproduce`: a command that gives the trace again. `file`: where its ITF form is.
-    `error`: a mistake of the model that shows in the last state, when that is what the trace is for.
+    `shortest`: the trace is of minimal length (breadth-first search, or increasing depth). `replayed`: the interpreter
+    has replayed it. `reproduce`: a command that gives the trace again. `file`: the path of its ITF form. `error`: a
+    model error in the last state, if the trace shows one.
     """
 
     engine: str = ""
@@ -61,10 +61,10 @@ def render_text(
 def counterexample(
     system: System, prop: Property | None, trace: Trace, *, about: About | None = None, full: bool = False
 ) -> list[Line]:
-    """The trace as styled lines: header, steps with what they changed, what failed, how to see it again.
+    """The trace as styled lines: header, steps with their changes, the violation, and how to reproduce it.
 
-    `prop` is the property that the trace violates (or reaches); None for a behaviour that is shown for its own sake.
-    With `full`, the whole state follows each step. The trace must have passed `replay.verify`.
+    `prop` is the property that the trace violates (or reaches); None for a trace without a property. With `full`, the
+    whole state follows each step. The trace must have passed `replay.verify`.
     """
     about = about or About()
     lines = list(_header(system, prop, trace, about))
@@ -83,7 +83,7 @@ def counterexample(
 
 
 def source(loc: Loc | None) -> str:
-    """``file:line`` as short as it stays clear: from the package's folder, or else from the working folder."""
+    """``file:line`` in its shortest unambiguous form: from the package's folder, or else from the working folder."""
     return "" if loc is None else loc.short
 
 
@@ -93,12 +93,12 @@ def parameters_text(parameters: Mapping[str, Any]) -> str:
 
 
 def _claim(prop: Property, trace: Trace) -> tuple[str, str, Style]:
-    """Headline, what is shown, and in which style."""
+    """The headline, the kind of trace, and its style."""
     match prop.kind:
         case Kind.REACHABLE:
             return "Witness", f"{prop.name} is reached", "good"
         case Kind.DEADLOCK:
-            return "Counterexample", f"{prop.name} is violated: nothing can happen any more", "failed"
+            return "Counterexample", f"{prop.name} is violated: no action is enabled", "failed"
         case Kind.TERMINATION:
             return "Counterexample", f"{prop.name} is violated: an infinite execution exists", "failed"
         case Kind.TEMPORAL:
@@ -129,7 +129,7 @@ def _header(system: System, prop: Property | None, trace: Trace, about: About) -
     count = len(trace.steps)
     length = f"{count} step{'' if count == 1 else 's'}" + (", no shorter one exists" if about.shortest else "")
     if trace.stutters:
-        length += ", then nothing more for ever"
+        length += ", then stuttering forever"
     elif trace.loop is not None:
         length += f", a loop from state {trace.loop} on"
     yield _fact("length", length)
@@ -144,7 +144,7 @@ def _fact(name: str, value: str) -> Line:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """What a property sees of the states, as the states of a system of its own: of a refinement, the abstract ones."""
+    """The view of a property on the states, as states of a separate system: for a refinement, the abstract states."""
 
     interpreter: Interpreter
     terms: tuple[Expr, ...]
@@ -152,18 +152,18 @@ class _View:
 
     @classmethod
     def of(cls, system: System, prop: Property) -> _View | None:
-        """None where the property sees nothing but the variables."""
+        """None if the property shows nothing but the variables."""
         if not prop.views:
             return None
         variables = tuple(Variable(name, term.sort, ()) for name, term in prop.views)
         return cls(Interpreter(system), tuple(term for _, term in prop.views), System("", variables, ()))
 
     def state(self, state: State) -> State:
-        """The state that is seen."""
+        """The visible state."""
         return tuple(self.interpreter.value(term, state) for term in self.terms)
 
     def first(self, state: State, indent: int) -> Iterator[Line]:
-        """All that is seen at first."""
+        """The whole initial view."""
         for variable, value in self.seen.named(self.state(state)):
             yield line(
                 StyledText("seen as ", "faint"),
@@ -174,7 +174,7 @@ class _View:
             )
 
     def changed(self, before: State, after: State, indent: int) -> Iterator[Line]:
-        """What a step changes of it."""
+        """The changes of the view by a step."""
         made = changes(self.seen, self.state(before), self.state(after))
         if not made:
             yield line(StyledText("seen as no step", "faint"), indent=indent)
@@ -204,14 +204,14 @@ def _steps(system: System, trace: Trace, view: _View | None, *, full: bool) -> I
         if view is not None:
             yield from view.changed(before, after, inner)
         if closing:
-            yield line(StyledText(f"back to state {trace.loop}: the loop repeats for ever", "failed"), indent=inner - 2)
+            yield line(StyledText(f"back to state {trace.loop}: the loop repeats forever", "failed"), indent=inner - 2)
         elif full:
             yield line(StyledText("state", "faint"), indent=inner)
             yield from _state(system, after, inner + 2)
         if number == trace.loop and not trace.stutters:
             yield _loop_start(inner)
     if trace.stutters:
-        yield line(StyledText("nothing more happens: the behaviour stays here for ever", "failed"), indent=inner - 2)
+        yield line(StyledText("stuttering: the behaviour stays in this state forever", "failed"), indent=inner - 2)
 
 
 def _step(system: System, instance: Instance, number: int, digits: int, column: int) -> Line:
@@ -239,7 +239,7 @@ def _state(system: System, state: State, indent: int) -> Iterator[Line]:
 def _changed(made: tuple[Change, ...], indent: int) -> Iterator[Line]:
     if not made:
         yield line(StyledText("(nothing changed)", "faint"), indent=indent)
-    # Places of one variable that made the same change share a line: reset of an array is one line, not one per cell.
+    # Places of one variable with the same change share a line: the reset of an array is one line, not one per cell.
     groups: dict[tuple[str, str, str], list[Change]] = {}
     for change in made:
         groups.setdefault((change.place.variable, change.old, change.new), []).append(change)
@@ -248,7 +248,7 @@ def _changed(made: tuple[Change, ...], indent: int) -> Iterator[Line]:
 
 
 def _change(change: Change, places: Sequence[str]) -> tuple[StyledText, ...]:
-    """A change with the places that made it."""
+    """A change with the places that have it."""
     start = (StyledText(", ".join(places), "place"), StyledText(": "))
     if change.difference:
         return (*start, StyledText(change.difference, "new"))
@@ -282,12 +282,12 @@ def _conclusion(system: System, prop: Property, trace: Trace, explanation: Expla
 
 
 def _fairness(system: System, trace: Trace) -> Iterator[Line]:
-    """Why the behaviour is fair: one line per reason, instances of one action together."""
+    """Why the behaviour is fair: one line per reason, with the instances of one action together."""
     groups: dict[tuple[str, str], list[str]] = {}
     for owed in fairness_of(system, trace):
         groups.setdefault((owed.fairness.value, owed.because), []).append(owed.label)
     if not groups:
-        yield line("Nothing is owed fairness: every action may be put off for ever.", indent=2)
+        yield line("No fairness constraints: every action may be postponed forever.", indent=2)
         return
     yield line(StyledText("Why this behaviour is fair:", "title"))
     for (fairness, because), labels in groups.items():

@@ -1,8 +1,8 @@
-"""Replay: the interpreter walks a trace again and vouches for every step, or says where and why it cannot.
+"""Replay: the interpreter executes a trace again and confirms every step, or reports the first invalid one.
 
-No counterexample is shown to anybody before `verify` has passed it; that is what makes an engine's answer `violated`
-independent of the engine. The instances of a trace are identified by action, parameters and picks, and what they mean
-is taken from the system at hand, so a trace read from a file or made from an older build is judged like any other.
+No counterexample is shown before `verify` has passed it; this makes an engine's verdict `violated` independent of the
+engine. The instances of a trace are identified by action, parameters and picks, with the meaning of the current system,
+so a trace from a file or an older version is checked like any other.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, assert_never
 
-from streamproof.system.errors import EvaluationError, Exit, Loc, StreamproofError, UsageError
+from streamproof.system.errors import EvaluationError, Exit, Loc, StreamproofError, UsageError, nearest
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Instance, Kind, Property, State, System
-from streamproof.system.nearest import nearest
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import contains, show
 from streamproof.system.temporal import fairness_of, true_of
@@ -23,14 +22,14 @@ from streamproof.traces.labels import Label, matching
 from streamproof.traces.places import changes
 
 Step: TypeAlias = str | Instance | tuple[str, Mapping[str, Any]] | tuple[str, Mapping[str, Any], Mapping[str, Any]]
-"""One step asked for: a label such as ``send(c=1)[lost=True]`` (parameters and picks may be left out where only one
-choice works), an instance, or action, parameters and picks apart."""
+"""A step to replay: a label such as ``send(c=1)[lost=True]`` (parameters and picks may be omitted if unambiguous), an
+instance, or action, parameters and picks separately."""
 
 
 class ReplayError(StreamproofError):
-    """A trace that is not a behaviour of the system, or does not show what it is said to show.
+    """A trace that is not a behaviour of the system, or does not show the property's event.
 
-    `step` counts from 1; 0 is the initial state; None speaks of the whole trace.
+    `step` counts from 1; 0 is the initial state; None refers to the whole trace.
     """
 
     exit_code = Exit.REJECTED
@@ -42,10 +41,10 @@ class ReplayError(StreamproofError):
 
 
 def replay(system: System, trace: Trace) -> None:
-    """Check that `trace` is a behaviour of `system`.
+    """Checks that `trace` is a behaviour of `system`.
 
-    The first state must be initial, each step enabled and leading exactly to the next state, and the loop, if any, must
-    close. Raises `ReplayError` otherwise, and `EvaluationError` where the model itself makes a mistake on the way.
+    The first state must be initial, each step enabled with exactly the next state as its result, and the loop, if any,
+    must close. Raises `ReplayError` otherwise, and `EvaluationError` for a model error on the way.
     """
     _shape(system, trace)
     interpreter = Interpreter(system)
@@ -67,12 +66,12 @@ def replay(system: System, trace: Trace) -> None:
 
 
 def verify(system: System, prop: Property | str, trace: Trace) -> None:
-    """Check that `trace` is a behaviour of `system` and shows what a counterexample (or witness) of `prop` must show.
+    """Checks that `trace` is a behaviour of `system` and a counterexample to (or witness of) `prop`.
 
-    Invariant: false in the last state. Step property: false of the last step. Deadlock: the last state has no enabled
+    Invariant: false in the last state. Step property: false for the last step. Deadlock: the last state has no enabled
     instance and is not terminal. Termination: the trace ends in a loop of steps. Reachability: true in the last state.
-    Temporal: the formula is false of the behaviour, and the behaviour is fair.
-    Raises `ReplayError` otherwise, and `UsageError` for a property that the system does not have.
+    Temporal: the behaviour violates the formula, and is fair. Raises `ReplayError` otherwise, and `UsageError` for an
+    unknown property.
     """
     prop = _property(system, prop) if isinstance(prop, str) else prop
     replay(system, trace)
@@ -98,9 +97,9 @@ def verify(system: System, prop: Property | str, trace: Trace) -> None:
         case Kind.DEADLOCK:
             enabled = next((i for i in system.instances if interpreter.enabled(i, last)), None)
             if enabled is not None:
-                raise ReplayError(f"the last state is no deadlock: {enabled.label} is enabled there")
+                raise ReplayError(f"the last state is not a deadlock: {enabled.label} is enabled there")
             if interpreter.terminal(last):
-                raise ReplayError("the last state is no deadlock: it is terminal")
+                raise ReplayError("the last state is not a deadlock: it is terminal")
         case Kind.TERMINATION:
             if trace.loop is None or trace.stutters:
                 raise ReplayError(f"{prop.name} is violated by an endless behaviour only, and the trace has no loop")
@@ -141,16 +140,16 @@ class _Path:
 def replay_labels(system: System, steps: Sequence[Step], *, loop: int | None = None) -> Trace:
     """The behaviour that takes `steps` from an initial state; with `loop`, the last one leads back to that state.
 
-    What a step leaves open (parameters, picks, which initial state) is settled by trying: a choice that makes a later
-    step impossible is dropped. Raises `UsageError` for a name that does not exist or when several behaviours remain,
-    `ReplayError` when none does, and `EvaluationError` where the model makes a mistake.
+    Omitted parameters, picks and initial states are found by search: a choice that makes a later step impossible is
+    dropped. Raises `UsageError` for an unknown name or an ambiguous behaviour, `ReplayError` if there is none, and
+    `EvaluationError` for a model error.
     """
     interpreter = Interpreter(system)
     paths = [_Path(state) for state in interpreter.initial_states()]
     if not paths:
         raise ReplayError("the system has no initial state", step=0)
-    for number, asked in enumerate(steps, start=1):
-        candidates = matching(system, _label(asked))
+    for number, pattern in enumerate(steps, start=1):
+        candidates = matching(system, _label(pattern))
         reached: dict[State, list[_Path]] = {}
         for path in paths:
             for instance in candidates:
@@ -160,12 +159,12 @@ def replay_labels(system: System, steps: Sequence[Step], *, loop: int | None = N
         if not reached:
             state = paths[0].state
             raise _not_enabled(system, _nearest_enabled(interpreter, candidates, state), state, number, len(candidates))
-        # Two ways into one state behave alike from there on; the first in declaration order stands for all.
+        # Two paths into one state have the same continuations; the first in declaration order represents both.
         paths = [ways[0] for ways in reached.values()]
     found = [path.trace() for path in paths]
     if loop is not None:
         if not 0 <= loop < len(steps):
-            raise UsageError(f"loop {loop} is no state before the last step", remedy=f"give 0 to {len(steps) - 1}")
+            raise UsageError(f"loop {loop} is not a state before the last step", remedy=f"give 0 to {len(steps) - 1}")
         found = [(states, taken) for states, taken in found if states[-1] == states[loop]]
         if not found:
             raise ReplayError(f"the last step does not lead back to the state after step {loop}", step=len(steps))
@@ -218,14 +217,14 @@ def _take(interpreter: Interpreter, instance: Instance, state: State, number: in
 
 
 def _key(instance: Instance) -> tuple[object, ...]:
-    # With the types, because True and 1 are equal in Python and are different values here.
+    # With the types, because True and 1 are equal in Python but different values here.
     return instance.action, *((n, type(v), v) for n, v in (*instance.args, ("", None), *instance.picks))
 
 
-def _label(asked: Step) -> Label | str:
-    match asked:
+def _label(pattern: Step) -> Label | str:
+    match pattern:
         case str():
-            return asked
+            return pattern
         case Instance(action=action, args=args, picks=picks):
             return Label(action, (), args, picks)
         case (action, args):

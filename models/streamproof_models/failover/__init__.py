@@ -1,7 +1,7 @@
-"""Failover of a job by pipelined regions: which tasks restart when one fails, and how.
+"""Failover of a job by pipelined regions: which tasks restart after a failure, and how.
 
-`answer(case)` gives regions and restart set of a decoded restart oracle case. It is imported here and now
-because its module has the same name: whichever is bound last wins, and that has to be the function.
+`answer(case)` gives regions and restart set of a decoded restart oracle case. It is imported here last, because its
+module has the same name: the function must be bound last.
 """
 
 from streamproof_models.failover.answer import answer

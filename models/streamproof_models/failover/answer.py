@@ -109,7 +109,7 @@ def _pair(value: Any) -> tuple[str, int]:
         case [str(name), int(index)]:
             return name, index
         case _:
-            raise JobGraphError(f"{value!r} is no pair of a name and a number")
+            raise JobGraphError(f"{value!r} is not a pair of a name and a number")
 
 
 def _member(kind: type[_E], name: str) -> _E:
@@ -117,4 +117,4 @@ def _member(kind: type[_E], name: str) -> _E:
         return kind[name]
     except KeyError:
         known = ", ".join(kind.__members__)
-        raise JobGraphError(f"{name!r} is no {kind.__name__.lower()}; known are {known}") from None
+        raise JobGraphError(f"{name!r} is not a valid {kind.__name__.lower()}; known are {known}") from None

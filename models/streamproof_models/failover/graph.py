@@ -28,7 +28,7 @@ Partition: TypeAlias = tuple[str, int]
 
 
 class JobGraphError(ValueError):
-    """A job graph, or a task or partition named in one, that makes no sense; the message is one sentence."""
+    """An invalid job graph, or an unknown task or partition; the message is one sentence."""
 
 
 class Pattern(Enum):
@@ -37,17 +37,17 @@ class Pattern(Enum):
     POINTWISE = "POINTWISE"
     """A contiguous share, so that shares are as even as integer division allows (`Connection`)."""
     ALL_TO_ALL = "ALL_TO_ALL"
-    """All of them."""
+    """All parameters."""
 
 
 class Exchange(Enum):
-    """How a partition travels from its producer to a consumer, by Flink's names.
+    """The exchange type of a partition between producer and consumer, with Flink's names.
 
     FLIP-1 uses other words. Its *pipelined* and *blocking* results are `PIPELINED` and `BLOCKING`. Its
     *caching* result keeps everything sent, on disk if need be, and can be read while it is written:
     `HYBRID_FULL`. Its *memory-only caching* result is a caching result that may be dropped at any time for
-    want of memory: an exchange `HYBRID_FULL` whose partitions the environment may make unavailable whenever
-    it likes, or, if one prefers never to count on it, `HYBRID_SELECTIVE`.
+    lack of memory: an exchange `HYBRID_FULL` whose partitions the environment may make unavailable at any
+    time, or, if they are never relied on, `HYBRID_SELECTIVE`.
     """
 
     PIPELINED = "PIPELINED"
@@ -60,7 +60,7 @@ class Exchange(Enum):
 
     @property
     def glues(self) -> bool:
-        """Whether the consumer has to run together with the producer, which puts both into one region."""
+        """Whether the consumer must run together with the producer, which puts both into one region."""
         return self in (Exchange.PIPELINED, Exchange.PIPELINED_BOUNDED)
 
     @property
@@ -154,7 +154,7 @@ def _check_edges(vertices: tuple[Vertex, ...], edges: tuple[Edge, ...]) -> None:
     for edge in edges:
         for end in (edge.source, edge.target):
             if end not in names:
-                raise JobGraphError(f"edge {edge} joins {end!r}, which is no vertex of the graph")
+                raise JobGraphError(f"edge {edge} joins {end!r}, which is not a vertex of the graph")
         if edge.source == edge.target:
             raise JobGraphError(f"edge {edge} joins a vertex with itself; a job graph is acyclic")
         if not edge.dataset:

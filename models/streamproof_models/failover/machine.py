@@ -212,7 +212,7 @@ class Failover(Model):
         return s.job == "RUNNING"
 
     def consumable(self, s: Any, unit: str) -> Any:
-        """Whether every stored input from outside the unit's region has been produced, as far as the JobMaster knows."""
+        """Whether every stored input from outside the unit's region has been produced, as known to the JobMaster."""
         return all(
             s.status[self.channel_ends[c][0]] == "FINISHED"
             and not (self.fenced and self.doomed(s, self.channel_ends[c][0]))
@@ -222,7 +222,7 @@ class Failover(Model):
         )
 
     def doomed(self, s: Any, t: str) -> Any:
-        """Whether a decision to restart `t` has been taken and not carried out."""
+        """Whether a restart decision for `t` is pending."""
         return any(t in s.restarting[k] and self.current(s, t, k) for k in range(self.decisions))
 
     @action(r=lambda m: tuple(m.unit_named), fairness=WEAK)
@@ -254,7 +254,7 @@ class Failover(Model):
             s.partition[p] = "PRODUCING"
 
     def discard(self, s: Any, t: str) -> None:
-        """What `t` has produced is void and no longer tracked."""
+        """The output of `t` is void and no longer tracked."""
         for p in self.outputs[t]:
             s.partition[p] = "NONE"
 
@@ -328,7 +328,7 @@ class Failover(Model):
     # --- failures
 
     def started(self, s: Any, t: str) -> Any:
-        """Whether the present attempt of `t` is in flight."""
+        """Whether the current attempt of `t` is active."""
         return s.status[t] in self.stages
 
     @action(t="failing")
@@ -427,7 +427,7 @@ class Failover(Model):
     # --- recovery
 
     def unavailable(self, s: Any, p: str, named: str | None) -> Any:
-        """Whether the JobMaster holds partition `p` for lost: not tracked, or named by the exception it handles."""
+        """Whether the JobMaster considers partition `p` lost: not tracked, or named by the exception it handles."""
         return p == named or s.partition[p] in ("NONE", "RELEASED")
 
     def involved(self, s: Any, t: str, named: str | None) -> Any:
@@ -440,15 +440,15 @@ class Failover(Model):
         return marked
 
     def drawn_in(self, s: Any, r: int, marked: Any, named: str | None) -> Any:
-        """Whether the regions marked so far draw region `r` in: it made an input they miss, or it reads their output."""
+        """Whether the marked regions add region `r`: it produced an input that they miss, or it reads their output."""
         return self.misses_output(s, r, marked, named) or any(marked[q] for q in self.feeding[r])
 
     def misses_output(self, s: Any, r: int, marked: Any, named: str | None) -> Any:
-        """Whether a marked region needs something that region `r` made and that is lost."""
+        """Whether a marked region needs a lost partition produced by region `r`."""
         return any(marked[q] and self.unavailable(s, p, named) for q, p in self.fed[r])
 
     def restart_set(self, s: Any, t: str, named: str | None) -> Any:
-        """Task -> whether it is to be restarted because `t` failed. What a strategy is."""
+        """Task -> whether it restarts because `t` failed: the failover strategy."""
         marked = self.involved(s, t, named)
         return {u: marked[self.region_of[u]] for u in self.tasks}
 
@@ -521,7 +521,7 @@ class Failover(Model):
 
 
 def _region_name(tasks: tuple[str, ...]) -> str:
-    """A region by its tasks: all of one or two, else the first and how many more."""
+    """The name of a region from its tasks: all of one or two, else the first and the number of others."""
     return "+".join(tasks) if len(tasks) < 3 else f"{tasks[0]}+{len(tasks) - 1} more"
 
 

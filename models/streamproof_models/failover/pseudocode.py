@@ -43,19 +43,19 @@ from streamproof_models.failover.regions import Regions
 
 
 class Scheduled(Enum):
-    """What `hasRegionBeenScheduled` says of a region after `reschedule` was called for it."""
+    """The value of `hasRegionBeenScheduled` for a region after `reschedule` was called for it."""
 
     STAYS = "stays-scheduled"
-    """Still true: the region has been scheduled once, and rescheduling it does not undo that."""
+    """Still true: the region has been scheduled once, and rescheduling does not reset that."""
     RESETS = "is-reset"
     """False: its tasks go back to CREATED, to be scheduled when their inputs are there."""
 
 
 class Availability(Enum):
-    """What `reschedule` does to the answers of `isPartitionStillAvailable`."""
+    """The effect of `reschedule` on the results of `isPartitionStillAvailable`."""
 
     FIXED = "as-at-the-failure"
-    """Nothing: one failure is handled on the state of affairs at its start."""
+    """None: one failure is handled with the availability at its start."""
     RESTORED = "restored"
     """The region's partitions count as available again: they will have been written before they are read."""
     DISCARDED = "discarded"
@@ -63,7 +63,7 @@ class Availability(Enum):
 
 
 class Inside(Enum):
-    """Whether partitions that a region writes and reads itself take part."""
+    """Whether partitions that a region writes and reads itself count."""
 
     LEFT_OUT = "left-out"
     """Needed partitions and consumers are those across region borders."""
@@ -73,7 +73,7 @@ class Inside(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One way to read the pseudo-code."""
+    """One interpretation of the pseudo-code."""
 
     scheduled: Scheduled
     availability: Availability
@@ -89,19 +89,19 @@ READINGS = tuple(Reading(*choice) for choice in product(Scheduled, Availability,
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one execution did."""
+    """The result of one execution."""
 
     rescheduled: tuple[int, ...]
-    """The regions passed to `reschedule`, in order, again and again if so."""
+    """The regions passed to `reschedule`, in order, with repetitions."""
     calls: int
-    """How often `failoverRegion` was called."""
+    """Number of calls of `failoverRegion`."""
     cycle: tuple[int, ...] = ()
-    """If the execution does not end: the regions of the calls that repeat for ever, the repeated one
+    """If the execution does not terminate: the regions of the repeating cycle of calls, the repeated one
     first."""
 
     @property
     def ends(self) -> bool:
-        """Whether the execution ends."""
+        """Whether the execution terminates."""
         return not self.cycle
 
     @property
@@ -111,7 +111,7 @@ class Outcome:
 
     @property
     def most_often(self) -> int:
-        """How often the region rescheduled most often was."""
+        """Maximum number of times that a region was rescheduled."""
         return max(Counter(self.rescheduled).values(), default=0)
 
 

@@ -1,12 +1,12 @@
 """Pipelined regions: the tasks that are scheduled, and fail, together.
 
-Tasks joined by an exchange whose consumer must run with its producer are in one region. That alone can
-leave regions that wait for each other's data, none of which can ever be scheduled first; such cycles are
-merged into one region. Flink 2.3 looks for cycles only among the tasks of one *logical region*, which is a
-set of job vertices joined by the same exchanges. A cycle that leaves a logical region stays (A > B
-pipelined, A > C > B blocking); the other two readings of where to merge are here to be compared.
+Tasks joined by an exchange whose consumer must run with its producer are in one region. That alone can leave regions
+that wait for each other's data, none of which can be scheduled first; such cycles are merged into one region. Flink 2.3
+searches for cycles only among the tasks of one *logical region*, a set of job vertices joined by the same exchanges. A
+cycle that leaves a logical region remains (A > B pipelined, A > C > B blocking); the other two options are included for
+comparison.
 
-Everything takes time and memory linear in tasks plus groups, for each way of merging.
+Everything takes time and memory linear in tasks plus groups, for each option.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Regions:
         return sorted(sorted(tasks[number] for number in region) for region in self.members)
 
     def dependencies(self) -> list[set[int]]:
-        """For each region, the other regions that read something it writes, pair by pair (small graphs)."""
+        """For each region, the other regions that read one of its partitions, pair by pair (small graphs)."""
         readers: list[set[int]] = [set() for _ in self.members]
         for connection in self.topology.connections:
             for producers, consumers in connection.groups():
@@ -101,7 +101,7 @@ def logical_regions(topology: Topology) -> dict[str, int]:
 
 
 class _DisjointSets:
-    """Sets of the numbers below `size`, each known by its least member."""
+    """A union-find structure over the numbers below `size`; the representative is the least member."""
 
     def __init__(self, size: int) -> None:
         self._parent = list(range(size))
@@ -119,7 +119,7 @@ class _DisjointSets:
 
 
 def _raw_regions(size: int, gluing: Sequence[Connection]) -> list[int]:
-    """For each task the least task it is glued to, directly or not. One group glues all its members."""
+    """For each task the least task in its region. One group joins all its members."""
     sets = _DisjointSets(size)
     for connection in gluing:
         for producers, consumers in connection.groups():
@@ -134,9 +134,9 @@ def _raw_regions(size: int, gluing: Sequence[Connection]) -> list[int]:
 def _components_of_dependencies(
     region_of: Sequence[int], region_count: int, connections: Sequence[Connection]
 ) -> list[int]:
-    """For each region a representative of the regions that it waits for and that wait for it.
+    """For each region a representative of its cycle of regions that wait for each other.
 
-    Each group is a node of its own between its producers' and its consumers' regions, which keeps an
+    Each group is a separate node between its producers' and its consumers' regions, which keeps an
     all-to-all exchange linear.
     """
     successors: list[list[int]] = [[] for _ in range(region_count)]

@@ -26,7 +26,7 @@ from streamproof_models.failover.regions import Regions
 
 
 class Strategy(Enum):
-    """What is restarted with a failed task."""
+    """The strategy: which tasks restart with a failed task."""
 
     BACKTRACKING = "backtracking"
     """Rules 1, 2 and 3: what Flink does since 1.9."""
@@ -48,7 +48,7 @@ _RULES = {
     Strategy.NO_DOWNSTREAM: (True, False),
     Strategy.NO_BACKTRACKING: (False, True),
 }
-"""Per strategy that works on regions: whether rule 2 applies, whether rule 3 applies."""
+"""Per strategy that uses regions: whether rule 2 applies, whether rule 3 applies."""
 
 
 def tasks_to_restart(
@@ -171,7 +171,7 @@ def least_fixpoint(
     unavailable: Collection[Partition] = (),
     created: Collection[Task] = (),
 ) -> frozenset[Task]:
-    """The tasks to restart by the letter of the three rules, pair by pair: slow, and meant for comparison.
+    """The tasks to restart by literal application of the three rules, pair by pair: slow, and meant for comparison.
 
     Starting from nothing, the rules are applied to all the tasks so far until nothing is added. Only the
     regions are taken from elsewhere.

@@ -2,8 +2,8 @@
 
 Two job graphs are isomorphic if renaming vertices and datasets makes one the other. Every acyclic graph
 arises from a smaller one by adding a vertex that nobody reads, so the classes of a size are found by
-extending those of the smaller sizes in every way and keeping the first of each class, which a canonical
-form tells.
+extending those of the smaller sizes in every way and keeping the first of each class, which is recognised by
+a canonical form.
 
 A pattern is irrelevant where either side has one task: both patterns then give the same groups. Graphs that
 differ only in irrelevant patterns count as one.
@@ -21,7 +21,7 @@ from typing import TypeAlias
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, Pattern, Vertex
 
 KINDS = (Exchange.PIPELINED, Exchange.BLOCKING, Exchange.HYBRID_SELECTIVE)
-"""One exchange of each behaviour: glues; re-readable; neither. Every other one behaves like one of these."""
+"""One exchange of each behaviour: glues; re-readable; neither. Every other exchange type behaves like one of these."""
 
 _ANY, _POINTWISE, _ALL_TO_ALL = range(3)
 

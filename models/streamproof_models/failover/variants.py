@@ -102,7 +102,7 @@ class StopAtCreated(Failover, variant="stop-at-created"):
 
 
 class AttemptReuse(Failover, variant="attempt-reuse"):
-    """A restarted task keeps its attempt number, so old and new output cannot be told apart."""
+    """A restarted task keeps its attempt number, so old and new output are indistinguishable."""
 
     def reset(self, s: Any, t: str) -> None:
         """Back to CREATED under the same number."""

@@ -55,7 +55,7 @@ class CoffeeCan(Model):
 
     @step
     def parity_of_white(self, s, t):
-        """White beans are even in number, or odd, for ever: so the last one is white exactly if they were odd."""
+        """The parity of the white beans is invariant, so the last one is white exactly if it is odd."""
         return s.white % 2 == t.white % 2
 
     @temporal

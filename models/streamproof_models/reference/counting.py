@@ -1,7 +1,7 @@
-"""What it costs to detect that a computation has ended: a counter that detectors may carry.
+"""The cost of termination detection: a counter for detectors.
 
-Messages of the detection that are received after the computation has ended, until that is known. Where they can only be
-received one after the other, as those of a token that travels round a ring, they are the latency as well.
+It counts messages of the detection received after the computation has ended, until the end is known. If they can only
+be received sequentially, like those of a token that travels round a ring, the count is also the latency.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ class Counting(Model):
         raise NotImplementedError
 
     def over(self, s):
-        """Whether nothing of the computation will happen any more."""
+        """Whether no step of the computation is possible any longer."""
         return self.ended(s)
 
     def counter(self):
-        """The variable of the counter, where there is one."""
+        """The variable of the counter, if enabled."""
         return {"spent": Range(0, self.counted)} if self.counted else {}
 
     def receive_control(self, s):
-        """A message of the detection is received; the computation's own are not counted."""
+        """A message of the detection is received; the computation's own messages are not counted."""
         if self.counted and self.over(s):
             s.spent += 1
 

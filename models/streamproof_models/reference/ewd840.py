@@ -31,7 +31,7 @@ class Ewd840(Counting):
     name = "reference.ewd840"
     n: int = 3
     sizes = {"small": {"n": 3}, "medium": {"n": 4}, "large": {"n": 6}}
-    check_deadlock = False  # after a conclusive round nothing happens any more
+    check_deadlock = False  # after a conclusive round the system is idle
 
     def state(self):
         machine = range(self.n)
@@ -114,5 +114,5 @@ class Ewd840(Counting):
 
     @temporal
     def end_is_detected(self, s):
-        """When no machine is active any more, machine 0 comes to know it."""
+        """When no machine is active, machine 0 eventually detects it."""
         return leads_to(not any(s.active), self.detected(s))

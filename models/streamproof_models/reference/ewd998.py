@@ -33,7 +33,7 @@ class Ewd998(Counting):
     n: int = 3
     most: int = 3
     sizes = {"small": {"n": 2}, "medium": {"n": 3}, "large": {"n": 4}}
-    check_deadlock = False  # after a conclusive round nothing happens any more
+    check_deadlock = False  # after a conclusive round the system is idle
 
     def setup(self):
         self.others = range(1, self.n)

@@ -1,8 +1,8 @@
 """The towers of Hanoi: move all discs from the first to the last tower, never a larger one onto a smaller one.
 
-After the model in the TLA+ examples, which tells a move to an empty tower from a move onto larger discs and counts a
-move that is both twice. Published for five discs and three towers: 243 states, 913 generated, depth 32; the shortest
-solution passes through 32 states.
+After the model in the TLA+ examples, which distinguishes a move to an empty tower from a move onto larger discs and
+counts a move that is both twice. Published for five discs and three towers: 243 states, 913 generated, depth 32; the
+shortest solution passes through 32 states.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class Huang(Counting):
     """Whether messages are also sent to the leader; where they are not, all that it receives is weight given back."""
     sizes = {"small": {"n": 3, "shares": 4}, "medium": {"n": 5, "shares": 8}, "large": {"n": 6, "shares": 8}}
     limits = {"n": (2, None), "shares": (1, None)}
-    check_deadlock = False  # when the leader has every share again nothing happens any more
+    check_deadlock = False  # after the detection the system is idle
 
     def setup(self):
         self.others = range(1, self.n)

@@ -20,7 +20,7 @@ class Mattern(Counting):
     messages: int = 3
     sizes = {"small": {"n": 2, "messages": 2}, "medium": {"n": 3, "messages": 3}, "large": {"n": 4, "messages": 4}}
     limits = {"n": (2, None), "messages": (0, None)}
-    check_deadlock = False  # after the end is detected nothing happens any more
+    check_deadlock = False  # after the detection the system is idle
 
     def setup(self):
         self.others = range(1, self.n)

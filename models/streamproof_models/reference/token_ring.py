@@ -65,5 +65,5 @@ class TokenRing(Model):
 
     @temporal
     def stabilises(self, s):
-        """From any state on, there is one token in the end."""
+        """From any state on, there is eventually one token."""
         return eventually(always(self.tokens(s) == 1))

@@ -65,7 +65,7 @@ class TwoPhaseCommit(Model):
 
     @action(r="managers")
     def refuse(self, s, r):
-        """Resource manager `r` aborts on its own; it need not tell anyone."""
+        """Resource manager `r` aborts on its own; it need not notify anyone."""
         require(s.manager[r] == "working")
         s.manager[r] = "aborted"
 

@@ -1,1 +1,1 @@
-"""Real Flink's logs tied to the machines of this project."""
+"""Bindings of Flink's logs to the models of this project."""

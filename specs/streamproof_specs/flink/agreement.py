@@ -1,4 +1,4 @@
-"""What different lines of a run print about one thing must be equal: names, allocations, partition types and sizes."""
+"""Consistency of different log lines of a run about one object: names, allocations, partition types and sizes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streamproof.conformance import Event
 from streamproof.conformance.flink import Attempt
 
 Fact = tuple[str, str, object]
-"""What is printed, of which thing, and the value: ``("type of the dataset", "<graph>_<dataset>", "PIPELINED")``."""
+"""The kind of value, its object, and the value: ``("type of the dataset", "<graph>_<dataset>", "PIPELINED")``."""
 SIZE = "number of subpartitions"
 
 _STORED = frozenset({"part.registered", "part.consumed", "part.request", "part.releasing"})
@@ -18,10 +18,10 @@ _ASKED = frozenset({"part.request", "part.reqremote", "part.reqlocal", "gate.ret
 
 
 def contradictions(events: Sequence[Event], outputs: Mapping[str, int]) -> dict[tuple[str, int], str]:
-    """The events whose line contradicts itself, other lines, or the job graph, by process and place, each with the reason.
+    """The events whose line contradicts itself, other lines, or the job graph, by process and position, each with the reason.
 
-    Where lines differ, those in the minority are wrong, and among equally many the later ones. `outputs` has the number of
-    edges that leave each vertex, where the job graph is complete.
+    If lines differ, the minority is wrong, and among equally many the later ones. `outputs` has the number of outgoing
+    edges of each vertex, if the job graph is complete.
     """
     values: dict[tuple[str, str], Counter[object]] = {}
     for event in events:
@@ -58,7 +58,7 @@ def _facts(event: Event) -> Iterator[Fact]:
 
 
 def _superfluous(events: Iterable[Event], outputs: Mapping[str, int]) -> set[tuple[str, str]]:
-    """Execution graphs with datasets that are more than the edges of the vertex that registers them; the rarest of them."""
+    """Execution graphs with more datasets than the registering vertex has edges; the rarest of them."""
     registered: dict[tuple[str, str], Counter[str]] = {}
     for event in events:
         if event.event == "part.registered":
@@ -72,7 +72,7 @@ def _superfluous(events: Iterable[Event], outputs: Mapping[str, int]) -> set[tup
 
 
 def _alone(event: Event, extra: set[tuple[str, str]], sizes: Mapping[str, object]) -> str | None:
-    """Why a line cannot be true, whatever other lines of its kind print."""
+    """Why a line cannot be true, independently of other lines."""
     args = event.args
     if "conflict" in args:
         return str(args["conflict"])

@@ -1,4 +1,4 @@
-"""What lines about one execution attempt mean to its machine, and what goes wrong with them in words."""
+"""Log lines about one execution attempt as observations, with explanations."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from streamproof.conformance import Constraint, Event, Instance, Move, Observation, StateReader
 from streamproof_models.task_attempt import AT_WORK
-from streamproof_specs.flink.wording import switch
+from streamproof_specs.flink.explain import switch
 
 UNSEEN = frozenset({"ignore", "refuse", "lose", "withdraw"})
-"""Actions that leave no line; of a task that finds its peers gone Flink says so at DEBUG only."""
+"""Actions without a log line; a task whose peers are gone is logged at DEBUG only."""
 
 OF_MASTER = frozenset({"schedule", "deploy", "submit", "hear", "cancel", "fail", "give_up"})
 OF_TASK = frozenset(
@@ -35,11 +35,12 @@ _TASK_MOVES = {
 def in_partial_order(lines: Sequence[Event], observations: Sequence[Observation]) -> list[Observation]:
     """The observations of one TaskManager's lines about one attempt, each with the line that it `follows`.
 
-    `Task.transitionState` does a compareAndSet and then logs, without a lock; so does `registerResultPartition`. A change
-    took place between the line before it of the same thread and its own line. The task's own thread writes all of them
-    but CANCELING, which the main thread writes after "Attempting to cancel", and FAILED, which another thread may write
-    after "Attempting to fail". The task's thread has logged its end before the main thread un-registers the task. Lines
-    that a `ResultPartitionManager` writes under its lock, and other lines of the main thread, stay in place.
+    `Task.transitionState` does a compareAndSet and then logs, without a lock; so does `registerResultPartition`. A
+    change happened between the preceding line of the same thread and its own line. The task's own thread writes all of
+    them but CANCELING, which the main thread writes after "Attempting to cancel", and FAILED, which another thread may
+    write after "Attempting to fail". The task's thread has logged its end before the main thread un-registers the task.
+    Lines that a `ResultPartitionManager` writes under its lock, and other lines of the main thread, keep their
+    position.
     """
     found: list[Observation] = []
     own, cancelling, failing, failed = -1, -1, None, False
@@ -79,8 +80,8 @@ _TASK_LINE = {
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptWording:
-    """The lines about one attempt as observations, and what goes wrong with them in words."""
+class AttemptExplainer:
+    """The lines about one attempt as observations, with explanations."""
 
     name: str
     number: int
@@ -114,7 +115,7 @@ class AttemptWording:
         return Observation(event, tuple((Move(m),) for m in moves), (becomes,), (held,))
 
     def replayed(self, event: Event) -> Observation:
-        """The line of a JobMaster that took over and takes the attempt for finished."""
+        """The line of a new JobMaster that recovers the attempt as finished."""
         return Observation(event, before=(self._is("FINISHED"),))
 
     def task(self, event: Event) -> Observation:
@@ -126,8 +127,8 @@ class AttemptWording:
             case "tm.final":
                 return Observation(event, before=(self._is(args["new"]),))
             case "tm.failext" if args["what"] == "cancel":
-                asked = Constraint(f"nobody asked to cancel {self._whole}", lambda look: look("cancel_sent"))
-                return Observation(event, before=(asked,))
+                cancelled = Constraint(f"{self._whole} was not cancelled", lambda look: look("cancel_sent"))
+                return Observation(event, before=(cancelled,))
             case "tm.transition":
                 moves = _TASK_MOVES.get(args["new"], ())
                 return Observation(event, tuple((Move(m),) for m in moves), (), (self._is(args["old"]),))
@@ -165,10 +166,10 @@ class AttemptWording:
     def _line(self, old: str, new: str) -> str:
         return switch(self.name, self.number, old, new)
 
-    # --- wording
+    # --- explanations
 
     def why_not(self, move: Move, look: StateReader) -> str | None:
-        """Why an action is not possible."""
+        """Why an action is disabled."""
         task, master = look("task"), look("master")
         match move.action:
             case "receive":
@@ -182,7 +183,7 @@ class AttemptWording:
                     return f"{self.name} attempt {self.number} is deployed a second time"
                 return f"{self.name} attempt {self.number} is {master}, not DEPLOYING"
             case "obey" if task in AT_WORK:
-                return f"nobody asked to cancel {self._whole}"
+                return f"{self._whole} was not cancelled"
             case "register" | "release":
                 states = look("partition")
                 return f"the partition is {states[move.args['p']]} and {self._whole} is {task}"
@@ -192,7 +193,7 @@ class AttemptWording:
                 return f"{self.name} attempt {self.number} is {master}"
 
     def expected(self, enabled: Sequence[Instance], look: StateReader, event: Event) -> Iterator[tuple[int, str]]:
-        """Lines of either process that would fit."""
+        """Acceptable lines of either process."""
         mine = event.event in MASTER_LINES
         task, master = look("task"), look("master")
         for instance in enabled:

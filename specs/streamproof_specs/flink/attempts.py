@@ -1,10 +1,11 @@
-"""Execution attempts of a job, one behaviour each: what the JobManager and the TaskManagers say of them must agree.
+"""Execution attempts of a job, one behaviour each: the logs of the JobManager and the TaskManagers must be consistent.
 
-Each JobMaster (a leader session: another process, or another execution graph in the same one) is a stream of its own. One
-that takes over replays attempts that finished before as "CREATED to FINISHED", under the identifiers of the other's graph.
+Each JobMaster (a leader session: another process, or another execution graph in the same one) is a separate stream. A
+new one replays attempts that finished before as "CREATED to FINISHED", under the identifiers of the earlier graph.
 
-Clocks of different machines are not compared. A line of one process follows a line of another where the attempt's machine
-demands it: a task is received after it was deployed, the JobManager holds it for RUNNING after it has said so.
+Clocks of different machines are not compared. A line of one process follows a line of another where the attempt's
+machine requires it: a task is received after it was deployed; the JobManager records RUNNING after the task has
+reported it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from streamproof_specs.flink.attempt_lines import (
     STORE_LINES,
     TASK_LINES,
     UNSEEN,
-    AttemptWording,
+    AttemptExplainer,
     in_partial_order,
 )
 from streamproof_specs.flink.clocks import REPORTED
@@ -34,20 +35,20 @@ from streamproof_specs.flink.task_lines import missing_debug_lines, never_receiv
 from streamproof_specs.task_attempt import SPEC
 
 Session = tuple[str, str]
-"""A JobMaster: its process and the execution graph that it built for the job; empty before a log tells."""
+"""A JobMaster: its process and the execution graph that it built for the job; empty before the first log line about it."""
 
 _REQUESTS = frozenset({"part.reqremote", "part.reqlocal", "net.partreq.client", "gate.retrigger"})
 
 
 @lru_cache(maxsize=64)
 def attempt_system(partitions: int, may_cut: bool) -> System:
-    """The machine of an attempt that writes so many partitions."""
+    """The machine of an attempt with a number of result partitions."""
     return compile_model(TaskAttempt(partitions=partitions, may_cut=may_cut), SPEC.properties)
 
 
 @dataclass(slots=True)
 class _Lines:
-    """What was recorded of one attempt."""
+    """The records of one attempt."""
 
     name: str = ""
     number: int = 0
@@ -58,7 +59,7 @@ class _Lines:
     partitions: dict[str, int] = field(default_factory=dict)
 
     def own(self, graph: str, complete: bool) -> Session | None:
-        """The JobMaster that made the attempt, if its lines about it are there from the first."""
+        """The JobMaster that created the attempt, if its lines about it are complete from the start."""
         for session, (first, *_) in self.sessions.items():
             if session[1] == graph or (not session[1] and (complete or first.args.get("old") == "CREATED")):
                 return session
@@ -66,7 +67,7 @@ class _Lines:
 
 
 def in_sessions(events: Iterable[Event]) -> Iterator[tuple[Event, Session]]:
-    """Events of one job, each with the JobMaster that its process was at that moment."""
+    """Events of one job, each with the JobMaster of its process at that time."""
     graphs: dict[str, str] = {}
     for event in events:
         if event.event == "job.graph":
@@ -75,7 +76,7 @@ def in_sessions(events: Iterable[Event]) -> Iterator[tuple[Event, Session]]:
 
 
 def is_replayed(event: Event, session: Session) -> bool:
-    """Whether a JobMaster takes an attempt of another one's execution graph for finished."""
+    """Whether a JobMaster recovers an attempt of another one's execution graph as finished."""
     if event.event != "exec.transition" or session[1] in ("", event.args["graph"]):
         return False
     return (event.args["old"], event.args["new"]) == ("CREATED", "FINISHED")
@@ -83,14 +84,14 @@ def is_replayed(event: Event, session: Session) -> bool:
 
 @dataclass(slots=True)
 class _Present:
-    """The present attempts of each task of a JobMaster: one, or under speculative execution those that race, until one of
-    them has finished."""
+    """The current attempts of each task of a JobMaster: one, or under speculative execution the concurrent ones, until
+    one has finished."""
 
     numbers: dict[tuple[str, int], frozenset[int]] = field(default_factory=dict)
     _running: dict[tuple[str, int], frozenset[int]] = field(default_factory=dict)
 
     def see(self, event: Event, replayed: bool) -> None:
-        """Takes in a transition of an execution."""
+        """Adds a transition of an execution."""
         task, new = (event.args["vertex"], event.args["subtask"]), event.args["new"]
         number, running = frozenset({event.args["number"]}), self._running.get(task, frozenset())
         if new in OVER:
@@ -103,43 +104,43 @@ class _Present:
 
 @dataclass(slots=True)
 class Attempts:
-    """The attempts of one job. `complete` says that the JobManager's log of the job is there from its beginning."""
+    """The attempts of one job. `complete`: the JobManager's log of the job is complete from its beginning."""
 
     run: FlinkRun
     heard: Heard
     job: str
     complete: bool
     outputs: Mapping[str, int] = field(default_factory=dict)
-    """The number of edges that leave each vertex, where the job graph is complete."""
+    """The number of outgoing edges of each vertex, if the job graph is complete."""
     _lines: dict[str, _Lines] = field(default_factory=dict)
     _wrong: dict[tuple[str, int], str] = field(default_factory=dict)
     _strange: dict[tuple[str, int], str] = field(default_factory=dict)
-    """Lines of TaskManagers about attempts that these never received."""
+    """Lines of TaskManagers about attempts that they never received."""
     _place: dict[str, str] = field(default_factory=dict)
     _lost: set[str] = field(default_factory=set)
     _suspended: set[Session] = field(default_factory=set)
     _last: Session | None = None
-    """The last JobMaster that made an attempt."""
+    """The last JobMaster that created an attempt."""
     _masters: set[str] = field(default_factory=set)
-    """Processes whose logs speak of executions of the job."""
+    """Processes whose logs mention executions of the job."""
     _built: dict[str, Session] = field(default_factory=dict)
     """The JobMaster that built an execution graph."""
     _begun: dict[str, int] = field(default_factory=dict)
     """See `Heard.begun`."""
 
     def tasks(self) -> Iterator[Task]:
-        """One behaviour per attempt, in the order in which the attempts appear."""
+        """One behaviour per attempt, in the order of first occurrence."""
         self._gather()
         for text, lines in self._lines.items():
             yield self._task(text, lines)
 
     @property
     def sampled(self) -> str | None:
-        """Why a contradiction proves nothing, as several lines at DEBUG are missing; to be asked after the tasks."""
+        """Why a contradiction proves nothing, if several DEBUG lines are missing; valid after `tasks`."""
         tasks = {text: lines.tasks for text, lines in self._lines.items()}
         return missing_debug_lines(tasks, self.run.of_job(self.job), self.heard.speaks)
 
-    # --- gathering
+    # --- collection
 
     def _gather(self) -> None:
         self._begun = self.heard.begun(self.job)
@@ -193,7 +194,7 @@ class Attempts:
         return lines
 
     def _check_requests(self, events: Sequence[Event]) -> None:
-        """A task asks for what the attempts wrote that were the present ones when it was deployed."""
+        """A task requests the partitions of the attempts that were current when it was deployed."""
         present: dict[Session, _Present] = {}
         deployed: dict[str, dict[tuple[str, int], frozenset[int]]] = {}
         for event, session in in_sessions(events):
@@ -211,7 +212,7 @@ class Attempts:
             if then is not None and producer.number not in then:
                 name = self._lines[event.args["producer"]].name if event.args["producer"] in self._lines else ""
                 self._wrong[event.process, event.seq] = (
-                    f"a partition of attempt {producer.number} of {name or producer} is asked for, but when "
+                    f"a partition of attempt {producer.number} of {name or producer} is requested, but when "
                     f"{self._lines[reader].name} was deployed the present one was {' or '.join(map(str, sorted(then)))}"
                 )
 
@@ -231,7 +232,7 @@ class Attempts:
         took_over = own is not None and (own in self._suspended or own != self._last)
         may_cut = place is None or place in self._lost or not self.complete or took_over
         system = attempt_system(len(lines.partitions), may_cut)
-        wording = AttemptWording(lines.name, lines.number, place or next(iter(lines.tasks), "its TaskManager"))
+        wording = AttemptExplainer(lines.name, lines.number, place or next(iter(lines.tasks), "its TaskManager"))
         hidden = UNSEEN
         if own is None and (not self.complete or lines.sessions or self._of_another(graph)):
             hidden |= OF_MASTER
@@ -262,7 +263,7 @@ class Attempts:
         return Task(self.job, system, hidden=hidden, streams=tuple(streams), explainer=wording)
 
     def _of_another(self, graph: str) -> bool:
-        """Whether an execution graph is that of a JobMaster of which there is no log, as the logs tell of others."""
+        """Whether an execution graph belongs to a JobMaster without a log, judging by other logs."""
         return graph not in self._built and any(self._built)
 
     def _ends(self, process: str, events: Sequence[Event]) -> bool:
@@ -270,27 +271,27 @@ class Attempts:
         return self.heard.clocks.end(process) < self.heard.clocks.latest(e for e in events if e.process != process)
 
     def _may_lack(self, events: Sequence[Event]) -> bool:
-        """Whether lines about an attempt may be in a part of a rotated log that is missing: not if one file has them all."""
+        """Whether lines about an attempt may be in a missing part of a rotated log; not if one file has them all."""
         if not events or len(self.run.processes[events[0].process].files) < 2:
             return False
         return len({e.file for e in events}) > 1 or events[-1].args.get("new") not in OVER
 
     def _from_start(self, process: str, events: Sequence[Event]) -> bool:
-        """Whether a TaskManager's account begins with the attempt, not in the middle of it."""
+        """Whether a TaskManager's account begins with the attempt rather than in the middle of it."""
         first = next((e for e in events if e.event in TASK_LINES), None)
         if first is None or first.event == "tm.submit":
             return True
-        # Where the log begins with tasks at work, the line of the first of them may be in a part that is missing.
+        # If the log begins with active tasks, the line of the first of them may be in a missing part.
         begun = self._begun.get(process, inf) < first.seq or "tm.submit" not in self.heard.speaks[process]
         return first.args.get("old") == "CREATED" and begun
 
     def _silent_on_failures(self, process: str) -> bool:
-        """Whether a log leaves out that tasks fail, which Flink says at WARN; a log of INFO lines alone lacks them all."""
+        """Whether a log omits failures of tasks, which Flink logs at WARN; a log of INFO lines alone has none of them."""
         said = self.heard.speaks[process]
         return "tm.final FAILED" in said and "tm.transition FAILED" not in said
 
     def _watching(self, place: str | None, lines: _Lines, watched: Mapping[str, Sequence[Event]]) -> bool:
-        """Whether the TaskManager of the attempt has left a log that would speak of it."""
+        """Whether there is a log of the attempt's TaskManager that would mention it."""
         if any(e.event in TASK_LINES for es in watched.values() for e in es):
             return True
         if lines.tasks and not watched:
@@ -299,7 +300,7 @@ class Attempts:
             return False
         events = [e for es in lines.sessions.values() for e in es]
         deployed = [e for e in events if e.event == "exec.deploy"]
-        # The first report tells that the task was received.
+        # The first report implies that the task was received.
         reported = [e for e in events if e.args.get("new") in REPORTED][:1]
         return bool(deployed) and any(
             process.tm == place
@@ -308,11 +309,11 @@ class Attempts:
             for name, process in self.run.processes.items()
         )
 
-    def _held(self, wording: AttemptWording, event: Event) -> Observation:
+    def _held(self, wording: AttemptExplainer, event: Event) -> Observation:
         wrong = self._wrong.get((event.process, event.seq))
         return wording.master(event) if wrong is None else Observation(event, impossible=wrong)
 
-    def _seen(self, wording: AttemptWording, lines: _Lines, event: Event) -> Observation:
+    def _seen(self, wording: AttemptExplainer, lines: _Lines, event: Event) -> Observation:
         wrong = self._wrong.get((event.process, event.seq))
         if wrong is not None:
             return Observation(event, impossible=wrong)

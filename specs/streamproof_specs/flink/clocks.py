@@ -1,4 +1,4 @@
-"""When the logs of a run begin and end, on the JobManager's time scale although each process has a clock of its own."""
+"""The beginning and end of each log of a run on the JobManager's time scale, although each process has its own clock."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from streamproof.conformance import Event
 from streamproof.conformance.flink import DAY, ClockReading, Moment
 
 REPORTED = ("INITIALIZING", "RUNNING", "FINISHED")
-"""States that the JobManager takes over from a TaskManager's report and from nothing else."""
+"""States that the JobManager changes to only after a TaskManager's report."""
 
 
 @dataclass(slots=True)
 class Clocks:
-    """First and last moment of each log, and bounds of how far its clock is ahead of the JobManager's.
+    """First and last moment of each log, and bounds on the offset of its clock from the JobManager's.
 
-    A moment is an interval: it lasts as long as the last digit of its time. Messages bound the offset: a task is received
-    after it was deployed, and the JobManager holds it for RUNNING after the TaskManager has logged so. Where messages in one
-    direction are missing, the clocks are taken to agree if they can, up to whole days where times have no date; where the
-    bounds exclude each other, the clock has jumped, and was ahead by either. Of a TaskManager that had tasks nothing is
-    known where the JobManager's log speaks of none of them, and of any log without dates that no message bounds.
+    A moment is an interval of the length of the last digit of its time. Messages bound the offset: a task is received
+    after it was deployed, and the JobManager records RUNNING after the TaskManager has logged it. If messages in one
+    direction are missing, the clocks are assumed to agree if possible, up to whole days for times without dates; if the
+    bounds contradict each other, the clock has jumped, and either offset is possible. The offset is unknown for a
+    TaskManager whose tasks the JobManager's log does not mention, and for a log without dates and bounds.
     """
 
     _moments: dict[tuple[str, int], Moment] = field(default_factory=dict)
-    """By process and place in it."""
+    """By process and position."""
     _files: dict[str, dict[str | None, tuple[Moment, Moment]]] = field(default_factory=dict)
     """The first and the last, by process and file."""
     _least: dict[str, float] = field(default_factory=dict)
@@ -78,7 +78,8 @@ class Clocks:
                 self._least[process] = max(there.earliest - here.latest, self._least.get(process, -inf))
 
     def covers(self, process: str, events: Iterable[Event]) -> bool:
-        """Whether one file of a log begins before some events and ends after them, so that no part is missing between."""
+        """Whether one file of a log begins before some events and ends after them, so that no part between them is
+        missing."""
         ahead, at_most = self._at_least(process), self._at_most(process)
         spans = [self._span(event) for event in events]
         first, last = min((s for s, _ in spans), default=-inf), max((s for _, s in spans), default=-inf)
@@ -114,5 +115,5 @@ class Clocks:
         return max(most, self._least.get(process, most))
 
     def _agreed(self, bound: float) -> float:
-        """The offset nearest to a bound of clocks that agree: none, or whole days where times have no date."""
+        """The offset closest to a bound for synchronised clocks: zero, or whole days for times without dates."""
         return 0.0 if self._dated or isinf(bound) else round(bound / DAY) * DAY

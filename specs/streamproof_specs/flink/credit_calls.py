@@ -1,8 +1,8 @@
-"""What each recorded call on a channel means to its machine, and when in its span it took place.
+"""Recorded calls on a channel as actions of its machine, with the span in which each took effect.
 
-A call takes effect after the calls that it made before and before those that it made after it; what its record says of
-counters was read when all these had returned. Counters are read one by one while the other thread goes on, so where it does
-each is looked at by itself.
+A call takes effect after the calls that it made before and before those that it made after its effect; its recorded
+counters were read when all of these had returned. Counters are read one by one while other threads run, so each counter
+that another thread changes is compared individually.
 """
 
 from __future__ import annotations
@@ -17,18 +17,28 @@ from typing import Any
 
 from streamproof.conformance import Constraint, Move, Observation, Span, StateReader
 from streamproof_models.credit_channel import BARRIER, DATA, KINDS, URGENT
-from streamproof_specs.flink.credit_demands import ANY, counters, head, named, next_kind, queued, says, there, torn
+from streamproof_specs.flink.credit_demands import (
+    ANY,
+    counters,
+    field_equals,
+    first_message,
+    message_pending,
+    named,
+    next_kind,
+    queued,
+    torn,
+)
 from streamproof_specs.flink.credit_records import Recorded
 
 Way = tuple[Move, ...]
 
 SKIPPED = 4
-"""Empty buffers that may leave a queue unsent at a time, plus one."""
+"""Maximum number of empty buffers that leave a queue unsent at a time, plus one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a call does, between two moments: `alternatives` with what must be true `before` and `afterwards`."""
+    """The effect of a call between two moments: `alternatives` with constraints `before` and `afterwards`."""
 
     opens: int
     closes: int
@@ -40,7 +50,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A recorded call on a channel with the calls it made, the one that made it, and the end of the one before it."""
+    """A recorded call on a channel with the calls it made, its caller, and the end of the preceding call."""
 
     record: Recorded
     inner: Sequence[Recorded]
@@ -48,16 +58,16 @@ class Call:
     before: int
     thread: int
     emptying: bool = False
-    """Whether it was made while the buffers of its own channel were given back, one by one."""
+    """Whether it was made while the buffers of its own channel were released one by one."""
 
     @property
     def begun(self) -> int:
-        """The moment at which it began."""
+        """The moment of its beginning."""
         return self.record.begun
 
     @property
     def acted(self) -> int:
-        """The moment by which it had acted itself, where it acts first and calls then."""
+        """The latest moment of its own effect, if it takes effect before its calls."""
         return self.inner[0].begun if self.inner else self.record.done
 
     @property
@@ -68,35 +78,36 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How the calls of one channel are read. `given_up`: the consumer's record says when it released the channel."""
+    """The interpretation of the calls of one channel. `given_up`: the consumer's record contains the release of the
+    channel."""
 
     exclusive: int
     pipelined: bool
     given_up: bool
     last_use: int = -1
-    """The moment of the last record that shows that the producer's queue is in use; from then on it may be gone."""
+    """The moment of the last record with an active producer queue; after that it may be gone."""
 
     def effects(self, call: Call) -> list[Effect]:
-        """What a call does to the machine, in its order. Empty for calls that do nothing by themselves."""
+        """The effect of a call on the machine, in order. Empty for calls without an effect of their own."""
         reader: Callable[[Reading, Call], list[Effect]] | None = _READERS.get(call.record.name)
         return [] if reader is None else reader(self, call)
 
     def known(self, name: str) -> bool:
-        """Whether the record is one of a call that is known."""
+        """Whether the record is of a known call."""
         return name in _READERS or name in SILENT
 
 
 SILENT = frozenset({"c.error", "c.partition_not_found"})
-"""Calls that change nothing of a channel's flow control."""
+"""Calls that do not change a channel's flow control."""
 
 
 _CREATED = Move("create", optional=True)
-"""The reader may have been created since the request came, when its partition was registered."""
+"""The reader may have been created after the request, when its partition was registered."""
 
 _REFUSED = Move("refuse")
-"""The partition was not there, and the call that asked for it ended with an exception, which leaves no record."""
+"""The partition did not exist, and the requesting call ended with an exception, which leaves no record."""
 
-_ARRIVES = there("no message is on its way to the consumer", lambda look: bool(look("down")))
+_ARRIVES = message_pending("no message is on its way to the consumer", lambda look: bool(look("down")))
 
 
 # --- the producer
@@ -110,8 +121,8 @@ def _enqueue(r: Reading, call: Call) -> list[Effect]:
 
 
 def _accept(r: Reading, call: Call) -> list[Effect]:
-    needed = there("no request for the subpartition is on its way", lambda look: look("requests") > 0)
-    # A pipelined partition that is there shows its queue; otherwise the reader is created when the partition is.
+    needed = message_pending("no request for the subpartition is on its way", lambda look: look("requests") > 0)
+    # A pipelined partition that exists shows its queue; otherwise the reader is created when the partition is.
     there_is = (_CREATED,) if "queue" in call.record.event.args else ()
     return [
         Effect(
@@ -125,17 +136,17 @@ def _accept(r: Reading, call: Call) -> list[Effect]:
 
 
 def _initial(r: Reading, record: Recorded) -> Constraint:
-    return says(record, "initial", "the initial credit", lambda look: r.exclusive)
+    return field_equals(record, "initial", "the initial credit", lambda look: r.exclusive)
 
 
 def _add_credit(r: Reading, call: Call) -> list[Effect]:
-    needed = there("no announcement of credit is on its way", lambda look: bool(look("up")))
-    same = says(call.record, "n", "the credit added", lambda look: look("up")[0])
+    needed = message_pending("no announcement of credit is on its way", lambda look: bool(look("up")))
+    same = field_equals(call.record, "n", "the credit added", lambda look: look("up")[0])
     return [Effect(call.begun, call.acted, ((_CREATED, Move("add_credit")),), (same,), requires_before=needed)]
 
 
 def _restart(r: Reading, call: Call) -> list[Effect]:
-    needed = there(
+    needed = message_pending(
         "the consumer has not resumed, or credit that it announced before has not arrived",
         lambda look: look("resuming") and look("ahead") == 0,
     )
@@ -149,7 +160,7 @@ def _send(r: Reading, call: Call) -> list[Effect]:
     kind, size, backlog = record.text("type"), record.number("bytes"), record.number("backlog")
     pieces = record.number("partials")
     said: dict[str, Any] = {"size": size, "backlog": backlog}
-    due = says(record, "seq", "the sequence number sent", lambda look: look("sent"))
+    due = field_equals(record, "seq", "the sequence number sent", lambda look: look("sent"))
     alternatives: list[Way]
     if not r.pipelined:
         alternatives = [
@@ -166,12 +177,12 @@ def _send(r: Reading, call: Call) -> list[Effect]:
     def sent(look: StateReader) -> Mapping[str, Any]:
         return named(look, "down", look("down")[-1])
 
-    after = (says(record, "type", "the kind sent", lambda look: sent(look)["kind"]), _next(r, record))
+    after = (field_equals(record, "type", "the kind sent", lambda look: sent(look)["kind"]), _next(r, record))
     return [Effect(call.begun, call.acted, tuple(alternatives), (due,), after)]
 
 
 def _next(r: Reading, record: Recorded) -> Constraint:
-    """What the producer says it could send next: nothing without credit for it, nothing while it is stopped."""
+    """The producer's recorded next sendable message: none without credit for it, none while it is blocked."""
     given = record.text("next")
 
     def possible(look: StateReader) -> tuple[str, ...]:
@@ -194,9 +205,9 @@ def _next(r: Reading, record: Recorded) -> Constraint:
 
 
 def _tell_backlog(r: Reading, call: Call) -> list[Effect]:
-    # The backlog was read before the call, after the one before it in the same thread.
-    told = Move("tell_backlog", {"backlog": call.record.number("backlog")})
-    return [Effect(call.before, call.acted, ((_CREATED, told),))]
+    # The backlog was read before the call, after the preceding one in the same thread.
+    announcement = Move("tell_backlog", {"backlog": call.record.number("backlog")})
+    return [Effect(call.before, call.acted, ((_CREATED, announcement),))]
 
 
 def _close(r: Reading, call: Call) -> list[Effect]:
@@ -204,7 +215,7 @@ def _close(r: Reading, call: Call) -> list[Effect]:
 
 
 def _cancel(r: Reading, call: Call) -> list[Effect]:
-    released = there("the consumer has not released", lambda look: look("released"))
+    released = message_pending("the consumer has not released", lambda look: look("released"))
     alternatives: tuple[Way, ...] = ((Move("cancel"),), (_REFUSED, Move("cancel")))
     return [Effect(call.begun, call.acted, alternatives, requires_before=released if r.given_up else None)]
 
@@ -213,7 +224,7 @@ def _cancel(r: Reading, call: Call) -> list[Effect]:
 
 
 def _set_aside(r: Reading, call: Call) -> list[Effect]:
-    same = says(call.record, "n", "the number of exclusive buffers", lambda look: r.exclusive)
+    same = field_equals(call.record, "n", "the number of exclusive buffers", lambda look: r.exclusive)
     return [Effect(call.begun, call.acted, ((Move("set_aside"),),), (same,))]
 
 
@@ -241,15 +252,17 @@ def _receive(r: Reading, call: Call) -> list[Effect]:
     opens = call.begun if stop is None else stop.done
     closes = record.done if backlog is None else backlog.begun
     message: tuple[Constraint, ...] = (
-        Constraint("a message about the backlog comes before it", lambda look: head(look)["what"] == "BUFFER"),
-        says(record, "seq", "the sequence number received", lambda look: head(look)["seq"] + look("piece")),
-        says(record, "backlog", "the backlog received", _backlog_due),
+        Constraint("a message about the backlog comes before it", lambda look: first_message(look)["what"] == "BUFFER"),
+        field_equals(
+            record, "seq", "the sequence number received", lambda look: first_message(look)["seq"] + look("piece")
+        ),
+        field_equals(record, "backlog", "the backlog received", _backlog_due),
     )
     alternatives: tuple[Way, ...]
     if record.name == "c.recv_empty":
         alternatives = ((Move("receive_empty"),), (Move("discard"),))
     else:
-        same = says(record, "type", "the kind received", lambda look: head(look)["kind"])
+        same = field_equals(record, "type", "the kind received", lambda look: first_message(look)["kind"])
         message = (*message, same, _size_due(record))
         alternatives = ((Move("receive", {"size": record.number("bytes")}),), (Move("discard"),))
     return [Effect(opens, closes, alternatives, message, requires_before=_ARRIVES)]
@@ -259,7 +272,7 @@ def _size_due(record: Recorded) -> Constraint:
     given = record.number("bytes") or 0
 
     def left(look: StateReader) -> int:
-        return int(head(look)["size"]) - int(look("filled"))
+        return int(first_message(look)["size"]) - int(look("filled"))
 
     def fits(look: StateReader) -> bool:
         return left(look) == given if _last_piece(look) else given < left(look)
@@ -268,22 +281,24 @@ def _size_due(record: Recorded) -> Constraint:
 
 
 def _last_piece(look: StateReader) -> bool:
-    return bool(look("piece") + 1 == head(look)["pieces"])
+    return bool(look("piece") + 1 == first_message(look)["pieces"])
 
 
 def _backlog_due(look: StateReader) -> int:
-    return int(head(look)["backlog"]) if _last_piece(look) else -1
+    return int(first_message(look)["backlog"]) if _last_piece(look) else -1
 
 
 def _hear(r: Reading, call: Call) -> list[Effect]:
     record = call.record
     inside = call.outer is not None and call.outer.name in ("c.recv", "c.recv_empty")
     if inside:
-        noted = says(record, "backlog", "the backlog noted", lambda look: look("stated"))
+        noted = field_equals(record, "backlog", "the backlog noted", lambda look: look("stated"))
         return [Effect(call.begun, call.acted, ((Move("note_backlog"),),), (noted,))]
     message = (
-        Constraint("no backlog was announced: a buffer comes first", lambda look: head(look)["what"] == "BACKLOG"),
-        says(record, "backlog", "the backlog announced", lambda look: head(look)["backlog"]),
+        Constraint(
+            "no backlog was announced: a buffer comes first", lambda look: first_message(look)["what"] == "BACKLOG"
+        ),
+        field_equals(record, "backlog", "the backlog announced", lambda look: first_message(look)["backlog"]),
     )
     return [Effect(call.begun, call.acted, ((Move("hear_backlog"),),), message, requires_before=_ARRIVES)]
 
@@ -295,11 +310,11 @@ def _want(r: Reading, call: Call) -> list[Effect]:
         return None if look("stated") is None else look("stated") + r.exclusive
 
     move = Move("want", {"got": record.number("got")})
-    return [Effect(call.begun, call.acted, ((move,),), (says(record, "want", "what is wanted", wanted),))]
+    return [Effect(call.begun, call.acted, ((move,),), (field_equals(record, "want", "what is wanted", wanted),))]
 
 
 def _gain(r: Reading, call: Call) -> list[Effect]:
-    same = says(call.record, "n", "the credit gained", lambda look: look("owed")[call.thread])
+    same = field_equals(call.record, "n", "the credit gained", lambda look: look("owed")[call.thread])
     return [Effect(call.begun, call.acted, ((Move("gain", {"t": call.thread}),),), (same,))]
 
 
@@ -317,7 +332,7 @@ def _recycle(r: Reading, call: Call) -> list[Effect]:
 
 
 def _announce(r: Reading, call: Call) -> list[Effect]:
-    same = says(call.record, "n", "the credit announced", lambda look: look("unannounced"))
+    same = field_equals(call.record, "n", "the credit announced", lambda look: look("unannounced"))
     return [Effect(call.begun, call.acted, ((Move("announce"),),), (same,))]
 
 
@@ -336,23 +351,23 @@ def _poll(r: Reading, call: Call) -> list[Effect]:
         return {} if look("barrier") is None else named(look, "barrier", look("barrier"))
 
     def kind(look: StateReader) -> Any:
-        # A barrier that has become urgent is of another kind from then on.
+        # A barrier that became urgent has another kind from then on.
         found = taken(look).get("kind")
         return URGENT if urgent and found == BARRIER else found
 
     before = [
-        says(record, "seq", "the sequence number taken", lambda look: taken(look).get("seq")),
-        says(record, "type", "the kind taken", kind),
+        field_equals(record, "seq", "the sequence number taken", lambda look: taken(look).get("seq")),
+        field_equals(record, "type", "the kind taken", kind),
     ]
     if not urgent:
-        before.append(says(record, "bytes", "the size taken", lambda look: taken(look).get("size")))
+        before.append(field_equals(record, "bytes", "the size taken", lambda look: taken(look).get("size")))
 
     def due(look: StateReader) -> str:
         late = look("barrier") is not None and named(look, "barrier", look("barrier"))["kind"] == BARRIER
         return URGENT if late and record.text("next") == URGENT else next_kind(look)
 
-    after = says(record, "next", "what is next", due)
-    needed = there("nothing was received that could be taken", lambda look: queued(look) > 0)
+    after = field_equals(record, "next", "what is next", due)
+    needed = message_pending("nothing was received that could be taken", lambda look: queued(look) > 0)
     alternatives: tuple[Way, ...] = ((Move("poll_first"),), (Move("poll_late"),)) if urgent else ((Move("poll"),),)
     return [Effect(call.begun, call.acted, alternatives, tuple(before), (after,), needed)]
 
@@ -376,7 +391,7 @@ def _release(r: Reading, call: Call) -> list[Effect]:
 
 
 def _empty(r: Reading, call: Call) -> list[Effect]:
-    # Buffers go back one by one, and what they make happen elsewhere happens in between.
+    # Buffers are released one by one, and their consequences elsewhere happen in between.
     return [Effect(call.begun, call.record.done, ((Move("empty"),),))]
 
 
@@ -416,7 +431,7 @@ _READERS: dict[str, Callable[[Reading, Call], list[Effect]]] = {
 
 
 def finished(call: Call) -> list[Constraint]:
-    """What must have been done when a call returns: all that it calls for, in its thread."""
+    """The constraints at the return of a call: all resulting actions in its thread are done."""
     found = []
     if call.record.name in _STATING:
         found.append(
@@ -444,7 +459,7 @@ _GAINING = frozenset({"c.backlog", "c.float_offered", "c.excl_recycle"})
 
 
 class _Part(IntEnum):
-    """What a span of a call is, in the order of those that end together."""
+    """The span of a call, in the order of those that end together."""
 
     EFFECT = 0
     RETURN = 1
@@ -453,13 +468,13 @@ class _Part(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Acts:
-    """What one thread did to the channel, in its order, and when each was over."""
+    """The effects of one thread on the channel, in order, each with its end."""
 
     ends: list[int]
     effects: list[tuple[int, Recorded]]
 
     def beside(self, opens: int, closes: int) -> Iterator[Recorded]:
-        """What may have taken place between two moments."""
+        """The possible effects between two moments."""
         for begun, record in islice(self.effects, bisect_right(self.ends, opens), None):
             if begun >= closes:
                 return

@@ -1,4 +1,5 @@
-"""The binding of recorded credit-based flow control to the machine of one channel: both ends of every channel of a run."""
+"""The binding of recorded credit-based flow control to the machine of one channel, for both ends of every channel of a
+run."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from streamproof.conformance import Binding, Case, Event, InputError, Loc, Obser
 from streamproof.conformance.flink import Problem, find_copies, find_runs, problem_lines, read_lines
 from streamproof_models.credit_channel import URGENT, RecordedChannel
 from streamproof_specs.flink.credit_calls import Call, Reading, spans
+from streamproof_specs.flink.credit_explain import CreditExplainer
 from streamproof_specs.flink.credit_outline import is_outline, outlines
 from streamproof_specs.flink.credit_records import (
     ONE_END,
@@ -27,23 +29,22 @@ from streamproof_specs.flink.credit_records import (
     read_recording,
     trace_runs,
 )
-from streamproof_specs.flink.credit_wording import CreditWording
 
 AMPLE = 1 << 40
-"""More than any number in a record of this machine's counters."""
+"""Larger than any number in a record of this machine's counters."""
 
 ARRIVING = frozenset({"c.buffer_taken", "c.recv", "c.recv_empty", "c.backlog", "c.blocked"})
-"""Calls that are made in the network's thread."""
+"""Calls in the network thread."""
 
 FIRST_CALLS = frozenset({"c.excl_request", "c.request"})
-"""What a consumer calls first."""
+"""The first call of a consumer."""
 
 UNRECORDED = "no process recorded the calls of credit-based flow control; start Flink with the agent"
 
 
 @lru_cache(maxsize=32)
 def channel_rules(exclusive: int, pipelined: bool, threads: int, given_up: bool) -> Rules:
-    """The machine of a channel with so many exclusive buffers, handled in so many threads."""
+    """The machine of a channel with a number of exclusive buffers and threads."""
     return Rules(
         RecordedChannel(exclusive=exclusive, pipelined=pipelined, threads=threads, produced=AMPLE, given_up=given_up)
     )
@@ -51,7 +52,7 @@ def channel_rules(exclusive: int, pipelined: bool, threads: int, given_up: bool)
 
 @dataclass(frozen=True, slots=True)
 class _Channel:
-    """What was recorded of one channel, by process, with the place of each call in its thread."""
+    """The records of one channel, by process, with the position of each call in its thread."""
 
     id: str
     records: Mapping[str, Sequence[Recorded]]
@@ -63,7 +64,7 @@ class _Channel:
         return [r for records in self.records.values() for r in records if r.name.startswith(end)]
 
     def case(self) -> Case:
-        """The channel as one behaviour, or why it is none."""
+        """The channel as one behaviour, or the reason why it is not judged."""
         title = f"{self._source()} to {self._reader()}"
         unjudged = self._unjudged()
         if unjudged:
@@ -74,7 +75,7 @@ class _Channel:
         accounts = tuple(spans(reading, [self._call(r, threads) for r in records]) for _, records in self._in_order())
         accounts = tuple(tuple(self._checked(span) for span in account) for account in accounts)
         rules = channel_rules(reading.exclusive, reading.pipelined, max(4, len(threads)), reading.given_up)
-        wording = CreditWording(reading)
+        wording = CreditExplainer(reading)
         ends = {
             number: self.recording.unreturned(process)
             for number, (process, records) in enumerate(self._in_order())
@@ -84,7 +85,7 @@ class _Channel:
         return Case(self.id, title, (task,), damage=self._damage(), partial=self._partial(reading))
 
     def _in_order(self) -> list[tuple[str, Sequence[Recorded]]]:
-        """The producer's process first: it goes as far as it can before the consumer is asked."""
+        """The producer's process first: it is followed as far as possible before the consumer."""
         return sorted(self.records.items(), key=lambda item: not any(r.name.startswith("p.") for r in item[1]))
 
     def _call(self, record: Recorded, threads: dict[tuple[str, str, str], int]) -> Call:
@@ -126,9 +127,9 @@ class _Channel:
     def _unjudged(self) -> str | None:
         cut = [p for p in self.records if p in self.recording.cut]
         if cut:
-            return f"the record of {cut[0]} was cut: what is missing cannot be told from what did not happen"
+            return f"the record of {cut[0]} was truncated: a missing record may mean that the call did not happen"
         if any(r.event.args.get("thrown") is True for r in self.of("")):
-            return "a call ended with an exception, after which what it did is not known"
+            return "a call ended with an exception, so that its effect is unknown"
         urgent = [r.name for name in ("p.send", "p.enqueue") for r in self.of(name) if r.text("type") == URGENT]
         if self.of("p.enqueue") and urgent.count("p.send") > urgent.count("p.enqueue"):
             return "a barrier has overtaken what was queued before it at the producer, which is not followed"
@@ -139,12 +140,12 @@ class _Channel:
         return None
 
     def _partial(self, reading: Reading) -> str | None:
-        """Whether a process's record may lack the channel's first calls: not where one begins with the request for it, unless
-        the producer has a queue, which is filled before."""
+        """Whether a process's record may lack the channel's first calls: not if it begins with the partition request,
+        unless the producer has a queue, which is filled before."""
         for process, records in self.records.items():
             first = min(records, key=lambda r: r.begun).name
-            asked = first in FIRST_CALLS or (first == "p.request" and not reading.pipelined)
-            if not asked and self.recording.begins_late(process):
+            requested = first in FIRST_CALLS or (first == "p.request" and not reading.pipelined)
+            if not requested and self.recording.begins_late(process):
                 return f"the record of {process} does not go back to its first call"
         return None
 
@@ -155,8 +156,8 @@ class _Channel:
         return (*damaged, *others)
 
     def _reader(self) -> str:
-        asked = next((r.text("task") for r in self.of("c.request")), "")
-        return asked.partition("#")[0] or "a consumer"
+        requested = next((r.text("task") for r in self.of("c.request")), "")
+        return requested.partition("#")[0] or "a consumer"
 
     def _source(self) -> str:
         task = next((r.thread for r in self.of("p.enqueue")), "")
@@ -165,7 +166,7 @@ class _Channel:
 
 
 def _is_whole(records: Sequence[Recorded]) -> bool:
-    """Whether a process's record of a channel goes on until its ends there are released."""
+    """Whether a process's record of a channel continues until its ends there are released."""
     names = {r.name for r in records}
     ends = {name[:2] for name in names} & {"p.", "c."}
     return all(f"{end}release" in names for end in ends)
@@ -175,20 +176,20 @@ class FlinkCreditChannel(Binding):
     """Follows every recorded channel of a run through the machine of one channel."""
 
     def runs(self, path: Path) -> list[Any]:
-        """The runs under a path; a run that has logs only is one, too. Raises `InputError` where there is none."""
+        """The runs under a path; a run with logs only is included. Raises `InputError` if there is none."""
         found = trace_runs(path, is_outline)
         return list(found or [TraceRun(r.name, r.folder, ()) for r in find_runs(path)])
 
     def recognises(self, path: Path) -> bool:
-        """Whether there are records under a path that this binding reads."""
+        """Whether there are records under a path for this binding."""
         return bool(trace_runs(path, is_outline))
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
-        """One case per channel. Raises `InputError` for a job graph, which says nothing of channels."""
+        """One case per channel. Raises `InputError` for a job graph, which has no information about channels."""
         if job_graph is not None:
             raise InputError(f"{job_graph}: a job graph says nothing about channels", remedy="leave out --job-graph")
         without_process = [file for file in run.files if is_outline(first_record(file) or {})]
-        # Records of this form do not name their process: the file stands for it.
+        # Records of this form do not name their process: the file represents it.
         copies = find_copies(without_process, lambda file: read_lines(file, lambda problem: None), bytes.strip)
         outlined, seen, unread = outlines([file for file in without_process if file not in copies])
         recording = read_recording(replace(run, files=tuple(f for f in run.files if f not in without_process)))
@@ -211,7 +212,7 @@ def channel_case(name: str, records: Mapping[str, Sequence[Recorded]], recording
 
 
 def merged(records: Iterable[Recorded]) -> Iterator[Event]:
-    """All events of a run: those of one process in its order, processes against each other by the clock."""
+    """All events of a run: those of one process in its order, processes relative to each other by the clock."""
     processes: dict[str, list[Recorded]] = {}
     for record in records:
         processes.setdefault(record.event.process, []).append(record)

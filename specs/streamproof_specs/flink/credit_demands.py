@@ -1,4 +1,4 @@
-"""What records of credit-based flow control say of a channel's state: single numbers, messages, counters."""
+"""Constraints from records of credit-based flow control on a channel's state: single values, messages, counters."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from streamproof.conformance import Constraint, StateReader
 from streamproof_specs.flink.credit_records import Recorded
 
 ANY = 1 << 40
-"""More than any counter."""
+"""Larger than any counter."""
 
 # --- constraints
 
 
-def says(record: Recorded, field: str, what: str, value: Callable[[StateReader], Any]) -> Constraint:
-    """A number or name of the record must be what the machine has."""
+def field_equals(record: Recorded, field: str, what: str, value: Callable[[StateReader], Any]) -> Constraint:
+    """The recorded number or name equals the machine's."""
     given = record.event.args.get(field)
     return Constraint(
         lambda look: f"{what} is {given}, but it must be {value(look)}",
@@ -25,12 +25,12 @@ def says(record: Recorded, field: str, what: str, value: Callable[[StateReader],
     )
 
 
-def there(what: str, test: Callable[[StateReader], Any]) -> Constraint:
-    """What must have come from the other end."""
+def message_pending(what: str, test: Callable[[StateReader], Any]) -> Constraint:
+    """A message from the other end has arrived."""
     return Constraint(what, lambda look: bool(test(look)))
 
 
-def head(look: StateReader) -> Mapping[str, Any]:
+def first_message(look: StateReader) -> Mapping[str, Any]:
     """The first message on its way to the consumer, by field."""
     return named(look, "down", look("down")[0])
 
@@ -41,7 +41,7 @@ def named(look: StateReader, queue: str, value: Any) -> Mapping[str, Any]:
 
 
 def next_kind(look: StateReader) -> str:
-    """The kind of what the task would take next, NONE where there is nothing."""
+    """The kind of the message that the task would take next, NONE if there is none."""
     for queue in ("first", "inbox"):
         if look(queue):
             return str(named(look, queue, look(queue)[0])["kind"])
@@ -49,7 +49,7 @@ def next_kind(look: StateReader) -> str:
 
 
 def queued(look: StateReader) -> int:
-    """How many messages were received and not taken."""
+    """The number of messages received and not taken."""
     return len(look("first")) + len(look("inbox")) + (look("barrier") is not None)
 
 
@@ -73,7 +73,7 @@ COUNTERS: dict[str, dict[str, Callable[[StateReader], Any]]] = {
         "blocked": lambda look: look("blocked"),
     },
 }
-"""What the counters of a record are in the machine."""
+"""The machine's values of the counters in a record."""
 
 _WORDS = {
     "unannounced": "credit gained and not announced",
@@ -92,7 +92,8 @@ _WORDS = {
 
 
 def counters(record: Recorded, slack: Mapping[str, int] = MappingProxyType({})) -> list[Constraint]:
-    """What a record says of counters, each as a demand. `slack` is how far each may be off, read while it changed."""
+    """The recorded counters as constraints. `slack` is the permitted deviation of each, because it was read during
+    changes."""
     args = record.event.args
     found: dict[str, Any] = {f: args[f] for f in COUNTERS[record.name[:2]] if f in args}
     if "next_seq" in args:
@@ -103,7 +104,8 @@ def counters(record: Recorded, slack: Mapping[str, int] = MappingProxyType({})) 
 
 
 def torn(record: Recorded) -> dict[str, int]:
-    """The counters that a call changes in several steps, and by how much: what is read meanwhile may be from between."""
+    """The counters that a call changes in several steps, with the size of the change: concurrent reads may see
+    intermediate values."""
     return _STEPS.get(record.name, {})
 
 
@@ -127,10 +129,10 @@ def _counter(record: Recorded, field: str, given: Any, slack: int) -> Constraint
     forgotten = field == "backlog_now" and given == 0
 
     def agrees(look: StateReader) -> bool:
-        there = value(look)
+        message_pending = value(look)
         return (
-            there == given
-            or (slack > 0 and there - slack <= given <= there + slack)
+            message_pending == given
+            or (slack > 0 and message_pending - slack <= given <= message_pending + slack)
             or (forgotten and bool(look("abandoned")))
         )
 

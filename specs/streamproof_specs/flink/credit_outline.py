@@ -1,9 +1,8 @@
-"""Traces that show a channel in outline: calls at its two ends as a general tracing agent records them, without what the
-buffers do in between.
+"""Outline traces of a channel: the calls at its two ends as recorded by a general tracing agent, without buffer management.
 
-A line is a call (``ph`` is ``call``) with the state that it found, or its return (``ret``) with the state that it left. What
-the consumer gained is known from the credit that it has not announced; that it took buffers and messages is not recorded,
-and happens when it must.
+A line is a call (``ph`` is ``call``) with the state before it, or its return (``ret``) with the state after it. The
+consumer's gained credit is inferred from its unannounced credit; taking buffers and messages is not recorded, and
+happens when required.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from streamproof import action, require
 from streamproof.conformance import Case, Constraint, Event, Move, Observation, Rules, Span, Task
 from streamproof.conformance.flink import Problem, Problems, read_lines
 from streamproof_models.credit_channel import BLOCKING, DATA, RecordedChannel
-from streamproof_specs.flink.credit_demands import head, says, there
+from streamproof_specs.flink.credit_demands import field_equals, first_message, message_pending
 from streamproof_specs.flink.credit_records import ONE_END, Recorded
 
 CONSUMER = "RemoteInputChannel."
@@ -33,30 +32,30 @@ _SENT = re.compile(r"BufferAndAvailability\[(?P<backlog>\d+),\w+,(?P<seq>\d+),(?
 
 
 class OutlinedChannel(RecordedChannel):
-    """A channel of which only the messages are seen."""
+    """A channel of which only the messages are recorded."""
 
     name = "credit_channel"
 
     def sends_late(self, s: Any) -> Any:
-        """Whether a released reader sends more: what released it, and of what kind its partition is, is not seen."""
+        """A released reader may send more: the reason of the release, and the kind of its partition, are not recorded."""
         return s.closed
 
     @action(n="amount")
     def gain_unseen(self, s: Any, n: int) -> None:
-        """Buffers were lent or came back."""
+        """Buffers were requested or returned."""
         require(s.ready)
         s.borrowed += n
         s.unannounced += n
 
     @action
     def settle(self, s: Any) -> None:
-        """What was told of the backlog has been dealt with."""
+        """The announced backlog has been handled."""
         require(s.stated is not None)
         s.stated = None
 
     @action
     def poll_all(self, s: Any) -> None:
-        """The task has taken all that was received."""
+        """The task has taken everything that was received."""
         require(s.barrier is not None)
         s.inbox.clear()
         s.first.clear()
@@ -66,32 +65,32 @@ class OutlinedChannel(RecordedChannel):
 
 @lru_cache(maxsize=8)
 def outline_rules(exclusive: int) -> Rules:
-    """The machine of a channel with so many exclusive buffers."""
+    """The machine of a channel with a number of exclusive buffers."""
     return Rules(OutlinedChannel(exclusive=exclusive, pipelined=False, threads=2, produced=AMPLE))
 
 
 def is_outline(record: Mapping[str, Any]) -> bool:
-    """Whether a line is one of such a trace."""
+    """Whether a line belongs to such a trace."""
     name = record.get("ev")
     return "ph" in record and isinstance(name, str) and name.startswith((CONSUMER, PRODUCER))
 
 
 @dataclass(slots=True)
 class _End:
-    """The account of one process on one channel, as it is written. `known` is the credit that must be unannounced."""
+    """The account of one process on one channel, under construction. `known` is the required unannounced credit."""
 
     spans: list[Span] = field(default_factory=list)
     known: int = 0
     found: int | None = None
 
     def add(self, record: Recorded, alternatives: Sequence[tuple[Move, ...]], **more: Any) -> None:
-        """One more observation."""
+        """Adds an observation."""
         observation = Observation(record.event, tuple(alternatives), **more)
         self.spans.append(Span(observation, 2 * record.done, 2 * record.done + 1))
 
 
 def outlines(files: Sequence[Path]) -> tuple[list[Case], list[Event], list[Problem]]:
-    """The channels of these files, their events by time, and what could not be read."""
+    """The channels of these files, their events by time, and the unreadable lines."""
     problems = Problems()
     records: dict[str, list[Recorded]] = {}
     initial: dict[str, int] = {}
@@ -120,7 +119,7 @@ def _read(file: Path, problems: list[Problem], numbers: dict[str, range]) -> Ite
             except (ValueError, TypeError, KeyError, RecursionError):
                 problems.append(Problem(str(file), number, "the line is not a record of a call"))
                 continue
-            # A record has its number in it, so an equal one was delivered twice.
+            # Each record contains its number, so an equal one was delivered twice.
             if raw.strip() in seen:
                 repeated += 1
                 continue
@@ -145,8 +144,8 @@ def _read(file: Path, problems: list[Problem], numbers: dict[str, range]) -> Ite
 
 
 def _accounts(records: Sequence[Recorded], numbers: Mapping[str, range]) -> list[list[Recorded]]:
-    """What each process recorded of a channel. An end lives in one process: files that speak of the same end, each with
-    numbers of its own, are parts of one record, whatever their names."""
+    """The records of each process about a channel. An end lives in one process: files about the same end, each with its
+    own numbers, are parts of one record, whatever their names."""
     sides: dict[str, set[bool]] = {}
     for record in records:
         sides.setdefault(record.event.process, set()).add(record.name.startswith(PRODUCER))
@@ -196,7 +195,7 @@ def _case(channel: str, records: Sequence[Recorded], exclusive: int, numbers: Ma
 
 
 def _with(record: Recorded, **args: Any) -> Recorded:
-    """The record with what its text says as fields."""
+    """The record with the fields parsed from its text."""
     event = record.event
     changed = Event(event.trace, event.process, event.seq, event.event, args, file=event.file, line=event.line)
     return Recorded(changed, record.channel, "", record.begun, record.done, record.ns)
@@ -210,7 +209,7 @@ def _producer(end: _End, record: Recorded, exclusive: int) -> None:
     )
     match record.name.removeprefix(PRODUCER), record.event.args["at"]:
         case "requestSubpartitionViewOrRegisterListener" | "requestSubpartitionView", "call":
-            needed = there("no request for the subpartition is on its way", lambda look: look("requests") > 0)
+            needed = message_pending("no request for the subpartition is on its way", lambda look: look("requests") > 0)
             end.add(record, ((Move("accept"), Move("create")),), constraints=(had,), requires_before=needed)
         case "getNextBuffer", "call":
             end.add(record, ((),), before=(had,))
@@ -220,18 +219,20 @@ def _producer(end: _End, record: Recorded, exclusive: int) -> None:
             if sent is None or buffer is None:
                 end.add(record, ((),), before=(had,))
                 return
-            due = says(
+            due = field_equals(
                 _with(record, seq=int(sent["seq"])), "seq", "the sequence number sent", lambda look: look("sent")
             )
             args = {"kind": buffer["kind"], "size": int(buffer["size"]), "backlog": int(sent["backlog"]), "pieces": 1}
             end.add(record, ((Move("send_stored", args),),), before=(due,), constraints=(had,))
         case "addCredit", "call":
-            needed = there("no announcement of credit is on its way", lambda look: bool(look("up")))
+            needed = message_pending("no announcement of credit is on its way", lambda look: bool(look("up")))
             added = _with(record, n=int(given[0]))
-            same = says(added, "n", "the credit added", lambda look: look("up")[0])
+            same = field_equals(added, "n", "the credit added", lambda look: look("up")[0])
             end.add(record, ((Move("add_credit"),),), before=(had, same), requires_before=needed)
         case "resumeConsumption", "call":
-            needed = there("the consumer has not resumed", lambda look: look("resuming") and look("ahead") == 0)
+            needed = message_pending(
+                "the consumer has not resumed", lambda look: look("resuming") and look("ahead") == 0
+            )
             end.add(record, ((Move("restart"),),), before=(had,), requires_before=needed)
         case "releaseAllResources", "call":
             end.add(record, ((Move("close"),),), before=(had,))
@@ -244,7 +245,7 @@ def _consumer(end: _End, record: Recorded, exclusive: int) -> None:
     if name == "getAndResetUnannouncedCredit" and at == "ret":
         announced = _with(record, n=int(given[0]))
         gained = _gained(end, announced.event.args["n"])
-        same = says(announced, "n", "the credit announced", lambda look: look("unannounced"))
+        same = field_equals(announced, "n", "the credit announced", lambda look: look("unannounced"))
         end.add(record, ((Move("announce"),),), before=(same, *gained[1]))
         end.known = 0
         return
@@ -257,8 +258,8 @@ def _consumer(end: _End, record: Recorded, exclusive: int) -> None:
             if buffer is not None:
                 _received(end, record, buffer, moves, less, exclusive)
         case "onSenderBacklog":
-            told = _with(record, backlog=int(given[0]))
-            same = says(told, "backlog", "the backlog noted", lambda look: look("stated"))
+            announced = _with(record, backlog=int(given[0]))
+            same = field_equals(announced, "backlog", "the backlog noted", lambda look: look("stated"))
             end.add(record, ((*moves, Move("settle")),), before=(same, *less))
         case "resumeConsumption":
             end.add(record, ((*moves, Move("poll_all"), Move("resume", {"t": 1})),), before=less)
@@ -270,7 +271,7 @@ def _consumer(end: _End, record: Recorded, exclusive: int) -> None:
 
 
 def _gained(end: _End, unannounced: int) -> tuple[tuple[Move, ...], tuple[Constraint, ...]]:
-    """What must have been gained since the record before; a demand that fails where credit has gone."""
+    """The credit gained since the preceding record; an unsatisfiable constraint if credit has disappeared."""
     more, known = unannounced - end.known, end.known
     end.known = unannounced
     if more < 0:
@@ -290,13 +291,13 @@ def _received(
     given, kind, size = record.event.args["given"], buffer["kind"], int(buffer["size"])
     seen = _with(record, seq=int(given[1]), backlog=int(given[2]), type=kind)
     due = (
-        says(seen, "seq", "the sequence number received", lambda look: head(look)["seq"]),
-        says(seen, "type", "the kind received", lambda look: head(look)["kind"]),
-        says(seen, "backlog", "the backlog received", lambda look: head(look)["backlog"]),
+        field_equals(seen, "seq", "the sequence number received", lambda look: first_message(look)["seq"]),
+        field_equals(seen, "type", "the kind received", lambda look: first_message(look)["kind"]),
+        field_equals(seen, "backlog", "the backlog received", lambda look: first_message(look)["backlog"]),
     )
     first: tuple[Move, ...] = (Move("take"),) if kind in DATA else ()
     if kind in BLOCKING:
         first = (Move("stop_coming"), *((Move("drain"),) if exclusive == 0 else ()))
-    needed = there("no message is on its way to the consumer", lambda look: bool(look("down")))
+    needed = message_pending("no message is on its way to the consumer", lambda look: bool(look("down")))
     alternatives = ((*moves, *first, Move("receive", {"size": size})),)
     end.add(record, alternatives, before=(*due, *less), requires_before=needed)

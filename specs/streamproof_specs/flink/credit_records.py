@@ -1,7 +1,8 @@
-"""Recorded calls of Flink's credit-based flow control: which files hold them, and what a line says.
+"""Recorded calls of Flink's credit-based flow control: the files that contain them, and the fields of a line.
 
-A file holds what one process recorded, one JSON object a line, in the order in which the calls returned. A line is written
-as our event log (`process`, `seq`, `event`, `args`), or flat, as an agent prints it (`proc`, `q`, `ev` and the rest).
+A file contains the records of one process, one JSON object per line, in the order in which the calls returned. A line
+has the form of our event log (`process`, `seq`, `event`, `args`), or is flat, as an agent prints it (`proc`, `q`, `ev`
+and the rest).
 """
 
 from __future__ import annotations
@@ -22,33 +23,33 @@ from streamproof.conformance import Event, InputError, Loc, why_no_file
 from streamproof.conformance.flink import Problem, Problems, read_lines
 
 ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
-"""How the names of trace files end."""
+"""The suffix of trace files."""
 
 ENDS = ("p.", "c.", "g.")
-"""What the names of events begin with: the producer's end of a channel, the consumer's, a gate."""
+"""Prefixes of event names: the producer's end of a channel, the consumer's, a gate."""
 
 
 ONE_END = "the {}'s end is not recorded: give the traces of all processes"
 """Why a channel is not judged."""
 
 FIRST = 4
-"""The number with which the record of a process begins at the latest. Each call draws one when it begins and one when it
-returns, from 0; a call that ends with an exception leaves its two unused."""
+"""Maximum first number in the record of a process. Each call draws one number at its beginning and one at its return,
+from 0; a call that ends with an exception leaves its two unused."""
 
-ASKS = "p.request"
-"""The name of the call in which a consumer asks for subpartitions."""
+REQUEST = "p.request"
+"""The call in which a consumer requests subpartitions."""
 _INDICES = re.compile(r"\[?([0-9]{1,9})(?:, *([0-9]{1,9}))?\]?")
 _FLAT = frozenset({"ns", "ns0", "q", "q0", "proc", "th", "ev", "ch"})
 _CUT = "TRUNCATED"
 UNRETURNED = 200
-"""Numbers at the end of a record among which those of calls that had not returned are looked for."""
+"""Number of last numbers of a record that are searched for calls that had not returned."""
 OUT_OF_PLACE = 2
-"""Records of a file that stand behind later ones: with more of them the file is one that was put into another order."""
+"""Maximum number of a file's records after later ones; with more of them the file was reordered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One call. `begun` and `done` are its moments in the order of its process, `ns` the clock's at its end."""
+    """One call. `begun` and `done` are its moments in the order of its process, `ns` the clock time at its end."""
 
     event: Event
     channel: str
@@ -59,24 +60,24 @@ class Recorded:
 
     @property
     def name(self) -> str:
-        """What was called."""
+        """The called method."""
         return self.event.event
 
     def number(self, field: str) -> int | None:
-        """What the record has under a name; None where it has none, or no whole number."""
+        """The whole number under a name; None if missing or of another type."""
         value = self.event.args.get(field)
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
     def text(self, field: str) -> str:
-        """The text under a name; empty where there is none."""
+        """The text under a name; empty if missing."""
         value = self.event.args.get(field)
         return value if isinstance(value, str) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceRun:
-    """The trace files of one run. `folder` is where they, or the logs without any, lie; `skipped` bear the names of trace
-    files and are no files that could be read."""
+    """The trace files of one run. `folder` contains them, or the logs; `skipped` have names of trace files but are not
+    readable files."""
 
     name: str
     folder: Path
@@ -86,19 +87,19 @@ class TraceRun:
 
 @dataclass(slots=True)
 class Recording:
-    """What the files of a run say, by process; what could not be read; where the record of a process contradicts itself."""
+    """The contents of the files of a run, by process; unreadable lines; contradictions within the record of a process."""
 
     processes: dict[str, list[Recorded]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=Problems)
     cut: set[str] = field(default_factory=set)
     """Processes whose record ends before the process did."""
     wrong: dict[Loc, str] = field(default_factory=dict)
-    """By file and line: why a record cannot stand where it does."""
+    """By file and line: why a record is misplaced."""
     _places: dict[tuple[str, int], Recorded] = field(default_factory=dict)
-    """The first record with a place in the order of its process."""
+    """The first record with a position in the order of its process."""
 
     def is_copy(self, made: Recorded) -> bool:
-        """Whether the same record, which its number makes unique, was read before, from this file or another."""
+        """Whether the same record, identified by its number, was read before, from this file or another."""
         known = self._places.setdefault((made.event.process, made.done), made)
         if known is made:
             return False
@@ -106,8 +107,8 @@ class Recording:
         return replace(made, event=at_home) == known
 
     def unreturned(self, process: str) -> int:
-        """The moment from which on calls may be missing because they had not returned when the process's record ends: the
-        number that the first of them drew is used by no record. Threads are few, so only the last such numbers count."""
+        """The moment from which calls may be missing because they had not returned when the process's record ends: no
+        record uses the number that the first of them drew. Threads are few, so only the last such numbers count."""
         records = self.processes.get(process, [])
         used = {moment for r in records for moment in (r.begun, r.done)}
         last = max(used, default=0)
@@ -119,7 +120,7 @@ class Recording:
         return min((r.begun for r in self.processes.get(process, ())), default=0) > FIRST
 
     def damage(self) -> tuple[Loc, ...]:
-        """Lines that may have been events."""
+        """Unreadable lines that may have been events."""
         return tuple(Loc(p.file, p.line) for p in self.problems if p.line)
 
 
@@ -128,9 +129,10 @@ Other = Callable[[Mapping[str, Any]], bool]
 
 
 def trace_runs(path: Path, other: Other = lambda record: False) -> list[TraceRun]:
-    """The runs under a path: a trace file, a folder of them, a folder of such folders, a pattern. May be none.
+    """The runs under a path: a trace file, a folder of them, a folder of such folders, a pattern; possibly none.
 
-    Raises `InputError` where the path does not exist."""
+    Raises `InputError` for a missing path.
+    """
     text = str(path)
     if glob.has_magic(text) and not path.exists():
         found = [Path(match) for match in sorted(glob.glob(text, recursive=True))]
@@ -146,7 +148,7 @@ def trace_runs(path: Path, other: Other = lambda record: False) -> list[TraceRun
         return _below(path, other)
     if path.exists():
         return [TraceRun(path.name.partition(".")[0], path.parent, (path,))] if is_trace(path, other) else []
-    raise InputError(f"there is no file or folder {text}", remedy="give a trace, a folder of traces, or a pattern")
+    raise InputError(f"no such file or folder: {text}", remedy="give a trace, a folder of traces, or a pattern")
 
 
 def is_trace(file: Path, other: Other) -> bool:
@@ -156,7 +158,7 @@ def is_trace(file: Path, other: Other) -> bool:
 
 
 def first_record(file: Path) -> Mapping[str, Any] | None:
-    """The first line of a file that may be a trace, if it is a JSON object."""
+    """The first line of a possible trace file, if it is a JSON object."""
     if not file.name.endswith(ENDINGS) or why_no_file(file):
         return None
     with closing(read_lines(file, lambda problem: None)) as lines:
@@ -167,7 +169,7 @@ def first_record(file: Path) -> Mapping[str, Any] | None:
 
 
 def read_recording(run: TraceRun) -> Recording:
-    """What the files of a run say. Raises `InputError` for a file that cannot be opened."""
+    """The contents of the files of a run. Raises `InputError` for a file that cannot be opened."""
     recording = Recording()
     for file in run.skipped:
         recording.problems.append(Problem(str(file), 0, f"{why_no_file(file)}; it is not read"))
@@ -248,7 +250,7 @@ def _read(file: Path, recording: Recording) -> None:
 
 
 def _recorded(record: Mapping[str, Any], file: str, line: int) -> Recorded | None:
-    """The record of a line, in either form; None where it is none."""
+    """The record in a line of either form; None if it has none."""
     if "ev" in record:
         fixed: Mapping[str, Any] = {k: record.get(k) for k in _FLAT}
         args = {k: v for k, v in record.items() if k not in _FLAT}
@@ -268,7 +270,7 @@ def _recorded(record: Mapping[str, Any], file: str, line: int) -> Recorded | Non
     texts = fixed.get("ch"), fixed.get("th"), args.get("partition"), args.get("subpartition")
     if any(text is not None and not isinstance(text, str) for text in texts):
         return None
-    if name == ASKS and "subpartitions" in args and _indices(args["subpartitions"]) is None:
+    if name == REQUEST and "subpartitions" in args and _indices(args["subpartitions"]) is None:
         return None
     channel, thread = texts[0] or "", texts[1] or ""
     event = Event(channel, process, int(place), name, args, file=file, line=line)
@@ -277,7 +279,7 @@ def _recorded(record: Mapping[str, Any], file: str, line: int) -> Recorded | Non
 
 @dataclass(frozen=True, slots=True)
 class Nesting:
-    """Where a call stands in its thread: the call that made it, those it made, the moment at which the one before ended."""
+    """The position of a call in its thread: its caller, its callees, the end of the preceding call."""
 
     outer: Recorded | None
     inner: list[Recorded]
@@ -285,8 +287,8 @@ class Nesting:
 
 
 def nested(records: list[Recorded]) -> dict[int, Nesting]:
-    """The place of each call of one process, by the moment at which it returned."""
-    # Tasks of one name share the name of their thread. What produces and what consumes never call each other.
+    """The position of each call of one process, by the moment of its return."""
+    # Tasks of one name share a thread name. Producing and consuming calls never nest.
     threads: dict[tuple[str, bool], list[Recorded]] = {}
     for record in records:
         threads.setdefault((record.thread, record.name.startswith("p.")), []).append(record)
@@ -306,18 +308,18 @@ def nested(records: list[Recorded]) -> dict[int, Nesting]:
 
 
 def by_channel(recording: Recording) -> Iterator[tuple[str, dict[str, list[Recorded]]]]:
-    """The channels of a run with their records by process. What was queued before a consumer asked for it goes to the
-    first that did."""
-    asked: dict[tuple[str, str], list[tuple[range, str]]] = {}
+    """The channels of a run with their records by process. Messages queued before a consumer's request belong to the
+    first consumer that requests them."""
+    requests: dict[tuple[str, str], list[tuple[range, str]]] = {}
     for process, records in recording.processes.items():
         for r in records:
-            if r.name == ASKS and (indices := _indices(r.event.args.get("subpartitions"))):
-                asked.setdefault((process, r.text("partition")), []).append((indices, r.channel))
+            if r.name == REQUEST and (indices := _indices(r.event.args.get("subpartitions"))):
+                requests.setdefault((process, r.text("partition")), []).append((indices, r.channel))
 
     @cache
     def who_asked(process: str, partition: str, text: str) -> str:
         indices = _indices(text.rpartition(",")[2]) or range(0)
-        given = asked.get((process, partition), ())
+        given = requests.get((process, partition), ())
         return next((channel for several, channel in given for index in indices if index in several), "")
 
     channels: dict[str, dict[str, list[Recorded]]] = {}
@@ -333,7 +335,7 @@ def by_channel(recording: Recording) -> Iterator[tuple[str, dict[str, list[Recor
 
 
 def _indices(given: object) -> range | None:
-    """The subpartitions of a request, which names the first and the last, ``[0, 1]``, or (Flink 1.17) one;
-    None for anything else."""
+    """The subpartitions of a request, which contains the first and the last, ``[0, 1]``, or (Flink 1.17) one; None for
+    any other value."""
     found = _INDICES.fullmatch(str(given)) if isinstance(given, str | int) else None
     return range(int(found[1]), int(found[2] or found[1]) + 1) if found else None

@@ -1,4 +1,4 @@
-"""Decisions to restart: what a failure line may mean, what its cause must agree with, and what came of it."""
+"""Restart decisions: the possible meanings of a failure line, constraints on its cause, and the resulting recovery."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 
 from streamproof.conformance import Constraint, Event, Move, Recovery, StateReader, Tracked
 from streamproof.conformance.flink import Attempt
+from streamproof_specs.flink.explain import listed
 from streamproof_specs.flink.recorded import RecordedFailover, RecordedGraph
-from streamproof_specs.flink.wording import listed
 
 Way = tuple[Move, ...]
 
 _TASKS = 40
-"""Tasks of a restart set that a message names, at most."""
+"""Maximum number of tasks of a restart set in a message."""
 
 _NAMING = ("tm.transition", "failover.archive")
 
 
 @dataclass(frozen=True, slots=True)
 class Causes:
-    """What failures say about lost partitions. `elsewhere` is what other lines name for the same attempt; `judging` is off
-    where the edges of the job graph are not known."""
+    """The lost partitions in failure lines. `elsewhere`: partitions that other lines name for the same attempt;
+    `judging` is off if the edges of the job graph are unknown."""
 
     recorded: RecordedGraph
     model: RecordedFailover
@@ -40,7 +40,7 @@ class Causes:
         return cls(recorded, model, named)
 
     def contradiction(self, failed: Event, task: str) -> str | None:
-        """Why the partition that a failure names cannot be the one, by the job graph and by the other lines about it."""
+        """Why a failure cannot be due to the named partition, by the job graph and other lines about it."""
         text = failed.args.get("partition")
         if text is None or not self.judging:
             return None
@@ -63,7 +63,7 @@ class Causes:
         return None
 
     def constraints(self, failed: Event, task: str) -> tuple[Constraint, ...]:
-        """The attempt whose partition is missing must be the present one."""
+        """The attempt of the missing partition must be the current one."""
         if "partition" not in failed.args:
             return ()
         producer = Attempt.parse(failed.args["producer"])
@@ -80,7 +80,7 @@ class Causes:
         )
 
     def alternatives(self, failed: Event, task: str) -> tuple[Way, ...]:
-        """The failure of itself, or for want of the partition that its exception names; any of them if none was logged."""
+        """A failure of the task itself, or due to the partition in its exception; either if none was logged."""
         of_itself = (Move("fail", {"t": task}),)
         inputs = {self.model.partition_of[c]: c for c in self.model.stored_inputs[task]}
         missing = {p: (Move("lose", {"p": p}, optional=True), Move("miss", {"c": c})) for p, c in inputs.items()}
@@ -91,7 +91,8 @@ class Causes:
         return (of_itself, *missing.values())
 
     def needed(self, master: Sequence[Event]) -> tuple[set[str], set[str]]:
-        """The tasks that may fail of themselves and the channels that may be missed, by all failures of a log."""
+        """The tasks that may fail by themselves and the channels whose partition may be missing, from all failures of a
+        log."""
         failing: set[str] = set()
         missable: set[str] = set()
         last: str | None = None
@@ -102,13 +103,13 @@ class Causes:
                 failing |= {m.args["t"] for m in moves if m.action == "fail"}
                 missable |= {m.args["c"] for m in moves if m.action == "miss"}
                 last = task
-        # A failure that ends the job is answered by giving up, whatever its cause.
+        # A failure that ends the job leads to no restart, whatever its cause.
         if last is not None:
             failing.add(last)
         return failing, missable
 
     def _named(self, failed: Event) -> list[str]:
-        """The partitions of the machine that a failure may name: one, unless which dataset carries an edge is unknown."""
+        """The machine's partitions that a failure may name: one, unless the dataset of an edge is unknown."""
         known = self.recorded.partition(failed.args["dataset"], failed.args["pnum"])
         if known is not None:
             return [known]
@@ -119,7 +120,7 @@ class Causes:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision to restart: its observation's position, its line, the attempt that failed, and why."""
+    """A restart decision: its observation's position, its line, the failed attempt, and the cause."""
 
     at: int
     event: Event
@@ -129,7 +130,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An attempt that is RUNNING or FINISHED by a line: its observation's position, the line, and the attempt."""
+    """A line with the state RUNNING or FINISHED of an attempt: its observation's position, the line, and the attempt."""
 
     at: int
     event: Event
@@ -139,13 +140,13 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """The decisions of one job and its attempts that got to work, in the order of the log."""
+    """The restart decisions of one job and the active attempts, in the order of the log."""
 
     decisions: tuple[Decision, ...]
     arrivals: tuple[Arrival, ...]
 
     def recoveries(self, tracked: Tracked) -> tuple[Recovery, ...]:
-        """One for each decision. It is complete when the last task of the set was RUNNING or FINISHED in a later attempt."""
+        """One recovery per decision, complete when the last task of the set is RUNNING or FINISHED in a later attempt."""
         found: list[Recovery] = []
         for decision in self.decisions:
             if decision.at > tracked.matched:
@@ -161,7 +162,7 @@ class Decisions:
         return tuple(found)
 
     def _recovered(self, decision: Decision, waiting: dict[str, int], matched: int) -> str | None:
-        """When the last of the tasks waiting was at work again, in an attempt after the one that was stopped."""
+        """When the last of the restarted tasks was active again, in an attempt after the cancelled one."""
         for arrival in self.arrivals[bisect_right(self.arrivals, decision.at, key=lambda a: a.at) :]:
             if arrival.at >= matched:
                 return None
@@ -173,13 +174,13 @@ class Decisions:
 
 
 def restart_set(look: StateReader) -> tuple[frozenset[str], tuple[tuple[str, int], ...]]:
-    """The tasks of the last decision, with the attempts that it stops."""
+    """The tasks of the last decision, with the attempts that it cancels."""
     chosen: frozenset[str] = look("restarting")[look("decided") - 1]
     return chosen, tuple((task, look("attempt", task)) for task in sorted(chosen))
 
 
 def counted(event: Event, failed: str | None, later: frozenset[str]) -> Constraint:
-    """The number of tasks that a decision announces must be that of the machine's set.
+    """The logged number of tasks of a decision must equal the size of the machine's restart set.
 
     `later` are the tasks that the log restarts after this decision and before the next one.
     """

@@ -1,4 +1,4 @@
-"""The binding of Flink's logs to the failover machine, and of every execution attempt to its own."""
+"""The binding of Flink's logs to the failover machine, and of every execution attempt to its own machine."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ from streamproof.conformance.flink import (
 )
 from streamproof_specs.flink.attempts import Attempts
 from streamproof_specs.flink.decisions import Causes
+from streamproof_specs.flink.explain import FailoverExplainer, Shown
 from streamproof_specs.flink.heard import Heard
+from streamproof_specs.flink.jobmanager_log import DECISIONS, HIDDEN, translate
 from streamproof_specs.flink.recorded import RecordedFailover, recorded_graph, recorded_system, without_edges
 from streamproof_specs.flink.scope import damage, outside
-from streamproof_specs.flink.translate import DECISIONS, HIDDEN, translate
-from streamproof_specs.flink.wording import FailoverWording, Shown
 
 MASTER_EVENTS = frozenset(
     {"exec.transition", "exec.deploy", "job.transition", "jm.disconnect", "failover.global", *DECISIONS}
 )
-"""Events of a JobManager that the failover machine follows, and those that tell where a job begins."""
+"""Events of a JobManager that the failover machine follows, and those at the beginning of a job."""
 _BEGINNINGS = frozenset({"job.graph", "failover.strategy", "sched.strategy", "sched.adaptive"})
 
 
 _NO_MACHINE = System("lines", (Variable("lines", BOOL, (False,)),), (), ())
-"""A machine that no line contradicts."""
+"""A machine that accepts every line."""
 
 
 class FlinkFailover(Binding):
-    """Follows every job of a recorded Flink run through the failover machine, and every attempt through its own."""
+    """Follows every job of a recorded Flink run through the failover machine, and every attempt through its own machine."""
 
     default = True
 
@@ -60,7 +60,7 @@ class FlinkFailover(Binding):
         return list(find_runs(path))
 
     def recognises(self, path: Path) -> bool:
-        """Whether there are Flink's logs under a path: a file by its name, or a pattern, is one of another sort if any."""
+        """Whether there are Flink logs under a path; other files are not claimed."""
         if not path.is_dir():
             return False
         try:
@@ -69,7 +69,7 @@ class FlinkFailover(Binding):
             return False
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
-        """One case per job. Raises `InputError` for logs that cannot be read and for another job's graph."""
+        """One case per job. Raises `InputError` for unreadable logs and for another job's graph."""
         logged = read_run(run)
         given = None if job_graph is None else _given(logged, job_graph)
         heard = Heard.of(logged)
@@ -100,7 +100,7 @@ class FlinkFailover(Binding):
         model.narrow(*causes.needed(master), "failover.global.restart" in decisions)
         shown = Shown()
         lines = translate(recorded, model, causes, shown, master)
-        wording = FailoverWording(recorded, model, shown)
+        wording = FailoverExplainer(recorded, model, shown)
         main = Task(job, recorded_system(recorded, model), (Stream(lines.observations),), HIDDEN, explainer=wording)
         return Case(
             job,
@@ -120,7 +120,7 @@ class FlinkFailover(Binding):
 
 
 def _doubted(case: Case, run: FlinkRun) -> Case:
-    """A case that stays open where something about its lines is not sure, or only where it would be rejected."""
+    """A case that is inconclusive if its lines are uncertain, either always or only if it would be rejected."""
     why = run.doubt(case.trace, run.unsure)
     if why is not None:
         return replace(case, unjudged=(why, *case.unjudged), partial=why)
@@ -128,7 +128,7 @@ def _doubted(case: Case, run: FlinkRun) -> Case:
 
 
 def _given(run: FlinkRun, path: Path) -> RestJob:
-    """The job graph given, which must be that of one of the run's jobs."""
+    """The given job graph, which must be that of one of the run's jobs."""
     if len(run.jobs) == 1:
         return read_rest(path, next(iter(run.jobs)))
     given = read_rest(path)
@@ -141,7 +141,7 @@ def _given(run: FlinkRun, path: Path) -> RestJob:
 
 
 def _lines(job: str, graph: JobGraph, master: Sequence[Event]) -> tuple[Task, ...]:
-    """The JobManager's lines against each other, where the job graph does not allow more: no machine stands behind them."""
+    """Checks the JobManager's lines for consistency, without a machine, if the job graph is insufficient for one."""
     try:
         recorded = without_edges(graph)
     except ValueError:  # it is too large
@@ -155,8 +155,8 @@ def _lines(job: str, graph: JobGraph, master: Sequence[Event]) -> tuple[Task, ..
 
 
 def _remedy(gap: str, given: RestJob | None) -> str:
-    asked = given is None and gap.startswith("the job graph is not known")
-    return f"{gap}; give the REST API's answer about the job with --job-graph" if asked else gap
+    unknown_graph = given is None and gap.startswith("the job graph is not known")
+    return f"{gap}; give the REST API's answer about the job with --job-graph" if unknown_graph else gap
 
 
 BINDING = FlinkFailover()

@@ -1,4 +1,4 @@
-"""What the logs of a run say of its processes, whichever job a line is about."""
+"""Facts about the processes of a run, from lines of all jobs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from streamproof_specs.flink.clocks import Clocks
 
 @dataclass(slots=True)
 class Heard:
-    """Gathered once for all jobs of a run: there may be as many jobs as lines."""
+    """Collected once for all jobs of a run, because there may be as many jobs as lines."""
 
     clocks: Clocks
     received: set[tuple[str, str]] = field(default_factory=set)
-    """The attempts that TaskManagers received, each with the process."""
+    """The attempts received by TaskManagers, each with the process."""
     speaks: dict[str, set[str]] = field(default_factory=dict)
     """The families of events of each process."""
     _works: dict[str, int] = field(default_factory=dict)
@@ -22,7 +22,7 @@ class Heard:
 
     @classmethod
     def of(cls, run: FlinkRun) -> Heard:
-        """What all events of a run say."""
+        """The facts in all events of a run."""
         heard = cls(Clocks.of(run.events))
         for event in run.events:
             args, process = event.args, event.process
@@ -39,7 +39,7 @@ class Heard:
         return heard
 
     def begun(self, job: str) -> dict[str, int]:
-        """The place in each TaskManager's log by which all tasks of a job that begin later were received: where it turns to
-        the job's JobMaster, or where a task is at work that was received."""
+        """The position in each TaskManager's log before which all tasks of a later job were received: its registration
+        with the job's JobMaster, or an active task that was received."""
         turns = self._turns.get(job, {})
         return {**self._works, **{process: min(seq, self._works.get(process, seq)) for process, seq in turns.items()}}

@@ -1,4 +1,4 @@
-"""The failover machine of one recorded job: its own job graph, Flink's names, Flink's choices."""
+"""The failover machine of one recorded job: its own job graph, with Flink's names and policies."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraph
 from streamproof_models.failover.machine import Failover
 
 MOST_TASKS, MOST_CHANNELS = 10_000, 1_000_000
-"""The size of a job that a log or an answer may claim: the machine has variables for each task and partition."""
+"""Maximum size of a job in a log or an answer: the machine has variables for each task and partition."""
 FOLLOWED = {Exchange.PIPELINED, Exchange.PIPELINED_BOUNDED, Exchange.BLOCKING, Exchange.BLOCKING_PERSISTENT}
-"""Exchange types that the machine knows; the functions on job graphs know all."""
+"""Exchange types that the machine supports; the functions on job graphs support all."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedGraph:
-    """A job graph for the machine, with the way back to Flink's identifiers."""
+    """A job graph for the machine, with the mapping to Flink's identifiers."""
 
     graph: JobGraph
     label: Mapping[str, str]
@@ -36,17 +36,17 @@ class RecordedGraph:
     """The machine's dataset name -> id of the vertex that writes it."""
 
     def task(self, vertex: str, subtask: int) -> str | None:
-        """The task as the logs name it; None for one that the graph does not have."""
+        """The task by its name in the logs; None for an unknown one."""
         if vertex not in self.label or not 0 <= subtask < self.size[vertex]:
             return None
         return task_name(self.label[vertex], subtask, self.size[vertex])
 
     def task_of(self, event: Event) -> str | None:
-        """The task that an event about an attempt speaks of."""
+        """The task of an event about an attempt."""
         return self.task(event.args["vertex"], event.args["subtask"])
 
     def partition(self, dataset: str, number: int) -> str | None:
-        """The machine's name of a partition; None where the dataset is not known to carry an edge."""
+        """The machine's name of a partition; None if the dataset's edge is unknown."""
         name = self.dataset.get(dataset)
         if name is None:
             return None
@@ -57,7 +57,7 @@ def recorded_graph(logged: LoggedGraph) -> RecordedGraph:
     """The job graph of a run for the machine.
 
     Raises:
-        ValueError: the graph has gaps, or an exchange type that the machine does not know.
+        ValueError: the graph is incomplete, or has an unsupported exchange type.
     """
     if not logged.complete:
         raise ValueError(f"the job graph is not known well enough: {'; '.join(logged.missing)}")
@@ -101,30 +101,30 @@ def recorded_graph(logged: LoggedGraph) -> RecordedGraph:
 
 
 def without_edges(logged: LoggedGraph) -> RecordedGraph | None:
-    """The tasks alone of a job whose edges are not known; None where the parallelism of a vertex is not known either."""
+    """The tasks alone of a job with unknown edges; None if the parallelism of a vertex is unknown, too."""
     if not logged.vertices or any(v.parallelism is None for v in logged.vertices):
         return None
     return recorded_graph(replace(logged, edges=(), complete=True, missing=()))
 
 
 def task_name(vertex: str, subtask: int, parallelism: int) -> str:
-    """A task as Flink's logs name it."""
+    """A task's name in Flink's logs."""
     return f"{vertex} ({subtask + 1}/{parallelism})"
 
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """Regions that read the same partitions, and these partitions with the regions that make them."""
+    """Consuming regions of the same partitions, and these partitions with the producing regions."""
 
     made: tuple[tuple[int, str], ...]
     readers: tuple[int, ...]
 
 
 def longest_chain(links: Sequence[_Link]) -> int:
-    """No fewer than the exchanges that a chain of causes can pass through, each once and no region twice.
+    """An upper bound on the number of exchanges in a causal chain, each once and no region twice.
 
-    Such a chain is a simple path between exchanges and regions. It passes each block of this graph (a part that no single
-    node separates) once, in the order of a path in the tree of blocks.
+    Such a chain is a simple path between exchanges and regions. It passes each biconnected component of this graph
+    once, in the order of a path in the block tree.
     """
     graph = networkx.Graph((("link", at), r) for at, link in enumerate(links) for r in _ends(link))
     tree = networkx.Graph()
@@ -148,10 +148,10 @@ def _ends(link: _Link) -> set[int]:
 
 
 class RecordedFailover(Failover):
-    """The machine following a recorded run: lenient budgets, Flink's statuses, Flink's region merging and no fence.
+    """The machine for a recorded run: unbounded failure budgets, Flink's statuses, Flink's region merging and no fencing.
 
-    What a task has read is left out: no log tells. So is what can be computed once for all partitions of one exchange:
-    restart sets are searched along exchanges instead of channels, which gives the same sets.
+    The read positions of tasks are omitted, because no log has them. Restart sets are computed along exchanges instead
+    of channels, with the same result.
     """
 
     name = "failover"
@@ -168,7 +168,7 @@ class RecordedFailover(Failover):
         super().__init__(**given)
 
     def setup(self) -> None:
-        """Adds the exchanges between regions, and who may notice by itself that its peers are gone."""
+        """Adds the exchanges between regions, and the tasks that may notice the loss of their peers."""
         super().setup()
         pipelined = [self.channel_ends[c] for c in self.pipelined]
         self.connected = tuple(t for t in self.tasks if any(t in ends for ends in pipelined))
@@ -183,7 +183,7 @@ class RecordedFailover(Failover):
         self.channels = ()
 
     def narrow(self, failing: Collection[str], missable: Collection[str], globally: bool) -> None:
-        """Leaves out the failures that the log does not have: of tasks, for want of an input, of the job as a whole."""
+        """Removes the failures that the log does not contain: of tasks, due to a missing input, of the job as a whole."""
         self.failing = tuple(t for t in self.tasks if t in failing)
         self.missable = tuple(c for c in self.stored_channels if c in missable)
         self.globally = ("job",) if globally else ()
@@ -202,8 +202,8 @@ class RecordedFailover(Failover):
         return tuple(_Link(tuple(made), regions) for regions, made in grouped.items())
 
     def involved(self, s: Any, t: str, named: str | None) -> Any:
-        """As in the machine, exchange by exchange: once one of its regions is marked, every maker whose output is lost
-        is, and with any maker every reader. So a visit leaves nothing more to do at this exchange."""
+        """As in the machine, exchange by exchange: if one of its regions is marked, every producer whose output is lost
+        is marked, and with any producer every consumer. So no exchange needs a second visit."""
         marked = [r == self.region_of[t] for r in range(len(self.regions))]
         for _ in range(self.rounds):
             for link in self.links:
@@ -226,7 +226,7 @@ class RecordedFailover(Failover):
 
     @action(t="tasks", fairness=WEAK)
     def finish(self, s: Any, t: str) -> None:
-        """The task is done; reports of different tasks may overtake each other, so a producer need only be at work."""
+        """The task finishes; reports of different tasks may be reordered, so a producer only needs to be active."""
         require(self.free(s))
         require(s.status[t] == "RUNNING")
         require(all(s.status[p] == "FINISHED" or self.started(s, p) for p in self.upstream[t]))
@@ -236,7 +236,7 @@ class RecordedFailover(Failover):
         self.release_inputs(s, t)
 
     def release_inputs(self, s: Any, t: str) -> None:
-        """As in the machine; partitions with the same readers are released together."""
+        """As in the machine; partitions with the same consumers are released together."""
         for near, parts in self.releasing[self.region_of[t]].items():
             if all(s.status[u] == "FINISHED" for u in near):
                 for p in parts:
@@ -245,14 +245,14 @@ class RecordedFailover(Failover):
 
     @action(t="connected")
     def withdraw(self, s: Any, t: str) -> None:
-        """A task ends as cancelled though nobody asked it to: what it is connected to has gone before the JobManager knew."""
+        """A task is CANCELED without a cancel call: its peers have gone before the JobManager knew."""
         require(self.free(s))
         require(self.started(s, t))
         self.stop(s, t)
 
     @action(g="globally")
     def fail_globally(self, s: Any, g: str) -> None:
-        """A failure that is no task's: everything restarts, also what was never scheduled."""
+        """A global failure: everything restarts, including tasks never scheduled."""
         require(self.free(s))
         require(s.decided < self.decisions)
         for t in self.tasks:
@@ -262,7 +262,7 @@ class RecordedFailover(Failover):
 
 
 def recorded_system(recorded: RecordedGraph, model: RecordedFailover) -> System:
-    """The transition system of a narrowed model. Runs of one job graph with the same failures share it."""
+    """The transition system of a restricted model. Runs of one job graph with the same failures share it."""
     return _system(recorded.graph, model.decisions, model.failing, model.missable, model.globally)
 
 

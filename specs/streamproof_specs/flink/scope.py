@@ -1,4 +1,4 @@
-"""Which recorded jobs the failover machine cannot follow, and why, said so that a reader knows what to provide."""
+"""Jobs that the failover machine cannot follow, with the reason and the remedy."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _DAMAGED = (
     "the message has more",
 )
 _WITHDRAWN = b" to CANCELED due to CancelTaskException:"
-"""What a TaskManager logs, at DEBUG, of a task that found its peers gone: nothing is lost with it."""
+"""The DEBUG line of a TaskManager for a task whose peers are gone: it is harmless."""
 
 _SPECULATION = b"is detected as a slow vertex, create and deploy"
 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """Why a job is not followed; nothing where it is. `beginning`: the JobManager's log of it does not start with it."""
+    """Why a job is not followed; empty if it is. `beginning`: the JobManager's log of it is incomplete at the start."""
 
     texts: tuple[str, ...]
     beginning: bool
@@ -73,7 +73,7 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
 
 
 def _missing_part(files: Sequence[str]) -> str | None:
-    """The first rotated file whose number is left out, if any."""
+    """The first rotated file missing in the numbering, if any."""
     numbered = (
         r"(.*\.log\.)(\d{1,4})()" if any(".log." in Path(f).name for f in files) else r"(.*[-_.])(\d{1,4})(\.log)"
     )
@@ -85,8 +85,9 @@ def _missing_part(files: Sequence[str]) -> str | None:
 def _is_adaptive(run: FlinkRun, job: str, master: Sequence[Event]) -> bool:
     """Whether the job, not another one of the session, runs under the adaptive scheduler (not the adaptive batch one).
 
-    A log without its beginning does not say which job it means: then none of the lines that other schedulers write, and
-    nothing in the REST answer, must speak against it."""
+    A log without its beginning does not name the job: then no line written by other schedulers, and nothing in the REST
+    answer, may contradict it.
+    """
     if "AdaptiveScheduler" not in run.unknown and "sched.adaptive" not in run.counts:
         return False
     if job in run.rest:
@@ -99,24 +100,24 @@ def _is_adaptive(run: FlinkRun, job: str, master: Sequence[Event]) -> bool:
 
 
 def damage(run: FlinkRun) -> tuple[Loc, ...]:
-    """The lines that were cut, overwritten or in a wording that is not known, where they may have been about executions."""
+    """Lines that were truncated, overwritten or of unknown format, if they may have been about executions."""
     doubtful = [p for p in run.problems if p.line and p.text.startswith(_DAMAGED)]
     withdrawn = {
         file: _saying(file, max(p.line for p in doubtful if p.file == file), _WITHDRAWN)
         for file in {p.file for p in doubtful}
     }
-    # One that stands for others does so whatever its own line says.
+    # A summary of other problems counts, whatever its own line contains.
     return tuple(Loc(p.file, p.line) for p in doubtful if p.text.endswith(MORE) or p.line not in withdrawn[p.file])
 
 
 def _saying(file: str, last: int, text: bytes) -> set[int]:
-    """The lines of a file, up to the last one of interest, that have a text in them."""
+    """The lines of a file, up to the last one of interest, that contain a text."""
     with closing(read_lines(Path(file), lambda problem: None)) as lines:
         return {number for number, line in enumerate(islice(lines, last), 1) if text in line}
 
 
 def _overlapping(master: Sequence[Event]) -> bool:
-    """Whether an attempt is scheduled while an earlier one of the same task is under way."""
+    """Whether an attempt is scheduled while an earlier one of the same task is active."""
     alive: dict[tuple[str, int], set[int]] = {}
     for event in master:
         if event.event == "exec.transition":
@@ -132,7 +133,7 @@ def _overlapping(master: Sequence[Event]) -> bool:
 
 
 def _speculates(run: FlinkRun, process: str) -> bool:
-    """Whether the JobManager says that it deploys attempts beside slow ones; a log without it is no excuse for them."""
+    """Whether the JobManager logs speculative attempts; a log without such lines does not explain concurrent attempts."""
     for file in run.processes[process].files:
         with closing(read_lines(Path(file), lambda problem: None)) as lines:
             if any(_SPECULATION in line for line in lines):

@@ -1,4 +1,4 @@
-"""Lines of TaskManagers that no TaskManager writes, and lines that are missing: what follows from the lines alone."""
+"""TaskManager lines that cannot be genuine, and missing lines, judged from the lines alone."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from streamproof.conformance.flink import Attempt, FlinkRun
 from streamproof_specs.flink.attempt_lines import STORE_LINES, TASK_LINES
 
 SAMPLED = 2
-"""Lines without the line at DEBUG that always comes first, by which sampling is told from one line that was removed."""
+"""Minimum number of lines without their preceding DEBUG line, which distinguishes sampling from a single removed line."""
 
 Wrong = tuple[tuple[str, int], str]
-"""Process and place of an event, and why it cannot be true."""
+"""Process and position of an event, and why it cannot be true."""
 
 
 def never_received(
@@ -22,8 +22,8 @@ def never_received(
     received: Collection[tuple[str, str]],
     speaks: Mapping[str, Collection[str]],
 ) -> Iterator[Wrong]:
-    """Lines about an attempt, or a partition of an attempt, that the TaskManager never received, where its log is there from
-    its start in one file. `Task` and `ResultPartitionManager` write of nothing else."""
+    """Lines about an attempt, or a partition of an attempt, that the TaskManager never received, if its log is complete
+    from its start in one file. `Task` and `ResultPartitionManager` log nothing else."""
     for event in events:
         process = run.processes[event.process]
         if event.event not in TASK_LINES | STORE_LINES or not process.started or len(process.files) > 1:
@@ -36,12 +36,12 @@ def never_received(
 
 
 def unasked(name: str, processes: Iterable[Sequence[Event]]) -> Iterator[Wrong]:
-    """Switches of an attempt to CANCELING without the line that `Task.cancelExecution` writes before, at the same level."""
+    """Transitions of an attempt to CANCELING without the preceding line of `Task.cancelExecution`, at the same level."""
     for events in processes:
-        asked = False
+        requested = False
         for event in events:
-            asked |= event.event == "tm.failext" and event.args["what"] == "cancel"
-            if event.event == "tm.transition" and event.args["new"] == "CANCELING" and not asked:
+            requested |= event.event == "tm.failext" and event.args["what"] == "cancel"
+            if event.event == "tm.transition" and event.args["new"] == "CANCELING" and not requested:
                 text = f"{name} is CANCELING, but no line before says that it is to be cancelled"
                 yield (event.process, event.seq), text
 
@@ -49,8 +49,8 @@ def unasked(name: str, processes: Iterable[Sequence[Event]]) -> Iterator[Wrong]:
 def missing_debug_lines(
     tasks: Mapping[str, Mapping[str, Sequence[Event]]], events: Iterable[Event], speaks: Mapping[str, Collection[str]]
 ) -> str | None:
-    """Why a contradiction proves nothing, where several lines at DEBUG are missing and not one alone: an appender discards
-    them, or takes a sample. `tasks` are the TaskManagers' lines of each attempt by process, `events` those of the job."""
+    """Why a contradiction proves nothing, if several DEBUG lines are missing and not a single one: an appender discards
+    or samples them. `tasks` are the TaskManagers' lines of each attempt by process, `events` those of the job."""
     first: dict[str, set[tuple[str, ...]]] = {
         "part.registered": set(),
         "part.releasing": set(),
@@ -81,5 +81,5 @@ def missing_debug_lines(
 
 
 def _stored(event: Event) -> tuple[str, str, str]:
-    """The process with a partition, its dataset, its producer."""
+    """The process of a partition, its dataset, its producer."""
     return event.process, event.args["dataset"], event.args["producer"]

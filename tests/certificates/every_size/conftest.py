@@ -141,5 +141,5 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(solver: str, scripts: Sequence[str], tell: Any, seconds: float) -> Answers:
         return Answers("z3", "", tuple(map(answer, scripts)))
 
-    monkeypatch.setattr(verifier_any, "ask", asked)
+    monkeypatch.setattr(verifier_any, "solve", asked)
     monkeypatch.setattr(verifier_any, "present", lambda solver: solver == "z3")

@@ -121,7 +121,7 @@ def _answering(monkeypatch: pytest.MonkeyPatch, **said: str) -> None:
     def asked(solver: str, scripts: Any, tell: Any, seconds: float) -> Answers:
         return Answers(solver, "1", (said[solver], *["unsat"] * (len(scripts) - 1)))
 
-    monkeypatch.setattr(verifier_any, "ask", asked)
+    monkeypatch.setattr(verifier_any, "solve", asked)
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,9 @@ def _answering(monkeypatch: pytest.MonkeyPatch, **said: str) -> None:
     [
         ("sat", "unsat", SolversDisagree, "solvers disagree on obligation 1"),
         ("unsat", "sat", SolversDisagree, "solvers disagree on obligation 1"),
-        ("sat", "sat", Rejected, "is not shown by what it assumes"),
-        ("sat", "unknown", Rejected, "is not shown by what it assumes"),
-        ("unknown", "sat", Rejected, "is not shown by what it assumes"),
+        ("sat", "sat", Rejected, "does not follow from its assumptions"),
+        ("sat", "unknown", Rejected, "does not follow from its assumptions"),
+        ("unknown", "sat", Rejected, "does not follow from its assumptions"),
         ("unknown", "unknown", Rejected, "could not be decided"),
         ("error", "unsat", Rejected, "cannot be read by a solver"),
         ("unsat", "error", Rejected, "cannot be read by a solver"),
@@ -170,7 +170,7 @@ def test_a_solver_that_hangs_or_crashes_answers_unknown(monkeypatch: pytest.Monk
     monkeypatch.setattr(solvers, "PROGRAM", program)
     monkeypatch.setattr(solvers, "GRACE", 0.5)
     told: list[str] = []
-    answers = solvers.ask("z3", ["yes", "hang", "yes", "crash", "odd", "yes"], told.append, 0.1)
+    answers = solvers.solve("z3", ["yes", "hang", "yes", "crash", "odd", "yes"], told.append, 0.1)
     assert answers.answers == ("unsat", "unknown", "unsat", "unknown", "error", "unsat")
     assert answers.version == "9"
     assert told[-1] == "6 obligations answered by z3"

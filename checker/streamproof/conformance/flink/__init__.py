@@ -1,4 +1,4 @@
-"""Real Flink: its logs as an event log, its REST answers and its logs as a job graph."""
+"""Flink logs: its log files as an event log, its REST answers and logs as a job graph."""
 
 from streamproof.conformance.flink.copies import find_copies
 from streamproof.conformance.flink.graph import Dataset, Edge, JobGraph, Vertex

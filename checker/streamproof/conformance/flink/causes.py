@@ -1,8 +1,8 @@
-"""What a stack trace under a failure says: the chain of exceptions, and the partition that one of them names.
+"""Failure causes from stack traces: the chain of exceptions, and the partition named by one of them.
 
-Flink decides what to restart by the first exception of the chain that is a `PartitionException`, however deep: it
-carries the partition that could not be read (`RestartPipelinedRegionFailoverStrategy`). Suppressed exceptions are no
-part of the chain; they are indented, and only the margin is read.
+Flink decides what to restart by the first exception of the chain that is a `PartitionException`, at any depth: it
+carries the partition that could not be read (`RestartPipelinedRegionFailoverStrategy`). Suppressed exceptions are not
+part of the chain; they are indented, and only unindented lines are read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from streamproof.conformance.flink.identifiers import PARTITION_TEXT
 
-# The first line of a trace needs a package or a telling name, lest any text before a colon pass for an exception.
+# The first line of a trace needs a package or a typical name; otherwise any text before a colon would match.
 _THROWABLE: Final = re.compile(
     r"(?:Caused by: (?P<cause>[\w$.]+)|(?P<first>(?:[\w$]+\.)+[\w$]+|[\w$]+(?:Exception|Error)))(?:: (?P<text>.*))?"
 )
@@ -22,11 +22,11 @@ _PARTITION: Final = re.compile(PARTITION_TEXT)
 
 
 def read_causes(head: str | None, detail: Sequence[str]) -> dict[str, Any]:
-    """Arguments that a failure gets from its stack trace.
+    """Arguments of a failure event from its stack trace.
 
-    `head` is the exception named in the message itself, if it was; `detail` are the lines that follow. The result has
+    `head` is the exception named in the message itself, if any; `detail` are the lines that follow. The result has
     `cause` (first exception with its text), `causes` (the classes of the chain, outermost first) and, if an exception
-    names a partition, `partition`, `dataset`, `pnum` and `producer`. It is empty if there is no exception.
+    names a partition, `partition`, `dataset`, `pnum` and `producer`. It is empty without an exception.
     """
     lines = ([head] if head else []) + [line for line in detail if not line.startswith(("\t", " "))]
     causes: list[str] = []

@@ -1,4 +1,4 @@
-"""Files that hold nothing but records of another file: a log that was collected twice, in whole or in part."""
+"""Detection of copied log files: a log that was collected twice, in whole or in part."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from streamproof.conformance.flink.records import plain_text, time_of
 from streamproof.system.records import dataclass
 
 _PROBED: Final = 5000
-"""Lines among which the first record of a file is looked for."""
+"""Number of initial lines that are searched for the first record of a file."""
 _ALIKE: Final = 50
-"""Files with one first record that are compared with others: more are hardly copies, and every pair takes time."""
+"""Maximum number of files with the same first record that are compared, because every pair takes time."""
 _OPEN: Final = 64
-"""Comparisons that go on at a time in one file: more begin only where one record comes again and again."""
+"""Maximum number of simultaneous comparisons within one file: more occur only if one record is repeated many times."""
 
 
 @dataclass(slots=True)
 class _Comparison:
-    """Lines of a file that may be a copy, from its first record on, as far as the other file has had the same."""
+    """A possible copy: its lines, from its first record on, as far as they match the other file."""
 
     file: Path
     lines: Iterator[bytes]
     expected: bytes | None
 
     def take(self, text: str) -> bool:
-        """Whether the next line of the other file is the one expected here. A last line may be cut."""
+        """Whether the next line of the other file matches. A last line may be truncated."""
         raw, self.expected = self.expected, next(self.lines, None)
         if raw is None:
             return False
@@ -42,8 +42,8 @@ def find_copies(
     read: Callable[[Path], Iterable[bytes]],
     begins: Callable[[bytes], object] = time_of,
 ) -> dict[Path, Path]:
-    """Files all of whose records another file has too, without others between them, each with that file. Of two that are
-    equal the one with the longer name is the copy. `begins` is true of lines with which a record begins."""
+    """Files whose records are all contained, contiguously, in another file, each with that file. Of two equal files,
+    the one with the longer name is the copy. `begins` recognises the first line of a record."""
     copies = _equal(files)
     files = [file for file in files if file not in copies]
     heads: dict[str, list[Path]] = {}
@@ -65,7 +65,7 @@ def find_copies(
 
 
 def _equal(files: Sequence[Path]) -> dict[Path, Path]:
-    """Files with the same bytes as another one, each with that of the shortest name."""
+    """Files with the same bytes as another one, each with the one of the shortest name."""
     sizes: dict[int, list[Path]] = {}
     for file in sorted(files, key=lambda file: (len(file.name), file.name)):
         with suppress(OSError):
@@ -87,7 +87,7 @@ def _within(
     read: Callable[[Path], Iterable[bytes]],
     begins: Callable[[bytes], object],
 ) -> set[Path]:
-    """The files that are all in one."""
+    """The files wholly contained in one file."""
     found: set[Path] = set()
     open_: list[_Comparison] = []
     for raw in read(file):

@@ -1,8 +1,8 @@
-"""What happened to the lines of a log between the process that wrote them and the reader: repetitions, another order.
+"""Delivery of log lines from the writing process to the reader: duplicated and reordered lines.
 
-Shippers of logs deliver at least once, and stores order by times that have milliseconds. What Flink writes once is read
-once: a transition, a deployment, a decision, with the same time and the same text. Where many lines stand in an order in
-which no thread could have written them, the order is not known.
+Log shippers deliver at least once, and stores order lines by times in milliseconds. Lines that Flink writes once (a
+transition, a deployment, a decision, with the same time and text) are read once. If many lines are in an order in which
+no thread could have written them, the order is unknown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ONCE: Final = frozenset(
         "tm.transition",
     ]
 )
-"""Events of one attempt or partition that happen once, whenever they do."""
+"""Events that happen at most once per attempt or partition."""
 _IN_STEP: Final = frozenset(
     [
         "failover.global",
@@ -40,13 +40,13 @@ _IN_STEP: Final = frozenset(
         "tm.failext",
     ]
 )
-"""Events that may happen again, where the time has no fraction or where there are several of a kind."""
+"""Events that may be repeated, if the time has no fraction or there are several of a kind."""
 _FEW: Final = 1
-"""Repeated lines of one log that may be Flink's own: it could have done one thing twice."""
+"""Maximum number of repeated lines of one log that Flink itself may have written."""
 _ADJACENT: Final = 3
-"""Events between one line and its repetition, where the time does not decide."""
+"""Minimum number of events between a line and its repetition, if the time does not decide."""
 MISPLACED: Final = 2
-"""Attempts of a run with lines in an impossible order within one moment that show that the order was lost."""
+"""Number of attempts with lines in an impossible order within one timestamp from which the order counts as lost."""
 
 _ATTEMPT_RANK: Final = {"exec.deploy": 2, "tm.submit": 0, "tm.final": 7}
 _OTHER_RANK: Final = {
@@ -54,7 +54,7 @@ _OTHER_RANK: Final = {
     "slot.tm.request": ("alloc", 0), "slot.tm.alloc": ("alloc", 1),
     "part.releasing": ("producer", 0), "part.released": ("producer", 1),
 }  # fmt: skip
-"""Events of one thread about one thing, with what it is, in the order of writing."""
+"""Events of one thread about one object, with the object, in the order of writing."""
 _ANY_THREAD: Final = ("tm.transition", "FAILED")
 _RANK: Final = {
     "SCHEDULED": 0, "DEPLOYING": 1, "INITIALIZING": 3, "RUNNING": 4, "FINISHED": 6, "FAILED": 6, "CANCELED": 6,
@@ -63,13 +63,13 @@ _RANK: Final = {
 
 @dataclass(slots=True)
 class Repetitions:
-    """Recognises the lines of one process that are there twice, byte for byte."""
+    """Recognises duplicated lines of one process, byte for byte."""
 
     count: int = 0
     first: tuple[str, int, int] | None = None
-    """Of the first repetition: its file, its line, and the line that it repeats."""
+    """The first repetition: its file, its line, and the line that it repeats."""
     overlapping: bool = False
-    """Whether the line that is repeated is in another part of the log."""
+    """Whether the repeated line is in another part of the log."""
     _seen: dict[tuple[str, str, int], tuple[int, str, int]] = field(default_factory=dict)
     _states: dict[str, str] = field(default_factory=dict)
     _time: str = ""
@@ -77,7 +77,7 @@ class Repetitions:
     _latest: int = -_ADJACENT - 1
 
     def repeats(self, family: str, args: dict[str, Any], record: Record) -> bool:
-        """Whether an event is a repetition, to be left out."""
+        """Whether an event is a repetition, which is omitted."""
         if family not in _ONCE and family not in _IN_STEP:
             return False
         head = record.head
@@ -100,41 +100,40 @@ class Repetitions:
         return True
 
     def _happens_again(self, family: str, args: dict[str, Any], known: int) -> bool:
-        """Whether Flink may have written an equal line itself: a job can restart several times in a millisecond, where the
-        state of its tasks cannot be restored."""
+        """Whether Flink may have written an equal line itself: a job whose state cannot be restored may restart several
+        times in a millisecond."""
         if family == "job.transition":
             return bool(self._states.get(args["job"]) == args["old"])
         return family.startswith("failover.global") and self._events - known > _ADJACENT
 
     @property
     def unclear(self) -> bool:
-        """Whether Flink may have done twice what is there twice."""
+        """Whether Flink may have performed the repeated event twice."""
         return 0 < self.count <= _FEW and not self.overlapping
 
 
 @dataclass(slots=True)
 class LineOrder:
-    """Counts in a file how often the time of the next record is a later one, and how often an earlier one."""
+    """Counts the increases and decreases of the time between successive records of a file."""
 
     latest: str = ""
     rises: int = 0
     falls: int = 0
 
     def look(self, ts: str) -> None:
-        """Take the next record into account."""
+        """Adds the next record."""
         self.rises += ts > self.latest
         self.falls += ts < self.latest
         self.latest = ts
 
     @property
     def lost(self) -> bool:
-        """Whether times fall about as often as they rise: the lines are in another order than that of writing."""
+        """Whether times decrease about as often as they increase: the lines are not in the order of writing."""
         return self.falls >= 3 and self.falls >= 0.8 * (self.rises - 1)
 
 
 def misplaced(drafts: Iterable[Draft]) -> int:
-    """The number of attempts and jobs with lines of one process, of the same time, in an order in which no thread writes
-    them."""
+    """The number of attempts and jobs with lines of one process and timestamp in an order that no thread writes."""
     latest: dict[tuple[str, str], tuple[str, int, str]] = {}
     found = Counter[tuple[str, str]]()
     for draft in drafts:
@@ -151,7 +150,7 @@ def misplaced(drafts: Iterable[Draft]) -> int:
 
 
 def _place(draft: Draft) -> tuple[tuple[str, str], int, str] | None:
-    """What an event is about; its place among the events about it, or -1 with the state that the event ends."""
+    """The object of an event; its position among the events about the object, or -1 with the state that the event ends."""
     args = draft.args
     new = str(args.get("new", ""))
     if draft.family == "failover.restart":
@@ -175,7 +174,7 @@ def _place(draft: Draft) -> tuple[tuple[str, str], int, str] | None:
 def describe(first: tuple[str, int, int], count: int) -> str:
     """A warning about repetitions."""
     more = f", and {count - 1:,} more lines are" if count > 1 else ""
-    return f"the line repeats line {first[2]} byte for byte{more}; what is there twice is read once"
+    return f"the line repeats line {first[2]} byte for byte{more}; duplicates are read once"
 
 
 def by_process(drafts: Sequence[Draft]) -> dict[str, list[Draft]]:

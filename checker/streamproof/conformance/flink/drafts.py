@@ -1,4 +1,4 @@
-"""Events as the reader takes them from a log, before their jobs are known."""
+"""Event drafts: events read from a log before their jobs are known."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streamproof.system.records import dataclass
 
 @dataclass(slots=True)
 class Draft:
-    """An event before the job is known. `job` is an identifier in its diagnostic context, `thread` the thread's name."""
+    """An event without its job. `job` is an identifier in its diagnostic context, `thread` the thread's name."""
 
     process: str
     seq: int

@@ -1,4 +1,4 @@
-"""What the events of one job say about its graph, gathered in one pass."""
+"""Evidence about a job's graph in its events, collected in one pass."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _NETWORK: Final = ("part.registered", "gate.created")
 
 @dataclass(slots=True)
 class GraphEvidence:
-    """Facts about a job graph.
+    """Evidence about a job graph.
 
-    `vertices` are in topological order where the JobManager named them, else in the order of appearance. `stated` edges
-    are the JobManager's own words, by target and input; `announced` is how many inputs it said a vertex has. `readers`
-    are vertices that were seen to ask for a dataset. `channels` has, for a vertex and an input, the number of channels
-    of each consuming subtask; `gates` the number of inputs that tasks of a vertex created.
+    `vertices` are in topological order if the JobManager named them, else in the order of appearance. `stated` edges
+    are logged by the JobManager, by target and input; `announced` is the logged number of inputs of a vertex. `readers`
+    are vertices that requested a dataset. `channels` has, for a vertex and an input, the number of channels of each
+    consuming subtask; `gates` the number of input gates that tasks of a vertex created.
     """
 
     vertices: dict[str, Vertex] = field(default_factory=dict)
@@ -84,10 +84,10 @@ def gather(events: Iterable[Event]) -> GraphEvidence:
         attempt = Attempt.parse(text)
         found.gates[attempt.vertex] = max(len(gates), found.gates.get(attempt.vertex, 0))
         for place, count in enumerate(gates):
-            # A task creates its gates in the order of its inputs.
+            # A task creates its input gates in the order of its inputs.
             found.channels.setdefault((attempt.vertex, place), {})[attempt.subtask] = count
     for vertex, processes in ran.items():
-        # A task that created no gate, in a process that would have said so, has no inputs.
+        # A task without input gates, in a process that logs them, has no inputs.
         if vertex not in found.gates and processes & networking:
             found.gates[vertex] = 0
     return found

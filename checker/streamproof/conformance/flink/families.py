@@ -1,12 +1,12 @@
-"""The families of Flink's log messages that tell what its coordination does, and what each message says.
+"""The families of Flink's coordination log messages: their loggers and formats, and the arguments of their events.
 
-A family is a name (`exec.transition`), the classes that log it, and the form of its message. Forms hold for Flink 1.17 to
-2.3; where versions differ the form takes both. Loggers are known by the last part of their name, so layouts that
-abbreviate packages read the same.
+A family is a name (`exec.transition`), the classes that log it, and the format of its message. Formats hold for Flink
+1.17 to 2.3; where versions differ, the format accepts both. Loggers are identified by the last part of their name, so
+layouts that abbreviate packages are supported.
 
-Arguments of events are the named groups. An attempt gives `attempt`, `graph`, `vertex`, `subtask`, `number`; a partition
-`partition`, `dataset`, `pnum`, `producer`; a task `task` and `parallelism`; a place `tm`, `host`, `port`. `conflict` is there
-where the two names of an attempt in one line differ.
+Arguments of events are the named groups. An attempt gives `attempt`, `graph`, `vertex`, `subtask`, `number`; a
+partition `partition`, `dataset`, `pnum`, `producer`; a task `task` and `parallelism`; a location `tm`, `host`, `port`.
+`conflict` is present if the two names of an attempt in one line differ.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from streamproof.system.records import dataclass
 
 _ATTEMPT: Final = rf"(?P<attempt>(?P<graph>{HEX})_(?P<vertex>{HEX})_(?P<subtask>\d+)_(?P<number>\d+))"
 _PARTITION: Final = rf"(?P<partition>(?P<dataset>{HEX})#(?P<pnum>\d+)@(?P<producer>{ATTEMPT_TEXT}))"
-# Names are the user's: anything, so the form relies on what surrounds them, greedily up to the last "(i/p)".
+# User-defined names may contain anything, so the pattern relies on the surrounding text, greedily up to the last
+# "(i/p)".
 _TASK: Final = r"(?P<task>.*) \((?P<place>\d+)/(?P<parallelism>\d+)\)"
 _TASK_ATTEMPT: Final = rf"{_TASK}#(?P<shown>\d+) \({_ATTEMPT}\)"
 _AT: Final = r"(?P<tm>\S++) @ (?P<host>.{0,1000}) \(dataPort=(?P<port>-?\d+)\)"
@@ -51,7 +52,7 @@ _SLOTS = ("FineGrainedTaskManagerTracker",)
 _POOL = ("DefaultDeclarativeSlotPool", "BlocklistDeclarativeSlotPool")
 _BRIDGE = ("DeclarativeSlotPoolBridge",)
 _SHARED = ("SharedSlot",)
-# The log of the resource manager bears the name of the deployment's subclass.
+# The log of the ResourceManager has the name of the deployment's subclass.
 _MANAGER = ("StandaloneResourceManager", "ActiveResourceManager", "ResourceManager")
 _ITERATIVE = (
     "IterationHeadTask",
@@ -61,7 +62,7 @@ _ITERATIVE = (
     "AbstractIterativeTask",
 )
 
-# family, loggers, form (without the anchors)
+# family, loggers, format (without the anchors)
 _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     # Execution states, as the JobManager and as the TaskManager sees them.
     (
@@ -131,7 +132,7 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ),
     ("failover.restart", _MASTER, rf"(?P<count>\d+) tasks will be restarted to recover the failed task {_ATTEMPT}\."),
     ("failover.archive", _MASTER, rf"Archive local failure causing attempt {_ATTEMPT} to fail: (?P<cause>.*)"),
-    # A failure of no task in particular (a coordinator, a checkpoint limit), or of the job for good.
+    # A global failure (a coordinator, a checkpoint limit), or the final failure of the job.
     ("failover.global", _MASTER, r"Trying to recover from a global failure\."),
     ("failover.global.restart", _MASTER, r"(?P<count>\d+) tasks will be restarted to recover from a global failure\."),
     ("failover.global.archive", _MASTER, r"Archive global failure\."),
@@ -392,21 +393,21 @@ _LONG: Final = frozenset(
         "tm.transition",
     ]
 )
-"""Families whose messages list things or quote exceptions, and so have any length."""
+"""Families whose messages contain lists or exception texts, and so have any length."""
 LONGEST: Final = 1 << 16
-"""Characters of a message of any other family."""
+"""Maximum length of a message of any other family, in characters."""
 _OFFERED: Final = re.compile(rf"allocationId=({HEX})")
 
 
 @dataclass(frozen=True, slots=True)
 class MessageForm:
-    """One family's message: `read` gives the arguments of a message that has this form."""
+    """One family's message: `read` gives the arguments of a message of this format."""
 
     family: str
     pattern: re.Pattern[str]
 
     def read(self, message: str) -> dict[str, Any] | None:
-        """Arguments of the event, or None if `message` is another one."""
+        """Arguments of the event, or None if `message` does not match."""
         if len(message) > LONGEST and self.family not in _LONG:
             return None
         found = self.pattern.fullmatch(message)
@@ -414,7 +415,7 @@ class MessageForm:
             return None
         try:
             return _arguments(self.family, found.groupdict())
-        except ValueError:  # a number of thousands of digits, which only damage makes
+        except ValueError:  # a number of thousands of digits, caused only by damage
             return None
 
 
@@ -455,7 +456,7 @@ def _index() -> dict[str, tuple[MessageForm, ...]]:
 
 
 FORMS: Final[Mapping[str, tuple[MessageForm, ...]]] = _index()
-"""Forms by the last part of a logger's name, in the order in which they are tried."""
+"""Formats by the last part of a logger's name, in matching order."""
 
 _LANDMARKS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "ExecutionGraph": (
@@ -471,5 +472,5 @@ _LANDMARKS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 
 
 def resembles(logger: str, message: str) -> str | None:
-    """The family that a message which has no known form seems to be of: a line cut short, or a wording not known."""
+    """The probable family of a message of unknown format: a truncated line, or a changed text."""
     return next((family for mark, family in _LANDMARKS.get(logger, ()) if mark in message), None)

@@ -1,8 +1,8 @@
-"""The jobs of global failures, whose lines name none.
+"""Assignment of global failures to jobs, because their log lines name no job.
 
-The JobMaster's main thread logs the decision and then, where the job is RUNNING, its switch to RESTARTING, with no line of
-this job between them. So a switch that no decision about a task precedes needs a decision about a global failure; and the
-job of a decision is RESTARTING already, or its next line is the switch.
+The JobMaster's main thread logs the decision and then, if the job is RUNNING, its switch to RESTARTING, with no line of
+this job between them. So a switch without a preceding decision about a task needs a decision about a global failure;
+and the job of a decision is RESTARTING already, or its next line is the switch.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ _ENDED: Final = ("FINISHED", "FAILED", "CANCELED", "SUSPENDED")
 
 @dataclass(slots=True)
 class _Master:
-    """The lines of one JobManager: places of the lines about global failures, and of each job's own steps."""
+    """The lines of one JobManager: positions of the lines about global failures, and of each job's own steps."""
 
     globally: list[int] = field(default_factory=list)
     steps: dict[str, list[int]] = field(default_factory=dict)
 
 
 def place_global_failures(drafts: Sequence[Draft], jobs: list[str]) -> dict[str, str]:
-    """Fills in the jobs of global failures. Returns the jobs to which a failure may belong that several could have had,
-    each with the reason."""
+    """Assigns the jobs of global failures. Returns the jobs for which an assignment is ambiguous, each with the reason."""
     masters: dict[str, _Master] = {}
     for at, draft in enumerate(drafts):
         if not jobs[at] and draft.family in (_DECISION, _REPORT):
@@ -49,14 +48,14 @@ def place_global_failures(drafts: Sequence[Draft], jobs: list[str]) -> dict[str,
 
 @dataclass(slots=True)
 class _Placing:
-    """Finds the jobs of one JobManager's global failures."""
+    """Assigns the global failures of one JobManager."""
 
     drafts: Sequence[Draft]
     jobs: list[str]
     master: _Master
 
     def place(self) -> list[tuple[int, set[str]]]:
-        """Fills in what is certain and returns the rest, each with the jobs that it may be about."""
+        """Assigns the unambiguous ones and returns the rest, each with its possible jobs."""
         decisions = [at for at in self.master.globally if self.drafts[at].family == _DECISION]
         self._settle({at: self._deciding(at) for at in decisions}, self._needing(decisions))
         reports = {at: self._reporting(at) for at in self.master.globally if self.drafts[at].family == _REPORT}
@@ -64,7 +63,7 @@ class _Placing:
         return [(at, self._deciding(at) or self._alive(at)) for at in self.master.globally if not self.jobs[at]]
 
     def _settle(self, possible: dict[int, set[str]], needing: list[tuple[str, set[int]]]) -> None:
-        """Gives each line the only job that is possible. `needing`: jobs of which one of some lines must be a line."""
+        """Assigns each line its only possible job. `needing`: jobs that need one of some lines."""
         progress = True
         while progress:
             progress = False
@@ -78,7 +77,7 @@ class _Placing:
                 self.jobs[at] = next(iter(found))
 
     def _state(self, job: str, before: int) -> str | None:
-        """The state of a job in front of a place; None where the log has no line of it."""
+        """The state of a job before a position; None if the log has no line of it."""
         lines = [at for at in self.master.steps[job] if self.drafts[at].family == "job.transition"]
         earlier = [at for at in lines if at < before]
         if earlier:
@@ -92,7 +91,7 @@ class _Placing:
         return next((self.drafts[n] for n in self.master.steps[job] if n > at), None)
 
     def _deciding(self, at: int) -> set[str]:
-        """The jobs that a decision may be about."""
+        """The possible jobs of a decision."""
         found = set()
         for job in self._alive(at):
             then = self._next(job, at)
@@ -102,8 +101,8 @@ class _Placing:
         return found or self._alive(at)
 
     def _needing(self, decisions: Sequence[int]) -> list[tuple[str, set[int]]]:
-        """The switches to RESTARTING without a decision about a task, with the decisions between them and the job's line
-        before."""
+        """The switches to RESTARTING without a decision about a task, with the decisions between them and the job's
+        line before."""
         found: list[tuple[str, set[int]]] = []
         for job, steps in self.master.steps.items():
             for before, at in zip([-1, *steps], steps, strict=False):
@@ -115,8 +114,8 @@ class _Placing:
         return found
 
     def _reporting(self, at: int) -> set[str]:
-        """The jobs that a report of a global failure may be about: that of the decision which follows it, unless another
-        report comes first, or one that the failure ends."""
+        """The possible jobs of a report of a global failure: that of the decision after it, unless another report comes
+        first, or one that the failure ends."""
         following = next((n for n in self.master.globally if n > at), None)
         decided = following is not None and self.drafts[following].family == _DECISION
         ended = set()

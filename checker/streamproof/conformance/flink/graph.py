@@ -1,4 +1,4 @@
-"""The job graph of a run, as far as it is known: vertices, edges, and what is missing."""
+"""The job graph of a run, as far as it is known: vertices, edges, and the missing parts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Final, Literal
 from streamproof.system.records import dataclass
 
 Pattern = Literal["POINTWISE", "ALL_TO_ALL"]
-"""How subtasks are connected: each consumer with some producers, or with all."""
+"""Distribution patterns: each consumer reads some producers, or all."""
 
 Origin = Literal["rest", "log"]
-"""Where the graph comes from: the REST API, which states it, or the logs, from which it is gathered."""
+"""The source of the graph: the REST API, which states it, or the logs, from which it is inferred."""
 
 _POINTWISE: Final = ("FORWARD", "RESCALE")
 MOST_PARALLELISM: Final = 1 << 15
-"""Flink's own limit, of the number of key groups."""
+"""Flink's limit: the number of key groups."""
 _ALL_TO_ALL: Final = (
     "REBALANCE",
     "HASH",
@@ -33,7 +33,7 @@ _ALL_TO_ALL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Vertex:
-    """A job vertex. `name` and `parallelism` are None where only the identifier is known."""
+    """A job vertex. `name` and `parallelism` are None if only the identifier is known."""
 
     id: str
     name: str | None
@@ -42,11 +42,10 @@ class Vertex:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """`target` reads what `source` writes.
+    """An edge: `target` reads the output of `source`.
 
-    `exchange` is Flink's partition type (`BLOCKING`, `PIPELINED_BOUNDED`, ...), `dataset` the intermediate dataset that
-    carries the edge, `ship` the strategy that the REST API states, `input` the place among the target's inputs. None
-    is unknown.
+    `exchange` is Flink's partition type (`BLOCKING`, `PIPELINED_BOUNDED`, ...), `dataset` the intermediate dataset of
+    the edge, `ship` the strategy from the REST API, `input` the position among the target's inputs. None: unknown.
     """
 
     source: str
@@ -60,7 +59,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """An intermediate dataset: what a vertex writes, whoever reads it.
+    """An intermediate dataset: the output of a vertex.
 
     `subpartitions` are those of each partition seen (all equal for ALL_TO_ALL), by producing subtask.
     """
@@ -75,8 +74,8 @@ class Dataset:
 class JobGraph:
     """Vertices and edges of one job.
 
-    `complete` says that every vertex and edge is there with parallelism, pattern and exchange, so that regions and
-    restart sets can be computed. If it is False, `missing` says in sentences what is not known.
+    `complete`: every vertex and edge is known with parallelism, pattern and exchange, so that pipelined regions and
+    restart sets can be computed. Otherwise `missing` describes the unknown parts.
     """
 
     job: str
@@ -97,7 +96,7 @@ class JobGraph:
 
 
 def pattern_of(ship: str | None) -> Pattern | None:
-    """How a ship strategy connects subtasks (as Flink's job graph generators decide); None for one not known."""
+    """The distribution pattern of a ship strategy (as in Flink's job graph generators); None if unknown."""
     match (ship or "").upper():
         case strategy if strategy in _POINTWISE:
             return "POINTWISE"
@@ -108,12 +107,12 @@ def pattern_of(ship: str | None) -> Pattern | None:
 
 
 def same_connections(producers: int, consumers: int) -> bool:
-    """Whether POINTWISE and ALL_TO_ALL connect these subtasks alike: so it is if either side has one subtask."""
+    """Whether POINTWISE and ALL_TO_ALL coincide for these subtasks: if either side has one subtask."""
     return producers == 1 or consumers == 1
 
 
 def possible(parallelism: int) -> int | None:
-    """A parallelism as a log or an answer claims it; None for one that no job of Flink's has."""
+    """A parallelism from a log or an answer; None if it exceeds Flink's limit."""
     return parallelism if parallelism <= MOST_PARALLELISM else None
 
 
@@ -129,7 +128,7 @@ def producers_of(pattern: Pattern, producers: int, consumers: int, consumer: int
 
 
 def gaps(vertices: tuple[Vertex, ...], edges: tuple[Edge, ...]) -> list[str]:
-    """What these vertices and edges leave open, in sentences."""
+    """The unknown parts of these vertices and edges, in sentences."""
     names = {vertex.id: vertex.name or vertex.id for vertex in vertices}
     missing = [f"the parallelism of {names[vertex.id]!r}" for vertex in vertices if vertex.parallelism is None]
     for edge in edges:

@@ -1,9 +1,9 @@
-r"""The first line of a log record, in any of the layouts in use.
+r"""Log record heads: the first line of a record, in any of the layouts in use.
 
-Told from the line itself, since a log often comes without its configuration: dates with `-` or `/`, or no date at all; a
-blank or `T` before the time; `,` or `.` before the fraction, or no fraction; a zone or none; thread before or after the
-level; diagnostic context (`%x`, `%X`, `%X{flink-job-id}`) anywhere; packages in full, abbreviated or left out; `-`, `:` or
-nothing before the message; colours.
+The layout is recognised from the line itself, because a log often comes without its configuration: dates with `-` or
+`/`, or no date; a blank or `T` before the time; `,` or `.` before the fraction, or no fraction; a zone or none; thread
+before or after the level; diagnostic context (`%x`, `%X`, `%X{flink-job-id}`) anywhere; packages in full, abbreviated
+or omitted; `-`, `:` or nothing before the message; colours.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _UP_TO_LOGGER: Final = (
     r"(?P<logger>[A-Za-z_$][\w$./-]*+)"
 )
 _HEAD: Final = re.compile(rf"{_UP_TO_LOGGER}(?P<after>(?:\s++{_PLAIN})*+)\s*+(?:(?<= )-|:) ")
-# Without a mark before the message more lines read as heads, so this form is tried last.
+# Without a mark before the message, more lines look like heads, so this form is tried last.
 _BARE_HEAD: Final = re.compile(rf"{_UP_TO_LOGGER}(?P<after>(?:\s++{_PLAIN}(?=\s))*+)\s++")
 _LONGEST: Final = 2048
-"""Characters of a line in which its message begins."""
+"""Maximum number of characters of a line before its message."""
 _DATED: Final = re.compile(rf"\[?{_DATE}[ T]\d\d:\d\d:\d\d")
 # `%X{flink-job-id}` gives the job alone, `%X` every entry of the context with its key.
 _JOB: Final = re.compile(r"(?:.*\bflink-job-id=|(?=[\w-]*job)[\w-]++[=:] ?)?([0-9a-f]{32})(?:, .*)?")
@@ -48,11 +48,11 @@ _LEADING: Final = re.compile(r"(?:\[([^\[\]]*)\]|\{([^{}]*)\}) +")
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What the first line of a record says.
+    """The parsed head of a record.
 
     `ts` is ISO-8601 text, in milliseconds unless the layout stops at seconds, without a date if the layout has none.
-    `logger` is the last part of the logger's name and `flink` whether its package is Flink's; `job` is the job that the
-    diagnostic context names.
+    `logger` is the last part of the logger's name and `flink` whether its package is Flink's; `job` is the job in the
+    diagnostic context.
     """
 
     ts: str
@@ -65,7 +65,7 @@ class Head:
 
 
 def read_head(line: str) -> Head | None:
-    """The head that `line` is, or None if it is none."""
+    """The head in `line`, or None if it is not a head."""
     found = _HEAD.match(line, 0, _LONGEST) or _BARE_HEAD.match(line, 0, _LONGEST)
     if found is None:
         return None
@@ -73,7 +73,7 @@ def read_head(line: str) -> Head | None:
     message = unescaped(line[found.end() :].partition("\n")[0])
     thread, job = _context(before, between, after) if before or between or after.strip() != "[]" else (None, None)
     if message.startswith(("[", "{")):
-        # A context written before the message: nothing that Flink says begins so.
+        # A context before the message: no message of Flink begins in this way.
         leading = _LEADING.match(message)
         inside = ((leading[1] or leading[2] or "") if leading else "-").strip()
         own = _JOB.fullmatch(inside)
@@ -87,20 +87,19 @@ def read_head(line: str) -> Head | None:
 
 
 def unescaped(text: str) -> str:
-    """A text with HTML's entities replaced: viewers and stores of logs escape some processes' lines once, or one after the
-    other, and not others'."""
+    """A text with HTML entities decoded: some log viewers and stores escape lines, once or repeatedly."""
     while "&" in text and (less := _ENTITY.sub(lambda found: _ENTITIES[found[0]], text)) != text:
         text = less
     return text
 
 
 def starts_like_head(line: str) -> bool:
-    """Whether a line begins with date and time, as heads do and the lines under them hardly ever."""
+    """Whether a line begins with date and time, as heads do and other lines hardly ever."""
     return _DATED.match(line) is not None
 
 
 def second_head(line: str) -> Head | None:
-    """The head that begins inside a head's line: its record was cut, as when a process is killed while it writes."""
+    """A second head inside a head's line: the first record was truncated, as when a process is killed while it writes."""
     place = line.find(line[:11], 11)
     return read_head(line[place:]) if place > 0 else None
 
@@ -113,7 +112,7 @@ def _day(date: str) -> str:
 
 @lru_cache(maxsize=64)
 def _offset(zone: str) -> str:
-    """A zone as ISO-8601 writes it. Names of zones have no fixed meaning and are left out."""
+    """A zone in ISO-8601 form. Names of zones are ambiguous and omitted."""
     zone = zone.strip()
     if zone in ("Z", "UTC", "GMT"):
         return "Z"
@@ -123,7 +122,7 @@ def _offset(zone: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _context(before: str, between: str, after: str) -> tuple[str | None, str | None]:
-    """Thread and job that stand beside level and logger. The thread stands before the logger."""
+    """Thread and job beside level and logger. The thread is before the logger."""
     thread = job = None
     for part in (before, between, after):
         for group in _groups(part):
@@ -136,7 +135,7 @@ def _context(before: str, between: str, after: str) -> tuple[str | None, str | N
 
 
 def _groups(text: str) -> Iterator[str]:
-    """What the outermost brackets hold, and the words between them; nothing empty."""
+    """The contents of the outermost brackets, and the words between them, without empty ones."""
     depth, start = 0, 0
     for place, char in enumerate(text):
         if char in "[{":

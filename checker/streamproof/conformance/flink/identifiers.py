@@ -1,8 +1,8 @@
-"""Flink's identifiers: how logs and the REST API write them, and what they are made of.
+"""Flink's identifiers in logs and the REST API, and their components.
 
-An attempt is `<graph>_<vertex>_<subtask>_<number>`: the execution graph, the job vertex, the subtask from 0, and how often
-the subtask had been tried before. A partition is `<dataset>#<number>@<producer>`, where the producer is an attempt, so
-its number is the partition's generation. Both forms hold from Flink 1.16 on; older attempts are plain hexadecimal.
+An attempt is `<graph>_<vertex>_<subtask>_<number>`: the execution graph, the job vertex, the subtask from 0, and the
+number of earlier attempts. A partition is `<dataset>#<number>@<producer>`, where the producer is an attempt, so its
+number is the partition's generation. Both forms hold from Flink 1.16 on; older attempts are plain hexadecimal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PARTITION: Final = re.compile(rf"({HEX})#(\d+)@({ATTEMPT_TEXT})", re.ASCII)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Attempt:
-    """One try of one subtask. `subtask` and `number` count from 0."""
+    """An execution attempt of a subtask. `subtask` and `number` count from 0."""
 
     graph: str
     vertex: str
@@ -32,7 +32,7 @@ class Attempt:
 
     @classmethod
     def parse(cls, text: str) -> Attempt:
-        """The attempt that `text` writes; raises `ValueError` if it writes none."""
+        """The attempt in `text`; raises `ValueError` if it is not an attempt."""
         found = _ATTEMPT.fullmatch(text)
         if not found:
             raise ValueError(f"{text!r} is not an attempt: expected graph_vertex_subtask_number")
@@ -44,7 +44,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Partition:
-    """What one attempt writes into one dataset. `number` is the producing subtask's place in the dataset, from 0."""
+    """A result partition: the output of one attempt into one dataset. `number` is the producing subtask, from 0."""
 
     dataset: str
     number: int
@@ -52,7 +52,7 @@ class Partition:
 
     @classmethod
     def parse(cls, text: str) -> Partition:
-        """The partition that `text` writes; raises `ValueError` if it writes none."""
+        """The partition in `text`; raises `ValueError` if it is not a partition."""
         found = _PARTITION.fullmatch(text)
         if not found:
             raise ValueError(f"{text!r} is not a partition: expected dataset#number@attempt")

@@ -1,16 +1,16 @@
-"""The job graph as far as a run's logs tell it.
+"""Inference of the job graph from a run's logs.
 
-What tells it, and at which level Flink logs it:
+Sources, with Flink's log level:
 
 * names and parallelism: every line about a task, `name (i/p)` (INFO);
-* edges: `Connecting input ...` of the JobManager (DEBUG); without it, requests for partitions by a thread that bears its
-  task's name, requests triggered again, and failures that name a partition;
+* edges: `Connecting input ...` of the JobManager (DEBUG); otherwise partition requests by a thread with its task's name,
+  requests triggered again, and failures that name a partition;
 * exchange types and subpartitions: `Registered ... [BLOCKING, 2 subpartitions]` of the TaskManagers (DEBUG);
-* patterns: the number of input channels of each consumer, or of subpartitions of each partition (DEBUG). One producer or
-  one consumer makes both patterns alike; such an edge is called ALL_TO_ALL.
+* patterns: the number of input channels of each consumer, or of subpartitions of each partition (DEBUG). With one
+  producer or one consumer the patterns coincide; such an edge is called ALL_TO_ALL.
 
-Which dataset carries which edge is never logged. It is told here where one assignment alone fits what was seen. A log at
-INFO gives vertices and hardly an edge; the graph then says so.
+The dataset of an edge is never logged. It is inferred if exactly one assignment fits the log. A log at INFO gives
+vertices and hardly an edge; the graph is then incomplete.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _PATTERNS: Final[tuple[Pattern, ...]] = ("ALL_TO_ALL", "POINTWISE")
 
 
 def graph_of(run: FlinkRun, job: str) -> JobGraph:
-    """The job graph by the REST answer beside the logs if there is one, with datasets by the logs; else by the logs.
+    """The job graph from the REST answer beside the logs if there is one, with datasets from the logs; else from the logs.
 
-    Raises `InputError` if the run does not have the job or its REST answer cannot be read.
+    Raises `InputError` for an unknown job or an unreadable REST answer.
     """
     found = _evidence(run, job)
     if job not in run.rest:
@@ -61,12 +61,12 @@ def graph_of(run: FlinkRun, job: str) -> JobGraph:
 
 
 def graph_from_log(run: FlinkRun, job: str) -> JobGraph:
-    """The job graph by the logs alone. Raises `InputError` if the run does not have the job."""
+    """The job graph from the logs alone. Raises `InputError` for an unknown job."""
     return _from_evidence(run, job, _evidence(run, job))
 
 
 def only_job(run: FlinkRun) -> str:
-    """The job of a run that has just one; raises `InputError` naming the jobs otherwise."""
+    """The job of a run with exactly one; raises `InputError` naming the jobs otherwise."""
     if len(run.jobs) == 1:
         return next(iter(run.jobs))
     listed = ", ".join(f"{job} ({name})" if name else job for job, name in run.jobs.items())
@@ -100,18 +100,18 @@ def _parallelism(vertices: Sequence[Vertex]) -> dict[str, int | None]:
 
 
 def _seen_edges(found: GraphEvidence) -> tuple[Edge, ...]:
-    """Edges along which partitions were seen to be asked for, where the JobManager did not state them."""
+    """Edges inferred from partition requests, where the JobManager did not log them."""
     edges = [
         Edge(dataset.producer, reader, dataset=dataset.id)
         for dataset in found.datasets.values()
         for reader in sorted(found.readers.get(dataset.id, ()))
     ]
-    # The only input of a vertex is its input 0; which of several is which cannot be told.
+    # The only input of a vertex is input 0; several inputs cannot be distinguished.
     return tuple(replace(edge, input=0) if found.gates.get(edge.target) == 1 else edge for edge in edges)
 
 
 def _missing_inputs(edges: Sequence[Edge], vertices: Sequence[Vertex], found: GraphEvidence) -> list[str]:
-    """Which inputs of which vertices have no edge, by what the JobManager announced or else by the gates created."""
+    """The inputs without an edge, by the number that the JobManager logged or else by the input gates created."""
     missing = []
     untold = 0
     for vertex in vertices:
@@ -122,7 +122,7 @@ def _missing_inputs(edges: Sequence[Edge], vertices: Sequence[Vertex], found: Gr
         elif known < expected:
             missing.append(f"{expected - known} of the {expected} inputs of {vertex.name or vertex.id!r}")
     if not found.announced:
-        # A dataset without a reader tells of a vertex that no log names, because it was never scheduled.
+        # A dataset without a reader implies a consumer that no log names, because it was never scheduled.
         carried = {edge.dataset for edge in edges}
         names = {vertex.id: vertex.name or vertex.id for vertex in vertices}
         missing += [
@@ -131,7 +131,7 @@ def _missing_inputs(edges: Sequence[Edge], vertices: Sequence[Vertex], found: Gr
             if dataset.id not in carried
         ]
     if untold:
-        seen = "edges other than those along which a partition was asked for" if edges else "the edges"
+        seen = "edges other than those along which a partition was requested" if edges else "the edges"
         missing.append(f"{seen} (the JobManager logs them at DEBUG: org.apache.flink.runtime.executiongraph)")
     return missing
 
@@ -139,7 +139,7 @@ def _missing_inputs(edges: Sequence[Edge], vertices: Sequence[Vertex], found: Gr
 def _with_patterns(
     edges: tuple[Edge, ...], found: GraphEvidence, parallelism: Mapping[str, int | None]
 ) -> tuple[Edge, ...]:
-    """Patterns by the number of channels that each input of each consumer has."""
+    """Patterns by the number of channels of each consumer's input."""
 
     def pattern(edge: Edge) -> Pattern | None:
         producers, consumers = parallelism.get(edge.source), parallelism.get(edge.target)
@@ -157,7 +157,7 @@ def _with_patterns(
 
 
 def _carry(edges: tuple[Edge, ...], found: GraphEvidence, parallelism: Mapping[str, int | None]) -> tuple[Edge, ...]:
-    """Edges with the dataset that carries each, where just one assignment fits, and with what the datasets tell."""
+    """Edges with their datasets, where exactly one assignment fits, and with the properties of the datasets."""
     result = list(edges)
     for source in dict.fromkeys(edge.source for edge in edges):
         written = [dataset for dataset in found.datasets.values() if dataset.producer == source]
@@ -169,14 +169,14 @@ def _carry(edges: tuple[Edge, ...], found: GraphEvidence, parallelism: Mapping[s
         if len(written) == len(options):
             _eliminate(options)
         elif not any(dataset.subpartitions for dataset in written):
-            # At INFO not all datasets are logged, so being the only one left says nothing.
+            # At INFO not all datasets are logged, so elimination is unsound.
             options = {
                 place: [d for d in left if result[place].target in found.readers.get(d.id, ())]
                 for place, left in options.items()
             }
         for place, left in options.items():
             edge = result[place]
-            # Even if several datasets may carry the edge, they may agree in type or pattern.
+            # Several candidate datasets may still agree in type or pattern.
             exchanges = {dataset.exchange for dataset in left}
             fits = {pattern for dataset in left for pattern in _patterns_by_parts(edge, dataset, parallelism)}
             result[place] = replace(
@@ -189,7 +189,7 @@ def _carry(edges: tuple[Edge, ...], found: GraphEvidence, parallelism: Mapping[s
 
 
 def _eliminate(options: dict[int, list[Dataset]]) -> None:
-    """With as many datasets as edges each carries one: what can only be one edge's is no other's."""
+    """With as many datasets as edges, each dataset belongs to one edge: a dataset with one possible edge excludes others."""
     settled: set[int] = set()
     while (place := next((p for p, left in options.items() if len(left) == 1 and p not in settled), -1)) >= 0:
         settled.add(place)
@@ -198,7 +198,7 @@ def _eliminate(options: dict[int, list[Dataset]]) -> None:
 
 
 def _fits(edge: Edge, dataset: Dataset, readers: Mapping[str, set[str]], parallelism: Mapping[str, int | None]) -> bool:
-    """Whether the dataset may carry the edge."""
+    """Whether the dataset may belong to the edge."""
     if edge.dataset:
         return edge.dataset == dataset.id
     if dataset.id in readers and edge.target not in readers[dataset.id]:
@@ -209,7 +209,7 @@ def _fits(edge: Edge, dataset: Dataset, readers: Mapping[str, set[str]], paralle
 
 
 def _patterns_by_parts(edge: Edge, dataset: Dataset, parallelism: Mapping[str, int | None]) -> list[Pattern]:
-    """The patterns under which the partitions would have the numbers of subpartitions that they have."""
+    """The patterns that are consistent with the partitions' numbers of subpartitions."""
     producers, consumers = parallelism.get(edge.source), parallelism.get(edge.target)
     if not producers or not consumers:
         return list(_PATTERNS)

@@ -1,9 +1,9 @@
-"""Which job an event belongs to, and which task's thread recorded it.
+"""Assignment of events to jobs and task threads.
 
-Few of Flink's messages name their job. The rest is joined over what they do name: the execution graph of an attempt, the
-allocation of a slot, the request for it, the task. A join may rest on a line that comes later or from another process,
-so it is made when the whole run has been read. What remains open is given to the only job of the run, if there is
-just one; the cluster's own events (registration, heartbeats) belong to none.
+Few of Flink's messages name their job. It is found by joins over other identifiers: the execution graph of an attempt,
+the allocation of a slot, the slot request, the task. A join may need a later line or one of another process, so it is
+made when the whole run has been read. Remaining events are assigned to the only job of a run with one job; the
+cluster's own events (registration, heartbeats) belong to none.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _JOB_TEXT: Final = re.compile(HEX)
 
 @dataclass(slots=True)
 class Joins:
-    """What a run tells about which identifier belongs to which job.
+    """The mapping from identifiers to jobs in a run.
 
-    Jobs have names; execution graphs, slot allocations and slot requests belong to one job each. A vertex may be one of
-    several jobs: its identifier is made from the program, so the same program run twice has the same vertices.
+    Jobs have names; execution graphs, slot allocations and slot requests belong to one job each. A vertex may belong to
+    several jobs: its identifier is derived from the program, so two runs of one program have the same vertices.
     """
 
     graphs: dict[str, str] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Joins:
 
     @classmethod
     def of(cls, drafts: Iterable[Draft]) -> Joins:
-        """The joins that the events of a run allow."""
+        """The mapping derived from the events of a run."""
         joins = cls()
         drafts = list(drafts)
         reserved: dict[str, str] = {}
@@ -59,14 +59,14 @@ class Joins:
                 deployed.append((args["alloc"], args["graph"]))
             if draft.family == "slot.jm.reserve":
                 reserved[args["req"]] = args["alloc"]
-        # An allocation serves one job, so either side of a deployment tells the other.
+        # An allocation serves one job, so each side of a deployment determines the other.
         for allocation, graph in deployed:
             if graph in joins.graphs:
                 joins.allocations.setdefault(allocation, joins.graphs[graph])
             elif allocation in joins.allocations:
                 joins.graphs[graph] = joins.allocations[allocation]
         for draft in drafts:
-            # A context may hold the identifier of anything, such as a trace.
+            # A context may hold any identifier, such as a trace.
             if draft.job in joins.names:
                 for key, known in (("graph", joins.graphs), ("alloc", joins.allocations)):
                     if key in draft.args:
@@ -83,11 +83,11 @@ class Joins:
 
     @property
     def only_job(self) -> str:
-        """The job of a run that has just one, else empty."""
+        """The only job of the run, or empty."""
         return next(iter(self.names)) if len(self.names) == 1 else ""
 
     def direct(self, draft: Draft) -> str:
-        """The job that an event's own identifiers lead to, else the one that its context names, else empty."""
+        """The job from an event's own identifiers, else from its context, else empty."""
         context = draft.job if draft.job in self.names else None
         return self._identified(draft) or context or ""
 
@@ -112,13 +112,14 @@ class Joins:
 
 
 def resolve(drafts: list[Draft]) -> tuple[list[str], Joins, dict[str, str]]:
-    """The job of each event ("" if none or unknown), the joins it rests on, and by job why events may be missing in it.
+    """The job of each event ("" if none or unknown), the mapping used, and by job why events may be missing.
 
-    Events that a task's thread recorded and that do not name an attempt themselves get it as the argument `by`.
+    Events recorded by a task's thread without an attempt get it as the argument `by`.
     """
     joins = Joins.of(drafts)
     jobs: list[str] = []
-    # Per process: the latest attempt of a task by its place and number, the latest of its place, the jobs being built.
+    # Per process: the latest attempt of a task by its place and number, the latest of its place, the jobs being
+    # created.
     attempts: dict[tuple[str, str, int, int], str] = {}
     latest: dict[tuple[str, str, int], str] = {}
     building: dict[str, list[str]] = {}
@@ -152,7 +153,7 @@ def _by_neighbours(
     latest: Mapping[tuple[str, str, int], str],
     building: Mapping[str, list[str]],
 ) -> str:
-    """The job of an event that names no identifier of its own: by its task, its thread, or what was being built."""
+    """The job of an event without identifiers: by its task, its thread, or the job being created."""
     if joins.only_job:
         return joins.only_job
     args = draft.args
@@ -166,7 +167,7 @@ def _by_neighbours(
     if len(of_vertex) == 1:
         return next(iter(of_vertex))
     if draft.family in ("graph.vertex", "graph.edge", "region.built", "sched.strategy"):
-        # Between a graph's creation and its job's start; if two are being built at once, it may be either's.
+        # Between a graph's creation and its job's start; if two are being created at once, it may be either's.
         jobs = building.get(draft.process, [])
         return jobs[0] if len(jobs) == 1 else ""
     return ""

@@ -1,9 +1,9 @@
-"""Which files make up a run, which process wrote each, and in which order they were written.
+"""The log files of a run: the process that wrote each, and the order of writing.
 
-A run is a folder of logs (`jobmanager.log`, `taskmanager-0.log`, or the names that Flink's scripts give), one log, or what
-a pattern matches. Rotated files (`.log.1`, `.log.2026-11-21`, each perhaps with `.gz`) belong to the process whose name
-they bear, and so do parts with a date before `.log` (`taskmanager-2026-11-21-1.log`); those with a number there where their
-content proves it. A file that holds nothing but records of another one is a copy, whatever its name.
+A run is a folder of logs (`jobmanager.log`, `taskmanager-0.log`, or the names that Flink's scripts give), one log, or
+the matches of a pattern. Rotated files (`.log.1`, `.log.2026-11-21`, each perhaps with `.gz`) belong to the process in
+their name, and so do parts with a date before `.log` (`taskmanager-2026-11-21-1.log`); those with a number there if
+their content proves it. A file that contains only records of another one is a copy, whatever its name.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from streamproof.system.reading import why_no_file
 from streamproof.system.records import dataclass
 
 LOOKED_FOR: Final = "*.log, rotated *.log.N, and both with .gz"
-"""The names under which logs are looked for in a folder."""
+"""The file names of logs in a folder."""
 
 _LOG: Final = re.compile(r"(?P<process>.+?)\.log(?P<rotation>[.-]\d[\d.-]*)?(?:\.gz)?", re.DOTALL)
 _PACKED: Final = re.compile(r".+\.log(?:[.-]\d[\d.-]*)?\.(?:bz2|zst|xz|lz4|zip|Z)", re.DOTALL)
-"""Names of logs that are compressed in a way that is not read."""
+"""File names of logs in unsupported compression formats."""
 UNORDERED: Final = "its parts may have been written in several orders: neither names, times nor content decide"
 
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """The files of one run. `folder` is where its other files (REST answers) are looked for; `skipped` are not read."""
+    """The files of one run. `folder` contains its other files (REST answers); `skipped` are not read."""
 
     name: str
     folder: Path
@@ -48,13 +48,13 @@ class RunFiles:
 
 @dataclass(frozen=True, slots=True)
 class ProcessLog:
-    """The log of one process, oldest file first. `ordered` is false where the order is not known."""
+    """The log of one process, oldest file first. `ordered` is false if the order is unknown."""
 
     process: str
     files: tuple[Path, ...]
     ordered: bool = True
     excuse: str | None = None
-    """Why what is missing in it may be in the log of another process."""
+    """Why records missing in it may be in the log of another process."""
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class _Named:
         return part
 
     def join(self) -> None:
-        """Gives files with a date or a number before `.log` to the process of which they are parts."""
+        """Assigns files with a date or a number before `.log` to the process of which they are parts."""
         for stem, members in self._alike(INFIX):
             if are_one_log(self._several(stem, members)):
                 self._move(stem, members)
@@ -92,7 +92,7 @@ class _Named:
                 self.excuses |= dict.fromkeys(names, why)
 
     def _alike(self, pattern: re.Pattern[str]) -> list[tuple[str, dict[str, str]]]:
-        """Processes whose names differ by what stands behind a common stem, with what that is; longer stems first."""
+        """Processes with a common stem, with the rest of their names; longer stems first."""
         stems: dict[str, dict[str, str]] = {}
         for process, rotations in self.processes.items():
             found = pattern.fullmatch(process)
@@ -112,10 +112,10 @@ class _Named:
 
 
 def find_runs(path: str | os.PathLike[str]) -> list[RunFiles]:
-    """The runs that `path` names: a log, a folder of logs, a folder of such folders at any depth, or a pattern.
+    """The runs at `path`: a log, a folder of logs, a folder of such folders at any depth, or a pattern.
 
-    Files that a pattern matches make one run for each folder they lie in. Raises `InputError` if nothing is there or no
-    log is among it, saying what was looked for.
+    Files matched by a pattern make one run per folder. Raises `InputError` if there is nothing or no log, with the
+    names that were searched.
     """
     text = os.fspath(path)
     given = Path(text)
@@ -135,7 +135,7 @@ def find_runs(path: str | os.PathLike[str]) -> list[RunFiles]:
         runs += [RunFiles(_folder_name(folder), folder, tuple(files)) for folder, files in folders.items()]
         runs = list({(run.folder, run.files): run for run in runs}.values())
     else:
-        raise InputError(f"there is no file or folder {text}", remedy="give a log, a folder of logs, or a pattern")
+        raise InputError(f"no such file or folder: {text}", remedy="give a log, a folder of logs, or a pattern")
     skipped = [file for run in runs for file in run.skipped]
     runs = [run for run in runs if run.files]
     if not runs and skipped:
@@ -148,7 +148,7 @@ def find_runs(path: str | os.PathLike[str]) -> list[RunFiles]:
 
 
 def find_logs(run: RunFiles, report: Callable[[Problem], None]) -> list[ProcessLog]:
-    """The logs of a run, one for each process, by name. What is there twice is read once and reported."""
+    """The logs of a run, one for each process, by name. Duplicates are read once and reported."""
     named = _Named()
     for file in run.skipped:
         report(Problem(str(file), 0, f"{_why_skipped(file)}; it is not read"))
@@ -191,11 +191,9 @@ def _why_skipped(file: Path) -> str:
 
 
 def read_lines(file: Path, report: Callable[[Problem], None]) -> Generator[bytes, None, None]:
-    """Lines of a log with their ends, unpacked if need be, of one that is too long its first `LONGEST` + 1 bytes.
+    """Lines of a log with their ends, decompressed if needed; of a line that is too long, its first `LONGEST` + 1 bytes.
 
-    A damaged archive is reported and gives what it holds.
-
-    Raises `InputError` if the file cannot be read at all.
+    A damaged archive is reported, and its readable part is used. Raises `InputError` if the file cannot be read at all.
     """
     number = 0
     try:
@@ -235,5 +233,5 @@ def _process(file: Path) -> str:
 
 
 def _quietly(file: Path) -> Iterator[bytes]:
-    """Lines of a file whose damage is reported by others."""
+    """Lines of a file whose damage is reported elsewhere."""
     return read_lines(file, lambda problem: None)

@@ -1,4 +1,4 @@
-"""Reading the logs of a run: each process's records taken for events, joined with their jobs."""
+"""Reading the logs of a run: the records of each process as events, joined with their jobs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from streamproof.system.records import dataclass
 
 _VERSION: Final = re.compile(r"\(Version: (\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?),")
 _START: Final = "Starting RPC endpoint for org.apache.flink.runtime.taskexecutor.TaskExecutor "
-"""What a TaskManager logs before it can receive a task."""
+"""Messages of a TaskManager before it can receive a task."""
 _JAR_VERSION: Final = re.compile(r"flink-(?:dist|runtime)[-_](?:\d\.\d+-)?(\d+\.\d+\.\d+)\.jar")
 _NOTED_VERSION: Final = re.compile(r"^Flink:? (\d+\.\d+(?:\.\d+)?)", re.MULTILINE)
 _RESOURCE: Final = re.compile(r"Starting TaskManager with ResourceID: (\S+)|MetricQueryService_(\S{1,500}+) \.")
@@ -56,9 +56,9 @@ _FAILURES: Final = ("exec.transition", "tm.transition", "job.transition")
 
 
 def read_run(source: str | os.PathLike[str] | RunFiles) -> FlinkRun:
-    """Read the logs of one run: a folder, a log, a pattern, or an answer of `find_runs`.
+    """Reads the logs of one run: a folder, a log, a pattern, or a result of `find_runs`.
 
-    Raises `InputError` if `source` holds several runs, none, or no log of Flink's.
+    Raises `InputError` if `source` contains several runs, none, or no Flink log.
     """
     if not isinstance(source, RunFiles):
         runs = find_runs(source)
@@ -82,7 +82,7 @@ class _Reader:
     recognised: bool = False
     unsure: dict[str, str] = field(default_factory=dict)
     excused: dict[str, str] = field(default_factory=dict)
-    # Of the process that is being read:
+    # Of the process being read:
     seq: int = 0
     role: Role = "unknown"
     tm: str | None = None
@@ -153,7 +153,7 @@ class _Reader:
                 self.role = _role(self.role, record.head.logger)
             self._read_record(log.process, record)
         for file in log.files:
-            # A rotated file may hold nothing but records of libraries.
+            # A rotated file may contain only records of libraries.
             if str(file) not in (whole if logged else logged):
                 self._reject(file)
         self.recognised |= bool(logged)
@@ -165,8 +165,8 @@ class _Reader:
         return Process(log.process, self.role, self.tm, tuple(str(file) for file in log.files), self.started)
 
     def _doubt_delivery(self, process: str, mixed: Sequence[str]) -> None:
-        """Report repeated lines; note why the log of a process may not show what the process did. `mixed`: the files whose
-        lines are in another order than that of writing."""
+        """Reports repeated lines; records why the log of a process may be incomplete. `mixed`: the files whose lines
+        are not in the order of writing."""
         first = self.repetitions.first
         if first is not None and self.repetitions.count:
             self.problems.append(Problem(first[0], first[1], describe(first, self.repetitions.count)))
@@ -182,7 +182,7 @@ class _Reader:
             )
 
     def _reject(self, file: Path) -> None:
-        """Report a file without anything of Flink's as a whole; what is wrong with its lines is of no interest."""
+        """Reports a file without Flink records as a whole, instead of the problems of its lines."""
         name = str(file)
         damaged = any(problem.file == name and problem.line for problem in self.problems)
         self.problems[:] = [problem for problem in self.problems if problem.file != name]
@@ -213,7 +213,7 @@ class _Reader:
         self.seq += 1
 
     def _note(self, record: Record) -> None:
-        """Count a record that is no event, and take from it what it says about the process."""
+        """Counts a record that is not an event, and extracts information about the process from it."""
         message = record.head.message
         self.unknown[record.head.logger] += 1
         if not self._cut(record) and record.head.logger in FORMS:
@@ -233,7 +233,8 @@ class _Reader:
             self.tm = (found[1] or found[2]) if found else None
 
     def _cut(self, record: Record) -> bool:
-        """Whether the head of the record may go on where the file ends. An open end is reported, a firm one is not."""
+        """Whether the head of the record may continue beyond the end of the file. An open end is reported, a definite
+        one is not."""
         if record.open_end is None:
             return False
         firm = not record.detail and record.head.message.endswith(_FIRM)
@@ -247,7 +248,7 @@ class _Reader:
         self.problems.append(Problem(record.file, record.line, text))
 
     def _explain(self, family: str, args: dict[str, object], record: Record) -> None:
-        """Add what the stack trace under a failure says."""
+        """Adds the arguments from the stack trace of a failure."""
         if not record.detail and family != "failover.archive":
             return
         if family.startswith("failover.") or (
@@ -269,14 +270,14 @@ class _Reader:
 
 
 def _role(known: Role, logger: str) -> Role:
-    """The role of a process, given what was known of it and one of its loggers."""
+    """The role of a process, given its known role and one of its loggers."""
     if known != "both" and logger in _ROLES:
         return _ROLES[logger] if known in ("unknown", _ROLES[logger]) else "both"
     return known
 
 
 def _placed(processes: Sequence[Process], drafts: Sequence[Draft]) -> dict[str, Process]:
-    """Processes by name; a TaskManager that does not say its resource id gets it from a deployment it took."""
+    """Processes by name; a TaskManager without a logged resource id gets it from a deployment it received."""
     placed = {draft.args["attempt"]: draft.args["tm"] for draft in drafts if draft.family == "exec.deploy"}
     took = {
         draft.process: placed[draft.args["attempt"]]

@@ -1,8 +1,8 @@
-"""From bytes to log records: heads, the lines that belong to them, and damage.
+"""Parsing of bytes to log records: heads, their continuation lines, and damage.
 
-A record is a head and the lines up to the next head: a stack trace, a table of slots. Damage is never fatal. What cannot
-be trusted (bytes that are not text, zeros left by a crash, a line cut short) becomes a `Problem` with file and line, and
-reading goes on with what follows it.
+A record is a head and the lines up to the next head: a stack trace, a table of slots. Damage is never fatal.
+Untrustworthy data (bytes that are not text, zeros left by a crash, a truncated line) becomes a `Problem` with file and
+line, and reading continues after it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 LONGEST: Final = 1 << 20  # bytes of one line; Flink's longest are some kilobytes
 _DETAIL: Final = 2000  # lines kept under one head
 _JITTER: Final = timedelta(seconds=1)
-"""By how much threads may log in another order than that of their times."""
+"""Maximum disorder of timestamps between threads, in seconds."""
 KEPT: Final = 1000  # problems of one kind in one file
 SHOWN: Final = 5  # of these
 MORE: Final = ", and so it is further down"
@@ -30,14 +30,14 @@ _WRAPPED: Final = re.compile(
     r"|[\w.-]+ +\| "  # docker compose logs
     r"|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?"  # containerd; kubectl logs --timestamps
 )
-"""What tools that collect logs write before each line."""
+"""Prefixes added to each line by log collectors."""
 _DOCKER: Final = '{"log":"'
-"""How each line of Docker's json-file driver begins."""
+"""The beginning of each line of Docker's json-file driver."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in a log that could not be read or trusted. `line` 0 means the file as a whole."""
+    """Data in a log that is unreadable or untrustworthy. `line` 0 means the file as a whole."""
 
     file: str
     line: int
@@ -48,7 +48,7 @@ class Problem:
 
     @property
     def kind(self) -> str:
-        """What it is, without the line that it may quote."""
+        """The description without the quoted line."""
         return self.text.partition(": ")[0]
 
 
@@ -60,7 +60,7 @@ class Problems(list[Problem]):
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def append(self, problem: Problem) -> None:
-        """Add a problem; drop it when its file has more than `KEPT` + 1 of its kind."""
+        """Adds a problem; drops it if its file already has more than `KEPT` + 1 of its kind."""
         key = problem.file, problem.kind
         self._counts[key] += 1
         if self._counts[key] <= KEPT:
@@ -85,9 +85,9 @@ def problem_lines(problems: Iterable[Problem]) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Record:
-    """One record of a log: its head, where it stands, and the lines under it.
+    """One record of a log: its head, its position, and the continuation lines.
 
-    `open_end` is the number of the record's last line if the file ends there without ending the line, else None.
+    `open_end` is the number of the record's last line if the file ends there without a line end, else None.
     """
 
     head: Head
@@ -98,14 +98,14 @@ class Record:
 
 
 def read_records(files: Iterable[tuple[str, Iterable[bytes]]], report: Callable[[Problem], None]) -> Iterator[Record]:
-    """Records of one process, whose `files` (name, lines with their ends) come in the order of writing.
+    """Records of one process, whose `files` (name, lines with their ends) are in the order of writing.
 
-    A file may begin with lines that belong to the last record of the file before. Damage goes to `report`.
+    A file may begin with continuation lines of the last record in the preceding file. Damage goes to `report`.
     """
     current: Record | None = None
     for name, lines in files:
         number, raw = 0, b"\n"
-        plain = wrapped = False  # what the first head of the file decides
+        plain = wrapped = False  # set by the first head of the file
         for number, raw in enumerate(lines, 1):
             if raw == b"\n" and (current is None or len(current.detail) >= _DETAIL):
                 continue
@@ -140,8 +140,8 @@ def read_records(files: Iterable[tuple[str, Iterable[bytes]]], report: Callable[
 
 @dataclass(slots=True)
 class Clock:
-    """Looks at the times of one process, which order nothing by themselves: what cannot be a time is reported once, and so
-    is a clock that runs back."""
+    """Checks the times of one process, which do not define the order: invalid times and a clock that runs backwards are
+    reported once."""
 
     report: Callable[[Problem], None]
     latest: str = ""
@@ -149,7 +149,7 @@ class Clock:
     back: bool = False
 
     def look(self, record: Record) -> None:
-        """Take the time of one record into account."""
+        """Adds the time of one record."""
         ts = record.head.ts
         if ts >= self.latest and ts[5:7] <= "12" and ts[8:10] <= "31":
             self.latest = ts
@@ -159,13 +159,13 @@ class Clock:
         now = _moment(ts)
         if now is None:
             if not self.odd:
-                self.report(Problem(record.file, record.line, f"{ts} is no date and time"))
+                self.report(Problem(record.file, record.line, f"{ts} is not a date and time"))
             self.odd = True
             return
         before = _moment(self.latest)
         if before is not None and not self.back and before - now > _JITTER:
             self.back = True
-            text = f"the clock runs back from {self.latest} to {ts}; what counts is the order of the lines"
+            text = f"the clock runs back from {self.latest} to {ts}; events keep the order of the lines"
             self.report(Problem(record.file, record.line, text))
 
 
@@ -178,20 +178,20 @@ def _moment(ts: str) -> datetime | None:
 
 
 def time_of(raw: bytes) -> str | None:
-    """Time of the record whose head is this line, or None if the line is no head."""
+    """The time of the record with this head line, or None if the line is not a head."""
     text = raw.rpartition(b"\0")[2].decode(errors="replace").rstrip("\r\n")
     head = read_head(unwrapped(text)) or read_head(text)
     return None if head is None else head.ts
 
 
 def plain_text(raw: bytes) -> str:
-    """What the process wrote in a line, without its end, colours, entities and what a collector of logs has put around it."""
+    """The text of a line as the process wrote it, without its end, colours, entities and a collector's prefix."""
     text = unwrapped(raw.decode(errors="replace").rstrip("\r\n").removeprefix("\ufeff"))
     return unescaped(_COLOUR.sub("", text) if "\x1b" in text else text)
 
 
 def unwrapped(text: str) -> str:
-    """A line without what a collector of logs has put around it; as it is where nothing of that is known."""
+    """A line without a log collector's prefix; unchanged if no prefix is recognised."""
     if text.startswith(_DOCKER):
         try:
             found = json.loads(text)["log"]
@@ -203,13 +203,13 @@ def unwrapped(text: str) -> str:
 
 
 def _clean(raw: bytes, name: str, number: int, report: Callable[[Problem], None]) -> str | None:
-    """The text of a line; None if nothing in it can be trusted."""
+    """The text of a line; None if no part of it can be trusted."""
     if len(raw) > LONGEST:
         report(Problem(name, number, f"the line has more than {LONGEST:,} bytes; the rest of it is skipped"))
         raw = raw[:LONGEST]
     if b"\0" in raw:
         report(Problem(name, number, "the line has zero bytes, as a crash or a truncated copy leaves them"))
-        # Only what follows the zeros is known to be in one piece.
+        # Only the text after the zeros is known to be contiguous.
         raw = raw.rpartition(b"\0")[2]
         if not raw.strip():
             return None

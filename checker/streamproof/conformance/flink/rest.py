@@ -1,8 +1,9 @@
-"""What Flink's REST API says about a job: its graph, its attempts, its failures.
+"""Flink's REST API answers about a job: its graph, its attempts, its failures.
 
 A file `rest-<job>.json` beside the logs holds the answers under `job` (`/jobs/:id`), `plan` (`/jobs/:id/plan`),
-`subtasks` (vertex to the `subtasks` of `/jobs/:id/vertices/:vid`) and `exceptions` (`/jobs/:id/exceptions`). A bare answer
-of `/jobs/:id` will do. The plan states ship strategies, not distribution patterns: `graph.pattern_of` translates.
+`subtasks` (vertex to the `subtasks` of `/jobs/:id/vertices/:vid`) and `exceptions` (`/jobs/:id/exceptions`). A bare
+answer of `/jobs/:id` is also accepted. The plan states ship strategies, not distribution patterns: `graph.pattern_of`
+translates.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ from streamproof.system.errors import InputError
 from streamproof.system.reading import read_json
 from streamproof.system.records import dataclass
 
-_REMEDY: Final = "give what the REST API answers to /jobs/JOB (it has `jid`, `vertices` and `plan`)"
+_REMEDY: Final = "give the REST API's answer to /jobs/JOB (it has `jid`, `vertices` and `plan`)"
 MOST_BYTES: Final = 64_000_000
-"""Bytes of an answer."""
+"""Maximum size of an answer, in bytes."""
 _NAMED: Final = re.compile(r"rest-(?:.*-)?(?P<job>[0-9a-f]{8,32})\.json")
 
 
 class NoAnswer(InputError):
-    """The file records that the API was asked and did not answer, as when the JobManager is gone."""
+    """The file records that the API did not answer, for example because the JobManager was gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestAttempt:
-    """The latest attempt of a subtask when the API was asked. `number` counts from 0, `tm` is the resource id."""
+    """The latest attempt of a subtask at the time of the request. `number` counts from 0, `tm` is the resource id."""
 
     vertex: str
     subtask: int
@@ -52,7 +53,7 @@ class RestAttempt:
 
 @dataclass(frozen=True, slots=True)
 class RestFailure:
-    """A failure of the job's history, newest first. `task` is as Flink names it, None for a global failure."""
+    """A failure in the job's history, newest first. `task` is Flink's name of it, None for a global failure."""
 
     exception: str
     task: str | None
@@ -62,7 +63,7 @@ class RestFailure:
 
 @dataclass(frozen=True, slots=True)
 class RestJob:
-    """One job as the REST API tells it."""
+    """One job according to the REST API."""
 
     job: str
     name: str
@@ -76,17 +77,17 @@ class RestJob:
 
 
 def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
-    """Read a REST answer; with `job`, insist that it is that job's.
+    """Reads a REST answer; if `job` is given, it must be that job's.
 
-    Raises `InputError` for a file that is missing, not JSON, not such an answer, or another job's; `NoAnswer`, one of
-    these, for a file in which the API's silence was recorded.
+    Raises `InputError` for a file that is missing, not JSON, not such an answer, or another job's; `NoAnswer`, a
+    subclass, for a file that records a missing answer.
     """
     file = str(path)
     data = read_json(Path(path), {}, _REMEDY, most=MOST_BYTES)
     answer = data.get("job", data)
     if isinstance(answer, str):
         raise NoAnswer(
-            f"{file}: the API gave no answer: {answer[:120]}", remedy="ask it again while the JobManager is running"
+            f"{file}: the API gave no answer: {answer[:120]}", remedy="request it again while the JobManager is running"
         )
     answer = _expect(answer, dict, "job", file)
     found = _text(answer, "jid", file)
@@ -126,11 +127,11 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
 
 
 def find_rest(folder: Path, jobs: Iterable[str], report: Callable[[Problem], None]) -> dict[str, Path]:
-    """The REST answers that lie in a folder (`rest-*.json`), by job.
+    """The REST answers in a folder (`rest-*.json`), by job.
 
-    A file that cannot be read as an answer counts for the job of `jobs` that its name begins, so that reading it says
-    what is wrong; a readable one of the same job takes its place. Where the API did not answer there is none.
-    An answer about a job of which the logs know nothing is reported.
+    An unreadable file counts for the job of `jobs` whose identifier begins its name, so that reading it reports the
+    error; a readable one of the same job takes precedence. Missing answers are omitted. An answer about a job that is
+    not in the logs is reported.
     """
     known = sorted(jobs)
     found: dict[str, Path] = {}
@@ -249,7 +250,7 @@ def _field(item: Mapping[str, Any], key: str, kind: type, file: str) -> Any:
 def _text(item: Mapping[str, Any], key: str, file: str) -> str:
     text: str = _field(item, key, str, file)
     if key in ("id", "jid") and not re.fullmatch(HEX, text):
-        raise _refusal(file, f"{key!r} is no identifier: {text!r}", _REMEDY)
+        raise _refusal(file, f"{key!r} is not an identifier: {text!r}", _REMEDY)
     return text
 
 

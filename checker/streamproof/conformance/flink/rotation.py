@@ -1,9 +1,9 @@
-"""The parts of a rotated log: which files are parts of one log, and in which order they were written.
+"""Rotated logs: the files that are parts of one log, and their order of writing.
 
-The part without a number is the one being written. Numbers count upwards in Flink's own configuration and downwards in
-others, dates upwards. What the parts say decides the direction first: an attempt does not go back to an earlier state, nor a
-job to an earlier checkpoint. Times come second, since clocks are set back; then the direction of the run's other logs, and
-the part with the start of the process.
+The part without a number is the current one. Numbers increase in Flink's own configuration and decrease in others;
+dates increase. The content of the parts decides the direction first: an attempt never returns to an earlier state, nor
+a job to an earlier checkpoint. Times come second, because clocks may be set back; then the direction of the run's other
+logs, and the part with the start of the process.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ Direction = Literal["up", "down"]
 INFIX: Final = re.compile(
     r"(?P<process>.+?)[-_.](?P<rotation>(?P<date>(?:19|20)\d\d-?\d\d-?\d\d)(?:[-_.T]\d+)*)", re.DOTALL
 )
-"""The name of a part that bears its date before `.log`."""
+"""The name of a part with its date before `.log`."""
 NUMBERED: Final = re.compile(r"(?P<process>.+?)[-_.](?P<rotation>\d{1,4})", re.DOTALL)
-"""The name of a file with a number before `.log`, which may be a part of a log; but numbers count processes as well."""
+"""The name of a file with a number before `.log`, which may be a part number or a process number."""
 
 _PROBED: Final = 5000
-"""Lines at either end of a file among which its first and last time are looked for."""
+"""Number of lines at either end of a file that are searched for its first and last time."""
 _OVERLAP: Final = 1.0
-"""Seconds by which a part may begin before the end of the one before it, since threads log late."""
+"""Maximum overlap of successive parts, in seconds, because threads log late."""
 _SET_BACK: Final = 3 * 3600.0
-"""Seconds by which a clock may be set back between two parts."""
+"""Maximum number of seconds by which a clock is set back between two parts."""
 _ATTEMPT: Final = re.compile(rb"\b((?:[0-9a-f]{32}_){2}\d+)_(\d+)\)? switched from ([A-Z]+) to ([A-Z]+)")
 _JOB: Final = re.compile(rb"\(([0-9a-f]{32})\) switched from state ([A-Z]+) to ([A-Z]+)")
 _CHECKPOINT: Final = re.compile(rb"Triggering checkpoint (\d+) .* for job ([0-9a-f]{32})")
 _START: Final = re.compile(rb" Starting (?:\S+ \(Version: |\w+ClusterEntrypoint\b)")
 _ENDPOINT: Final = b" Starting RPC endpoint for org.apache.flink.runtime.taskexecutor.TaskExecutor "
-"""A TaskManager's start, of which a layout or a level may leave out the line before."""
+"""The start message of a TaskManager; a layout or level may omit the line before it."""
 _RESOURCE: Final = re.compile(rb"Starting TaskManager with ResourceID: (\S+)")
 _RANK: Final[Mapping[bytes, int]] = {
     b"CREATED": 0, b"SCHEDULED": 1, b"DEPLOYING": 2, b"INITIALIZING": 3, b"RUNNING": 4, b"CANCELING": 5,
@@ -55,8 +55,8 @@ _JOB_RANK: Final[Mapping[bytes, int]] = {
 
 @dataclass(slots=True)
 class LogPart:
-    """What orders a file among the parts of a log: first and last timestamp, and for each attempt, task and job the lowest
-    and the highest state, number or checkpoint, none of which ever decreases."""
+    """The order evidence in a part: first and last timestamp, and for each attempt, task and job the lowest and the
+    highest state, number or checkpoint, none of which ever decreases."""
 
     file: Path
     rotation: str
@@ -112,8 +112,8 @@ class LogPart:
 
 @dataclass(frozen=True, slots=True)
 class PartOrder:
-    """The order of some parts. `direction` is that of their numbers, None where they have no other; `known` is false where
-    nothing decides it."""
+    """The order of some parts. `direction` is that of their numbers, None if undetermined; `known` is false if there is
+    no evidence."""
 
     parts: tuple[LogPart, ...]
     direction: Direction | None = None
@@ -126,8 +126,8 @@ def are_one_log(parts: Sequence[LogPart]) -> bool:
 
 
 def are_numbered_parts(parts: Sequence[LogPart]) -> bool | None:
-    """Whether files whose names differ by a number before `.log` are parts of one log: an attempt's lines go on from one to
-    another, and no two were written at a time or begin with a start. None where nothing decides it."""
+    """Whether files whose names differ by a number before `.log` are parts of one log: an attempt's lines continue from
+    one to another, and no two were written at the same time or begin with a start. None without evidence."""
     found = [part for part in parts if part.first is not None]
     if not are_one_log(found) or max(sum(p.starts for p in found), sum(p.endpoint for p in found)) > 1:
         return False
@@ -153,7 +153,7 @@ def in_order(logs: Sequence[Sequence[LogPart]]) -> list[PartOrder]:
 
 
 def _by_itself(parts: Sequence[LogPart]) -> PartOrder:
-    """The order that the parts themselves tell."""
+    """The order according to the parts' content."""
     up, down = _numbered(parts, 1), _numbered(parts, -1)
     numbered = [PartOrder(up, "up"), PartOrder(down, "down")] if up != down else [PartOrder(up)]
     by_time = _by_time(parts)
@@ -203,7 +203,7 @@ def _by_time(parts: Sequence[LogPart]) -> tuple[LogPart, ...] | None:
 
 
 def _contradictions(parts: Iterable[LogPart]) -> int:
-    """How often an attempt, a task or a job would go back from one part to a later one."""
+    """The number of regressions of an attempt, a task or a job from one part to a later one."""
     highest: dict[bytes, int] = {}
     found = 0
     for part in parts:
@@ -214,7 +214,7 @@ def _contradictions(parts: Iterable[LogPart]) -> int:
 
 
 def _back(parts: Iterable[LogPart]) -> float:
-    """By how many seconds in all the clock would run back between the parts; without dates, by how many it would run on."""
+    """The total number of seconds by which the clock would run back between the parts; without dates, forward."""
     total = 0.0
     for one, other in pairwise(part for part in parts if part.first):
         last, first = second_of(one.last or ""), second_of(other.first or "")

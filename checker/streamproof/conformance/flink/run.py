@@ -1,4 +1,4 @@
-"""A recorded run of Flink: its events, its processes, and what of its logs could not be read."""
+"""A recorded run of Flink: its events, its processes, and the unreadable parts of its logs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from streamproof.conformance.flink.records import Problem
 from streamproof.system.records import dataclass
 
 Role = Literal["jobmanager", "taskmanager", "both", "unknown"]
-"""What a process is. A mini cluster is both in one process."""
+"""The role of a process. A mini cluster has both in one process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process of the run. `tm` is a TaskManager's resource id, None if no log has it; `started` says that a
-    TaskManager's log begins with its start, before all events."""
+    """A process of the run. `tm` is a TaskManager's resource id, None if no log has it; `started`: a TaskManager's log
+    begins with its start, before all events."""
 
     name: str
     role: Role
@@ -32,14 +32,14 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class FlinkRun:
-    """What the logs of one run say.
+    """The contents of the logs of one run.
 
-    `events` stand process by process, in the order of each process; their `trace` is the job, or empty for what
-    concerns no job or one that cannot be told. `counts` has the events of each family, `unknown` the records of each
-    logger that belong to none (never an error: Flink says much that is not coordination). `problems` is what could
-    not be read. `jobs` maps job to name, `graphs` execution graph to job, `rest` job to the REST answer found beside
-    the logs. `unsure` says of a process or job why nothing that follows from its lines is sure, `excused` why lines may be
-    missing or misplaced, so that a contradiction proves nothing.
+    `events` are grouped by process, in the order of each process; their `trace` is the job, or empty for events without
+    a job or with an unknown one. `counts` has the events of each family, `unknown` the records of each logger that
+    belong to no family (never an error: most of Flink's messages do not concern coordination). `problems` are
+    unreadable data. `jobs` maps job to name, `graphs` execution graph to job, `rest` job to the REST answer found
+    beside the logs. `unsure` gives, for a process or job, why conclusions from its lines are uncertain; `excused` why
+    lines may be missing or misplaced, so that a contradiction proves nothing.
     """
 
     name: str
@@ -62,7 +62,7 @@ class FlinkRun:
         return next((of[name] for name in names if name in of), None)
 
     def merged(self) -> tuple[Event, ...]:
-        """All events by time. Within a process its own order stands; at equal times processes come by name."""
+        """All events by time. Within a process its own order is kept; ties are broken by process name."""
         return tuple(event for _, event in merge(*map(_timed, self._streams()), key=lambda pair: pair[0]))
 
     def of_job(self, job: str) -> tuple[Event, ...]:
@@ -82,7 +82,7 @@ class FlinkRun:
 
 
 def _timed(events: Sequence[Event]) -> Iterator[tuple[str, Event]]:
-    """Events with times that never fall: within a process the order of the log stands above its clock."""
+    """Events with nondecreasing times: within a process the order of the log takes precedence over its clock."""
     time = ""
     for event in events:
         time = max(time, _instant(event.ts or ""))
@@ -90,7 +90,7 @@ def _timed(events: Sequence[Event]) -> Iterator[tuple[str, Event]]:
 
 
 def _instant(ts: str) -> str:
-    """A time in a form that sorts: in UTC if it has a zone, else as it is."""
+    """A sortable form of a time: in UTC if it has a zone, else unchanged."""
     if ts.endswith("Z") or ts[-6:-5] in ("+", "-"):
         with suppress(ValueError):
             return datetime.fromisoformat(ts).astimezone(UTC).isoformat(timespec="milliseconds")

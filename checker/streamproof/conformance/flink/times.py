@@ -1,4 +1,4 @@
-"""Times of records as moments of their process's clock."""
+"""Record times as moments of their process's clock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from streamproof.system.records import dataclass
 
 DAY: Final = 86_400.0
 BACK: Final = 7_200.0
-"""Seconds by which a clock without a date may run back, for daylight saving time or because threads log late."""
+"""Maximum number of seconds by which a clock without a date runs back, for daylight saving time or because threads log
+late."""
 
 
 class Moment(NamedTuple):
@@ -21,13 +22,13 @@ class Moment(NamedTuple):
 
 @dataclass(slots=True)
 class ClockReading:
-    """The moments of one process. Times without a date are read as going on: after midnight it is the next day."""
+    """The moments of one process. Times without a date are monotonic: after midnight it is the next day."""
 
     dated: bool = True
     last: float | None = None
 
     def read(self, ts: str | None) -> Moment | None:
-        """The moment of the next time, as `Head.ts` has it; None where it is no time."""
+        """The moment of the next time, in the form of `Head.ts`; None if it is not a time."""
         found = second_of(ts or "")
         if found is None:
             return None
@@ -41,7 +42,7 @@ class ClockReading:
 
 
 def second_of(ts: str) -> tuple[float, bool] | None:
-    """Seconds since 1970, or since midnight where a time has no date, and whether it has one; None if it is no time."""
+    """Seconds since 1970, or since midnight for a time without a date, and whether it has one; None if it is not a time."""
     try:
         if "T" not in ts:
             at = time.fromisoformat(ts)
@@ -55,6 +56,6 @@ def second_of(ts: str) -> tuple[float, bool] | None:
 
 
 def forward(before: float, after: float) -> float:
-    """Seconds from one time of day to the next one in a log: negative only where the clock runs back by little."""
+    """Seconds from one time of day to the next one in a log: negative only if the clock runs back slightly."""
     delta = (after - before) % DAY
     return delta - DAY if delta > DAY - BACK else delta

@@ -1,8 +1,7 @@
-"""A search on disk: written at the ends of levels, so that a run that was killed goes on where it was.
+"""Checkpoints of a search on disk, written at the ends of levels, so that a killed run can be resumed.
 
-A folder holds the states and their predecessors in files that only ever grow, and one small file that says how much of
-them counts. That file is replaced as a whole after the others have reached the disk: whenever the run is
-killed, the folder holds a checkpoint.
+A folder has append-only files of states and predecessors, and a manifest with the number of valid states. The manifest is
+replaced atomically after the other files are synced: whenever the run is killed, the folder has a valid checkpoint.
 """
 
 from __future__ import annotations
@@ -54,15 +53,15 @@ _SHAPE: Shape = {
         },
     ),
 }
-"""The shape of the small file."""
+"""The types of the fields of the manifest."""
 PIECE = 1 << 24
-"""Bytes that are written or read at once."""
+"""Size of one read or write, in bytes."""
 
 
 class Checkpoints:
     """The checkpoints of one search in one folder.
 
-    Raises `UsageError` for a folder that holds another checkpoint, `SystemFailure` where it cannot be written.
+    Raises `UsageError` for a folder with another checkpoint, `SystemFailure` for a folder that cannot be written.
     """
 
     def __init__(self, folder: Path, search: CompiledSearch, version: str, *, resume: bool) -> None:
@@ -72,7 +71,7 @@ class Checkpoints:
         self._print = fingerprint(search.system, FORMAT, version, names, str(search.layout.words))
         self._version = version
         self._done = 0
-        """States that the files hold."""
+        """Number of states in the files."""
         self._sums = [0, 0]
         """Running checksums of the two files."""
         self._lock: BinaryIO | None = None
@@ -88,16 +87,16 @@ class Checkpoints:
                 raise
 
     def close(self) -> None:
-        """Let other runs into the folder."""
+        """Release the lock of the folder."""
         if self._lock is not None:
-            if os.fstat(self._lock.fileno()).st_size == 0:  # or it is somebody else's
+            if os.fstat(self._lock.fileno()).st_size == 0:  # else it is the file of another program
                 with suppress(OSError):
                     (self._folder / LOCK).unlink()
             self._lock.close()
             self._lock = None
 
     def write(self, mark: Snapshot) -> None:
-        """Bring the folder up to the state of the search that `mark` tells of."""
+        """Write the search up to the snapshot `mark`."""
         try:
             last = mark.known
             for kind, name in enumerate(FILES):
@@ -112,23 +111,23 @@ class Checkpoints:
         except OSError as error:
             raise SystemFailure(
                 f"the checkpoint cannot be written to {self._folder}: {error.strerror}",
-                remedy="make room, or name another folder; the checkpoint before this one is still good",
+                remedy="free space on the disk, or name another folder; the previous checkpoint is still valid",
             ) from None
 
     def _pieces(self, kind: int, first: int, last: int) -> Iterator[memoryview]:
-        """What the table has of the states from `first` to `last`, piece by piece."""
+        """The stored bytes of the states from `first` to `last`, piece by piece."""
         for start in range(first, last, PIECE // 64):
             with self._search.worker.table.stored(kind, start, min(last, start + PIECE // 64)) as piece:
                 yield piece
 
     def _hold(self) -> None:
-        """Keep other runs out of the folder as long as this process lives. Raises `UsageError` when one is in it."""
+        """Lock the folder for the lifetime of this process. Raises `UsageError` if another run holds the lock."""
         if not self._folder.is_dir():
             return
         path = self._folder / LOCK
         while self._lock is None:
             try:
-                # Nothing is ever written to it: whose file it is makes no difference.
+                # The lock file is never written, so it may belong to anyone.
                 lock = open_own(path, create=True)
             except OSError as error:
                 raise SystemFailure(f"{path} cannot be used: {error.strerror}", remedy="name another folder") from None
@@ -139,23 +138,23 @@ class Checkpoints:
                 raise UsageError(
                     f"another run writes its checkpoints to {self._folder}", remedy="name another folder"
                 ) from None
-            with suppress(FileNotFoundError):  # a run that has just ended has removed it, or another one made it anew
+            with suppress(FileNotFoundError):  # another run may have removed or replaced it
                 if os.path.samestat(path.stat(), os.fstat(lock.fileno())):
                     self._lock = lock
                     return
             lock.close()
 
     def _begin(self) -> None:
-        """A small file that says that nothing is there yet, and empty files; raises `UsageError` over a checkpoint.
+        """Write a manifest without states, and empty files. Raises `UsageError` if the folder has a checkpoint.
 
-        Files that an earlier run left without finishing a first checkpoint are listed in such a small file, and made anew.
+        Files of an earlier run without a complete checkpoint are listed in such a manifest, and are replaced.
         """
         path = self._folder / MANIFEST
         expect_writable(path, CHECKPOINT)
         if path.exists() and self._manifest()["mark"] is not None:
             raise UsageError(
                 f"{self._folder} holds a checkpoint",
-                remedy="go on from it with --resume, or name another folder, or remove it",
+                remedy="continue it with --resume, name another folder, or remove it",
             )
         try:
             self._hold()
@@ -164,7 +163,7 @@ class Checkpoints:
                     expect_writable(self._folder / name, CHECKPOINT)
             self._replace(None)
             for name in FILES:
-                (self._folder / name).unlink(missing_ok=True)  # a hard link of it stays as it is
+                (self._folder / name).unlink(missing_ok=True)  # other hard links are not changed
                 open_own(self._folder / name, create=True).close()
         except OSError as error:
             raise SystemFailure(
@@ -190,7 +189,7 @@ class Checkpoints:
             os.close(handle)
 
     def _load(self) -> None:
-        """Put the search where the checkpoint was. Raises `InputError` for one of another run, or one that is damaged."""
+        """Restore the search. Raises `InputError` for a damaged checkpoint or the checkpoint of another run."""
         document = self._manifest()
         if document.get("fingerprint") != self._print:
             raise InputError(
@@ -199,7 +198,7 @@ class Checkpoints:
                 remedy="start anew with --checkpoint and another folder",
             )
         if document["mark"] is None:
-            raise InputError(f"the run in {self._folder} had no checkpoint yet", remedy=_ANEW)
+            raise InputError(f"the run in {self._folder} was ended before its first checkpoint", remedy=_ANEW)
         mark = self._mark(document["mark"])
         table, count = self._search.worker.table, mark.known
         for kind, name in enumerate(FILES):
@@ -215,10 +214,10 @@ class Checkpoints:
     def _manifest(self) -> dict[str, Any]:
         path = self._folder / MANIFEST
         if not os.path.lexists(path):
-            raise InputError(f"there is no checkpoint in {self._folder}", remedy="start one with --checkpoint")
+            raise InputError(f"{self._folder} has no checkpoint", remedy="start one with --checkpoint")
         document: dict[str, Any] = read_json(path, object, _ANEW)
         if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise InputError(f"{path} is no checkpoint of this kind", remedy=_ANEW)
+            raise InputError(f"{path} is not a checkpoint of this format", remedy=_ANEW)
         if document.pop("checksum", None) != _sum(document):
             raise InputError(f"{path} is damaged", remedy=_ANEW)
         why = misfit(document, _SHAPE)
@@ -227,7 +226,7 @@ class Checkpoints:
         return document
 
     def _mark(self, data: Mapping[str, Any]) -> Snapshot:
-        """The state of the search that the small file tells of. Raises `InputError` for one that no search was in."""
+        """The snapshot in the manifest. Raises `InputError` for impossible numbers."""
         search, names = self._search, {str(at): at for at in range(len(self._search.properties))}
         mark = Snapshot(
             levels=tuple(data["levels"]),
@@ -261,9 +260,9 @@ class Checkpoints:
             raise InputError(f"{path} is shorter than its checkpoint says", remedy="start anew")
 
     def _read(self, kind: int, path: Path, count: int) -> None:
-        """Read the records of `count` states into memory, and cut off what the checkpoint does not cover.
+        """Read the records of `count` states into memory, and truncate the file after them.
 
-        Raises `InputError` for a file that is not as it was then; it is left as it is.
+        Raises `InputError` for a file that differs from its checksum; such a file is not changed.
         """
         total = place = 0
         try:
@@ -281,5 +280,5 @@ class Checkpoints:
 
 
 def _sum(document: Mapping[str, Any]) -> int:
-    """The checksum of the small file, itself left out."""
+    """The checksum of the manifest, without the checksum itself."""
     return zlib.crc32(json.dumps(json.loads(json.dumps(document)), sort_keys=True).encode())

@@ -1,7 +1,7 @@
-"""The cache of compiled code: files named by a hash of all that the code depends on, and loaded only where intact.
+"""The cache of compiled code: files named by a hash of everything that the code depends on, loaded only if intact.
 
-A file holds the magic line, the SHA-256 of the key, the SHA-256 of the code, and the code. Whatever is wrong with a file or
-a folder, the code counts as not there, is compiled again, and replaces the file where that is possible.
+A file has the magic line, the SHA-256 of the key, the SHA-256 of the code, and the code. After any failure of a file or the
+folder, the code is compiled again, and replaces the file if possible.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from streamproof.system.files import CODE, write
 from streamproof.system.foreign import visible
 
 CACHE_VARIABLE = "STREAMPROOF_CACHE"
-"""The environment variable that names the folder for compiled code; empty: nothing is kept."""
+"""The environment variable with the cache folder; empty: no cache."""
 KEPT = 200
-"""Compiled modules in the folder; the oldest make room."""
+"""Largest number of compiled modules in the folder; the least recently used are removed."""
 MAGIC = b"streamproof code 2\n"
 _HEAD = len(MAGIC) + 2 * (64 + 1)
-"""Bytes before the code: the magic line and two lines of 64 digits."""
+"""Size of the header in bytes: the magic line and two lines of 64 digits."""
 _OURS = re.compile(r"[0-9a-f]{64}\.(code|[^.]+\.part)|[0-9a-f]{40}\.o")
-"""Names of files that this version or an earlier one wrote, those included that a killed process left half-written."""
+"""Names of cache files of this and earlier versions, incomplete files of killed processes included."""
 
 
 class CacheEntry:
-    """The place in the cache of the code that `parts` determine: texts by what they are, in any order."""
+    """The cache entry of the code determined by `parts`: texts by name, in any order."""
 
     def __init__(self, parts: Mapping[str, str]) -> None:
         whole = {
@@ -41,14 +41,14 @@ class CacheEntry:
             "python": f"{sys.implementation.cache_tag} {sys.maxsize}",
             "platform": f"{sys.platform} {platform.machine()}",
         }
-        # Each part with its length, so that no two sets of parts are written alike.
+        # Each part with its length, so that different sets of parts have different texts.
         text = "".join(f"{name} {len(value)}\n{value}\n" for name, value in sorted(whole.items()))
         self._digest = sha256(text.encode()).hexdigest()
         folder = _folder()
         self.path = None if folder is None else folder / f"{self._digest}.code"
 
     def load(self) -> bytes | None:
-        """The code; None where there is none, or none that is certainly what was stored."""
+        """The stored code; None if it is missing or not intact."""
         data = _read(self.path) if self.path is not None and _is_safe(self.path.parent) else None
         if data is None:
             return None
@@ -56,7 +56,7 @@ class CacheEntry:
         return code if code and data[:_HEAD] == self._header(code) else None
 
     def store(self, code: bytes) -> None:
-        """Write the file as a whole or not at all; a folder that cannot be written is no reason to stop."""
+        """Write the file atomically; a folder that cannot be written is ignored."""
         if self.path is None:
             return
         with suppress(OSError, SystemFailure):
@@ -65,7 +65,7 @@ class CacheEntry:
             if not _is_safe(folder):
                 return
             with suppress(FileNotFoundError):
-                self.path.unlink()  # whatever it was, it was not loaded
+                self.path.unlink()  # an entry that was not loaded
             write(self.path, self._header(code) + code, CODE, 0o600)
             ours = [(p.stat().st_mtime, p) for p in folder.iterdir() if _OURS.fullmatch(p.name)]
             for _, old in sorted(ours)[:-KEPT]:
@@ -84,14 +84,14 @@ def _folder() -> Path | None:
 
 
 def _is_safe(folder: Path) -> bool:
-    """Whether nobody but this user and root can put code into the folder; where others can, a note says so once."""
+    """Whether only this user and root can write to the folder; else prints a note, once."""
     try:
         about = folder.lstat()
     except OSError:
         return False
     if stat.S_ISDIR(about.st_mode) and _only_ours(about):
         return True
-    _note(f"{folder} is a link or no folder, or others may write to it")
+    _note(f"{folder} is a link, is not a folder, or is writable by others")
     return False
 
 
@@ -101,7 +101,7 @@ def _only_ours(about: os.stat_result) -> bool:
 
 @cache
 def _note(why: str) -> None:
-    sys.stderr.write(f"streamproof: note: compiled code that was kept is not used: {visible(why)}\n")
+    sys.stderr.write(f"streamproof: note: cached compiled code is not used: {visible(why)}\n")
 
 
 def _read(path: Path) -> bytes | None:
@@ -111,11 +111,11 @@ def _read(path: Path) -> bytes | None:
         with os.fdopen(handle, "rb") as file:
             about = os.fstat(handle)
             if not stat.S_ISREG(about.st_mode) or not _only_ours(about):
-                _note(f"{path} is no regular file, or others may write to it")
+                _note(f"{path} is not a regular file, or is writable by others")
                 return None
             data = file.read()
     except OSError:
         return None
     with suppress(OSError):
-        os.utime(path)  # it was used: older ones make room first
+        os.utime(path)  # the order of removal is least recently used
     return data

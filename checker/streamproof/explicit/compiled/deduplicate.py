@@ -1,6 +1,6 @@
-"""The successors of a part of a level, each once, in the order of discovery: in memory until it is full, then on disk.
+"""The distinct successors of a part of a level, in the order of discovery: in memory until it is full, then on disk.
 
-Whether a successor was known before the level is not asked here, that is what `runs` tell.
+Successors known before the level are removed later (`runs`).
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ if TYPE_CHECKING:
 
 
 def collect(c: words, states: words, base: word, end: word, batches: word) -> word:
-    """Expand so many batches of the states up to number `end`, which lie at `states` from number `base` on.
+    """Expand `batches` batches of the states up to number `end`; `states` has the states from number `base` on.
 
-    Each successor is kept once, with its predecessor and, in ``LABELS``, its instance. Gives 1 when there may not be room
-    for the next batch, 2 when a state made a mistake, 0 otherwise.
+    Each successor is stored once, with its predecessor and, in ``LABELS``, its instance. Returns 1 if the next batch may not
+    fit, 2 at an evaluation error of the model, else 0.
     """
     out = words_at(c[OUT])
     actions = shorts_at(c[ACTIONS])
@@ -99,15 +99,15 @@ def collect(c: words, states: words, base: word, end: word, batches: word) -> wo
 
 @cache
 def collecting(words_of_state: int) -> Module:
-    """`collect` for states of so many words."""
+    """`collect` for states of `words_of_state` words."""
     parts = (_mix, _hash, _home, _same, _lookup, _free, _entry, _new, _put, _ask, collect)
     return build(translate(parts, search_kernels.constants(words_of_state)), ["collect"], optimise=True)
 
 
 class Candidates:
-    """The successors of a level, as they were written to disk: in each *fill* every state once, in order of discovery.
+    """The successors of a level on disk: in each *fill*, distinct states in the order of discovery.
 
-    Beside the states as they were found lie their keys in ascending order, each with its place among the states.
+    Besides the states, each fill has their keys in ascending order, each with the position of its state.
     """
 
     def __init__(self, folder: Path, words_of_state: int) -> None:
@@ -117,28 +117,28 @@ class Candidates:
         self.keys = SpillFile(folder, key_kind(words_of_state))
         self.places = SpillFile(folder, np.uint32)
         self.fills: list[tuple[int, int]] = []
-        """Where each fill begins and ends."""
+        """Bounds of each fill."""
 
     def close(self) -> None:
-        """Give the space back."""
+        """Free the disk space."""
         for spool in (self.states, self.parents, self.labels, self.keys, self.places):
             spool.close()
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is done at once, so that memory is not exceeded: in states."""
+    """Sizes of work units, in states, chosen to stay within the memory limit."""
 
     fill: int
-    """Successors that are in memory before they go to disk."""
+    """Number of successors in memory before they are written to disk."""
     piece: int
-    """States that are read, expanded or looked at."""
+    """Number of states that are read, expanded or checked at a time."""
     merge: int
-    """Keys that are being merged."""
+    """Number of keys merged at a time."""
 
     @staticmethod
     def within(room: int, words_of_state: int) -> Sizes:
-        """The sizes for so many bytes."""
+        """The sizes for `room` bytes of memory."""
         key = 8 * words_of_state + (words_of_state > 1)
         fill = 8 * words_of_state + 6 + int(8 / LOAD) + 12 + 2 * key
         merge = 5 * key + 60
@@ -150,7 +150,7 @@ class Sizes:
 
 
 class Fill:
-    """Memory for successors. It takes the place of the table in the control block of a worker."""
+    """Memory for successors. It replaces the table in the control block of a worker."""
 
     def __init__(self, table: StateTable, words_of_state: int, states: int, batch_room: int) -> None:
         self._table = table
@@ -173,13 +173,13 @@ class Fill:
         )
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all states."""
         if self._table.count:
             ctypes.memset(self._entries.address, 0, self._bytes)
         self._table.set(COUNT=0)
 
     def write(self, to: Candidates) -> None:
-        """Write what there is to disk, and forget it."""
+        """Move all states to disk."""
         count = self._table.count
         if not count:
             return
@@ -196,6 +196,6 @@ class Fill:
         self.clear()
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         for part in (self._entries, self._log, self._parents, self._labels):
             part.close()

@@ -1,4 +1,4 @@
-"""The second pass: every step between the known states, as arrays."""
+"""The second pass of the compiled tier: all steps between known states, as arrays."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.model import System
 from streamproof.system.records import replace
-from streamproof.system.recurrence import twofold
+from streamproof.system.step_bits import twofold
 
 CHUNK = 1 << 16
-"""States whose conditions are evaluated at once."""
+"""Number of states whose conditions are evaluated at a time."""
 DIVIDED = 1 << 20
-"""From so many steps on, two threads write them."""
+"""Number of steps from which two threads write them."""
 BUFFERS = ("OUT", "ACTIONS", "ENDS", "HASHES", "KEPT", "RECENT", "SCRATCH")
-"""What each thread needs for itself."""
+"""Memory of each thread, in bytes."""
 
 
 class Expanded(Protocol):
-    """A search of the compiled tier, whose states can be expanded once more; see `LevelSearch`."""
+    """A search of the compiled tier whose states can be expanded again; see `LevelSearch`."""
 
     system: System
     budget: Budget
@@ -46,11 +46,11 @@ class Expanded(Protocol):
     worker: Worker
     threads: int
     passed: list[tuple[int, int]]
-    """At the ends of levels: the states that have been expanded, and the steps that leave them."""
+    """At the end of each level: number of expanded states, and number of their steps."""
 
     @property
     def known(self) -> int:
-        """Distinct states."""
+        """Number of distinct states."""
 
     @property
     def generated(self) -> Sequence[int]:
@@ -60,26 +60,26 @@ class Expanded(Protocol):
         """The number of a state's predecessor, or -1."""
 
     def every_step(self) -> tuple[Module, StepCounters]:
-        """The successor function that writes down all steps, and what it notes."""
+        """The successor function that records all steps, and its counters."""
 
 
 def state_graph(search: Expanded) -> StateGraph:
-    """Expand every state that was expanded once more, and write down where its steps lead.
+    """The state graph: expand all states again and record their steps.
 
-    Raises `TooLarge` when the steps do not fit into the memory that the search may use.
+    Raises `TooLarge` if the steps do not fit into the memory limit of the search.
     """
     states, steps = search.known, sum(search.generated)
     needed = 6 * steps + 24 * (states + 1)
     if not search.budget.allows(needed) or states >= 1 << 31:
         raise TooLarge(
             f"the {steps:,} steps of this graph need {needed / 2**30:.1f} GiB",
-            remedy="give the run more memory with --memory, or choose smaller parameters",
+            remedy="raise --memory, or choose smaller parameters",
         )
     own, noted = search.every_step()
     worker, table, fixed = search.worker, search.worker.table, search.fixed
     if not table.value("CAPACITY"):
         table.enter_again(fixed)
-    # Batches may overshoot: room for one more than there is.
+    # Batches may overshoot: room for one more.
     spare = worker.batch_room
     targets, labels = Reserve(4 * (steps + spare), huge=True), Reserve(2 * (steps + spare), huge=True)
     offsets = Reserve(8 * (states + 1), huge=True)
@@ -100,7 +100,7 @@ def state_graph(search: Expanded) -> StateGraph:
     parts = [_Part(search, span, noted, where, own=not at) for at, span in enumerate(spans)]
 
     def coming() -> list[tuple[int, int]]:
-        """Where the next steps go."""
+        """The memory of the next steps."""
         begun = parts[0].value("EDGES")
         return [(targets.address, min(4 * steps, 4 * begun + MOST)), (labels.address, min(2 * steps, 2 * begun + MOST))]
 
@@ -130,7 +130,7 @@ def state_graph(search: Expanded) -> StateGraph:
 
 
 class _Part:
-    """A run of states whose steps are written by one thread: the search's own buffers, or some for this alone."""
+    """A range of states whose steps are written by one thread, with the search's buffers or buffers of its own."""
 
     def __init__(
         self, search: Expanded, span: tuple[int, int, int], noted: StepCounters, where: Mapping[str, int], *, own: bool
@@ -153,20 +153,20 @@ class _Part:
         return self._control[search_kernels.CONTROL.index(name)]
 
     def fill(self, run: Callable[..., int], over: threading.Event) -> None:
-        """Write the steps, unless it is `over` before."""
+        """Write the steps; stop early when `over` is set."""
         while self.value("NEXT") < self.value("LAST") and not over.is_set():
             run(self._control.address, 1 << 12)
 
     def close(self) -> None:
-        """Give the buffers back."""
+        """Free the buffers."""
         if self._worker is not None:
             self._worker.close()
 
 
 def _spans(search: Expanded, looked_at: int, steps: int) -> list[tuple[int, int, int]]:
-    """What each thread does: the first of its states, the last, and the number of the first step.
+    """The range of each thread: its first state, its last state, and the number of its first step.
 
-    The steps before a state are known at the ends of levels, if every step was counted and leads to a known state.
+    The number of steps before a state is known at the ends of levels if every step was counted and leads to a known state.
     """
     whole = [(0, looked_at, 0)]
     if search.threads == 1 or steps < DIVIDED or search.stopped or search.known != looked_at:
@@ -178,13 +178,13 @@ def _spans(search: Expanded, looked_at: int, steps: int) -> list[tuple[int, int,
 
 
 def _fill(parts: Sequence[_Part], run: Callable[..., int]) -> None:
-    """Have all parts filled, each by a thread."""
+    """Fill all parts, one thread each."""
     over = threading.Event()
     threads = []
     try:
         for part in parts[1:]:
             thread = threading.Thread(target=part.fill, args=(run, over), daemon=True)
-            with suppress(RuntimeError):  # no more threads: the part is done below
+            with suppress(RuntimeError):  # thread limit reached: this thread fills the part below
                 thread.start()
                 threads.append(thread)
         parts[0].fill(run, over)
@@ -224,7 +224,8 @@ def _evaluate_steps(
 
 
 def _judged(layout: Layout, conditions: Sequence[Expr], count: int, address: Callable[[int], int]) -> Truths:
-    """Boolean terms in each of `count` packed states; a `CHUNK` of them that begins with state `k` lies at ``address(k)``."""
+    """Values of Boolean terms in `count` packed states; ``address(k)`` is the address of the `CHUNK` that begins with state
+    `k`."""
     result = np.zeros((len(conditions), count), dtype=np.bool_)
     if not conditions:
         return result

@@ -1,4 +1,4 @@
-"""The names that kernels use, for readers and type checkers; their meaning is in `kernel`. Nothing here is ever called."""
+"""Declarations of the built-in names of kernels, for readers and type checkers; `kernel_compiler` defines their meaning."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def mulhi(a: word, b: word) -> word:
 
 
 def prefetch(p: words, at: word) -> None:
-    """Ask for a line of memory."""
+    """Prefetch a cache line."""
 
 
 def words_at(a: word) -> words:
@@ -77,10 +77,10 @@ def clear(to: word, count: word) -> None:
 
 
 def lanes(p: words, at: word, mask: word, even: word, odd: word) -> word:
-    """Which of the eight words of a line equal the two values, a bit each."""
+    """The words of a line of eight that equal the two values, one bit each."""
     raise NotImplementedError
 
 
 def lowest(a: word) -> word:
-    """The place of the lowest bit that is set."""
+    """The position of the lowest set bit."""
     raise NotImplementedError

@@ -1,26 +1,25 @@
-"""A little language for the fixed loops: plain Python functions over 64-bit words, translated to LLVM's intermediate form.
+"""Compiler of kernels: Python functions over 64-bit words, translated to LLVM's intermediate representation.
 
-The loops of the search are the same for every model, so they are written once, in Python's syntax, and compiled with
-the model's own code by the same compiler. Every value is an unsigned 64-bit word: ``+ - *`` wrap round, comparisons,
-``//``, ``%`` and ``>>`` are unsigned. Parameters are annotated ``word`` or, for memory, ``words`` (64 bits an element),
-``halves`` (32), ``shorts`` (16) and ``bytes_`` (8); elements are widened when read and cut when written. There are ``if``,
-``while``, ``for i in range``, ``break``, ``continue``, ``return``, conditional expressions, calls of other kernels, and
-these functions:
+The loops of the search are the same for every model. They are written in Python's syntax and compiled by the same compiler as
+the code of the model. Every value is an unsigned 64-bit word: ``+ - *`` wrap around; comparisons, ``//``, ``%`` and ``>>``
+are unsigned. Parameters are annotated ``word`` or, for memory, ``words`` (64 bits per element), ``halves`` (32), ``shorts``
+(16) and ``bytes_`` (8); elements are zero-extended when read and truncated when written. The language has ``if``, ``while``,
+``for i in range``, ``break``, ``continue``, ``return``, conditional expressions, calls of other kernels, and these functions:
 
 =====================  =========================================================================================
 ``mulhi(a, b)``        the upper half of the 128-bit product
-``prefetch(p, i)``     ask for the line of ``p[i]``, to be written soon
+``prefetch(p, i)``     prefetch the cache line of ``p[i]`` for writing
 ``words_at(a)``        the memory at an address, as ``words``; likewise ``halves_at``, ``shorts_at``, ``bytes_at``
 ``address(p, i)``      the address of ``p[i]``
-``invoke(f, ...)``     call the function at address ``f`` with words (memory is passed as an address); gives a word
+``invoke(f, ...)``     call the function at address ``f`` with words (memory is passed as an address); returns a word
 ``copy(to, from_, n)`` copy n bytes between addresses (they must not overlap)
 ``clear(to, n)``       set n bytes to zero
-``lanes(p, i, m, a, b)`` of the eight words from ``p[i]`` on, which fill a line of memory, those that under the mask ``m``
-                       equal ``a`` (the even ones) and ``b`` (the odd ones): a bit each
-``lowest(a)``          the place of the lowest bit that is set; there is one
+``lanes(p, i, m, a, b)`` compares the eight words of the cache line from ``p[i]`` on, under the mask ``m``, with ``a`` (even
+                       words) and ``b`` (odd words): one bit per equal word
+``lowest(a)``          the position of the lowest set bit; ``a`` must not be zero
 =====================  =========================================================================================
 
-Upper-case names are constants, given when the kernels are translated, so that code for states of one word has no loop
+Upper-case names are constants, substituted when the kernels are translated, so that code for states of one word has no loop
 over words.
 """
 
@@ -33,7 +32,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 WIDTHS = {"words": 64, "halves": 32, "shorts": 16, "bytes_": 8}
-"""The kinds of memory a kernel may have for a parameter, with the bits of an element."""
+"""The memory types of kernel parameters, with the bits per element."""
 _CASTS = {"words_at": "words", "halves_at": "halves", "shorts_at": "shorts", "bytes_at": "bytes_"}
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.FloorDiv: "udiv", ast.Mod: "urem",
@@ -49,11 +48,11 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.cttz.i64(i64, i1)
 """
-"""What a module with kernels declares."""
+"""Declarations of a module with kernels."""
 
 
 def translate(kernels: Sequence[Callable[..., Any]], constants: Mapping[str, int]) -> str:
-    """A module, as text, with all of `kernels`; they may call those before them. `constants` are their upper-case names."""
+    """The text of a module with `kernels`; each may call earlier ones. `constants` has the values of upper-case names."""
     known: dict[str, list[str]] = {}
     parts = [PRELUDE]
     for kernel in kernels:
@@ -70,7 +69,7 @@ def _annotation(argument: ast.arg) -> str:
 
 
 def _literal(number: int) -> str:
-    """A word as LLVM writes it: signed."""
+    """A word in LLVM's syntax: a signed integer."""
     return str(number - (1 << 64) if number >> 63 else number)
 
 
@@ -102,7 +101,7 @@ class _Function:
         if self._open:
             self._line("ret i64 0")
         head = ", ".join(f"{_type(kind)} %arg.{name}" for name, kind in parameters)
-        # Only the entry points are seen from outside; the rest is inlined.
+        # Only the entry points are exported; the other kernels are inlined.
         inside = "alwaysinline" if self._tree.name.startswith("_") else "nounwind"
         link = "internal " if self._tree.name.startswith("_") else ""
         body = "\n".join(f" {line}" if not line.endswith(":") else line for line in self._lines)
@@ -172,7 +171,7 @@ class _Function:
         self._begin(after)
 
     def _folded(self, test: ast.Compare) -> bool | None:
-        """The outcome of a comparison of constants."""
+        """The value of a comparison of constants; else None."""
         try:
             return bool(
                 eval(compile(ast.Expression(test), "<kernel>", "eval"), {"__builtins__": {}}, dict(self._constants))
@@ -211,7 +210,7 @@ class _Function:
     # --- expressions ---
 
     def _typed(self, value: ast.expr) -> tuple[str, str]:
-        """The kind and the text of a value that may be memory."""
+        """The type and the text of a value that may be memory."""
         match value:
             case ast.Name(id=name) if name in self._kinds:
                 return self._kinds[name], self._load(name)
@@ -255,7 +254,7 @@ class _Function:
                 return self._new(f"icmp ne i64 {self._value(test)}, 0")
 
     def _short(self, both: bool, values: Sequence[ast.expr]) -> str:
-        """``and`` and ``or``, which look no further than needed: memory may only be read where that makes sense."""
+        """``and`` and ``or`` with short-circuit evaluation: later operands may read memory that is valid only then."""
         slot = f"%short.{self._count}"
         self._count += 1
         self._slots.append(f"{slot} = alloca i1")
@@ -327,7 +326,7 @@ class _Function:
     # --- memory and text ---
 
     def _place(self, place: ast.expr) -> tuple[str, int]:
-        """A pointer to an element, and the element's bits."""
+        """A pointer to an element, and the number of bits of the element."""
         assert isinstance(place, ast.Subscript)
         kind, base = self._typed(place.value)
         bits = WIDTHS[kind]

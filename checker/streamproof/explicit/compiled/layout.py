@@ -1,4 +1,4 @@
-"""Where each scalar variable of a state lies: bit fields in 64-bit words."""
+"""The packed state vector: scalar variables as bit fields in 64-bit words."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Scalar, Valu
 
 WORD = 64
 MARK = 1 << (WORD - 1)
-"""Set in the first word of every state, so that no state is zero, which means an empty place of a table."""
+"""Bit set in the first word of every state: a zero word marks an empty slot of the hash table."""
 
 
 @dataclass(frozen=True, slots=True)
 class BitField:
-    """A variable's place. The bits hold the distance from `low`: the least integer of a range, 0 for the others."""
+    """The bit field of a variable. It holds the difference to `low`: the least integer of a range, 0 for other sorts."""
 
     sort: Scalar
     word: int
@@ -28,11 +28,11 @@ class BitField:
 
     @property
     def mask(self) -> int:
-        """The field's bits, in place."""
+        """The mask of the field within its word."""
         return ((1 << self.bits) - 1) << self.shift
 
     def code(self, value: Value) -> int:
-        """The number that stands for `value`, not yet shifted."""
+        """The code of `value`, not shifted."""
         match self.sort:
             case BoolSort():
                 return int(value)
@@ -42,7 +42,7 @@ class BitField:
                 return members.index(value)
 
     def value(self, code: int) -> Value:
-        """The value that a number stands for."""
+        """The value of a code."""
         match self.sort:
             case BoolSort():
                 return bool(code)
@@ -59,9 +59,9 @@ class Layout:
     fields: Mapping[str, BitField]
     """By variable, in the order of the state."""
     words: int
-    """Words of a state, at least one."""
+    """Number of words per state, at least 1."""
     bits: int
-    """Bits that carry information."""
+    """Number of bits used by fields."""
 
     def pack(self, state: State) -> tuple[int, ...]:
         """The words of a state."""
@@ -72,7 +72,7 @@ class Layout:
 
     @cached_property
     def packer(self) -> Callable[[Iterable[State]], list[int]]:
-        """A generated function that packs many states: the words, one after the other."""
+        """A generated function that packs states into one list of words."""
         names = [f"v{at}" for at in range(len(self.fields))]
         terms = [[str(0 if at else MARK)] for at in range(self.words)]
         codes: list[str] = []
@@ -98,15 +98,15 @@ class Layout:
         return cast(Callable[[Iterable[State]], list[int]], load("pack", "states", "\n".join(lines) + "\n"))
 
     def unpack(self, words: Sequence[int]) -> State:
-        """The state that these words hold."""
+        """The state packed in these words."""
         return tuple(f.value((words[f.word] & f.mask) >> f.shift) for f in self.fields.values())
 
 
 def layout(system: System) -> Layout:
-    """Fields for every variable of a scalar system, as tight as bit fields can be.
+    """The packed layout of a scalar system: one bit field of minimal size per variable.
 
-    Variables stay in order, each in the first word with room for it, so that what changes together lies together. A
-    state of at most 63 bits takes one word.
+    Variables keep their order; each is placed in the first word with room for it, so that variables that change together are
+    adjacent. A state of at most 63 bits takes one word.
     """
     sizes = {v.name: max(cardinality(v.sort) - 1, 0).bit_length() for v in system.variables}
     total = sum(sizes.values())
@@ -125,5 +125,5 @@ def layout(system: System) -> Layout:
 
 
 def packed(layout: Layout, states: Iterable[State]) -> list[int]:
-    """The words of many states, one after the other."""
+    """The words of all states, concatenated."""
     return layout.packer(states)

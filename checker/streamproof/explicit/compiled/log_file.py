@@ -1,4 +1,4 @@
-"""Files that grow at their end and are read anywhere: what a search has on disk, spilled or as a checkpoint."""
+"""Append-only files with random reads: the storage of spilled searches and checkpoints."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import IO, Self
 
 
 class LogFile:
-    """Bytes in a file, of which the first `size` count: what lies behind them is of a run that was killed.
+    """A file whose first `size` bytes are valid; bytes after them are from a killed run.
 
-    Its methods raise `OSError`.
+    The methods raise `OSError`.
     """
 
     def __init__(self, file: IO[bytes], size: int = 0) -> None:
@@ -21,14 +21,14 @@ class LogFile:
         self.write(self.size, data)
 
     def write(self, place: int, data: memoryview) -> None:
-        """Write all of the bytes, from a place on."""
+        """Write all of `data` at the offset `place`."""
         while len(data):
             done = os.pwrite(self._file.fileno(), data, place)
             data, place = data[done:], place + done
         self.size = max(self.size, place)
 
     def read(self, place: int, into: memoryview) -> None:
-        """Fill a buffer from the file, beginning at an offset. Raises `EOFError` where the file is too short."""
+        """Fill a buffer from the file at the offset `place`. Raises `EOFError` if the file is too short."""
         while len(into):
             done = os.preadv(self._file.fileno(), [into], place)
             if not done:
@@ -36,16 +36,16 @@ class LogFile:
             into, place = into[done:], place + done
 
     def cut(self, size: int) -> None:
-        """Shorten the file to `size` bytes."""
+        """Truncate the file to `size` bytes."""
         os.ftruncate(self._file.fileno(), size)
         self.size = size
 
     def sync(self) -> None:
-        """Wait until everything is on the disk."""
+        """Flush the file to the disk."""
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Close the file; one without a name is gone."""
+        """Close the file; a file without a name is deleted."""
         self._file.close()
 
     def __enter__(self) -> Self:

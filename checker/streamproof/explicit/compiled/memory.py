@@ -1,4 +1,4 @@
-"""Memory that grows without moving: address space is reserved, and pages come when they are first touched."""
+"""Memory that grows without moving: reserved address space, with pages allocated on first touch."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 LEAST = 1 << 24
-"""The smallest reservation worth having, in bytes."""
+"""Smallest useful reservation, in bytes."""
 APART = 128
-"""Bytes of two neighbouring lines, which processors fetch together."""
+"""Size of two adjacent cache lines in bytes; processors fetch them together."""
 
 
 class Reserve:
-    """Zeroed memory of up to `size` bytes; what is never touched costs nothing. Raises `SystemFailure` when there is none."""
+    """Zeroed memory of up to `size` bytes; untouched pages are not allocated. Raises `SystemFailure` if none is available."""
 
     def __init__(self, size: int, *, huge: bool = False) -> None:
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE
@@ -29,7 +29,7 @@ class Reserve:
                 self._map = mmap.mmap(-1, size, flags=flags)
                 break
             except OSError as error:
-                # Limits on address space (ulimit -v) are met by asking for less.
+                # Under a limit on address space (ulimit -v), try smaller sizes.
                 size //= 2
                 if size < LEAST:
                     raise SystemFailure(
@@ -43,32 +43,32 @@ class Reserve:
         self.address = ctypes.addressof(self._anchor)
 
     def bytes(self, start: int, end: int) -> memoryview:
-        """The bytes from `start` to `end`; let go of the view before `close`."""
+        """The bytes from `start` to `end`; release the view before `close`."""
         return memoryview(self._map)[start:end]
 
     def array(self, kind: Any, count: int) -> Any:
-        """The first so many elements as a NumPy array of this kind, which keeps the memory alive."""
+        """The first `count` elements as a NumPy array of type `kind`, which keeps the memory alive."""
         import numpy as np
 
         return np.frombuffer(self._map, dtype=kind, count=count)
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         self._anchor = None
         with suppress(BufferError):
             self._map.close()
 
 
 def give_back() -> None:
-    """Hand memory that was freed, but kept for later, back to the system, where the C library can do that."""
+    """Return freed memory from the C library to the operating system (`malloc_trim`), where supported."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 class WordBlock:
-    """A fixed array of 64-bit words that compiled code and Python share.
+    """A fixed array of 64-bit words shared by compiled code and Python.
 
-    It has its lines of memory for itself: threads that write to neighbouring blocks would take them from each other.
+    Aligned to its own cache lines, against false sharing between threads.
     """
 
     def __init__(self, values: Sequence[int]) -> None:
@@ -85,11 +85,11 @@ class WordBlock:
         self._words[at] = value
 
     def all(self) -> list[int]:
-        """Every word."""
+        """All words."""
         return list(self._words)
 
     def fill(self, values: Sequence[int]) -> None:
-        """Replace every word."""
+        """Replace all words."""
         self._words[:] = list(values)
 
     def slice(self, start: int, end: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""From LLVM's intermediate form to functions that can be called; compiled code is kept for the next time."""
+"""Compilation of LLVM's intermediate representation to callable functions, with a cache of compiled code."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from streamproof.version import VERSION
 
 @dataclass(frozen=True)
 class Module:
-    """Compiled functions, by name. They live as long as this object, or a function taken from it."""
+    """Compiled functions by name. The code lives as long as this object or a function taken from it."""
 
     addresses: dict[str, int]
     _engine: Any = field(repr=False)
 
     def function(self, name: str, arguments: int) -> Callable[..., int]:
-        """The function `name` of so many words; calling it releases Python's lock. Threads may share it."""
+        """The function `name` with `arguments` words as parameters. Thread-safe; calls release the GIL."""
         prototype = ctypes.CFUNCTYPE(ctypes.c_uint64, *[ctypes.c_uint64] * arguments)
         found = prototype(self.addresses[name])
         found.module = self  # type: ignore[attr-defined]  # the code lives as long as the function that calls it
@@ -34,16 +34,16 @@ class Module:
 
 
 def build(text: str | Callable[[], str], names: Sequence[str], *, optimise: bool, key: str | None = None) -> Module:
-    """Compile a module given as text; `names` are the functions that will be asked for.
+    """Compile a module given as text; `names` are its exported functions.
 
-    `optimise` runs LLVM's passes, worth it for the fixed loops; generated code is in good form already. With a `key` that
-    stands for the text, code that was kept is found again without the text, which may then be a function that makes it.
+    `optimise` runs LLVM's passes, which pay off for kernels; generated code does not need them. With a `key` that identifies
+    the text, cached code is found without the text, which may then be a function that returns it.
     """
     machine = _machine()
     entry = CacheEntry({**_compiler(), "optimise": str(optimise), "code": key if key is not None else _text(text)})
     code = entry.load()
     if code is not None:
-        # An engine wants a module, even an empty one.
+        # An execution engine needs a module, even an empty one.
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
@@ -67,11 +67,11 @@ def _text(given: str | Callable[[], str]) -> str:
 
 
 def _machine() -> Any:
-    """The processor at hand, as a target. An engine takes it over: each needs its own."""
+    """The target machine of this processor. An execution engine takes ownership, so each needs its own."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
-    # MCJIT puts code and data wherever memory is free, hence the large code model.
+    # MCJIT allocates code and data at any address, hence the large code model.
     return target.create_target_machine(
         cpu=llvm.get_host_cpu_name(),
         features=llvm.get_host_cpu_features().flatten(),
@@ -83,7 +83,7 @@ def _machine() -> Any:
 
 @cache
 def _compiler() -> dict[str, str]:
-    """What compiled code depends on beside its text: compilers, their settings, the processor."""
+    """The parts of the cache key besides the text: compilers, their settings, the processor."""
     return {
         "streamproof": VERSION,
         "settings": sha256(Path(__file__).read_bytes()).hexdigest(),

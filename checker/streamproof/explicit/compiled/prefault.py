@@ -1,6 +1,7 @@
-"""A second thread that has memory made ready before a loop with one worker comes to it.
+"""A helper thread that faults in memory ahead of a loop with one worker.
 
-Pages are cleared when they are first touched, which is up to a third of the time of a search; another processor can do that.
+The operating system clears pages when they are first touched: up to a third of the time of a search. Another processor can do
+that.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from streamproof.explicit.limits import Budget
 from streamproof.system.errors import SystemFailure
 
 PAUSE = 0.004
-"""Seconds between two looks at how far the search is."""
+"""Interval between two checks of the progress of the search, in seconds."""
 PIECE = 1 << 21
-"""Bytes made ready at once: a large page."""
+"""Bytes faulted in at a time: a large page."""
 LEAST, MOST = PIECE, 1 << 25
-"""So many bytes at least and at most lie ready ahead of what is written in order."""
+"""Least and largest number of bytes faulted in ahead of sequential writes."""
 SHARE = 2
-"""Nothing is made ready once the process holds this part of the memory it may have."""
+"""Share of the memory limit above which no memory is faulted in."""
 _POPULATE_WRITE = 23
 """``MADV_POPULATE_WRITE`` of Linux 5.14 and later."""
 
 
 class Prefault:
-    """Touches what `coming` names, addresses of memory and up to which byte of it, again and again; `stop` it before
-    that memory goes."""
+    """Repeatedly faults in the memory returned by `coming`: pairs of an address and a size in bytes. Call `stop` before that
+    memory is freed."""
 
     def __init__(self, coming: Callable[[], Iterable[tuple[int, int]]], budget: Budget) -> None:
         self._coming = coming
@@ -42,7 +43,7 @@ class Prefault:
             try:
                 self._thread.start()
             except RuntimeError:
-                self._thread = None  # no more threads: the search touches its memory itself
+                self._thread = None  # thread limit reached: the search faults in its memory itself
 
     def stop(self) -> None:
         """Ends the thread."""
@@ -59,14 +60,14 @@ class Prefault:
                 if self._over.wait(PAUSE):
                     return
         except SystemFailure:
-            return  # nothing is lost: pages then come when they are touched
+            return  # harmless: pages are then allocated on first touch
 
     def _touch(self, address: int, end: int) -> None:
-        """Has the bytes from what is ready to `end` of the memory at `address` cleared."""
+        """Fault in the memory at `address` up to byte `end`, beginning after the bytes already done."""
         at = self._ready.get(address, 0)
         while at + PIECE <= end and not self._over.is_set():
             if not self._budget.allows((self._budget.max_bytes or 0) // SHARE):
                 raise SystemFailure("no memory to spare")
             if self._advise(address + at, PIECE, _POPULATE_WRITE):
-                raise SystemFailure("the system does not clear memory ahead")
+                raise SystemFailure("the system does not support MADV_POPULATE_WRITE")
             at = self._ready[address] = at + PIECE

@@ -1,7 +1,7 @@
-"""Sorted runs of states on disk: which of some candidates are known already, in one pass over what may hold them.
+"""Sorted runs of state keys on disk, for delayed duplicate detection in sequential passes.
 
-A state's key is its word, or for wide states its words as one string of bytes, the last of which is never zero (NumPy takes
-zeros at the end of a string for padding). Any order will do as long as equal states are neighbours.
+The key of a state is its word, or for wide states its words as one byte string whose last byte is never zero (NumPy treats
+trailing zeros as padding). Any order works as long as equal states are adjacent.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from streamproof.explicit.compiled.spill_file import Array, SpillFile
 from streamproof.system.records import dataclass
 
 STRIDE = 4096
-"""Of every so many keys one is kept in memory, to know where to look."""
+"""Distance between two keys of the sparse index in memory."""
 NEAR = 4
-"""Blocks of so many strides apart or less are read in one go."""
+"""Largest distance, in strides, of blocks that are read together."""
 
 
 def key_kind(words: int) -> np.dtype[Any]:
-    """The kind of the keys of states of so many words."""
+    """The NumPy type of the keys of states of `words` words."""
     return np.dtype(np.uint64) if words == 1 else np.dtype(f"S{8 * words + 1}")
 
 
 def keys_of(states: Array) -> Array:
-    """The keys of some states, whose words are the rows."""
+    """The keys of states, given as rows of words."""
     count, words = states.shape
     if words == 1:
         return states.reshape(count)
@@ -38,7 +38,7 @@ def keys_of(states: Array) -> Array:
 
 
 class SortedRun:
-    """Different keys in ascending order."""
+    """Distinct keys in ascending order."""
 
     def __init__(self, folder: Path, words: int) -> None:
         self._keys = SpillFile(folder, key_kind(words))
@@ -47,11 +47,11 @@ class SortedRun:
 
     @property
     def count(self) -> int:
-        """How many keys there are."""
+        """Number of keys."""
         return self._keys.count
 
     def append(self, keys: Array) -> None:
-        """Add sorted keys, larger than those before."""
+        """Append sorted keys, larger than all present ones."""
         self._parts.append(keys[-self.count % STRIDE :: STRIDE].copy())
         self._keys.append(keys)
         self._fences = None
@@ -61,7 +61,7 @@ class SortedRun:
         return self._keys.read(first, last)
 
     def known(self, keys: Array, most: int) -> Array:
-        """For each of some sorted keys, whether it is in the run; reads `most` keys at a time, a few strides at least."""
+        """For each of some sorted keys, whether it is in the run. Reads `most` keys at a time, at least a few strides."""
         result = np.zeros(len(keys), dtype=np.bool_)
         if not self.count or not len(keys):
             return result
@@ -71,7 +71,7 @@ class SortedRun:
         blocks = np.searchsorted(self._fences, keys, side="right") - 1
         first = int(np.searchsorted(blocks, 0))
         while first < len(keys):
-            # As far as the next block to be read is near, and not too much has to be read.
+            # Extend the read while the next block is near and the limit is not reached.
             start = int(blocks[first])
             last = int(np.searchsorted(blocks, start + max(NEAR, most // STRIDE), side="left"))
             gaps = np.flatnonzero(np.diff(blocks[first:last]) > NEAR)
@@ -85,7 +85,7 @@ class SortedRun:
         return result
 
     def close(self) -> None:
-        """Give the space back."""
+        """Free the disk space."""
         self._keys.close()
 
 
@@ -100,7 +100,7 @@ class RunPart:
 
 
 class _Cursor:
-    """A part that is being read from its beginning to its end."""
+    """A sequential reader of a part."""
 
     def __init__(self, part: RunPart) -> None:
         self._part = part
@@ -110,11 +110,11 @@ class _Cursor:
 
     @property
     def bound(self) -> Any:
-        """The last key that was read, when there are more in the file; else None."""
+        """The last buffered key if the file has more; else None."""
         return self._keys[-1] if self._next < self._part.last else None
 
     def load(self, size: int) -> bool:
-        """Read on when nothing is left of what was read; False at the end."""
+        """Refill an empty buffer; returns False at the end of the part."""
         if not len(self._keys) and self._next < self._part.last:
             first, last = self._next, min(self._part.last, self._next + size)
             notes = self._part.notes
@@ -124,7 +124,7 @@ class _Cursor:
         return len(self._keys) > 0
 
     def take(self, bound: Any) -> tuple[Array, Array]:
-        """What was read up to the bound, which is not read again."""
+        """Remove and return the buffered keys up to `bound`, with their notes."""
         count = len(self._keys) if bound is None else int(np.searchsorted(self._keys, bound, side="right"))
         taken = self._keys[:count], self._notes[:count]
         self._keys, self._notes = self._keys[count:], self._notes[count:]
@@ -132,10 +132,9 @@ class _Cursor:
 
 
 def merged(parts: Sequence[RunPart], size: int) -> Iterator[tuple[Array, Array, Array]]:
-    """The keys of some parts in ascending order, each once.
+    """The distinct keys of all parts in ascending order.
 
-    Gives pieces: keys, the number of the part that each is from (the first of those that have it), and its note; `size`
-    keys of each part are in memory.
+    Yields pieces: keys, the number of the first part with each key, and its note. Memory: `size` keys per part.
     """
     cursors = [_Cursor(part) for part in parts]
     while busy := [(k, cursor) for k, cursor in enumerate(cursors) if cursor.load(size)]:
@@ -155,7 +154,7 @@ def merged(parts: Sequence[RunPart], size: int) -> Iterator[tuple[Array, Array, 
 
 
 def joined(folder: Path, words: int, runs: Sequence[SortedRun], size: int) -> SortedRun:
-    """One run with the keys of all of them, which are closed."""
+    """One run with the keys of all `runs`; closes them."""
     result = SortedRun(folder, words)
     for keys, _, _ in merged([RunPart(run, 0, run.count) for run in runs], size):
         result.append(keys)

@@ -1,7 +1,7 @@
-"""The search by compiled code: the same states in the same order as the first tier's, many times faster.
+"""The compiled tier: the same states in the same order as the Python tier, many times faster.
 
-It begins with one worker. When there are enough states for several, they go on from the end of a level (`team`); what is
-found does not depend on how many they are.
+The search begins with one worker. Large searches continue with several workers from the end of a level (`workers`); the
+result does not depend on their number.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ if TYPE_CHECKING:
 MOST_STATES = 0xFFFF_FFF0
 """States are numbered in 32 bits."""
 MOST_BATCHES = 1 << 20
-"""More are not expanded at once, however short they are."""
+"""Largest number of states per piece of work."""
 BLOCK = 1 << 18
-"""So many states are handed to compiled code at once when all are looked at."""
+"""Number of states per call of compiled code in a pass over all states."""
 TOGETHER, WIDE_TOGETHER = 1 << 21, 1 << 24
-"""From so many known states on, several workers are faster than one: states of one word; wider ones, compared in the log."""
+"""Number of known states from which several workers are faster than one: for states of one word; for wider states."""
 READY_FROM = 1 << 21
-"""From so many known states on, a second thread clears memory ahead of one worker; before, it is more of a hindrance."""
+"""Number of known states from which a helper thread faults in memory ahead of one worker; below, it costs time."""
 AT_ONCE = 32
-"""So many thresholds are asked about in one pass over the states."""
+"""Number of thresholds tested in one pass over the states."""
 SLICE_SECONDS = 0.1
-"""Compiled code runs for about this long before limits and interrupts are looked at."""
+"""Target time between two checks of limits and interrupts, in seconds."""
 
 
 class CompiledSearch(LevelSearch):
     """The search by compiled code."""
 
     def __init__(self, task: SearchTask, threads: int = 1, together: int = 0) -> None:
-        """With `together` known states there are several workers (`threads`); 0: when it pays."""
+        """Uses `threads` workers from `together` known states on; 0: when they are faster."""
         super().__init__(task)
         self.threads = threads
         self.checkpoints: Recorder | None = None
-        """Where the search is written to at the ends of levels."""
+        """The recorder of the search at the ends of levels, if any."""
         self.passed: list[tuple[int, int]] = []
-        """At the ends of levels: the states that have been expanded, and the steps that leave them."""
+        """At the end of each level: number of expanded states, and number of their steps."""
         begun = time.perf_counter()
         self.layout: Layout = layout(self.system)
         self._steps = [(k, p) for k, p in enumerate(self.properties) if p.kind is Kind.STEP]
@@ -66,9 +66,9 @@ class CompiledSearch(LevelSearch):
         self.fixed = fixed_code(self.layout.words)
         self._watched: list[int] = []
         watching = self._watch_code()
-        # A second pass needs the steps that change nothing too: the same code serves both.
+        # A second pass also needs the self-loops: the same code serves both.
         self._all_steps = any(p.kind in (Kind.TERMINATION, Kind.TEMPORAL) for p in self.properties)
-        # A team deals its table out, which the second pass needs whole.
+        # Several workers split the table; the second pass needs it whole.
         late = self.layout.words > 1 or self._all_steps
         self.together = together or (WIDE_TOGETHER if late else TOGETHER)
         code = module(expand_code(self.system, self.layout, self._steps, idle_steps=self._all_steps), watching)
@@ -89,12 +89,12 @@ class CompiledSearch(LevelSearch):
 
     @property
     def known(self) -> int:
-        """Distinct states so far."""
+        """Number of distinct states."""
         return self.worker.table.count
 
     @property
     def expanded(self) -> int:
-        """States whose successors have all been looked at."""
+        """Number of states whose successors have all been computed."""
         return self.worker.table.next - (self.faulty >= 0)
 
     @property
@@ -110,17 +110,17 @@ class CompiledSearch(LevelSearch):
 
     @property
     def least(self) -> int:
-        """The smallest number of successors of an expanded state."""
+        """Smallest number of successors of an expanded state."""
         return self._met()[StepCounters.LEAST]
 
     @property
     def most(self) -> int:
-        """The largest."""
+        """Largest number of successors of an expanded state."""
         return self._met()[StepCounters.MOST]
 
     @property
     def faulty(self) -> int:
-        """The state where the model makes a mistake, or -1."""
+        """The state with an evaluation error of the model, or -1."""
         return self._first(StepCounters.FAULTY)
 
     @property
@@ -132,11 +132,11 @@ class CompiledSearch(LevelSearch):
         return min(self.budget.max_states, MOST_STATES)
 
     def _met(self) -> list[int]:
-        """What all workers have counted and met."""
+        """The merged counters of all workers."""
         return self._facts.merged([w.facts.slice(0, self._facts.size) for w in self._workers])
 
     def _first(self, fact: int) -> int:
-        """The number of the first state that a fact tells of, or -1."""
+        """The number of the first state recorded by a counter, or -1."""
         least = min(w.facts[fact] for w in self._workers)
         return -1 if least == NONE else least
 
@@ -170,7 +170,7 @@ class CompiledSearch(LevelSearch):
         return found
 
     def largest(self, term: Expr) -> int:
-        """The largest value of an integer term in the known states, found by asking them about thresholds."""
+        """The largest value of an integer term in the known states, by bisection with thresholds."""
         assert isinstance(term.sort, RangeSort)
         least, most = term.sort.lo, term.sort.hi
         while least < most:
@@ -183,17 +183,17 @@ class CompiledSearch(LevelSearch):
         return least
 
     def cycle(self) -> list[int] | None:
-        """The states of a shortest cycle through the first state that lies on one; None when there is none."""
+        """The states of a shortest cycle through the first state that lies on a cycle; None if there is no cycle."""
         return self.graph().digraph.cycle()
 
     def graph(self) -> StateGraph:
-        """Every step between the known states."""
+        """The state graph."""
         from streamproof.explicit.compiled.edges import state_graph
 
         return state_graph(self)
 
     def every_step(self) -> tuple[Module, StepCounters]:
-        """The successor function that writes down all steps, and what it notes."""
+        """The successor function that records all steps, and its counters."""
         if self._all_steps:
             return self._own, self._facts
         code = module(expand_code(self.system, self.layout, (), idle_steps=True))
@@ -202,7 +202,7 @@ class CompiledSearch(LevelSearch):
     # --- the search ---
 
     def run(self) -> None:
-        """Search until nothing is left or a limit is met; `stopped` says which."""
+        """Search until all states are expanded or a limit is reached; `stopped` is that limit."""
         self._written = float("-inf") if not self.levels else time.monotonic()
         try:
             super().run()
@@ -218,30 +218,30 @@ class CompiledSearch(LevelSearch):
         self._checkpoint(self.budget.options.checkpoint_seconds)
 
     def _abandon(self) -> None:
-        """After an interrupt in the middle of a level: what was found there counts."""
+        """Leave an interrupted level; its results are kept."""
         self.levels[-1:] = [self.known - sum(self.levels[:-1])]
         if len(self.levels) == 1:
             self.initial = self.known
         self._look()
 
     def _blocks(self, first: int) -> Iterator[tuple[int, int, int]]:
-        """The states from number `first` on, as blocks in memory: address, number of the first state, and how many."""
+        """The states from number `first` on, as blocks in memory: address, number of the first state, number of states."""
         for at in range(first, self.known, BLOCK):
             yield self.worker.table.address(at), at, min(BLOCK, self.known - at)
 
     def _checkpoint(self, seconds: float) -> None:
-        """Write the search as it was at the end of the last level, if that was not done so many seconds ago or less."""
+        """Write a checkpoint of the end of the last level, unless the last one is at most `seconds` old."""
         if self.checkpoints is not None and time.monotonic() - self._written >= seconds and self._marked is not None:
             self.checkpoints.write(self._marked)
             self._written = time.monotonic()
 
     @property
     def facts_size(self) -> int:
-        """How many words the facts of a `Snapshot` are."""
+        """Number of words of the counters in a `Snapshot`."""
         return self._facts.size
 
     def restore(self, mark: Snapshot) -> None:
-        """Go back to the end of a level; the table holds the states up to there."""
+        """Return to the end of a level; the table has the states up to there."""
         self.levels = list(mark.levels)
         self.initial, self.stuck, self.events = mark.initial, mark.stuck, dict(mark.events)
         self.worker.facts.fill(mark.facts)
@@ -277,7 +277,7 @@ class CompiledSearch(LevelSearch):
         self._end_level()
 
     def _end_level(self) -> None:
-        """Note how far the newest level goes, and look at its states."""
+        """Record the end of the newest level, and evaluate its states."""
         self._look()
         if not self.stopped:
             self._marked = self._mark()
@@ -335,7 +335,7 @@ class CompiledSearch(LevelSearch):
                 self.stopped = Stop.MISTAKE if self.faulty >= 0 else Stop.STATES
 
     def _end_ahead(self) -> None:
-        """From here on workers touch their memory themselves."""
+        """End the helper thread: workers now fault in their memory themselves."""
         if self._ahead is not None:
             self._ahead.stop()
             self._ahead = None
@@ -348,7 +348,7 @@ class CompiledSearch(LevelSearch):
         try:
             self._team = Workers(self.threads, self.worker.table, self.layout.words, self.budget, self._facts, expand)
         except SystemFailure:
-            # There is no address space for the others' buffers (ulimit -v): one goes on.
+            # No address space for the buffers of several workers (ulimit -v): continue with one.
             self.threads = 1
             return
         if not self._team.deal():
@@ -356,7 +356,7 @@ class CompiledSearch(LevelSearch):
             self.stopped = Stop.MEMORY
 
     def _end_team(self) -> None:
-        """What all have counted and met is this worker's from here on."""
+        """Merge the counters of all workers into those of the first worker."""
         if self._team is not None:
             met, news = self._met(), self.distinct
             team, self._team = self._team, None
@@ -365,7 +365,7 @@ class CompiledSearch(LevelSearch):
             self.worker.news.fill(news)
 
     def _after(self, begun: float, known: int) -> None:
-        """After a piece of work: limits, the size of the next piece, and progress."""
+        """After a piece of work: check limits, choose the size of the next piece, report progress."""
         seconds = time.perf_counter() - begun
         wanted = int(self._pace * SLICE_SECONDS / max(seconds, 1e-6))
         self._pace = max(1, min(2 * self._pace, wanted, MOST_BATCHES))
@@ -376,7 +376,7 @@ class CompiledSearch(LevelSearch):
     def _look(self) -> None:
         """Evaluate the properties of single states in the states of the newest level.
 
-        A mistake of a property counts when no state of the level decides it.
+        An evaluation error of a property is used if no state of the level decides it.
         """
         before = len(self.events)
         mistakes: dict[int, SearchEvent] = {}
@@ -394,14 +394,14 @@ class CompiledSearch(LevelSearch):
             self._compile_watches()
 
     def _watch_block(self, block: tuple[int, int, int]) -> tuple[int, WordBlock]:
-        """Where in a block of states, which begins at the number given, something is met first."""
+        """The first hits in a block of states, and the number of the first state of the block."""
         address, first, count = block
         notes = WordBlock([NONE] * (2 * len(self._watched)))
         self._watch(address, count, notes.address)
         return first, notes
 
     def _compile_watches(self) -> None:
-        """Compile the evaluation of the properties of single states that are not decided yet."""
+        """Compile the evaluation of the undecided properties of single states."""
         begun = time.perf_counter()
         watching = self._watch_code()
         if watching:
@@ -409,7 +409,7 @@ class CompiledSearch(LevelSearch):
         self.compile_seconds += time.perf_counter() - begun
 
     def _watch_code(self) -> str:
-        """The code of that evaluation; empty when nothing is left to evaluate."""
+        """The code of that evaluation; empty if all are decided."""
         watches = self._watches()
         self._watched = [w.number for w in watches]
         return watch_code(self.layout, [(w.mistake, w.condition) for w in watches]) if watches else ""
@@ -422,5 +422,5 @@ class CompiledSearch(LevelSearch):
                     self.events.setdefault(number, SearchEvent(met[place], met[place + 1], mistake))
 
     def close(self) -> None:
-        """Give the memory back; nothing can be asked afterwards."""
+        """Free the memory; the search cannot be used afterwards."""
         self.worker.close()

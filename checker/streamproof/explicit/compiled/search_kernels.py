@@ -1,14 +1,14 @@
-"""The fixed loops of the search, in the language of `kernel`.
+"""The kernels of the search, in the language of `kernel_compiler`: a hash table of states and a log in order of discovery.
 
-The table consists of lines of eight words, as memory does, and each known state has an entry in one. A state of one word is
-there itself, mixed by a bijection so that its bits are spread: equal entries are equal states, nothing is identified by a
-hash alone. For wider states an entry is 32 bits of hash and 32 bits of the state's number plus one, and the state itself is
-compared in the log, where states lie in the order of discovery.
+The hash table consists of cache lines of eight words; each known state has one entry. For states of one word, the entry is
+the state itself, mixed by a bijection that spreads its bits: equal entries are equal states, so no state is identified by
+hash alone. For wider states, an entry is 32 bits of hash and 32 bits of the state's number plus 1, and the state is compared
+in the log, which has the states in the order of discovery.
 
-An entry's home is the line ``mulhi(hash, lines)``: the order of entries is that of the table, so that growing is one pass
-through memory, in place, and the capacity need not be a power of two. What finds no place in its line goes to the next
-with a free one; there is no wrapping round, a slack at the end takes what is pushed out. All of a line is compared at once:
-few searches read a second one.
+The home of an entry is the line ``mulhi(hash, lines)``. Entries are in the order of their hashes, so growing is one pass
+through memory, in place, and the capacity need not be a power of two. If a line is full, its entry goes to the next line with
+a free slot, without wrap-around: slack slots at the end take the overflow. A whole line is compared at once; few lookups read
+a second line.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from streamproof.explicit.compiled.kernel_builtins import (
 )
 
 if TYPE_CHECKING:
-    # Constants that are filled in when the kernels are translated: words of a state, and places in the control block.
+    # Constants substituted when the kernels are translated: words per state, and positions in the control block.
     WORDS = SHARDS = TAG = LOW = NONE = AHEAD = SPAN = 0
     TABLE = CAPACITY = LOG = PARENTS = COUNT = NEXT = LAST = ROOM = MOST_STATES = OUT = ACTIONS = ENDS = FACTS = (
         EXPAND
@@ -48,13 +48,13 @@ CONTROL = (
 )  # fmt: skip
 """The words of the control block, by position."""
 RECENT_STATES = 1 << 14
-"""Entries of the table of recent successors: what it leaves out grows slowly with its size, what it costs does not."""
+"""Number of entries of the table of recent successors; its hit rate grows slowly with its size, its cost does not."""
 GOING, FULL, STOPPED = 0, 1, 2
-"""What `search` gives: time is up or the level is done; the table has to grow; a limit or a mistake was met."""
+"""Results of `search`: batches or level done; the table must grow; a limit or an evaluation error."""
 
 
 def constants(words_of_state: int, shards: int = 1) -> dict[str, int]:
-    """What the upper-case names stand for, for states of so many words in so many tables."""
+    """The values of the upper-case names, for states of `words_of_state` words in `shards` tables."""
     return {
         **{name: at for at, name in enumerate(CONTROL)},
         "WORDS": words_of_state,
@@ -70,7 +70,7 @@ def constants(words_of_state: int, shards: int = 1) -> dict[str, int]:
 
 
 def _mix(x: word) -> word:
-    """A bijection of words that spreads every bit (the finaliser of MurmurHash3); 0 stays 0."""
+    """A bijection of words that spreads every bit (the finaliser of MurmurHash3); maps 0 to 0."""
     x ^= x >> 33
     x *= 0xFF51AFD7ED558CCD
     x ^= x >> 33
@@ -80,7 +80,7 @@ def _mix(x: word) -> word:
 
 
 def _unmix(x: word) -> word:
-    """The word that `_mix` has mixed."""
+    """The inverse of `_mix`."""
     x ^= x >> 33
     x *= 0x9CB4B2F8129337DB
     x ^= x >> 33
@@ -90,7 +90,7 @@ def _unmix(x: word) -> word:
 
 
 def _hash(state: words, at: word) -> word:
-    """The hash of the state that begins at a word; of one word: the entry itself."""
+    """The hash of the state at ``state[at]``; for states of one word, it is the entry."""
     h = _mix(state[at])
     if WORDS > 1:
         for k in range(1, WORDS):
@@ -99,14 +99,14 @@ def _hash(state: words, at: word) -> word:
 
 
 def _home(h: word, capacity: word) -> word:
-    """Where the line begins in which the search for an entry begins. What the choice of the table has used is shifted out."""
+    """The position of the home line of an entry. The bits that select the table are shifted out."""
     if WORDS == 1:
         return mulhi(h * SHARDS, capacity >> 3) << 3
     return mulhi((h & TAG) * SHARDS, capacity >> 3) << 3
 
 
 def _owner(h: word) -> word:
-    """The table that an entry belongs to."""
+    """The number of the table of an entry."""
     if WORDS == 1:
         return mulhi(h, SHARDS)
     return mulhi(h & TAG, SHARDS)
@@ -121,7 +121,7 @@ def _same(one: words, at: word, other: words, there: word) -> word:
 
 
 def _lookup(c: words, line: word, h: word, state: words, at: word) -> word:
-    """The place of a state in a line of the table, or `NONE`."""
+    """The slot of a state in a line of the table, or `NONE`."""
     table = words_at(c[TABLE])
     if WORDS == 1:
         found = lanes(table, line, NONE, h, h)
@@ -137,7 +137,7 @@ def _lookup(c: words, line: word, h: word, state: words, at: word) -> word:
 
 
 def _free(table: words, line: word) -> word:
-    """The places of a line that are free, a bit each."""
+    """The free slots of a line, one bit each."""
     return lanes(table, line, NONE, 0, 0)
 
 
@@ -147,7 +147,7 @@ def _entry(h: word, count: word) -> word:
 
 
 def _new(c: words, h: word, state: words, at: word, count: word) -> word:
-    """Look a state up, and enter it as number `count` when it is new. Gives its place then, otherwise `NONE`."""
+    """Look up a state, and insert it as number `count` if it is new. Returns its slot if new, else `NONE`."""
     table = words_at(c[TABLE])
     line = _home(h, c[CAPACITY])
     while _lookup(c, line, h, state, at) == NONE:
@@ -160,7 +160,7 @@ def _new(c: words, h: word, state: words, at: word, count: word) -> word:
 
 
 def _put(c: words, h: word, state: words, at: word, parent: word, count: word) -> word:
-    """`_new`, and what is new is written to the log, with its predecessor. Gives whether it was."""
+    """`_new`, and append a new state to the log, with its predecessor. Returns whether it is new."""
     if _new(c, h, state, at, count) == NONE:
         return 0
     log = words_at(c[LOG])
@@ -172,7 +172,7 @@ def _put(c: words, h: word, state: words, at: word, parent: word, count: word) -
 
 
 def _ask(c: words, h: word) -> word:
-    """Ask for the state in the log that a search for this hash will have to be compared with."""
+    """Prefetch the state in the log that a lookup of this hash will be compared with."""
     table = words_at(c[TABLE])
     line = _home(h, c[CAPACITY])
     found = lanes(table, line, TAG, h & TAG, h & TAG)
@@ -181,7 +181,7 @@ def _ask(c: words, h: word) -> word:
 
 
 def _unseen(recent: words, h: word, state: words, at: word) -> word:
-    """Whether a state is not in the table of recent ones, which it then is."""
+    """Whether a state is not in the table of recent successors; inserts it."""
     if WORDS == 1:
         place = h & RECENTLY
         different = recent[place] != h
@@ -195,10 +195,10 @@ def _unseen(recent: words, h: word, state: words, at: word) -> word:
 
 
 def _sift(c: words, states: word) -> word:
-    """Hash the successors of a batch of states, and leave out those that a small table of recent ones holds.
+    """Hash the successors of a batch of states, without those in the small table of recent successors.
 
-    A successor that has been seen has been kept, so what is left out is known. Writes hashes to ``HASHES`` and, to
-    ``KEPT``, the source's place in the batch (upper half) and the successor's (lower half); gives how many there are.
+    A recent successor was kept before, so every successor left out is known. Writes hashes to ``HASHES`` and, to ``KEPT``,
+    the position in the batch of the source (upper half) and of the successor (lower half); returns their number.
     """
     out = words_at(c[OUT])
     ends = halves_at(c[ENDS])
@@ -219,7 +219,7 @@ def _sift(c: words, states: word) -> word:
 
 
 def search(c: words, batches: word) -> word:
-    """Expand so many batches of the level from ``NEXT`` to ``LAST``, and keep the states that are new."""
+    """Expand `batches` batches of the level from ``NEXT`` to ``LAST``, and store the new states."""
     out = words_at(c[OUT])
     actions = shorts_at(c[ACTIONS])
     facts = words_at(c[FACTS])
@@ -258,10 +258,10 @@ def search(c: words, batches: word) -> word:
 
 
 def scatter(c: words, boxes: words) -> word:
-    """Expand the states from ``NEXT`` to ``LAST``, and sort their successors into a box for each table.
+    """Expand the states from ``NEXT`` to ``LAST``, and distribute their successors to one box per table.
 
-    A box is six words: where states (of one word: entries), predecessors (32 bits), instances (16 bits), the order in which
-    they were found (32 bits) and places in the table go, and how many there are. Gives 2 when a mistake was met.
+    A box is six words: the addresses of states (of one word: entries), predecessors (32 bits), instances (16 bits), positions
+    in the order of discovery (32 bits) and slots in the table, and the number of states. Returns 2 at an evaluation error.
     """
     out = words_at(c[OUT])
     actions = shorts_at(c[ACTIONS])
@@ -301,9 +301,9 @@ def scatter(c: words, boxes: words) -> word:
 
 
 def gather(c: words, box: words, behind: word) -> word:
-    """Enter the new states of a box into the table, and leave only them in the box. Gives how many there are.
+    """Insert the new states of a box into the table, and remove the others from the box. Returns the number of new states.
 
-    Wider states are compared in the log: until they have their numbers they lie there too, from number `behind` on.
+    Wider states are compared in the log: until they have their final numbers, they are in the log from number `behind` on.
     """
     states = words_at(box[0])
     parents = halves_at(box[1])
@@ -345,7 +345,7 @@ def gather(c: words, box: words, behind: word) -> word:
 
 
 def append(c: words, boxes: words, number: word) -> word:
-    """Write what is left in a worker's boxes to the log, from this number on, in the order of discovery; empty the boxes."""
+    """Move the states in a worker's boxes to the log, from number `number` on, in the order of discovery."""
     news = words_at(c[NEWS])
     log = words_at(c[LOG])
     sources = halves_at(c[PARENTS])
@@ -383,7 +383,7 @@ def append(c: words, boxes: words, number: word) -> word:
 
 
 def share(c: words, last: word) -> word:
-    """Enter those of the first `last` states of the log into the table that belong there."""
+    """Insert those of the first `last` states of the log that belong to this table."""
     table = words_at(c[TABLE])
     log = words_at(c[LOG])
     capacity = c[CAPACITY]
@@ -401,7 +401,7 @@ def share(c: words, last: word) -> word:
 
 
 def add(c: words, states: words, n: word) -> word:
-    """Add initial states, which have no predecessor; gives how many were new."""
+    """Add initial states, which have no predecessor; returns the number of new states."""
     count = c[COUNT]
     for i in range(n):
         if _put(c, _hash(states, i * WORDS), states, i * WORDS, NONE, count):
@@ -412,10 +412,10 @@ def add(c: words, states: words, n: word) -> word:
 
 
 def grow(c: words, before: word, capacity: word, slack: word) -> word:
-    """Spread the entries of a table of capacity `before` over a larger one, in place.
+    """Move the entries of a table of capacity `before` to a larger capacity, in place.
 
-    Blocks are moved from the last to the first: an entry goes upwards, into memory that has been read. One that would not
-    meets slots that are read later, and is then moved again.
+    Blocks are moved from the last to the first: an entry moves upwards, into memory that has been read. An entry that does
+    not reaches slots that are read later, and is then moved again.
     """
     table = words_at(c[TABLE])
     scratch = words_at(c[SCRATCH])
@@ -436,7 +436,7 @@ def grow(c: words, before: word, capacity: word, slack: word) -> word:
 
 
 def index(c: words, first: word, last: word) -> word:
-    """Enter the states of the log from `first` to `last`, which are all different, into the table."""
+    """Insert the states of the log from `first` to `last`, all distinct, into the table."""
     table = words_at(c[TABLE])
     log = words_at(c[LOG])
     capacity = c[CAPACITY]
@@ -452,7 +452,7 @@ def index(c: words, first: word, last: word) -> word:
 
 
 def number(c: words, first: word, last: word) -> word:
-    """Write the numbers of the states from `first` to `last` to ``IDS``, by place. Wide states have theirs in the table."""
+    """Write the numbers of the states from `first` to `last` to ``IDS``, by slot. The entries of wide states have theirs."""
     table = words_at(c[TABLE])
     log = words_at(c[LOG])
     ids = halves_at(c[IDS])
@@ -489,9 +489,9 @@ def _find(c: words, h: word, state: words, at: word) -> word:
 
 
 def edges(c: words, batches: word) -> word:
-    """Write the steps from the states from ``NEXT`` to ``LAST`` to ``TARGETS`` and ``LABELS``, and their ends to ``OFFSETS``.
+    """Write the steps of the states from ``NEXT`` to ``LAST`` to ``TARGETS`` and ``LABELS``, and their ends to ``OFFSETS``.
 
-    Steps to unknown states are left out. Gives 1 when the next batch may need more than ``ROOM`` steps.
+    Steps to unknown states are left out. Returns 1 if the next batch may need more than ``ROOM`` steps.
     """
     out = words_at(c[OUT])
     actions = shorts_at(c[ACTIONS])
@@ -567,6 +567,6 @@ KERNELS = (
     _find,
     edges,
 )
-"""Every kernel, each after those it calls."""
+"""All kernels, each after those it calls."""
 GROUPS = (("search",), ("add", "grow"), ("scatter", "gather", "append", "share"), ("index",), ("number", "edges"))
-"""The kernels that are called from outside; those of a group are compiled together."""
+"""The exported kernels by group; a group is compiled together."""

@@ -1,4 +1,4 @@
-"""What a search had counted at the end of a level, and what writes it down."""
+"""Snapshots of a search at the ends of levels, and the interface of their recorders."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamproof.system.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a search had counted at the end of a level, beside its states."""
+    """The counters of a search at the end of a level, without its states."""
 
     levels: tuple[int, ...]
     initial: int
@@ -23,15 +23,15 @@ class Snapshot:
 
     @property
     def known(self) -> int:
-        """How many states there were."""
+        """Number of states."""
         return sum(self.levels)
 
 
 class Recorder(Protocol):
-    """Where a search is written to."""
+    """Writes snapshots of a search."""
 
     def write(self, mark: Snapshot) -> None:
-        """Bring it up to the end of a level."""
+        """Write the search up to the end of a level."""
 
     def close(self) -> None:
-        """No more is written."""
+        """Finish writing."""

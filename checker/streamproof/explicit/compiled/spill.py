@@ -1,9 +1,9 @@
-"""A search that goes on on disk when memory is used up (delayed duplicate detection, Stern and Dill 1998).
+"""A search that continues on disk when memory is full (delayed duplicate detection, Stern and Dill 1998).
 
-States, predecessors and sorted runs of the states' keys are files. A level is expanded piece by piece; its successors are
-gathered in memory, each once, and go to disk whenever memory is full. At the end of the level they are merged with each other
-and looked for in the runs; what is found nowhere is new. New states are numbered in the order of discovery, so that
-numbers, predecessors and counts are those of the search in memory.
+States, predecessors and sorted runs of state keys are files. A level is expanded piece by piece; its distinct successors are
+collected in memory, and written to disk whenever memory is full. At the end of the level they are merged and looked up in the
+runs; those in no run are new. New states are numbered in the order of discovery, so numbers, predecessors and counts are
+equal to those of the search in memory.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ from streamproof.explicit.compiled.search import MOST_STATES, CompiledSearch
 from streamproof.explicit.compiled.spill_file import Array, SpillFile
 from streamproof.explicit.compiled.steps import StepCounters
 from streamproof.explicit.level_search import SearchTask
-from streamproof.explicit.limits import Stop, resident_bytes
+from streamproof.explicit.limits import Stop
 from streamproof.explicit.search import starts
 from streamproof.system.errors import TooLarge
+from streamproof.system.memory import resident_bytes
 from streamproof.system.model import State
 
 if TYPE_CHECKING:
     from streamproof.explicit.state_graph import StateGraph
 
 LEAST_ROOM = 16 << 20
-"""Bytes for sorting, without which nothing goes on."""
+"""Least memory for sorting, in bytes."""
 CODE_BYTES = 32 << 20
-"""What compiling another loop may take."""
+"""Memory reserved for compiling another kernel, in bytes."""
 NO_PARENT = 0xFFFFFFFF
 
 
@@ -53,36 +54,36 @@ class Disk:
 
     @property
     def count(self) -> int:
-        """Known states."""
+        """Number of known states."""
         return self.log.count
 
     def append(self, states: Array, parents: Array) -> None:
-        """Add states that are new."""
+        """Append new states."""
         self.log.append(states)
         self.parents.append(parents)
 
     def cut(self, count: int) -> None:
-        """Forget what lies behind the first so many states."""
+        """Remove all but the first `count` states."""
         self.log.cut(count)
         self.parents.cut(count)
 
     def pieces(self, first: int, size: int) -> Iterator[tuple[int, Array]]:
-        """The states from number `first` on, so many at a time, and the number of the first of them."""
+        """The states from number `first` on, in pieces of `size` states, each with the number of its first state."""
         for at in range(first, self.count, size):
             yield at, self.log.read(at, min(self.count, at + size))
 
     def index(self, size: int, merge: int) -> None:
-        """Sort the states that are in no run yet, so many at a time."""
+        """Add the states that are in no run to runs, `size` at a time."""
         for at, states in self.pieces(self._indexed, size):
             run = SortedRun(self._folder, self._words)
             run.append(np.sort(keys_of(states)))
             self._enter(run, at + len(states), merge)
 
     def fresh(self, found: Candidates, merge: int, pulse: Callable[[], None]) -> tuple[SpillFile, list[int]]:
-        """The candidates that are not known; calls `pulse` now and then.
+        """The candidates that are not known; calls `pulse` repeatedly.
 
-        Gives a file with their places in their fill, in the part of the file that is the fill's, and how many there are
-        in each. They get a run of their own, and have to be appended.
+        Returns a file with their positions in their fill (one part of the file per fill), and their number per fill. Their
+        keys form a new run; the caller must append the states.
         """
         spool = SpillFile(self._folder, np.uint32)
         counts = [0] * len(found.fills)
@@ -109,7 +110,7 @@ class Disk:
         return spool, counts
 
     def _enter(self, run: SortedRun, indexed: int, merge: int) -> None:
-        """Add a run, and join it with those before that are not much larger, so that there are never many."""
+        """Add a run, and merge it with earlier runs that are not much larger, so that the number of runs stays small."""
         self._indexed = indexed
         self._runs.append(run)
         while len(self._runs) > 1 and self._runs[-2].count < 2 * self._runs[-1].count:
@@ -117,7 +118,7 @@ class Disk:
 
 
 class SpillingSearch(CompiledSearch):
-    """A search in memory as long as there is any, then on disk."""
+    """A search in memory until the memory limit, then on disk."""
 
     def __init__(self, task: SearchTask, folder: Path) -> None:
         super().__init__(task)
@@ -125,14 +126,14 @@ class SpillingSearch(CompiledSearch):
         self._disk: Disk | None = None
         self._fill: Fill | None = None
         self._sizes = Sizes(0, 1 << 12, 0)
-        # A folder that cannot be written is told of now, not after hours.
+        # Fail now if the folder cannot be written, not after hours.
         SpillFile(self.folder, np.uint8).close()
 
     # --- what was found ---
 
     @property
     def known(self) -> int:
-        """Distinct states so far."""
+        """Number of distinct states."""
         return super().known if self._disk is None else self._disk.count
 
     def state(self, number: int) -> State:
@@ -157,21 +158,21 @@ class SpillingSearch(CompiledSearch):
         return -1 if found == NO_PARENT else found
 
     def cycle(self) -> list[int] | None:
-        """As in memory. Raises `TooLarge` when states are on disk."""
+        """As in memory. Raises `TooLarge` if states are on disk."""
         if self._disk is not None:
             self._refuse_graph()
         return super().cycle()
 
     def graph(self) -> StateGraph:
-        """As in memory. Raises `TooLarge` when states are on disk."""
+        """As in memory. Raises `TooLarge` if states are on disk."""
         if self._disk is not None:
             self._refuse_graph()
         return super().graph()
 
     def _refuse_graph(self) -> NoReturn:
         raise TooLarge(
-            "endless behaviours are decided on the graph of all states in memory, and these states went to disk",
-            remedy="allow more with --memory, or choose smaller parameters",
+            "temporal properties need the state graph in memory, and the states are on disk",
+            remedy="raise --memory, or choose smaller parameters",
         )
 
     # --- the search ---
@@ -203,7 +204,7 @@ class SpillingSearch(CompiledSearch):
             super()._level()
 
     def _back(self) -> None:
-        """Go back to the end of the last complete level."""
+        """Return to the end of the last complete level."""
         assert self._disk is not None
         assert self._marked is not None
         self.restore(self._marked)
@@ -219,7 +220,7 @@ class SpillingSearch(CompiledSearch):
         if stuck < 0:
             stuck = self._first(StepCounters.STUCK)
         self._back()
-        # What is wrong with a state that is kept, or with a step from it, stays found.
+        # Violations and evaluation errors of kept states, and of steps from them, are kept.
         self.stuck = stuck
         self.events = {k: event for k, event in events.items() if event.state < self.known}
 
@@ -230,13 +231,13 @@ class SpillingSearch(CompiledSearch):
             self.stopped = self.budget.spent()
 
     def _pulse(self) -> None:
-        """Now and then while files are merged; raises `KeyboardInterrupt` when that is not wanted any more."""
+        """Called repeatedly while files are merged; raises `KeyboardInterrupt` after an interrupt or at the time limit."""
         self._report()
         if self.budget.interrupted:
             raise KeyboardInterrupt
 
     def _to_disk(self, count: int) -> bool:
-        """Write the first so many states to disk, and give their memory back; False when that would not help."""
+        """Move the first `count` states to disk, and free their memory; returns False if that would not help."""
         table, words = self.worker.table, self.layout.words
         most = self.budget.max_bytes or 1 << 62
         held = 8 * table.slots + (8 * words + 4) * table.count
@@ -249,7 +250,7 @@ class SpillingSearch(CompiledSearch):
             disk.append(states, np.frombuffer(table.stored(1, first, last), dtype=np.uint32))
         if count:
             del states
-        # From here on nothing asks the table any more, whatever interrupts this.
+        # From here on the table is not used, even after an interrupt.
         self._disk = disk
         table.close()
         collecting(words)
@@ -274,7 +275,7 @@ class SpillingSearch(CompiledSearch):
             self._fill.write(found)
             cut = self._keep(found)
         if cut is not None:
-            # The limit on states was met at this state: its successors are the last to count.
+            # The limit on states was reached at this state: its successors are the last ones counted.
             assert self._marked is not None
             self.worker.facts.fill(self._marked.facts)
             self.worker.table.set(NEXT=first)
@@ -282,7 +283,7 @@ class SpillingSearch(CompiledSearch):
             self.stopped = Stop.MISTAKE if self.faulty >= 0 else Stop.STATES
 
     def _expand(self, end: int, found: Candidates | None) -> None:
-        """Expand the states up to number `end`; without `found` only for what is counted on the way."""
+        """Expand the states up to number `end` and add their successors to `found`; None: only update the counters."""
         assert self._disk is not None
         assert self._fill is not None
         table = self.worker.table
@@ -309,10 +310,10 @@ class SpillingSearch(CompiledSearch):
                     return
 
     def _keep(self, found: Candidates) -> int | None:
-        """Append what is new, in the order of discovery.
+        """Append the new states, in the order of discovery.
 
-        When there are more states than there may be, gives the number of the state among whose successors is the first
-        that is too many; they are the last to be kept.
+        If they exceed the limit on states, returns the number of the state whose successors reach it; these are the last
+        ones kept.
         """
         assert self._disk is not None
         most = min(self.budget.max_states, MOST_STATES)

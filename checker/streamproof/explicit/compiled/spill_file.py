@@ -1,4 +1,4 @@
-"""Files without a name, for what does not fit into memory: they are gone when the process ends, however it ends."""
+"""Unnamed temporary files for spilled data; the operating system deletes them when the process ends."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Array = npt.NDArray[Any]
 
 
 class SpillFile:
-    """A log of elements of one kind. Raises `SystemFailure`."""
+    """A log of elements of one NumPy type. Raises `SystemFailure`."""
 
     def __init__(self, folder: Path, kind: npt.DTypeLike, width: int | None = None) -> None:
-        """`width`: the numbers in a row, where elements are rows."""
+        """`width`: number of columns, if elements are rows."""
         self._folder = folder
         self._kind = np.dtype(kind)
         self._row = () if width is None else (width,)
@@ -31,7 +31,7 @@ class SpillFile:
 
     @property
     def count(self) -> int:
-        """Elements up to the end."""
+        """Number of elements."""
         return self._log.size // self._size
 
     def append(self, elements: Array) -> None:
@@ -39,7 +39,7 @@ class SpillFile:
         self.write(self.count, elements)
 
     def write(self, at: int, elements: Array) -> None:
-        """Write from element `at` on."""
+        """Write at element `at`."""
         with self._failing():
             self._log.write(at * self._size, _bytes(np.ascontiguousarray(elements, dtype=self._kind)))
 
@@ -51,12 +51,12 @@ class SpillFile:
         return elements
 
     def cut(self, count: int) -> None:
-        """Forget what lies behind the first so many elements."""
+        """Remove all but the first `count` elements."""
         with self._failing():
             self._log.cut(count * self._size)
 
     def close(self) -> None:
-        """Give the space back."""
+        """Free the disk space."""
         self._log.close()
 
     @contextmanager
@@ -70,7 +70,7 @@ class SpillFile:
         except OSError as error:
             raise SystemFailure(
                 f"cannot spill to {self._folder}: {error.strerror or error}",
-                remedy="--spill DIR names a folder on a disk with room",
+                remedy="name a folder on a disk with free space with --spill DIR",
             ) from None
 
 

@@ -1,10 +1,9 @@
-"""A system's own code: the successor function and the evaluation of conditions, as one module of LLVM text each.
+"""The code of a system: the successor function and the evaluation of conditions, as LLVM modules in text form.
 
-``expand(states, n, number, out, actions, ends, facts)`` writes the successors of `n` packed states, numbered from
-`number`: their words to `out`, the instance of each to `actions` (16 bits), and after each state how many there are so far
-to `ends` (32 bits). It gives how many states it went through. `facts` is a block of words (see `StepCounters`), where it
-counts and where it reports what it met. When a state makes the model's mistake it ends there, with the successors found
-before it.
+``expand(states, n, number, out, actions, ends, facts)`` writes the successors of `n` packed states, numbered from `number`:
+their words to `out`, the instance of each to `actions` (16 bits), and after each state the total number of successors to
+`ends` (32 bits). It returns the number of expanded states. `facts` is a block of words (`StepCounters`) for counters and
+hits. At an evaluation error of the model it stops, with the successors found before.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ from streamproof.system.model import Property, System
 from streamproof.system.records import dataclass
 
 NONE = (1 << 64) - 1
-"""What a fact holds before anything was met."""
+"""Value of a counter without a hit."""
 FAR_AHEAD = 96
-"""Words between what is read of the log and what is asked for."""
+"""Prefetch distance in the log, in words."""
 MOST_INSTANCES = 1 << 16
-"""Instances are written down in 16 bits."""
+"""Limit on the number of instances: they are stored in 16 bits."""
 CHEAP = 10
-"""So many instructions are executed rather than jumped over: a mispredicted branch costs more."""
+"""Number of instructions up to which code is executed unconditionally: a mispredicted branch costs more."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepCounters:
-    """The words of the block `facts`: four totals, the generated successors per instance, and the hits of step properties.
+    """Layout of the block `facts`: four totals, the generated successors per instance, and the hits of step properties.
 
-    A hit takes four words: state and instance of the first step that breaks the property, and of the first where evaluating
-    it is a mistake.
+    A hit takes four words: state and instance of the first step that breaks the property, and state and instance of the first
+    step where evaluating it fails.
     """
 
     instances: int
@@ -45,20 +44,20 @@ class StepCounters:
     LEAST, MOST, STUCK, FAULTY = 0, 1, 2, 3
 
     def generated(self, instance: int) -> int:
-        """Where the successors of an instance are counted."""
+        """Position of the number of successors of an instance."""
         return 4 + instance
 
     def hit(self, step: int) -> int:
-        """Where the first step that decides the `step`-th step property is described."""
+        """Position of the hit of step property number `step`."""
         return 4 + self.instances + 4 * step
 
     @property
     def size(self) -> int:
-        """Words of the block."""
+        """Number of words of the block."""
         return self.hit(self.steps)
 
     def merged(self, blocks: Sequence[Sequence[int]]) -> list[int]:
-        """The block of a search that has several: what was met first is what has the smallest number."""
+        """The merged block of several workers; the first hit is the one with the smallest state number."""
         totals = [sum(counts) for counts in zip(*(block[4 : self.hit(0)] for block in blocks), strict=True)]
         least, stuck, faulty = (min(block[at] for block in blocks) for at in (self.LEAST, self.STUCK, self.FAULTY))
         hits: list[int] = []
@@ -68,25 +67,25 @@ class StepCounters:
         return [least, max(block[self.MOST] for block in blocks), stuck, faulty, *totals, *hits]
 
     def fresh(self) -> list[int]:
-        """The block before the search."""
+        """The initial block."""
         return [NONE, 0, NONE, NONE, *[0] * self.instances, *[NONE] * (4 * self.steps)]
 
 
 def module(*functions: str) -> str:
-    """A module of functions that the others here write."""
+    """A module of functions from the other generators here."""
     return "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n" + "".join(functions)
 
 
 def expand_code(
     system: System, layout: Layout, steps: Sequence[tuple[int, Property]], *, idle_steps: bool = False
 ) -> str:
-    """The successor function, which checks the step properties on its way; their numbers are left to the caller.
+    """The successor function; it also checks the step properties, numbered by position in `steps`.
 
-    Steps that change nothing are counted, and written down like the others only with `idle_steps`.
+    Self-loops are counted; they are written to `out` only with `idle_steps`.
     """
     if len(system.instances) > MOST_INSTANCES:
         raise TooLarge(
-            f"{system.name} has {len(system.instances)} instances of actions", remedy="compiled code takes 65,536"
+            f"{system.name} has {len(system.instances)} instances of actions", remedy="compiled code supports 65,536"
         )
     return _Expand(system, layout, steps, idle_steps).text()
 
@@ -126,7 +125,7 @@ class _Expand:
         return head + "\n".join(out.lines) + "\n}\n"
 
     def _group(self, rules: list[tuple[Rule, tuple[Expr, ...]]], pos: str, idle: str) -> tuple[str, str]:
-        """Neighbours that ask the same first question are asked it once; the order of the instances is kept."""
+        """Code of the rules in order; adjacent rules with the same leading conjunct share one test of it."""
         at = 0
         while at < len(rules):
             rule, guard = rules[at]
@@ -147,7 +146,7 @@ class _Expand:
         return pos, idle
 
     def _when(self, conditions: Sequence[Expr], pos: str, idle: str, inside) -> tuple[str, str]:  # type: ignore[no-untyped-def]
-        """Code that runs when all of `conditions` are true; cheap ones are asked together."""
+        """Code that runs if all of `conditions` are true; cheap ones are tested together."""
         out = self._emit
         asked: list[str] = []
         spent = 0
@@ -179,7 +178,7 @@ class _Expand:
         return pos, idle
 
     def _rule(self, rule: Rule, guard: tuple[Expr, ...], pos: str, idle: str) -> tuple[str, str]:
-        """One instance. What is cheap is computed whether its guard is true or not."""
+        """Code of one instance. Cheap effects are computed unconditionally."""
         out = self._emit
         changed = [(v, t) for v, t in zip(self._system.variables, rule.after, strict=True) if not _same(v.name, t)]
         plain = rule.changes and rule.faults is b.FALSE and not rule.steps
@@ -220,7 +219,7 @@ class _Expand:
         out.line(f"store i16 {rule.number - (rule.number >> 15 << 16)}, ptr {place}")
 
     def _successor(self, rule: Rule) -> list[str]:
-        """The words of the next state: fields are replaced, flipped, or moved by adding to the whole word."""
+        """The words of the successor: fields are replaced, flipped, or changed by adding to the whole word."""
         out = self._emit
         clear, put, flip, move = ([0] * self._layout.words for _ in range(4))
         parts: list[list[str]] = [[] for _ in range(self._layout.words)]
@@ -260,7 +259,7 @@ class _Expand:
         out.line(f"store i64 {out.new(f'add i64 {have}, {one}')}, ptr {place}")
 
     def _fail_if(self, faults: Expr, pos: str) -> None:
-        """End here when the state makes a mistake of the model."""
+        """Return if the state has an evaluation error of the model."""
         out = self._emit
         fail, fine = out.label("fail"), out.label("fine")
         out.line(f"br i1 {out.term(faults)}, label %{fail}, label %{fine}")
@@ -273,7 +272,7 @@ class _Expand:
         out.begin(fine)
 
     def _check_step(self, rule: Rule, step: int, mistake: Expr, broken: Expr) -> None:
-        """Note the first step that breaks a step property, and the first where evaluating it is a mistake."""
+        """Record the first step that breaks a step property, and the first where evaluating it fails."""
         at = self._facts.hit(step)
         wrong = self._emit.term(mistake)
         lost = self._emit.new(f"and i1 {self._emit.term(broken)}, {self._emit.new(f'xor i1 {wrong}, true')}")
@@ -298,7 +297,7 @@ class _Expand:
         out.line(f"store i64 {value}, ptr {out.new(f'getelementptr i64, ptr %facts.p, i64 {at}')}")
 
     def _finish(self, pos: str, idle: str) -> None:
-        """After the last instance: the state's number of successors, and whether it is stuck."""
+        """After the last instance: the number of successors of the state, and whether it is a deadlock."""
         out = self._emit
         place = out.new("getelementptr i32, ptr %ends.p, i64 %at")
         out.line(f"store i32 {out.new(f'trunc i64 {pos} to i32')}, ptr {place}")
@@ -331,7 +330,7 @@ class _Expand:
 
 
 def conditions_code(layout: Layout, conditions: Sequence[Expr]) -> str:
-    """``judge(states, n, out)`` writes, state by state, a byte per condition: whether it is true."""
+    """``judge(states, n, out)`` writes the truth values of all conditions, state by state, one byte each."""
     return _over_states(layout, conditions, "judge", _write_bytes)
 
 
@@ -341,10 +340,10 @@ def ever_code(layout: Layout, conditions: Sequence[Expr]) -> str:
 
 
 def watch_code(layout: Layout, watches: Sequence[tuple[Expr, Expr]]) -> str:
-    """``watch(states, n, out)`` notes for each pair of a mistake and a condition where they are first true.
+    """``watch(states, n, out)`` records, for each pair of an evaluation error and a condition, where they are first true.
 
-    A note takes two words: the position of the first state where the condition is true and the mistake is not, and of the
-    first where the mistake is true; both are `NONE` before.
+    A record takes two words: the position of the first state where only the condition is true, and of the first state where
+    the evaluation error is true; both are initially `NONE`.
     """
     return _over_states(layout, watches, "watch", _note_first)
 
@@ -369,7 +368,7 @@ def _over_states(layout, items, name, write) -> str:  # type: ignore[no-untyped-
 
 
 def _read(out: Emitter, words: int) -> None:
-    """Load state number ``%at`` of those at ``%states.p``, and ask for one further on: processors foresee that late."""
+    """Load state number ``%at`` at ``%states.p``, and prefetch a later one: the hardware prefetcher is late."""
     base = out.new(f"mul i64 %at, {words}") if words > 1 else "%at"
     far = out.new(f"getelementptr i64, ptr %states.p, i64 {out.new(f'add i64 {base}, {FAR_AHEAD}')}")
     out.line(f"call void @llvm.prefetch.p0(ptr {far}, i32 0, i32 3, i32 1)")
@@ -414,7 +413,7 @@ def _same(name: str, term: Expr) -> bool:
 
 
 def _distance(name: str, term: Expr) -> int | None:
-    """How far `term` is from the variable `name`, when it is the variable plus a constant."""
+    """The constant `k` if `term` is the variable `name` plus `k`; else None."""
     match term:
         case e.Add(left=e.Var(name=n), right=e.Const(value=k)) | e.Add(left=e.Const(value=k), right=e.Var(name=n)) if (
             n == name

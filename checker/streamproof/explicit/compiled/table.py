@@ -1,6 +1,6 @@
-"""The known states in memory: table, log, predecessors, and the control block that compiled code works on.
+"""The known states in memory: hash table, log, predecessors, and the control block of compiled code.
 
-Several tables, each with its share of the states, may have one log.
+Several tables, each with its share of the states, can share one log.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from streamproof.explicit.limits import Budget
 from streamproof.system.errors import TooLarge
 
 FIRST_CAPACITY = 1 << 20
-"""Entries of the first table; doubled up to `DOUBLING`, then half as many more each time."""
+"""Number of entries of the first table; doubled up to `DOUBLING`, then increased by half."""
 DOUBLING = 1 << 24
 LOAD = 0.75
-"""The table grows when it is fuller than this."""
+"""Load factor above which the table grows."""
 FRUGAL = ((1.25, LOAD), (1.125, LOAD), (1.0, 0.8), (1.125, 0.85), (1.0, 0.85), (1.0625, 0.9), (1.0, 0.9))
-"""What is tried when memory does not allow that: smaller steps and fuller tables, which are slower, the better ones first."""
+"""Alternatives if memory does not suffice, best first: smaller growth, and higher (slower) load factors."""
 SLACK = 1 << 18
-"""Slots behind the table's end, more than one batch can push out."""
+"""Number of slack slots behind the table's end: more than the overflow of one batch."""
 
 _AT = {name: at for at, name in enumerate(search_kernels.CONTROL)}
 
 
 class Fixed:
-    """The kernels for states of so many words, spread over so many tables; each is compiled when it is first asked for."""
+    """The kernels for states of `words` words in `shards` tables; a group is compiled on first use."""
 
     def __init__(self, words: int, shards: int) -> None:
         self._constants = search_kernels.constants(words, shards)
         self._modules: dict[str, Module] = {}
 
     def function(self, name: str, arguments: int) -> Callable[..., int]:
-        """The kernel `name` of so many words."""
+        """The kernel `name` with `arguments` words as parameters."""
         if name not in self._modules:
             group = next(g for g in search_kernels.GROUPS if name in g)
             inside = [k for k in search_kernels.KERNELS if k.__name__.startswith("_") or k.__name__ in group]
@@ -51,7 +51,7 @@ class Fixed:
 
 @cache
 def _written() -> str:
-    """A digest of the text of the kernels and of their translator, which stands for what they are translated to."""
+    """A digest of the source of the kernels and of their compiler: it identifies the compiled code."""
     found = sha256()
     for source in (search_kernels.__file__, kernel_compiler.__file__):
         found.update(Path(source).read_bytes())
@@ -60,12 +60,12 @@ def _written() -> str:
 
 @cache
 def fixed_code(words: int, shards: int = 1) -> Fixed:
-    """The kernels for states of so many words in so many tables."""
+    """The kernels for states of `words` words in `shards` tables."""
     return Fixed(words, shards)
 
 
 class StateTable:
-    """The known states: table, log, predecessors, and the control block that compiled code works on."""
+    """The known states: hash table, log, predecessors, and the control block of compiled code."""
 
     def __init__(self, words: int, budget: Budget, shares: int = 1, log_of: StateTable | None = None) -> None:
         self._words = words
@@ -98,52 +98,50 @@ class StateTable:
 
     @property
     def slots(self) -> int:
-        """Places for entries, the slack included."""
+        """Number of slots, the slack included."""
         return self.value("CAPACITY") + SLACK
 
     @property
     def count(self) -> int:
-        """Distinct states."""
+        """Number of distinct states."""
         return self.value("COUNT")
 
     @property
     def next(self) -> int:
-        """The first state that has not been expanded."""
+        """Number of the first unexpanded state."""
         return self.value("NEXT")
 
     @property
     def last(self) -> int:
-        """The end of the level that is being expanded."""
+        """End of the level that is being expanded."""
         return self.value("LAST")
 
     def stored_size(self, kind: int) -> int:
-        """Bytes a state takes in the log (kind 0) or among the predecessors (kind 1)."""
+        """Bytes per state in the log (kind 0) or in the predecessors (kind 1)."""
         return 8 * self._words if kind == 0 else 4
 
     def stored(self, kind: int, first: int, last: int) -> memoryview:
-        """The bytes of the states from `first` to `last` there; let go of the view before `close`."""
+        """The bytes of the states from `first` to `last` there; release the view before `close`."""
         size = self.stored_size(kind)
         return (self._log, self._parents)[kind].bytes(first * size, last * size)
 
     def reserve(self, states: int, fixed: Fixed) -> None:
-        """Make room for so many states in an empty table. Raises `TooLarge` when memory does not allow it."""
+        """Make room for `states` states in an empty table. Raises `TooLarge` if they exceed the memory limit."""
         if not self.make_room(states, fixed):
-            raise TooLarge(
-                f"{states:,} states need more memory than this run may use", remedy="allow more with --memory"
-            )
+            raise TooLarge(f"{states:,} states exceed the memory limit of this run", remedy="raise --memory")
 
     def enter(self, states: int, expanded: int, fixed: Fixed) -> None:
-        """Take the first so many states of the log, which are all different, for known, and some of them for expanded."""
+        """Insert the first `states` states of the log, all distinct, and mark the first `expanded` as expanded."""
         fixed.function("index", 3)(self.control.address, 0, states)
         self.set(COUNT=states, NEXT=expanded)
 
     def forget_entries(self) -> None:
-        """Give the memory of the entries back; the log stays, and no state can be looked up."""
+        """Free the memory of the entries; the log stays, and no state can be looked up."""
         self._entries.close()
         self.set(CAPACITY=0, ROOM=0)
 
     def enter_again(self, fixed: Fixed) -> None:
-        """Make the entries that were forgotten once more. Raises `TooLarge` when memory does not allow it."""
+        """Rebuild the entries after `forget_entries`. Raises `TooLarge` if they exceed the memory limit."""
         states, expanded = self.count, self.next
         self._entries = Reserve(self._budget.max_bytes or (1 << 36), huge=True)
         self.set(TABLE=self._entries.address, CAPACITY=FIRST_CAPACITY, ROOM=int(FIRST_CAPACITY * LOAD), COUNT=0)
@@ -151,7 +149,7 @@ class StateTable:
         self.enter(states, expanded, fixed)
 
     def address(self, number: int) -> int:
-        """Where a state lies in the log."""
+        """Address of a state in the log."""
         return self._log.address + 8 * self._words * number
 
     def words(self, number: int) -> tuple[int, ...]:
@@ -164,10 +162,9 @@ class StateTable:
         return -1 if found == 0xFFFFFFFF else found
 
     def coming(self, least: int = LEAST, most: int = MOST) -> list[tuple[int, int]]:
-        """What the search will touch next: addresses of memory, and up to which byte of it.
+        """The memory that the search will write next: pairs of an address and a size in bytes.
 
-        Of the log as much again as is used, within limits; of the table all there is, and past half of what it takes before
-        it grows, of what it grows to.
+        Twice the used part of the log, within limits; the whole table, and, when it is half full, its size after growing.
         """
         count, capacity, room = self.count, self.value("CAPACITY"), max(1, self.value("ROOM"))
         wanted = capacity * 2 if capacity < DOUBLING else capacity // 2 * 3
@@ -179,7 +176,7 @@ class StateTable:
         return found
 
     def make_room(self, more: int, fixed: Fixed) -> bool:
-        """Grow until so many states more fit; False when memory does not allow it."""
+        """Grow until `more` further states fit; returns False at the memory limit."""
         needed, capacity = self.count + more, self.value("CAPACITY")
         if needed <= self.value("ROOM"):
             return True
@@ -200,7 +197,7 @@ class StateTable:
         return fits and self._budget.allows(extra * self._shares)
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         self._entries.close()
         self._scratch.close()
         if not self._lent:

@@ -1,4 +1,4 @@
-"""Scalar terms as LLVM instructions: static single assignment, what is common computed once in each branch."""
+"""Scalar terms as LLVM instructions in SSA form; common subterms are computed once per branch."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from streamproof.system.expr import Expr
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort
 
 LARGEST = 1 << 62
-"""Integers of terms stay below this, so that no operation overflows a machine word."""
+"""Bound on the integers of terms: no operation overflows a machine word."""
 
 
 class Emitter:
-    """Collects the instructions of one function. Terms over the variables of one state, whose words are set by `words`."""
+    """Collects the instructions of one function. Terms read the variables of one state; `words` sets the words of the
+    state."""
 
     def __init__(self, layout: Layout) -> None:
         self.lines: list[str] = []
         self.block = "entry"
         self._layout = layout
         self.current: Sequence[str] = ()
-        """The words of the state whose variables are read."""
+        """Names of the words of the state."""
         self._count = 0
         self._scopes: list[dict[Expr, str]] = [{}]
 
@@ -32,7 +33,7 @@ class Emitter:
         self.lines.append(f" {text}")
 
     def new(self, operation: str) -> str:
-        """An instruction that gives a value, and the value's name."""
+        """Emit an instruction with a result; returns the name of the result."""
         name = f"%v{self._count}"
         self._count += 1
         self.lines.append(f" {name} = {operation}")
@@ -49,19 +50,19 @@ class Emitter:
         self.block = label
 
     def words(self, names: Sequence[str]) -> None:
-        """From here on, variables are read from these words; what was computed before is forgotten."""
+        """Read variables from these words from here on; computed terms are not reused."""
         self.current = names
         self._scopes = [{}]
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """What is computed inside is not used after it: the branch may not have been taken."""
+        """Inside, a branch: its computed terms are not reused after it, as the branch may not be taken."""
         self._scopes.append({})
         yield
         self._scopes.pop()
 
     def cost(self, *terms: Expr) -> int:
-        """How many terms would have to be computed here."""
+        """Number of terms that would have to be computed here."""
         seen: set[Expr] = set()
         stack = list(terms)
         while stack:
@@ -89,7 +90,7 @@ class Emitter:
         return known
 
     def code(self, term: Expr, low: int) -> str:
-        """The number that a field holds for `term`: its distance from `low`, as an ``i64``."""
+        """The field code of `term`: its difference to `low`, as an ``i64``."""
         value = self.term(term)
         if isinstance(term.sort, BoolSort):
             return str(int(value == "true")) if value in ("true", "false") else self.new(f"zext i1 {value} to i64")
@@ -104,7 +105,7 @@ class Emitter:
         return None
 
     def _needed(self, term: Expr, child: Expr) -> bool:
-        """Comparisons of a variable with a constant look at its bits where they lie."""
+        """Whether a child is computed first; comparisons of a variable with a constant use its raw bits instead."""
         return not (isinstance(child, e.Var) and self._raw(term))
 
     def _raw(self, term: Expr) -> bool:
@@ -188,7 +189,7 @@ class Emitter:
         return self.new(f"icmp {sign} i64 {self._field(name)}, {field.code(value)}")
 
     def _divide(self, term: Expr, x: Expr, y: Expr) -> str:
-        """Division rounds down, and gives 0 by 0, as `expr` says."""
+        """Division that rounds down; division by 0 gives 0 (as `expr` defines)."""
         assert isinstance(x.sort, RangeSort)
         assert isinstance(y.sort, RangeSort)
         a, divisor = self._at(x), self._at(y)
@@ -222,7 +223,7 @@ class Emitter:
         sort = term.sort
         if isinstance(sort, RangeSort) and not -LARGEST <= sort.lo <= sort.hi <= LARGEST:
             raise TooLarge(
-                f"a term reaches {max(-sort.lo, sort.hi)}, and machine words end at 2^62",
+                f"a term reaches {max(-sort.lo, sort.hi)}, beyond the limit of 2^62 of machine words",
                 loc=term.loc,
-                remedy="leave out --tier compiled, --checkpoint and --resume: generated Python takes any integer",
+                remedy="leave out --tier compiled, --checkpoint and --resume: generated Python supports integers of any size",
             )

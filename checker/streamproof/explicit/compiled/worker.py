@@ -1,4 +1,4 @@
-"""One thread's share of a compiled search: its table, its buffers, and what it has counted and met."""
+"""The share of one thread in a compiled search: table, buffers and counters."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from streamproof.explicit.compiled.table import StateTable
 from streamproof.explicit.limits import Budget
 
 OUT_SPACE = 1 << 16
-"""Successors of one batch, at most."""
+"""Largest number of successors of one batch."""
 BATCH = 1024
-"""States of one batch, at most."""
+"""Largest number of states of one batch."""
 
 
 class Worker:
-    """A table and what it takes to expand states: alone, or one of several that share the log of `lender`."""
+    """A table and the buffers for expanding states: alone, or one of several that share the log of `lender`."""
 
     def __init__(
         self,
@@ -58,16 +58,16 @@ class Worker:
 
     @property
     def control(self) -> int:
-        """The address of the control block."""
+        """Address of the control block."""
         return self.table.control.address
 
     @property
     def batch_room(self) -> int:
-        """The most successors of one batch."""
+        """Largest number of successors of one batch."""
         return self.table.value("BATCH") * self.table.value("DEGREE")
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         self.table.close()
         for part in self._parts:
             part.close()

@@ -1,10 +1,9 @@
-"""Several workers on one level: each has the table of its share of the hashes, all have one log.
+"""Several workers on one level: each has the table for its share of the hashes, all share one log.
 
-A level is done in turns, each a run of states that lie together in the log. At first every worker expands its
-part of the run, and sorts what it finds into boxes, one for each table. Then every worker looks up what
-the others have put into the boxes for its table, in the order of the parts, and leaves what is new. Then it is known where
-in the log that goes, and each worker writes its own. So states are found in the order in which a single worker finds them,
-and have the same numbers and predecessors, whatever the number of workers.
+A level is expanded in turns; each turn is a range of consecutive states of the log, in three phases. First, every worker
+expands its part of the range and distributes the successors to boxes, one per table. Second, every worker looks up the states
+in the boxes for its table, in the order of the parts, and keeps the new ones. Third, the positions of the new states in the
+log are known, and each worker writes its own. So states have the same order, numbers and predecessors as with one worker.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 BOX_BYTES = 1 << 24
-"""A box has room for states of so many bytes."""
+"""Capacity of a box, in bytes of states."""
 SLACK_BYTES = 1 << 16
 PLACES = 6
-"""Words that describe a box, see `search_kernels.scatter`."""
+"""Number of words of a box descriptor (`search_kernels.scatter`)."""
 
 
 class TeamMember:
@@ -49,7 +48,7 @@ class TeamMember:
         self.boxes = WordBlock(entries)
         least = min(part.size // width for box in self._parts for part, width in zip(box, widths, strict=True))
         self.reach = max(1, (least - SLACK_BYTES // 8) // degree)
-        """States whose successors fit the boxes."""
+        """Number of states whose successors fit into the boxes."""
         self.before: tuple[list[int], list[int]] = ([], [])
 
     def box(self, receiver: int) -> int:
@@ -57,15 +56,15 @@ class TeamMember:
         return self.boxes.address + 8 * PLACES * receiver
 
     def waiting(self, receiver: int) -> int:
-        """How many states are in it."""
+        """Number of states in the box for a table."""
         return self.boxes[PLACES * receiver + PLACES - 1]
 
     def remember(self) -> None:
-        """Note what has been counted so far."""
+        """Save the counters."""
         self.before = (self.worker.facts.all(), self.worker.news.all())
 
     def undo(self) -> None:
-        """Go back to what was noted, and empty the boxes."""
+        """Restore the saved counters, and empty the boxes."""
         facts, news = self.before
         self.worker.facts.fill(facts)
         self.worker.news.fill(news)
@@ -82,7 +81,7 @@ class TeamMember:
 
 
 class Workers:
-    """So many workers for the states in `table`, whose entries are dealt out among them."""
+    """Workers for the states in `table`; each has a share of its entries."""
 
     def __init__(
         self, threads: int, table: StateTable, words: int, budget: Budget, facts: StepCounters, expand: int
@@ -99,7 +98,7 @@ class Workers:
             self._fixed.function(name, arguments)
 
     def deal(self) -> bool:
-        """Enter each state of the log into the table that it belongs to; False when memory is used up."""
+        """Insert each state of the log into its table; returns False at the memory limit."""
         known = self._table.count
         self._table.forget_entries()
         share = self._fixed.function("share", 2)
@@ -115,14 +114,14 @@ class Workers:
         return all(self._all(lambda member, _: enter(member), range(len(self.members))))
 
     def turn(self, most: int) -> int:
-        """Expand the next states of the level, as many as a turn allows. Gives what `search_kernels.search` gives.
+        """Expand the next states of the level in one turn. Returns a result of `search_kernels.search`.
 
-        When there is no memory for what was found, or an exception comes between, the turn has not been, and is the last.
+        If the new states exceed the memory limit, or an exception is raised, the turn is undone and is the last.
         """
         table = self._table
         first, known = table.next, table.count
         size = min(table.last - first, sum(m.reach for m in self.members))
-        # Close to the limit on states, one state at a time: the search ends with the first that goes beyond it.
+        # Close to the limit on states, one state at a time: the search ends with the first that exceeds it.
         size = max(1, min(size, (most - known) // self._degree))
         ends = [first + size * k // len(self.members) for k in range(len(self.members) + 1)]
         for member in self.members:
@@ -148,14 +147,14 @@ class Workers:
                     member.undo()
 
     def _starts(self, known: int, *, by_table: bool) -> list[int]:
-        """From which number on the states in the boxes come, box by box for each table, or for each worker; and the end."""
+        """The first number of the states in each box, for each table or for each worker; and the end."""
         threads = range(len(self.members))
         counts = [[member.waiting(receiver) for receiver in threads] for member in self.members]
         sums = map(sum, zip(*counts, strict=True) if by_table else counts)
         return list(accumulate(sums, initial=known))
 
     def _all(self, work: Callable[[TeamMember, Any], Any], what: Iterable[Any]) -> list[Any]:
-        """Let every worker do its part at the same time."""
+        """Run `work` for all workers in parallel."""
         first, *rest = zip(self.members, what, strict=False)
         others = [self._pool.submit(work, *part) for part in rest]
         return [work(*first), *(other.result() for other in others)]
@@ -176,11 +175,11 @@ class Workers:
         return self._fixed.function("append", 3)(member.worker.control, member.boxes.address, number)
 
     def each(self, work: Callable[[T], R], what: Sequence[T]) -> list[R]:
-        """`work` on each of some things, at the same time."""
+        """Run `work` on all elements in parallel."""
         return list(self._pool.map(work, what))
 
     def close(self) -> None:
-        """End the threads, and give the memory back; the log stays."""
+        """End the threads, and free the memory; the log stays."""
         self._pool.shutdown()
         for member in self.members:
             member.close()

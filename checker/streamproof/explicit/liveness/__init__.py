@@ -1,1 +1,1 @@
-"""Temporal properties with fairness, decided on the stored graph of states: automata, fair cycles, lassos."""
+"""Temporal properties under fairness, decided on the stored state graph: Büchi automata, fair cycles, lassos."""

@@ -1,8 +1,8 @@
-"""The generalised Büchi automaton that is multiplied with the state graph: made of a tableau, with as few states as possible.
+"""Generalised Büchi automata from tableaux, reduced, for the product with the state graph.
 
-A run visits one state of the automaton per state of the behaviour; an automaton state reads the states whose valuation is in
-its `label`. A run is accepted when it stays, from some point on, in one strongly connected component (SCC) and meets every
-acceptance set of that component infinitely often; a visit meets a set where the valuation is in the table for it.
+A run visits one automaton state per state of the behaviour; an automaton state reads the states whose valuation is in its
+`label`. A run is accepted if it finally stays in one strongly connected component (SCC) and meets every acceptance set of
+that component infinitely often; a visit meets a set if the valuation is in the set's table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class BuchiState:
     """One state of the automaton."""
 
     label: int
-    """The truth table of the states that it reads."""
+    """Truth table of the states that it reads."""
     initial: bool
     """Whether a run may begin here."""
     after: tuple[int, ...]
@@ -117,7 +117,7 @@ class _Reduction:
         return Scc(members, True, tuple(dict.fromkeys(needed)))
 
     def _useful(self) -> list[int]:
-        """The states that can be reached, and from which a run can be accepted."""
+        """The reachable states from which a run can be accepted."""
         good = {k for members in components(self.after) if self._scc(tuple(members)).accepting for k in members}
         backwards: list[set[int]] = [set() for _ in self.after]
         for k, following in enumerate(self.after):
@@ -194,5 +194,5 @@ def components(after: Sequence[set[int]]) -> list[list[int]]:
             found.append([k])
         else:
             home.append(k)
-    # What can be reached from a component is a proper superset of what those after it can reach.
+    # The nodes reachable from a component are a proper superset of those reachable from its successors.
     return sorted(found, key=lambda members: -len(reach[members[0]]))

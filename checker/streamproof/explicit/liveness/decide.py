@@ -1,7 +1,7 @@
-"""Temporal properties on a state graph: true of every fair behaviour, or a lasso on which they are false.
+"""Decision of temporal properties on a state graph: they hold on all fair behaviours, or there is a lasso that violates them.
 
-The state graph is multiplied with the Büchi automaton of the negated formula; the property is violated if and only if the
-product has a reachable fair cycle.
+The product of the state graph and the Büchi automaton of the negated formula is searched; the property is violated if and
+only if the product has a reachable fair cycle.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from streamproof.system.model import System
 
 
 class TemporalChecker:
-    """Decides formulas on the graph of one system, whose terms are the ones that the graph can evaluate.
+    """Decides formulas, over terms of one system, on the state graph of that system.
 
-    Raises `TooLarge` when there are more steps, or more fairness constraints, than can be numbered.
+    Raises `TooLarge` for more steps or more fairness constraints than can be numbered.
     """
 
     def __init__(self, system: System, graph: StateGraph) -> None:
@@ -30,9 +30,9 @@ class TemporalChecker:
         self._fair = FairGraph.of(graph, fairness_constraints(system), len(system.instances))
 
     def decide(self, formula: Formula) -> TemporalAnswer:
-        """Whether `formula` is true of every fair behaviour. Raises `TooLarge` when it has too many atoms.
+        """Whether `formula` is true of every fair behaviour. Raises `TooLarge` for too many atoms.
 
-        The parts of a conjunction are decided one by one, so that each of them has a small automaton.
+        The conjuncts of a conjunction are decided one by one, with a small automaton each.
         """
         parts = tuple(claims(formula))
         for part in parts:
@@ -55,7 +55,7 @@ class TemporalChecker:
         return None
 
     def _vacuous(self, claim: Formula) -> bool:
-        """Whether the claim says what follows on something that never happens."""
+        """Whether the claim is an implication whose antecedent is never true."""
         inner = claim.arg if isinstance(claim, Always) else claim
         condition = state_term(inner.left) if isinstance(inner, LeadsTo) else None
         return condition is not None and not self.graph.evaluate([condition]).any()

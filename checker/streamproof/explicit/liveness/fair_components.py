@@ -1,8 +1,8 @@
-"""Fair components of the product: SCCs in which a fair and accepted run can stay for ever.
+"""Fair components of the product: SCCs in which an infinite fair and accepted run exists.
 
-Acceptance sets and weak fairness are decided on an SCC as a whole. Strong fairness is not: a cycle may have to avoid the
-states in which a constraint is enabled that no edge of the SCC takes. These states are removed and what remains is decomposed
-again (A. Pnueli, O. Lichtenstein 1985; E. A. Emerson, C.-L. Lei 1987).
+Acceptance sets and weak fairness are decided on a whole SCC. Strong fairness is not: a fair cycle must avoid the states in
+which a constraint is enabled that no edge of the SCC takes. These states are removed and the rest is decomposed again
+(A. Pnueli, O. Lichtenstein 1985; E. A. Emerson, C.-L. Lei 1987).
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from streamproof.explicit.liveness.product import Product
 from streamproof.system.records import dataclass
 
 SLICE = 1 << 18
-"""Nodes whose edges are looked at together."""
+"""Number of nodes whose edges are evaluated at a time."""
 
 LARGEST_TABLE = 100_000_000
-"""Entries of the table of which constraints are taken in which SCCs, at most."""
+"""Largest size of the table of constraints taken per SCC, in entries."""
 
 
 @dataclass(frozen=True)
 class FairComponents:
-    """The fair components of a product: `component` has a number per node, -1 for nodes on none of them."""
+    """The fair components of a product: `component` has a number per node, -1 for nodes outside of them."""
 
     product: Product
     component: Numbers
@@ -34,7 +34,7 @@ class FairComponents:
 def fair_components(
     fair: FairGraph, automaton: BuchiAutomaton, scc: Scc, labels: Labels, start: Product
 ) -> list[FairComponents]:
-    """Every fair component of a product over `scc`, none twice."""
+    """All fair components of a product over `scc`, without duplicates."""
     found: list[FairComponents] = []
     todo = [start]
     while todo:
@@ -70,7 +70,7 @@ def acceptance(scc: Scc, labels: Labels, product: Product) -> list[Mask]:
 
 
 def resting(fair: FairGraph, automaton: BuchiAutomaton, product: Product, met: Sequence[Mask]) -> Mask:
-    """The nodes in which a fair and accepted run can stutter for ever."""
+    """The nodes in which infinite stuttering is fair and accepted."""
     can_stay = np.array([k in one.after for k, one in enumerate(automaton.states)], dtype=np.bool_)
     good = can_stay[product.reader]
     for mask in met:
@@ -109,7 +109,7 @@ def _judge(
 
 
 def _taken(fair: FairGraph, product: Product, of: Numbers, larger: Mask) -> list[tuple[int, Mask]]:
-    """For each constraint, the SCCs within which some edge takes it."""
+    """For each constraint, the SCCs with an inner edge that takes it."""
     count = len(fair.constraints)
     if not count:
         return []

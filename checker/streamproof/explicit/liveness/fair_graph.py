@@ -1,4 +1,4 @@
-"""The state graph with its fairness constraints: which steps take which of them, which states satisfy what."""
+"""The state graph with fairness constraints: the constraint that each step takes, and the valuation of each state."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Constraints: TypeAlias = npt.NDArray[np.int16]
 """Positions of fairness constraints; -1 for none."""
 Scalar = TypeVar("Scalar", bound=np.generic)
 PIECE = 1 << 16
-"""Steps, or states, that are looked at together: what is computed of them stays in the processor's cache."""
+"""Number of steps or states evaluated at a time: intermediate arrays stay in the processor's cache."""
 
 
 def refuse_more_steps(steps: int) -> None:
-    """Raises `TooLarge` when so many steps cannot be numbered in 32 bits."""
+    """Raises `TooLarge` if the steps cannot be numbered in 32 bits."""
     if steps >= 1 << 31:
         raise TooLarge(
             f"a graph of {steps:,} steps, for a temporal property", remedy="at most 2,147,483,647: smaller parameters"
@@ -33,7 +33,7 @@ def refuse_more_steps(steps: int) -> None:
 
 
 def gather(values: npt.NDArray[Scalar], at: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Scalar]:
-    """``values[at]``, piece by piece: NumPy would first make a copy of all of `at`, in twice the bytes."""
+    """``values[at]``, piece by piece: NumPy would first copy all of `at` to a wider type."""
     found = np.empty(len(at), dtype=values.dtype)
     for first in range(0, len(at), PIECE):
         np.take(values, at[first : first + PIECE], out=found[first : first + PIECE], mode="clip")
@@ -44,24 +44,24 @@ def gather(values: npt.NDArray[Scalar], at: npt.NDArray[np.integer[Any]]) -> npt
 class FairGraph:
     """The state graph and the fairness constraints.
 
-    A constraint is *enabled* where an instance of its action can be taken and changes the state; such a step *takes* it.
-    Every state may stutter, which takes nothing.
+    A constraint is *enabled* in states with an enabled instance of its action that changes the state; such a step *takes* it.
+    Every state may stutter, which takes no constraint.
     """
 
     graph: StateGraph
     sources: Numbers
-    """Per step, the state that it leaves."""
+    """Per step, its source state."""
     taken: Constraints
     """Per step, the constraint that it takes."""
     constraints: tuple[Obligation, ...]
     restless: Mask
-    """The states in which some constraint is enabled: stuttering there for ever is not fair."""
+    """The states in which some constraint is enabled: infinite stuttering there is not fair."""
 
     @classmethod
     def of(cls, graph: StateGraph, constraints: Sequence[Obligation], instances: int) -> FairGraph:
-        """From a state graph, fairness constraints, and the number of instances of the system.
+        """The fair graph of a state graph; `instances` is the number of instances of the system.
 
-        Raises `TooLarge` when there are more steps than can be numbered.
+        Raises `TooLarge` for more steps than can be numbered.
         """
         refuse_more_steps(graph.steps)
         sources = graph.sources
@@ -78,17 +78,17 @@ class FairGraph:
 
     @property
     def targets(self) -> Numbers:
-        """Per step, the state that it leads to."""
+        """Per step, its target state."""
         return self.graph.targets
 
     @property
     def offsets(self) -> npt.NDArray[np.int64]:
-        """Where the steps of each state begin; one more at the end."""
+        """Offset of the steps of each state; shape (states + 1,)."""
         return self.graph.offsets
 
     @property
     def states(self) -> int:
-        """The number of states."""
+        """Number of states."""
         return self.graph.states
 
     def enabled(self, constraint: int) -> Mask:
@@ -107,13 +107,13 @@ class FairGraph:
         return bool((self.taken[self.offsets[state] : self.offsets[state + 1]] == constraint).any())
 
     def is_weak(self, constraint: int) -> bool:
-        """Whether it is one of weak fairness, not of strong fairness."""
+        """Whether the constraint is weak fairness (else strong)."""
         return self.constraints[constraint].fairness is Fairness.WEAK
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Which states satisfy which truth tables of an automaton."""
+    """The valuations of all states for the truth tables of an automaton."""
 
     valuations: npt.NDArray[np.uint16]
     """Per state, the valuation of the automaton's conditions."""
@@ -128,7 +128,7 @@ class Labels:
         return cls(valuations, len(automaton.conditions))
 
     def mask(self, table: int, among: Numbers | None = None) -> Mask:
-        """Which states, or which of those `among`, satisfy a truth table."""
+        """The states, or those of `among`, that satisfy a truth table."""
         column = np.array([bool(table >> v & 1) for v in range(1 << self.atoms)], dtype=np.bool_)
         found: Mask = column[self.valuations if among is None else self.valuations[among]]
         return found

@@ -1,4 +1,4 @@
-"""Findings for temporal properties: the graph is stored when the first of them is asked for."""
+"""Findings for temporal properties; the state graph is stored for the first of them."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 _ENDED = {
     Stop.INTERRUPTED: "interrupted; run it again to the end",
-    Stop.TIME: "the time limit was met; raise it",
-    Stop.MEMORY: "the memory was used up; choose smaller parameters",
+    Stop.TIME: "time limit reached; raise it",
+    Stop.MEMORY: "memory limit reached; raise it or choose smaller parameters",
 }
 
 
 def ended(spent: Stop) -> str:
-    """What is said of a property of endless behaviours where the search was complete and the time for this one was not."""
+    """The reason for a temporal property that is undecided after a complete search."""
     return f"state space explored, temporal check not finished: {_ENDED.get(spent, spent.value)}"
 
 
 class Temporal:
-    """Decides the temporal properties of a complete search. `seconds` is what that has taken so far."""
+    """Decides the temporal properties of a complete search. `seconds` is the time used by the temporal check."""
 
     def __init__(self, search: LevelSearch, plan: ReductionPlan, witnesses: Witnesses) -> None:
         self._search, self._plan, self._witnesses = search, plan, witnesses
@@ -47,9 +47,9 @@ class Temporal:
         return TemporalChecker(self._search.system, self._search.graph())
 
     def finding(self, prop: Property, simple: Property) -> Finding:
-        """The finding for one property: as its author wrote it, and in the terms of the system that was searched.
+        """The finding for one property: `prop` of the original system, `simple` of the system that was searched.
 
-        Raises `UsageError` when the search was a reduced one: what it leaves out may be on the only fair cycle.
+        Raises `UsageError` after a reduced search: the states left out may be on the only fair cycle.
         """
         if self._plan.reduces:
             raise UsageError(
@@ -68,7 +68,7 @@ class Temporal:
         except TooLarge as limit:
             return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, str(limit))
         except MemoryError:
-            because = "there is not enough memory for the graph of states; choose smaller parameters"
+            because = "not enough memory for the state graph; choose smaller parameters"
             return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
         finally:
             self.seconds += time.perf_counter() - begun
@@ -82,13 +82,15 @@ class Temporal:
             return self._violated(prop, answer.lasso)
         states = number_of(self._checker.graph.states, "state")
         if answer.vacuous:
-            because = f"vacuous: the condition that leads to something is true in none of {states}"
+            because = (
+                f"vacuous: its antecedent is false in {'the only state' if states == '1 state' else f'all {states}'}"
+            )
             return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
         because = f"true of every fair behaviour of {states} and {number_of(self._checker.graph.steps, 'step')}"
         return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because)
 
     def _monitored(self, prop: Property, formula: Formula) -> Finding:
-        """The finding for a formula with conditions on steps: its parts one by one, so that one bit is the rule."""
+        """The finding for a formula with conditions on steps: its conjuncts one by one, usually with one monitor bit each."""
         from streamproof.explicit.liveness.decide import TemporalChecker
         from streamproof.explicit.liveness.step_monitors import StepMonitors
 
@@ -101,7 +103,7 @@ class Temporal:
             if answer.lasso is not None:
                 return self._violated(prop, answer.lasso.renumbered(monitored.original))
             states = max(states, monitored.graph.states)
-        because = f"true of every fair behaviour of {states:,} states, with a note of what recurs"
+        because = f"true of every fair behaviour of {states:,} states, monitor bits included"
         return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because)
 
     def _violated(self, prop: Property, lasso: Lasso) -> Finding:

@@ -23,7 +23,7 @@ def find_lasso(
     reachable: ReachableProduct,
     found: Sequence[FairComponents],
 ) -> Lasso:
-    """A lasso on one of the fair components over an SCC; the stem leads to the nearest of them, as far as that is known."""
+    """A lasso on one of the fair components over an SCC, with a short stem (not always the shortest)."""
     for one in found:
         rest = resting(fair, automaton, one.product, acceptance(scc, labels, one.product))
         rest &= one.component >= 0
@@ -43,7 +43,7 @@ def find_lasso(
 
 
 def _nearest(reachable: ReachableProduct, product: Product, among: Mask) -> tuple[int, int]:
-    """Of the nodes marked, one with a short stem, and the length of that: the states are in the order of discovery."""
+    """A marked node with a short stem, and the length of the stem; states are in the order of discovery."""
     found = np.flatnonzero(among)
     stems = []
     for reader in np.unique(product.reader[found]):
@@ -62,7 +62,7 @@ class _Cycle:
         self.walk = [start]
 
     def run(self) -> list[int]:
-        """The nodes of the walk, the first one again at the end."""
+        """The nodes of the walk; the last is the first."""
         for mask in self.met:
             if not any(mask[node] for node in self.walk):
                 self._extend(mask)
@@ -74,7 +74,8 @@ class _Cycle:
         return self.walk
 
     def _satisfy(self, constraint: int) -> None:
-        """Extend the walk, where needed, so that it takes the constraint or, for weak fairness, disables it."""
+        """Extend the walk, if needed, so that it takes the constraint or, for weak fairness, visits a node that disables
+        it."""
         fair, inner = self.fair, self.inner
         states = [int(inner.state[node]) for node in self.walk]
         if any(fair.takes(constraint, a, b) for a, b in pairwise(states) if a != b):
@@ -98,7 +99,7 @@ class _Cycle:
         self.walk.append(int(inner.targets[mine[0]]))
 
     def _extend(self, goal: Mask) -> None:
-        """Go on to a nearest node that is marked, unless the walk is at one."""
+        """Extend the walk to a nearest marked node, unless it ends at one."""
         here = self.walk[-1]
         if not goal[here]:
             self.walk += self.digraph.path(here, goal)

@@ -1,7 +1,7 @@
-"""The Büchi automaton of the negation of a formula, made once for all formulas of the same shape.
+"""The Büchi automaton of the negation of a formula, cached by the shape of the formula.
 
-The claims of one model are often alike: the same operators over other conditions. An automaton depends on the conditions by
-their numbers only, so it is made for a formula with numbered conditions, and the actual conditions are put in.
+Formulas of one model often have the same operators over different conditions. The automaton is built for a formula with
+numbered conditions, and the actual conditions are substituted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from streamproof.system.sorts import BOOL
 
 
 def negation_automaton(claim: Formula) -> BuchiAutomaton:
-    """The automaton that accepts the behaviours of which `claim` is false. Raises `TooLarge` when it has too many atoms."""
+    """The automaton that accepts the behaviours on which `claim` is false. Raises `TooLarge` for too many atoms."""
     numbers: dict[Expr, Expr] = {}
     automaton = _of_shape(_shape(claim, numbers))
     given = {number: condition for condition, number in numbers.items()}
@@ -45,7 +45,7 @@ def _of_shape(shape: Formula) -> BuchiAutomaton:
 
 
 def _shape(formula: Formula, numbers: dict[Expr, Expr]) -> Formula:
-    """The formula with its largest conditions on one state numbered, in `numbers` too; constants stay what they are."""
+    """The formula with its largest conditions on one state replaced by numbered ones, added to `numbers`; constants stay."""
     term = state_term(formula)
     if term is not None:
         return _numbered(term, numbers)

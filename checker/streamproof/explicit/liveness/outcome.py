@@ -1,4 +1,4 @@
-"""Fairness constraints before, and lassos and findings after the decision on a temporal formula."""
+"""Fairness constraints, lassos, and findings of temporal properties."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_CONSTRAINTS = (1 << 15) - 1
 
 @dataclass(frozen=True, slots=True)
 class Lasso:
-    """Numbers of states: `stem` ends where `cycle` begins. A cycle of one state: nothing happens any more."""
+    """Numbers of states: `stem` ends where `cycle` begins. A cycle of one state is stuttering."""
 
     stem: tuple[int, ...]
     cycle: tuple[int, ...]
@@ -33,14 +33,14 @@ class Lasso:
 
 @dataclass(frozen=True, slots=True)
 class TemporalAnswer:
-    """The answer on one formula: a fair lasso on which it is false, or None, and whether it is vacuously true."""
+    """The result for one formula: a fair lasso on which it is false, or None, and whether it is vacuously true."""
 
     lasso: Lasso | None
     vacuous: bool = False
 
 
 def fairness_constraints(system: System) -> tuple[Obligation, ...]:
-    """The fairness constraints of a system. Raises `TooLarge` when there are more than can be numbered."""
+    """The fairness constraints of a system. Raises `TooLarge` for more than can be numbered."""
     found = obligations(system)
     if len(found) > MOST_CONSTRAINTS:
         raise TooLarge(
@@ -51,7 +51,7 @@ def fairness_constraints(system: System) -> tuple[Obligation, ...]:
 
 
 def without_stutter(states: list[int]) -> list[int]:
-    """The states without those that equal the one before."""
+    """The states without those equal to their predecessor."""
     return [state for at, state in enumerate(states) if at == 0 or state != states[at - 1]]
 
 

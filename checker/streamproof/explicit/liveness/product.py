@@ -1,4 +1,4 @@
-"""A part of the product of the state graph and a Büchi automaton: the nodes over one SCC of the automaton."""
+"""The product of the state graph and one SCC of a Büchi automaton."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from streamproof.system.records import dataclass
 
 @dataclass(frozen=True)
 class Product:
-    """Nodes, each a state of the graph together with an automaton state that reads it, and the edges between them.
+    """Nodes (a state of the graph and an automaton state that reads it) and edges.
 
-    Stuttering in a node is possible where its automaton state may follow itself; such edges are not stored.
+    A node can stutter if its automaton state has a self-loop; stutter edges are not stored.
     """
 
     state: Numbers
@@ -35,28 +35,28 @@ class Product:
     reader: npt.NDArray[np.int16]
     """Per node, its automaton state."""
     offsets: npt.NDArray[np.int64]
-    """Where the edges of each node begin; one more at the end."""
+    """Offset of the edges of each node; shape (nodes + 1,)."""
     targets: Numbers
     taken: Constraints
-    """Per edge, the fairness constraint that it takes; edges that change the automaton state only take none."""
+    """Per edge, the fairness constraint that it takes; -1 for edges that change only the automaton state."""
 
     @property
     def nodes(self) -> int:
-        """The number of nodes."""
+        """Number of nodes."""
         return len(self.state)
 
     @property
     def digraph(self) -> Digraph:
-        """The nodes and edges alone."""
+        """The nodes and edges, without labels."""
         return Digraph(self.offsets, self.targets)
 
     @property
     def sources(self) -> Numbers:
-        """Per edge, the node that it leaves; computed on each access."""
+        """Per edge, its source node; computed on each access."""
         return sources(self.offsets)
 
     def only(self, kept: Mask) -> Product:
-        """The subgraph of these nodes; they keep their order."""
+        """The subgraph of these nodes, in the same order."""
         names = np.cumsum(kept, dtype=np.int32) - np.int32(1)
         inside = np.repeat(kept, np.diff(self.offsets))
         inside &= gather(kept, self.targets)
@@ -67,9 +67,9 @@ class Product:
 
 
 def product(fair: FairGraph, automaton: BuchiAutomaton, readers: Sequence[int], inside: Sequence[Mask]) -> Product:
-    """The nodes of these automaton states, for each of them the states marked, and the edges among them.
+    """The product of the automaton states `readers` and, for each of them, the states marked in `inside`.
 
-    Nodes come by automaton state, and then in the order of the states. Raises `TooLarge` for more edges than can be numbered.
+    Nodes are ordered by automaton state, then by state. Raises `TooLarge` for more edges than can be numbered.
     """
     names = np.full((len(readers), fair.states), -1, dtype=np.int32)
     total = 0
@@ -109,7 +109,7 @@ def product(fair: FairGraph, automaton: BuchiAutomaton, readers: Sequence[int], 
 
 
 def _fewer(offsets: npt.NDArray[np.signedinteger[Any]], edges: Mask, nodes: Mask) -> npt.NDArray[np.int64]:
-    """Where the edges of each node begin when only these edges and nodes are left; no edge of another node is."""
+    """Offsets of the edges of each node in a subgraph; all kept edges start at kept nodes."""
     counts = np.zeros(len(nodes), dtype=np.int32)
     for first in range(0, len(nodes), PIECE):
         ends = offsets[first : first + PIECE + 1]

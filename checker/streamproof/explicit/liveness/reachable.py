@@ -1,4 +1,4 @@
-"""The part of the product that runs of the automaton can reach, and the paths there."""
+"""The reachable part of the product, and paths to its nodes."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from streamproof.system.records import dataclass
 class ReachableProduct:
     """The reachable product, computed SCC by SCC of the automaton.
 
-    Every state of the graph can be reached, so an initial automaton state that reads everything and follows itself reads all
-    of them.
+    All states of the graph are reachable, so an initial automaton state with a self-loop that reads everything reads all of
+    them.
     """
 
     fair: FairGraph
     automaton: BuchiAutomaton
     labels: Labels
     everywhere: set[int] = field(default_factory=set)
-    """Automaton states that read every state of the graph, on a run that has visited no other one."""
+    """Automaton states that read every state of the graph on a run that visits no other automaton state."""
     reads: dict[int, Mask] = field(default_factory=dict)
     """Per automaton state, the states that it reads on some run."""
     products: dict[int, tuple[Product, Numbers]] = field(default_factory=dict)
-    """Per automaton state on a cycle, the product over its SCC and for each node its predecessor on a run; -1 for where the
-    SCC is entered."""
+    """Per automaton state on a cycle, the product over its SCC, and for each node its predecessor on a run; -1 where the SCC
+    is entered."""
 
     def enter(self, scc: Scc) -> Product | None:
-        """The reachable product over an SCC, those before it having been entered; None when it is empty."""
+        """The reachable product over an SCC, or None if it is empty. Requires that earlier SCCs have been entered."""
         fair, states = self.fair, self.automaton.states
         if len(scc.members) == 1:
             only = scc.members[0]
@@ -71,7 +71,7 @@ class ReachableProduct:
         return whole
 
     def _entries(self, scc: Scc, reader: int) -> Mask:
-        """The states that an automaton state may read first of its SCC, whatever its label says."""
+        """The states at which a run can enter the SCC in this automaton state, its label ignored."""
         found = np.zeros(self.fair.states, dtype=np.bool_)
         if self.automaton.states[reader].initial:
             found[: self.fair.graph.initial] = True
@@ -84,7 +84,7 @@ class ReachableProduct:
         return found
 
     def stem(self, reader: int, state: int) -> list[int]:
-        """The states of a run from an initial one to `state`, which `reader` reads."""
+        """The states of a run from an initial state to `state`, read by `reader`."""
         path: list[int] = []
         while True:
             if reader in self.everywhere:
@@ -97,7 +97,7 @@ class ReachableProduct:
             reader, state = self._before(reader, state)
 
     def _through(self, reader: int, state: int, path: list[int]) -> tuple[int, int]:
-        """Go back to where the SCC of `reader` is entered; the states on the way, without that one, are added to `path`."""
+        """The node where the run enters the SCC of `reader`; appends the states after it to `path`."""
         whole, before = self.products[reader]
         node = int(np.flatnonzero((whole.state == state) & (whole.reader == reader))[0])
         while before[node] >= 0:
@@ -106,7 +106,8 @@ class ReachableProduct:
         return int(whole.reader[node]), int(whole.state[node])
 
     def _before(self, reader: int, state: int) -> tuple[int, int]:
-        """An automaton state of an earlier SCC, and the state that it reads, before `reader` reads `state`."""
+        """The predecessor of (`reader`, `state`) on a run: an automaton state of an earlier SCC, and the state that it
+        reads."""
         own = next(scc for scc in self.automaton.sccs if reader in scc.members)
         others = [other for other in self.automaton.before(reader) if other not in own.members]
         for other in others:

@@ -1,8 +1,8 @@
-"""Formulas with conditions on steps, as the fairness of an abstract system: a monitor bit per condition, in the state graph.
+"""Formulas with conditions on steps, such as the fairness of an abstract system: one monitor bit per condition.
 
-Every step that changes the state and makes the condition true turns its bit over, so "again and again such a step" is a
-formula about states (`system.recurrence`). The graph with monitors has at most twice as many states for each bit; it is
-made from the state graph, with states and steps in the order that a search of the system with bits would find them in.
+Every step that changes the state and satisfies the condition flips the bit, so "infinitely many such steps" is a formula
+about states. Each bit at most doubles the number of states. The monitored graph is built from the state graph; its states and
+steps have the order of a search of the system with bits.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula, Recurs, recurring
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
-from streamproof.system.recurrence import bits, turned
+from streamproof.system.step_bits import bits, turned
 
 
 @dataclass(frozen=True, slots=True)
 class MonitoredGraph:
-    """A graph in whose terms `formula` speaks of states only; `original` has for each of its states the one without bits."""
+    """A state graph with monitor bits, and `formula` over its states; `original` maps each state to the one without bits."""
 
     graph: StateGraph
     formula: Formula
@@ -44,9 +44,9 @@ class StepMonitors:
         self._made: dict[Recurs, Truths] = dict(zip(conditions, made & (graph.sources != graph.targets), strict=True))
 
     def monitored(self, claim: Formula, budget: Budget) -> MonitoredGraph:
-        """The graph for a part of the formula.
+        """The monitored graph for a part of the formula.
 
-        Raises `TooLarge` when it has more states, or more levels, than the budget of the search allows.
+        Raises `TooLarge` if it has more states or levels than the budget of the search allows.
         """
         names = bits(self._system, list(dict.fromkeys(recurring(claim))))
         graph, width = self._graph, len(names)
@@ -55,7 +55,7 @@ class StepMonitors:
         goals = graph.targets << width
         for at, condition in enumerate(names):
             goals |= self._made[condition].astype(np.int32) << at
-        # A node is a state with its bits below it: all of them, and their edges, reachable or not.
+        # A node is a state and its bits (the lower digits): all nodes and their edges, reachable or not.
         every = np.arange(graph.states << width, dtype=np.int32)
         offsets, steps = _edges(graph.offsets, every >> width)
         targets = gather(goals, steps) ^ np.repeat(every & (1 << width) - 1, np.diff(offsets))
@@ -87,7 +87,7 @@ class StepMonitors:
 
 
 def _edges(offsets: npt.NDArray[np.int64], states: Numbers) -> tuple[npt.NDArray[np.int64], Numbers]:
-    """For nodes that have the edges of these states: where the edges of each begin, and which edge of the graph each is."""
+    """The edges of nodes that copy these states: the offset of each node's edges, and the original edge of each."""
     degrees = np.diff(offsets)[states]
     own = np.zeros(len(states) + 1, dtype=np.int64)
     np.cumsum(degrees, out=own[1:])
@@ -105,7 +105,7 @@ def _refuse_more_memory(budget: Budget, needed: int) -> None:
 
 
 def _refuse_beyond(budget: Budget, parents: Numbers, initial: int) -> None:
-    """The limits count states with their bits, as in a search of the system with bits."""
+    """Raises `TooLarge` if the graph exceeds the limits; they count states with their bits."""
     states = len(parents)
     if states > budget.max_states:
         raise TooLarge(
@@ -124,5 +124,5 @@ def _refuse_beyond(budget: Budget, parents: Numbers, initial: int) -> None:
 
 
 def _bit(term: Expr) -> str:
-    """The name of a bit, which is never a part of a larger condition on one state; empty for other terms."""
+    """The name of a monitor bit; empty for other terms. A bit is never part of a larger condition on one state."""
     return term.name if isinstance(term, e.Var) else ""

@@ -1,11 +1,11 @@
-"""From a temporal formula to an automaton that reads behaviours: the expansion of obligations, state by state.
+"""Tableau construction: from a temporal formula to an automaton with acceptance on transitions.
 
-The construction is the classical one (R. Gerth, D. Peled, M. Vardi, P. Wolper 1995), with acceptance on transitions (J.-M.
-Couvreur 1999): a node is a set of formulas that must be true from here on; a transition reads one state of the behaviour,
-says which valuations of the atoms it takes, what must be true afterwards, and which promises of an *until* it puts off. A
-run is accepted when no promise is put off for ever.
+R. Gerth, D. Peled, M. Vardi, P. Wolper 1995, with acceptance on transitions (J.-M. Couvreur 1999). A node is a set of
+formulas that must hold from the current state on. A transition reads one state of the behaviour; it has a truth table of
+valuations, a target node, and the *until* formulas that it postpones. A run is accepted if it postpones no *until* from some
+point on.
 
-Conditions on one state are truth tables over the atoms: bit `v` of the number says whether valuation `v` satisfies it.
+Conditions on one state are truth tables over the atoms: bit `v` is set if valuation `v` satisfies the condition.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from streamproof.system.formula import (
 from streamproof.system.records import dataclass
 
 MOST_ATOMS = 12
-"""Different conditions on states in one formula: tables double with each of them."""
+"""Limit on the number of atoms (conditions on states) of one formula; each doubles the truth tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +46,21 @@ class Now:
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """All of several formulas."""
+    """A conjunction."""
 
     parts: frozenset[Term]
 
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """One of several formulas."""
+    """A disjunction."""
 
     parts: frozenset[Term]
 
 
 @dataclass(frozen=True, slots=True)
 class Strong:
-    """`left` until `right`, which must come."""
+    """Strong until: `right` becomes true, and `left` is true until then."""
 
     left: Term
     right: Term
@@ -68,7 +68,7 @@ class Strong:
 
 @dataclass(frozen=True, slots=True)
 class Weak:
-    """`right` up to and including where `left` is true, perhaps for ever."""
+    """Release: `right` is true up to and including the first state where `left` is; always if `left` never is."""
 
     left: Term
     right: Term
@@ -82,7 +82,7 @@ Node: TypeAlias = frozenset[Term]
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A transition: which valuations it reads, where it leads, which promises it puts off."""
+    """A transition: the valuations that it reads, its target, and the *until* formulas that it postpones."""
 
     table: int
     to: Node
@@ -91,10 +91,10 @@ class Transition:
 
 @dataclass(frozen=True)
 class Tableau:
-    """An automaton for a formula: `moves` has every node that can be reached from `start`."""
+    """An automaton for a formula: `moves` has all nodes reachable from `start`."""
 
     conditions: tuple[Expr, ...]
-    """The atoms; bit `k` of a valuation is the truth of the k-th."""
+    """The atoms; bit `k` of a valuation is the value of atom `k`."""
     start: Node
     moves: Mapping[Node, tuple[Transition, ...]]
     promises: tuple[Strong, ...]
@@ -106,12 +106,12 @@ class Tableau:
 
 
 def tableau(formula: Formula) -> Tableau:
-    """The automaton of the behaviours that satisfy `formula`. Raises `TooLarge` when it has too many atoms."""
+    """The automaton of the behaviours that satisfy `formula`. Raises `TooLarge` for too many atoms."""
     conditions = tuple(dict.fromkeys(conditions_of(formula)))
     if len(conditions) > MOST_ATOMS:
         raise TooLarge(
             f"a temporal formula with {len(conditions)} different conditions on states",
-            remedy=f"at most {MOST_ATOMS} in one formula: state the parts of a conjunction as properties of their own",
+            remedy=f"at most {MOST_ATOMS} per formula; split a conjunction into several properties",
         )
     return _Expansion(conditions).run(formula)
 
@@ -127,7 +127,7 @@ def _is_state(formula: Formula) -> bool:
 
 
 def state_term(formula: Formula) -> Expr | None:
-    """A formula without temporal operators as a condition on one state; None for any other."""
+    """The condition on one state of a formula without temporal operators; None for other formulas."""
     if not _is_state(formula):
         return None
     match formula:
@@ -229,7 +229,7 @@ class _Expansion:
         return self.tables[term]
 
     def both(self, terms: Iterable[Term]) -> Term:
-        """Conjunction; what another part says already is left out."""
+        """Conjunction, without implied parts."""
         flat = self._flat(terms, Both)
         table = self.all
         for part in flat:
@@ -281,7 +281,7 @@ class _Expansion:
         return Strong(left, right)
 
     def weak(self, left: Term, right: Term) -> Term:
-        """`right` until released by `left`; always, when `left` is false."""
+        """`left` releases `right`; always `right` if `left` is false."""
         if right in (self.true, self.false) or left == self.true:
             return right
         if isinstance(right, Weak) and right.left == left:
@@ -294,7 +294,7 @@ class _Expansion:
         return Weak(left, right)
 
     def _is_again_and_again(self, term: Term) -> bool:
-        """Always eventually: true from any position on when it is from one."""
+        """Whether the term is *always eventually*: if it is true at one position, it is true at all."""
         return (
             self._is_lasting(term)
             and isinstance(term, Weak)
@@ -308,7 +308,7 @@ class _Expansion:
     # --- expansion
 
     def node(self, terms: Iterable[Term]) -> Node | None:
-        """The node at which all of `terms` must be true; None when they cannot be."""
+        """The node at which all of `terms` must be true; None if they are contradictory."""
         whole = self.both(terms)
         if whole == self.false:
             return None
@@ -318,7 +318,7 @@ class _Expansion:
 
     def moves(self, node: Node) -> tuple[Transition, ...]:
         found: dict[tuple[Node, frozenset[Strong]], int] = {}
-        for table, after, put_off in self._ways(list(node), self.all, frozenset(), frozenset(), frozenset()):
+        for table, after, put_off in self._expansions(list(node), self.all, frozenset(), frozenset(), frozenset()):
             to = self.node(after)
             if to is not None and table:
                 found[to, put_off] = found.get((to, put_off), 0) | table
@@ -331,10 +331,10 @@ class _Expansion:
                 kept.append(Transition(table, to, put_off))
         return tuple(kept)
 
-    def _ways(
+    def _expansions(
         self, todo: list[Term], table: int, after: Node, put_off: frozenset[Strong], done: Node
     ) -> Iterator[tuple[int, Node, frozenset[Strong]]]:
-        """Every way to make all of `todo` true from here on."""
+        """All expansions of `todo`: truth table now, terms after this state, postponed *until* formulas."""
         if not table:
             return
         if not todo:
@@ -342,22 +342,22 @@ class _Expansion:
             return
         term, rest = todo[0], todo[1:]
         if term in done:
-            yield from self._ways(rest, table, after, put_off, done)
+            yield from self._expansions(rest, table, after, put_off, done)
             return
         done = done | {term}
         match term:
             case Now(own):
-                yield from self._ways(rest, table & own, after, put_off, done)
+                yield from self._expansions(rest, table & own, after, put_off, done)
             case Both(terms):
-                yield from self._ways([*terms, *rest], table, after, put_off, done)
+                yield from self._expansions([*terms, *rest], table, after, put_off, done)
             case Either(terms):
                 for one in terms:
-                    yield from self._ways([one, *rest], table, after, put_off, done)
+                    yield from self._expansions([one, *rest], table, after, put_off, done)
             case Strong(left, right):
-                yield from self._ways([right, *rest], table, after, put_off, done)
-                yield from self._ways([left, *rest], table, after | {term}, put_off | {term}, done)
+                yield from self._expansions([right, *rest], table, after, put_off, done)
+                yield from self._expansions([left, *rest], table, after | {term}, put_off | {term}, done)
             case Weak(left, right):
-                yield from self._ways([left, right, *rest], table, after, put_off, done)
-                yield from self._ways([right, *rest], table, after | {term}, put_off, done)
+                yield from self._expansions([left, right, *rest], table, after, put_off, done)
+                yield from self._expansions([right, *rest], table, after | {term}, put_off, done)
             case _:
                 assert_never(term)

@@ -1,1 +1,1 @@
-"""Searches that leave something out and still give the same verdicts: symmetry, and partial-order reduction."""
+"""Reduced searches with the same verdicts: symmetry reduction and partial-order reduction (stubborn sets)."""

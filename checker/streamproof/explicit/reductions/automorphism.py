@@ -1,8 +1,8 @@
-"""Whether exchanging two names maps a system onto itself: verified instance by instance, never taken on trust.
+"""Verification that exchanging two names is an automorphism of a system, instance by instance.
 
-The renamed system is scalarised and simplified like the original one, and the two are compared: initial states, each
-instance with the one that its renamed arguments name, the legal ends, and the properties asked for. Updates need to
-agree only where the instance is enabled and makes no mistake, guards only where asking them is none.
+The renamed system is scalarised and simplified like the original, and both are compared: initial states, each instance with
+the instance of its renamed arguments, terminal states, and the requested properties. Updates are compared only where the
+instance is enabled without evaluation error, guards only where they can be evaluated.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from streamproof.system.scalarise import Scalarised, scalarise
 from streamproof.system.sorts import EnumSort
 
 MOST_CANDIDATES = 24
-"""So many instances that pick the same values, in any order, are compared with one."""
+"""Limit on the candidates per instance: instances that pick the same values in another order."""
 EFFORT = 20_000_000
-"""How many terms all questions about one system together may take: a minute or two at most."""
+"""Limit on the terms visited by all comparisons of one system: one or two minutes."""
 
 
 class Asymmetric(Exception):
-    """Why a system is not symmetric, or not known to be; the argument is a sentence."""
+    """A system is not symmetric, or this could not be verified; the argument is the reason."""
 
 
 def exchanges(sort: EnumSort) -> Iterator[tuple[str, str]]:
-    """Pairs of members whose exchanges generate every permutation of them."""
+    """Pairs of members whose exchanges generate all permutations."""
     return pairwise(sort.members)
 
 
@@ -71,12 +71,12 @@ class _Comparison:
         renamed = renamed_system(self.original, self.renaming)
         for v, w in zip(self.original.variables, renamed.variables, strict=True):
             if set(v.initial) != set(w.initial):
-                raise Asymmetric(f"{self.exchange} changes the first values of {v.name}")
+                raise Asymmetric(f"{self.exchange} changes the initial values of {v.name}")
         self.other = simplify(scalarise(renamed).system)
         self._same("the initial condition", [(self.simple.initially, self.other.initially)])
         self._instances()
         if self.simple.terminal is not None and self.other.terminal is not None:
-            self._same("the legal ends", [(self.simple.terminal, self.other.terminal)])
+            self._same("the terminal states", [(self.simple.terminal, self.other.terminal)])
         for prop in self.simple.properties:
             if prop.name in properties:
                 self._property(prop, self.other.property(prop.name))
@@ -87,10 +87,10 @@ class _Comparison:
         self._same(f"property {prop.name}", [(prop.expr, renamed.expr)], b.not_(faults))
 
     def _instances(self) -> None:
-        """Every renamed instance has to be some instance; then the steps of a renamed state are the renamed steps.
+        """Match every renamed instance with an instance; then the steps of a renamed state are the renamed steps.
 
-        An exchange may exchange the picks of a rule that makes one for each name, so those of its instances that pick
-        the same values in another order are candidates too. One that looks the same comes first.
+        An exchange may permute the picks of a rule with one pick per name, so instances with the same picks in another order
+        are candidates too. A candidate with the same form comes first.
         """
         candidates: dict[tuple[object, ...], list[Instance]] = {}
         looks: dict[tuple[object, ...], Instance] = {}
@@ -100,13 +100,15 @@ class _Comparison:
         for instance, renamed in zip(self.simple.instances, self.other.instances, strict=True):
             found = candidates.get(_picking(renamed), [])
             if not found:
-                raise Asymmetric(f"{self.exchange} would make {instance.label} into {renamed.label}, which is no rule")
+                raise Asymmetric(
+                    f"{self.exchange} would make {instance.label} into {renamed.label}, which is not a rule"
+                )
             same = looks.get((_picking(renamed), self._look(renamed)))
             ordered = sorted(found, key=lambda rule: rule.picks != renamed.picks)[:MOST_CANDIDATES]
             self._any_rule(instance, ordered if same is None else [same], renamed)
 
     def _look(self, rule: Instance) -> tuple[object, ...]:
-        """What is the same for two rules only if they do the same in every state."""
+        """A key that is equal for two rules only if they are equivalent in every state."""
         form = self.equal.forms
         updates = dict(rule.updates)
         return (
@@ -117,7 +119,7 @@ class _Comparison:
         )
 
     def _any_rule(self, instance: Instance, rules: list[Instance], renamed: Instance) -> None:
-        """`renamed`, which comes of `instance`, has to be what one of the rules is."""
+        """Check that `renamed` (from `instance`) is equivalent to one of the rules."""
         refusals: list[Asymmetric] = []
         for rule in rules:
             try:
@@ -127,10 +129,10 @@ class _Comparison:
         raise refusals[0]
 
     def _rule(self, instance: Instance, rule: Instance, renamed: Instance) -> None:
-        """`renamed`, which comes of `instance`, has to be what `rule` is."""
+        """Check that `renamed` (from `instance`) is equivalent to `rule`."""
         what = f"action {instance.label}"
         if rule.label != instance.label:
-            what += f": it is not what {rule.label} is"
+            what += f": it is not equivalent to {rule.label}"
         asking = _any(rule.guard_checks)
         self._same(what, [(asking, _any(renamed.guard_checks))])
         guard = b.and_(c.expr for c in rule.guard)
@@ -171,5 +173,5 @@ def _any(checks: Iterable[Check]) -> Expr:
 
 
 def _picking(instance: Instance) -> tuple[object, ...]:
-    """An instance but for the order of what it picks."""
+    """A key of an instance without the order of its picks."""
     return (instance.action, instance.args, frozenset(Counter(value for _, value in instance.picks).items()))

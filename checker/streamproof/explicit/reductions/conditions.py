@@ -1,9 +1,8 @@
-"""Conditions taken apart: atoms with one bit each, and what has to happen before a condition that is false can be true.
+"""Conditions as Boolean combinations of atoms with one bit each, and their necessary enabling sets.
 
-A *necessary set* of a condition that is false in a state is a set of instances without which it stays false: every way to
-a state where it is true takes one of them. For a conjunction, that of any one part that is false will do; for a
-disjunction all parts' together are needed; for an atom it is the instances that write what it reads, but for those
-that provably cannot make it true.
+A *necessary set* of a condition that is false in a state is a set of instances such that every path to a state where the
+condition is true takes one of them. For a conjunction, it is that of any one false part; for a disjunction, the union over
+all parts; for an atom, the instances that write its variables, without those that provably cannot make it true.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from streamproof.system.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """An atom or its negation. `bit` marks the atom among the bits that say which atoms are true.
+    """An atom or its negation. `bit` is the bit of the atom in truth masks.
 
     `enablers` has a bit for each instance that may make the literal true where it is false.
     """
@@ -32,14 +31,14 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """True when all parts are; without parts always."""
+    """A conjunction; without parts always true."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
-    """True when a part is; without parts never."""
+    """A disjunction; without parts always false."""
 
     parts: tuple[Condition, ...]
 
@@ -47,11 +46,11 @@ class Alternatives:
 Condition: TypeAlias = Literal | Every | Alternatives
 
 Cost: TypeAlias = Callable[[int], int]
-"""How much it costs to take in these instances."""
+"""Cost of adding these instances to a stubborn set."""
 
 
 def holds(condition: Condition, truth: int) -> bool:
-    """Whether the condition is true where the atoms marked in `truth` are."""
+    """Whether the condition is true if exactly the atoms in `truth` are true."""
     match condition:
         case Literal(bit, positive, _):
             return bool(truth & bit) is positive
@@ -64,12 +63,12 @@ def holds(condition: Condition, truth: int) -> bool:
 
 
 def parts(condition: Condition) -> int:
-    """How many literals and junctions a condition is made of."""
+    """Number of literals and junctions of a condition."""
     return 1 if isinstance(condition, Literal) else 1 + sum(map(parts, condition.parts))
 
 
 def necessary(condition: Condition, truth: int, cost: Cost) -> int | None:
-    """A cheap necessary set of a condition where the atoms marked in `truth` are true; None where it is true itself."""
+    """A cheap necessary set of a condition where exactly the atoms in `truth` are true; None if the condition is true."""
     if isinstance(condition, Literal):
         return None if bool(truth & condition.bit) is condition.positive else condition.enablers
     if isinstance(condition, Every):
@@ -86,15 +85,15 @@ def necessary(condition: Condition, truth: int, cost: Cost) -> int | None:
 
 @dataclass(slots=True)
 class Atoms:
-    """The atoms of all conditions of a system, numbered in the order they are met."""
+    """The atoms of all conditions of a system, numbered in order of occurrence."""
 
     enablers: Callable[[Expr, bool], int]
-    """Which instances may make this term true (or false) where it is not."""
+    """The instances that may make a term true (or false), as bits."""
     terms: dict[Expr, int] = field(default_factory=dict)
     _literals: dict[tuple[Expr, bool], Literal] = field(default_factory=dict)
 
     def condition(self, term: Expr, positive: bool = True) -> Condition:
-        """A Boolean scalar term (or its negation) over atoms."""
+        """A Boolean scalar term (or its negation) as a condition over atoms."""
         match term:
             case e.Const(value=value):
                 return Every(()) if value is positive else Alternatives(())

@@ -1,8 +1,8 @@
-"""Whether scalar terms have the same value in every state: first by their form, then by cases, exactly or not at all.
+"""Equivalence of scalar terms in all states: by normal forms, then by case splits; exact, or undecided.
 
-Forms are compared up to the order of commutative operands, linear arithmetic, and conditionals that ask one scalar for
-its value. Where that does not settle it, the values of one variable after the other are put in; what becomes constant
-folds away, so that few cases are left to look at. Beyond some effort the question stays open (`EffortSpent`).
+Normal forms abstract from the order of commutative operands, linear arithmetic, and conditionals on the value of one scalar.
+Otherwise, the values of one variable after the other are substituted; constants fold, so that few cases remain. Above an
+effort limit the equivalence is undecided (`EffortSpent`).
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from streamproof.system.records import dataclass
 from streamproof.system.sorts import BOOL, EnumSort, RangeSort, Value, cardinality, is_scalar, values
 
 SWITCH_LIMIT = 64
-"""The largest sort whose conditionals are spelt out value by value."""
+"""Size of the largest sort whose conditionals are expanded value by value."""
 
 Assignment: TypeAlias = dict[str, Value]
-"""Values of some variables; those of the next state have a prime."""
+"""Values of some variables; names of next-state variables have a prime."""
 
 
 class EffortSpent(Exception):
-    """More effort than may be spent."""
+    """The effort limit is reached."""
 
 
 @dataclass(slots=True)
 class TermEffort:
-    """How many terms may still be looked at, each once per case: the same number on every machine."""
+    """Remaining effort: number of terms that may be visited, each once per case. Independent of the machine."""
 
     left: int
 
     def spend(self, terms: int) -> None:
-        """Note that so many terms are looked at. Raises `EffortSpent` when that is too many."""
+        """Count visited terms. Raises `EffortSpent` above the limit."""
         self.left -= terms
         if self.left < 0:
             raise EffortSpent
 
 
 THOROUGH = 1_000_000
-"""The effort for a question that should be answered if at all possible: some seconds."""
+"""Default effort for one comparison: some seconds."""
 
 
 class Forms:
@@ -109,7 +109,7 @@ class Forms:
         return self._number("not", form)
 
     def _parts(self, form: int) -> tuple[dict[int, int], int]:
-        """A form as a sum: how often each other form is added, and a constant."""
+        """A form as a linear sum: the coefficient of each form, and a constant."""
         shape = self._shapes[form]
         if shape[0] == "sum":
             _, items, constant = shape
@@ -167,7 +167,7 @@ class Forms:
 class Equivalence:
     """Decides whether terms are equal wherever a condition holds.
 
-    `alive` says of each leaf when it means something; elsewhere it holds its default, as in every state that is one.
+    `alive` has the condition under which each leaf is meaningful; otherwise the leaf has the default of its sort.
     """
 
     alive: Mapping[str, Expr] = field(default_factory=dict)
@@ -176,9 +176,9 @@ class Equivalence:
     def difference(
         self, pairs: Sequence[tuple[Expr, Expr]], under: Expr = b.TRUE, effort: TermEffort | None = None
     ) -> Assignment | None:
-        """Values of some variables for which `under` is true and a pair differs, or None: the pairs are equal there.
+        """Values of some variables for which `under` is true and a pair differs, or None if all pairs are equal under it.
 
-        Raises `EffortSpent` when that would take more effort, by default `THOROUGH`.
+        Raises `EffortSpent` above the limit of `effort` (default: `THOROUGH`).
         """
         left = [pair for pair in pairs if self.forms(pair[0]) != self.forms(pair[1])]
         if not left:
@@ -187,7 +187,7 @@ class Equivalence:
         return self._differ(left, under, TermEffort(THOROUGH) if effort is None else effort)
 
     def _meaningful(self, *terms: Expr) -> Expr:
-        """That the leaves which `terms` read hold what they hold in states: defaults where they mean nothing."""
+        """The condition that meaningless leaves read by `terms` have default values, as in all states."""
         facts: list[Expr] = []
         waiting = [t for t in e.subterms(*terms) if isinstance(t, e.Var | e.Next)]
         done: set[Expr] = set()
@@ -219,7 +219,7 @@ class Equivalence:
             return None
         if under is b.TRUE and any(isinstance(x, e.Const) and isinstance(y, e.Const) for x, y in open_):
             return {}
-        leaf = _most_read(under, open_)
+        leaf = _split_variable(under, open_)
         effort.spend(size * cardinality(leaf.sort))
         for value in values(leaf.sort):
             put = Assuming()
@@ -237,8 +237,8 @@ def _primed(term: Expr) -> Expr:
     return Substitution({t: b.next_(t.name, t.sort) for t in e.subterms(term) if isinstance(t, e.Var)})(term)
 
 
-def _most_read(under: Expr, pairs: Sequence[tuple[Expr, Expr]]) -> e.Var | e.Next:
-    """The variable that occurs in most places; of several, the first met. Few values come before many."""
+def _split_variable(under: Expr, pairs: Sequence[tuple[Expr, Expr]]) -> e.Var | e.Next:
+    """The variable to split on: the one with the largest ratio of occurrences to values; of several, the first."""
     uses: Counter[e.Var | e.Next] = Counter()
     for term in e.subterms(under, *(t for pair in pairs for t in pair)):
         for child in e.children(term):

@@ -16,7 +16,7 @@ from streamproof.system.expr import Expr
 from streamproof.system.model import Property, State, System
 
 Truth: TypeAlias = Callable[[State], int]
-"""Gives the bits of the terms that are true in a state."""
+"""Returns the bits of the terms that are true in a state."""
 
 
 def reduced_expander(
@@ -27,7 +27,7 @@ def reduced_expander(
     edges: bool,
     canonical: Callable[[State], State] | None,
 ) -> Expand:
-    """What `successors.expander` gives, for the instances that `stubborn` chooses in each state."""
+    """The successor function (`successors.expander`) restricted to the instances that `stubborn` selects in each state."""
     rules = rules_of(system, steps)
     truth = _truth(system, stubborn.atoms)
     wrong = _truth(system, [_mistake(system, rules)])
@@ -88,7 +88,7 @@ def reduced_expander(
 
 
 def _mistake(system: System, rules: Sequence[Rule]) -> Expr:
-    """That asking some guard is a mistake of the model, or that an enabled instance makes one."""
+    """The condition of an evaluation error in some guard or in the effect of an enabled instance."""
     asking = (check.condition for instance in system.instances for check in instance.guard_checks)
     return b.or_((*asking, *(b.and_((*rule.guard, rule.faults)) for rule in rules)))
 

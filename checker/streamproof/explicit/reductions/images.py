@@ -1,8 +1,8 @@
-"""What exchanging interchangeable names does to the leaves of a state, as terms over the leaves.
+"""The image of a state under a renaming, leaf by leaf, as terms over the leaves.
 
-The leaves of an array move with its elements, the Booleans of a set with its members, and a leaf that holds a name holds
-the new one, unless it means nothing: the value of an absent option and the slots behind the end of a queue hold the
-default of their sort before and after.
+The leaves of an array move with its elements, and the Booleans of a set with its members. A leaf with a name gets the new
+name, unless it is meaningless: the value of an absent option and the slots behind the end of a queue keep the default of
+their sort.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Part = TypeVar("Part")
 
 
 def origins(system: System, renaming: Renaming) -> tuple[int, ...]:
-    """For each leaf of a renamed state, the position of the leaf of the state whose value, renamed, it holds."""
+    """For each leaf of a renamed state, the position of its source leaf in the original state."""
     found: list[int] = []
     for v in system.variables:
         size = sum(1 for _ in leaves(v.sort, v.name))
@@ -88,7 +88,7 @@ def _renamed_name(term: Expr, names: Mapping[str, str]) -> Expr:
 
 
 def _chunks(sorts: Sequence[Sort], parts: Sequence[Part]) -> Iterator[Sequence[Part]]:
-    """The leaves of each of several values that stand one after the other."""
+    """The leaves of each of several adjacent values."""
     at = 0
     for sort in sorts:
         size = sum(1 for _ in leaves(sort, ""))
@@ -97,9 +97,9 @@ def _chunks(sorts: Sequence[Sort], parts: Sequence[Part]) -> Iterator[Sequence[P
 
 
 def liveness(system: System) -> tuple[Expr, ...]:
-    """For each leaf of a state of `system`, when it means something; elsewhere it holds the default of its sort.
+    """For each leaf of a state of `system`, the condition under which it is meaningful; otherwise it has its sort's default.
 
-    The value of an absent option and the slots behind the end of a queue mean nothing.
+    The value of an absent option and the slots behind the end of a queue are meaningless.
     """
     return tuple(
         alive

@@ -1,8 +1,8 @@
-"""Which instances of a system get in each other's way, and which can make a condition true.
+"""Independence of instances, and the instances that can make a condition true.
 
-Two instances *accord* when, wherever both are enabled and neither is a mistake of the model, each stays enabled after the
-other and both orders lead to the same state. What they read and write decides most pairs; the others are decided by
-composing their updates, exactly or not at all: what is not known to accord counts as dependent.
+Two instances *accord* if, wherever both are enabled without evaluation error, each stays enabled after the other and both
+orders lead to the same state. Read and write sets decide most pairs; the others are decided by composing their updates. Pairs
+that are not proved to accord count as dependent.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from streamproof.system.sorts import Sort
 from streamproof.system.substitute import Substitution
 
 EFFORT = 150_000
-"""How many terms all pairs together, and all instances with atoms together, may take: some seconds at most."""
+"""Limit on the terms visited for all pairs, and for all instances with atoms: some seconds."""
 PAIR_EFFORT = 5_000
-"""How many terms one pair may take."""
+"""Limit on the terms visited for one pair."""
 
 
 @dataclass(slots=True)
 class Independence:
-    """The instances of a simplified scalar system, as `rules`, against each other."""
+    """Dependence relation between the instances of a simplified scalar system, given as `rules`."""
 
     system: System
     rules: tuple[Rule, ...]
@@ -43,11 +43,11 @@ class Independence:
     _writers: list[int] = field(init=False)
     """Per variable, a bit for each instance that writes it."""
     _after: list[Substitution] = field(init=False)
-    """Per instance, from terms of the next state to terms of this one."""
+    """Per instance, the substitution of next-state terms by current-state terms."""
     _enabled: list[Assuming] = field(init=False)
-    """Per instance, what terms come to where it is enabled."""
+    """Per instance, the simplification of terms under its guard."""
     _sizes: list[int] = field(init=False)
-    """Per instance, how many terms its guard and updates are made of."""
+    """Per instance, the number of terms of its guard and updates."""
     _pairs: TermEffort = field(default_factory=lambda: TermEffort(EFFORT))
     _enabling: TermEffort = field(default_factory=lambda: TermEffort(EFFORT))
 
@@ -81,7 +81,7 @@ class Independence:
         return found
 
     def dependent(self) -> tuple[int, ...]:
-        """Per instance, a bit for each other one that it is not known to accord with."""
+        """Per instance, a bit for each dependent instance (not proved to accord)."""
         touched = self._by_variable([r | w for r, w in zip(self._reads, self._writes, strict=True)])
         found = [0] * len(self.rules)
         for one in range(len(self.rules)):
@@ -97,7 +97,7 @@ class Independence:
         return tuple(found)
 
     def enablers(self, term: Expr, positive: bool) -> int:
-        """A bit for each instance that may make a term true (`positive`) or false where it is not."""
+        """A bit for each instance that may make a term true (`positive`) or false."""
         writers = 0
         for name in e.variables(term):
             writers |= self._writers[self._place[name]]
@@ -132,7 +132,7 @@ class Independence:
         updates: tuple[dict[str, Expr], ...],
         after: tuple[Substitution, ...],
     ) -> bool:
-        """Whether two instances accord, by composing their updates; `here` takes the first to be enabled.
+        """Whether two instances accord, by composing their updates; `here` assumes the guard of the first.
 
         Raises `EffortSpent`.
         """
@@ -157,7 +157,7 @@ class Independence:
 
 
 def bits(mask: int) -> Iterable[int]:
-    """The positions of the bits that are set, from the lowest."""
+    """The positions of the set bits, from the lowest."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1

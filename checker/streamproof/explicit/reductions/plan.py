@@ -1,4 +1,4 @@
-"""Which reductions a search makes, and why the others that were asked for do not apply."""
+"""The reductions that a search applies, and the reasons why other requested reductions do not apply."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 SYMMETRY, PARTIAL_ORDER = "symmetry", "partial order"
 
 SAFETY = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK)
-"""The kinds of property that speak of states and steps."""
+"""The kinds of property over states and steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReductionPlan:
-    """What a search leaves out: nothing, unless it has a symmetry or stubborn sets.
+    """The reductions of a search: symmetry, stubborn sets, both or none.
 
-    `refused` says why reductions that were asked for are not made.
+    `refused` has the requested reductions that do not apply, with their reasons.
     """
 
     symmetry: Symmetry | None = None
@@ -38,21 +38,21 @@ class ReductionPlan:
         return self.symmetry is not None or self.stubborn is not None
 
     def count(self, states: int) -> str:
-        """A number of states of the search, in words."""
+        """A number of states of the search, as text."""
         if self.stubborn is None:
             return number_of(states, "reachable state") + (" up to symmetry" if self.symmetry is not None else "")
         found = f"{number_of(states, 'state')} of the reduced search"
         return f"{found}, up to symmetry," if self.symmetry is not None else found
 
     def given_up(self, states: int) -> ReductionPlan:
-        """The plan of the full search, which was complete when the reduced one had found so many states."""
+        """The plan of the full search, which finished when the reduced search had found `states` states."""
         names = [SYMMETRY] if self.symmetry is not None else []
         names += [PARTIAL_ORDER] if self.stubborn is not None else []
-        because = f"given up after {states:,} states, the full search was done with less work"
+        because = f"given up after {states:,} states: the full search finished with less work"
         return ReductionPlan(refused=(*(Reduction(name, False, because) for name in names), *self.refused))
 
     def report(self) -> tuple[Reduction, ...]:
-        """The reductions asked for, after the search: what those made left out, and why others were not made."""
+        """The requested reductions, after the search: the effect of the applied ones, the reasons of the others."""
         made: list[Reduction] = []
         if self.symmetry is not None:
             names = " and ".join(f"{{{', '.join(sort.members)}}}" for sort in self.symmetry.sorts)
@@ -62,7 +62,7 @@ class ReductionPlan:
             cut, expanded = self.stubborn.cut, self.stubborn.expanded
             because = f"in {cut:,} of {expanded:,} states some enabled steps were left out"
             if not cut:
-                because = f"it gains nothing: in each of {expanded:,} states every enabled step was needed"
+                because = f"no effect: in each of {expanded:,} states every enabled step was needed"
             made.append(Reduction(PARTIAL_ORDER, True, because))
         return tuple(sorted((*made, *self.refused), key=lambda r: (SYMMETRY, PARTIAL_ORDER).index(r.name)))
 
@@ -75,7 +75,7 @@ def plan(
     symmetry: bool = False,
     por: bool = False,
 ) -> ReductionPlan:
-    """The reductions asked for that apply to deciding `properties` of `simple`, the simplified scalar system."""
+    """The requested reductions that apply to `properties` of `simple`, the simplified scalar system."""
     refused: list[Reduction] = []
     same = _symmetry(scalarised, simple, properties, refused) if symmetry else None
     stubborn = _stubborn(scalarised, simple, properties, refused) if por else None

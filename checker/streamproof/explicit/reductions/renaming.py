@@ -1,9 +1,8 @@
-"""What exchanging interchangeable names does to values, terms and whole systems.
+"""Renaming of interchangeable names in values, terms and systems.
 
-For a renaming `r`, a value `v` and a state `s`: `renamed(sort, v, r)` is the value with every name replaced (the elements
-of an array indexed by names move with them), and a term `t` becomes a term `t'` such that the value of `t'` in the
-renamed state is the renamed value of `t` in the original one. This is exact, where a total term falls back to its
-sort's default included: the default itself is a name that may be exchanged.
+For a renaming `r`: `renamed(sort, v, r)` is the value `v` with every name replaced (the elements of an array indexed by names
+move with them). A term `t` becomes a term `t'` such that the value of `t'` in the renamed state is the renamed value of `t`
+in the original state. This also holds where a total term has its sort's default: the default may be a name that is exchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Renaming: TypeAlias = Mapping[EnumSort, Mapping[str, str]]
 
 
 def symmetric_sorts(system: System) -> tuple[EnumSort, ...]:
-    """The symmetric sorts, of more than one member, that the variables are made of, in the order they appear."""
+    """The symmetric sorts with more than one member in the variables, in order of appearance."""
     found: dict[EnumSort, None] = {}
     for variable in system.variables:
         for sort in _within(variable.sort):
@@ -85,7 +84,7 @@ def renamed(sort: Sort, value: Value, renaming: Renaming) -> Value:
 
 
 def sources(index: Sort, renaming: Renaming) -> list[int]:
-    """For each position of a renamed array, the position of the original whose element comes to stand there."""
+    """For each position of a renamed array, the position of its element in the original array."""
     keys = list(values(index))
     if not isinstance(index, EnumSort) or index not in renaming:
         return list(range(len(keys)))
@@ -121,7 +120,7 @@ class _Terms(Substitution):
                 return super().rebuild(term)
 
     def _or_default(self, term: Expr, sort: Sort, undefined: Expr) -> Expr:
-        """A partial read: where it is undefined, the renamed default stands instead of the default."""
+        """A partial read; where it is undefined, its value is the renamed default."""
         usual = default(sort)
         other = renamed(sort, usual, self._renaming)
         return term if other == usual else b.ite(undefined, b.const(sort, other), term)
@@ -159,7 +158,7 @@ def _instance(terms: _Terms, renaming: Renaming, instance: Instance) -> Instance
 
 
 def _host(value: Any, names: Mapping[str, str]) -> Any:
-    """An argument as Python has it, with the names replaced; it only helps to find the instance that corresponds."""
+    """A Python argument with the names replaced; used only to find the corresponding instance."""
     if isinstance(value, str):
         return names.get(value, value)
     if type(value) in (tuple, frozenset):

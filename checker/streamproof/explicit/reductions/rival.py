@@ -1,8 +1,8 @@
-"""The full search beside a reduced one: a reduction that costs more than it saves is given up.
+"""The full search that competes with a reduced search: a reduction that costs more than it saves is given up.
 
-Nobody knows beforehand how much a reduction leaves out. So both searches get the same amount of work, in turns that double,
-and the one that ends first has the answer: that takes at most a few times as long as the faster of the two alone. Work is
-counted in terms evaluated, never in seconds, so that every machine takes the same one.
+The effect of a reduction cannot be predicted. So both searches get equal work in alternating turns of doubling size, and the
+first to finish gives the result: at most a few times the time of the faster one alone. Work is counted in evaluated terms,
+never in seconds, so the choice does not depend on the machine.
 """
 
 from __future__ import annotations
@@ -12,39 +12,40 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.level_search import LevelSearch, SearchTask
-from streamproof.explicit.limits import Stop, resident_bytes
+from streamproof.explicit.limits import Stop
 from streamproof.system.errors import SystemFailure, TooLarge
+from streamproof.system.memory import resident_bytes
 from streamproof.system.records import dataclass, replace
 
 if TYPE_CHECKING:
     from streamproof.explicit.compiled.search import CompiledSearch
 
 FIRST_TURN = 20_000_000
-"""Work of a reduced search before the full one has its first turn: about a second."""
+"""Work of a reduced search before the first turn of the full search: about 1 s."""
 PER_SUCCESSOR = 2
 PER_STATE = 40
-"""Compiled code makes a successor while generated Python evaluates two terms, and is so many times faster on terms."""
+"""Speed-up of compiled code over generated Python on terms; a compiled successor costs two terms of generated Python."""
 MOST_STATES = 1 << 23
-"""States after which the full search is given up: a reduction may be asked for because memory is too small."""
+"""Number of states after which the full search is given up: a reduction may be needed because memory is small."""
 MEMORY_SHARE = 2
-"""The full search is given up when the process holds this part of the memory that it may have."""
+"""Share of the memory limit at which the full search is given up."""
 
 
 @dataclass(slots=True)
 class Rival:
-    """A full search of `task` by compiled code that goes on in turns; `begin` makes it."""
+    """A full search of `task` by compiled code that runs in turns; created by `begin`."""
 
     begin: Callable[[SearchTask], LevelSearch]
     task: SearchTask
     terms: int
-    """Terms that are evaluated for a state."""
+    """Number of terms evaluated per state."""
     search: CompiledSearch | None = None
     _turn: int = field(default_factory=lambda: FIRST_TURN)
     _given_up: bool = False
     _allowed: int = 0
 
     def wins(self, work: int) -> bool:
-        """Whether the full search is complete within the work that the reduced one has taken so far."""
+        """Whether the full search finishes within the work that the reduced search has used."""
         if work < self._turn or self._given_up:
             return False
         self._allowed = self._turn
@@ -85,7 +86,7 @@ class Rival:
         self.close()
 
     def close(self) -> None:
-        """Give its memory back."""
+        """Free the memory."""
         if self.search is not None:
             self.search.close()
             self.search = None

@@ -16,14 +16,14 @@ from streamproof.explicit.successors import Batch, StepHit, expander
 from streamproof.system.model import Kind, State
 
 SIZE = 64
-"""So many states are expanded at once."""
+"""Number of states expanded at a time."""
 
 
 class ReducedSearch(Search):
-    """A search that leaves out what its plan says. With symmetry, the states are representatives of their orbits."""
+    """A search with the reductions of a plan. With symmetry, the states are canonical representatives of their orbits."""
 
     def __init__(self, task: SearchTask, plan: ReductionPlan, terms: int, rival: Rival | None) -> None:
-        """`terms`: how many are evaluated for a state. `rival`: the full search, which may be done sooner."""
+        """`terms`: number of terms evaluated per state. `rival`: the competing full search, if any."""
         super().__init__(task)
         self.plan = plan
         self.terms = terms
@@ -31,14 +31,14 @@ class ReducedSearch(Search):
 
     @property
     def work(self) -> int:
-        """What the search has taken so far, in terms evaluated."""
+        """Work of the search, in evaluated terms."""
         symmetry, stubborn = self.plan.symmetry, self.plan.stubborn
         choosing = 0 if stubborn is None else stubborn.work
         successor = SUCCESSOR + (0 if symmetry is None else symmetry.work)
         return self.expanded * self.terms + choosing + self.total * successor
 
     def _next_size(self, size: int, seconds: float) -> int:
-        """The same number always: the rival's turns come after so much work, not after so much time."""
+        """A constant: the rival's turns depend on work, not on time."""
         return SIZE
 
     def _stop(self, batch: Batch) -> None:
@@ -65,7 +65,7 @@ class ReducedSearch(Search):
         self.compile_seconds += time.perf_counter() - begun
 
     def _outdated(self, hits: Sequence[StepHit] | Sequence[Hit]) -> bool:
-        """Fewer open properties make smaller sets, at once."""
+        """Always, after a hit: stubborn sets for fewer open properties are smaller."""
         return bool(hits)
 
     def _compile_watches(self) -> None:
@@ -73,6 +73,6 @@ class ReducedSearch(Search):
         self._still_open()
 
     def _still_open(self) -> None:
-        """Stubborn sets serve the properties that are not decided yet, and so become smaller."""
+        """Restrict the goals of the stubborn sets to the undecided properties."""
         if self.plan.stubborn is not None:
             self.plan.stubborn.keep_open({number for number, _ in self._open(*Kind)})

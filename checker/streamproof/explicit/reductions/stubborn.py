@@ -1,17 +1,17 @@
-"""Partial-order reduction by stubborn sets: of steps that do not get in each other's way, one order is enough.
+"""Partial-order reduction by stubborn sets: one order of independent steps is enough.
 
-In each state a set T of instances is chosen and only its enabled members are taken. T satisfies:
+In each state, only the enabled members of a set T of instances are taken. T satisfies:
 
-1. an enabled member brings in every instance it does not accord with, a disabled one a necessary set of its guard;
-2. for every goal that is still open, T holds a necessary set of it; a goal that is true has all steps taken;
-3. where deadlocks or endless behaviours are asked about, T has an enabled member if any instance is enabled.
+1. for an enabled member, T contains every dependent instance; for a disabled member, a necessary set of its guard;
+2. T contains a necessary set of every open goal; in a state where a goal is true, all steps are taken;
+3. if deadlocks or infinite behaviours are to be decided, T has an enabled member if any instance is enabled.
 
-Goals are the states in which something is decided: an invariant is false, a reachability property true, an instance is
-enabled whose step breaks a step property, the model makes a mistake. By 1, whenever a behaviour takes a member of T,
-the first such step can be taken at once, and the others after it lead to the same last state. By 2 every behaviour to
-a goal takes a member of T. So the reduced search has a behaviour to that goal too, of the same length: shortest traces
-stay shortest. By 1 and 3 the same is true of behaviours into a deadlock, and an endless behaviour stays possible:
-its first member of T is moved to the front, or if it takes none, an enabled member of T goes before it.
+Goals are the states in which a property is decided: an invariant is false, a reachability property is true, an enabled
+instance breaks a step property, or the model has an evaluation error. By 1, the first member of T on a behaviour can be moved
+to its front, and the behaviour still reaches the same last state. By 2, every behaviour to a goal takes a member of T. So the
+reduced search has a behaviour of the same length to that goal: shortest traces stay shortest. By 1 and 3, the same is true of
+behaviours into a deadlock, and an infinite behaviour is preserved: its first member of T is moved to the front, or if it
+takes none, an enabled member of T is taken before it.
 
 Valmari, "Stubborn Sets for Reduced State Space Generation", 1990; with necessary sets of properties, Schmidt, "Stubborn
 Sets for Simple Linear Time Properties", 2012; on guards, Laarman, Pater, van de Pol and Hansen, "Guard-Based Partial-Order
@@ -42,18 +42,18 @@ from streamproof.system.model import Kind, Property, System
 from streamproof.system.records import dataclass
 
 SEEDS = 32
-"""How many enabled instances are tried for the start of a set, where no goal gives it one."""
+"""Number of enabled instances tried as the start of a set without goals."""
 
 STEP = 10
-"""To look at a part of a condition takes as long as to evaluate so many terms."""
+"""Cost of visiting a part of a condition, in evaluated terms."""
 
 MISTAKE = -1
-"""The number of the goals that are mistakes of the model; those of properties have theirs."""
+"""The number of goals that are evaluation errors of the model; other goals have the number of their property."""
 
 
 @dataclass(frozen=True, slots=True)
 class StubbornGoal:
-    """Where something is decided: the number of the property, or `MISTAKE`, and a condition on states."""
+    """The states that decide a property: the number of the property, or `MISTAKE`, and a condition on states."""
 
     number: int
     condition: Condition
@@ -61,7 +61,7 @@ class StubbornGoal:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is taken in a state: the instances in order, and whether enabled ones were left out."""
+    """The instances taken in a state, in order, and whether enabled instances are left out."""
 
     taken: tuple[int, ...]
     reduced: bool
@@ -69,29 +69,29 @@ class Choice:
 
 @dataclass(slots=True)
 class StubbornSets:
-    """Chooses the instances that are taken. Sets of instances and of true atoms are integers, one bit for each."""
+    """Selects a stubborn set in each state. Sets of instances and of true atoms are integers with one bit per member."""
 
     atoms: tuple[Expr, ...]
-    """What a choice depends on: terms over one state, with bits from the lowest."""
+    """The atoms: terms over one state, in the order of their bits from the lowest."""
     guards: tuple[Condition, ...]
     """Per instance."""
     dependent: tuple[int, ...]
-    """Per instance, those it is not known to accord with."""
+    """Per instance, its dependent instances."""
     goals: tuple[StubbornGoal, ...]
     progress: bool
-    """Whether a state with an enabled instance must have one taken."""
+    """Whether each set needs an enabled member if any instance is enabled."""
     cut: int = 0
-    """In how many states instances were left out."""
+    """Number of states in which enabled instances were left out."""
     expanded: int = 0
-    """In how many states instances were chosen."""
+    """Number of states for which sets were selected."""
     work: int = 0
-    """What the choices have taken, in terms evaluated."""
+    """Work of the selection, in evaluated terms."""
     _open: tuple[StubbornGoal, ...] = ()
     _known: dict[int, Choice] = field(default_factory=dict)
     _quick: list[tuple[int, int]] = field(init=False)
     _goals_cost: int = 0
     _costs: list[int] = field(init=False)
-    """What it takes to ask for a necessary set of each guard."""
+    """Per instance, the cost of a necessary set of its guard."""
 
     def __post_init__(self) -> None:
         self._open = self.goals
@@ -100,7 +100,7 @@ class StubbornSets:
         self._costs = [STEP * parts(guard) for guard in self.guards]
 
     def keep_open(self, numbers: Collection[int]) -> None:
-        """From now on, only these properties are still to be decided."""
+        """Restrict the goals to these properties."""
         still = tuple(goal for goal in self.goals if goal.number == MISTAKE or goal.number in numbers)
         if still != self._open:
             self._open = still
@@ -108,7 +108,7 @@ class StubbornSets:
             self._known.clear()
 
     def choose(self, truth: int) -> Choice:
-        """What to take in a state where just these atoms are true."""
+        """The instances to take in a state where exactly these atoms are true."""
         choice = self._known.get(truth)
         self.work += len(self.atoms)
         if choice is None:
@@ -142,7 +142,7 @@ class StubbornSets:
         return min(closed, key=lambda found: (found & enabled).bit_count())
 
     def _closed(self, start: int, truth: int, enabled: int) -> int:
-        """The smallest set around `start` that brings in what its members need, by choices that look cheap."""
+        """A small stubborn set that contains `start`, by greedy choice of necessary sets."""
         found = todo = start
         while todo:
             low = todo & -todo
@@ -160,7 +160,7 @@ class StubbornSets:
 
 @dataclass(frozen=True, slots=True)
 class _Cost:
-    """Counts the instances that are not there yet, enabled ones many times."""
+    """Cost of instances that are not yet in the set; enabled instances cost more."""
 
     enabled: int
     have: int
@@ -171,7 +171,7 @@ class _Cost:
 
 
 def _bounds(guard: Condition) -> tuple[int, int]:
-    """Atoms that must be true and atoms that must be false for a guard to be true."""
+    """The atoms that must be true, and those that must be false, for a guard to be true."""
     needed = forbidden = 0
     for part in guard.parts if isinstance(guard, Every) else (guard,):
         if isinstance(part, Literal):
@@ -181,9 +181,9 @@ def _bounds(guard: Condition) -> tuple[int, int]:
 
 
 def stubborn_sets(system: System, properties: Sequence[Property], alive: Mapping[str, Expr]) -> StubbornSets:
-    """The sets for deciding `properties` of a simplified scalar system, numbered by their position.
+    """The stubborn sets for `properties` of a simplified scalar system, numbered by their position.
 
-    `alive` says of each leaf when it means something (`images.liveness`).
+    `alive` has the condition under which each leaf is meaningful (`images.liveness`).
     """
     steps = [(number, p) for number, p in enumerate(properties) if p.kind is Kind.STEP]
     rules = tuple(rules_of(system, steps))

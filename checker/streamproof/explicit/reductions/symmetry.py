@@ -1,10 +1,10 @@
-"""Symmetry reduction: states that differ only in the names of interchangeable things are searched once.
+"""Symmetry reduction: states that differ only by a permutation of interchangeable names are searched once.
 
-The renamings of a system that is symmetric in its sorts (`automorphism`) form a group. Two states are in one *orbit* when
-a renaming takes one to the other; the same properties are true of both, and their steps correspond. A search that
-replaces every state by one representative of its orbit therefore meets a state of every reachable orbit, at the same
-level as the full search (Emerson and Sistla, "Symmetry and Model Checking", 1996; Ip and Dill, "Better Verification
-Through Symmetry", 1996). It decides what is true of states and steps; behaviours without end are left to full searches.
+The renamings of a system that is symmetric in its sorts (`automorphism`) form a group. Two states are in the same *orbit* if
+a renaming maps one to the other; they satisfy the same properties, and their steps correspond. A search that replaces every
+state by the canonical representative of its orbit visits every reachable orbit, at the same level as the full search (Emerson
+and Sistla, "Symmetry and Model Checking", 1996; Ip and Dill, "Better Verification Through Symmetry", 1996). It decides
+properties of states and steps; temporal properties need a full search.
 """
 
 from __future__ import annotations
@@ -27,40 +27,40 @@ from streamproof.system.records import dataclass
 from streamproof.system.sorts import EnumSort, Value, default
 
 PERMUTATION_LIMIT = 5040
-"""The largest group whose renamings are tried one by one: that of seven names."""
+"""Order of the largest group whose renamings are enumerated: that of seven names."""
 
 Canonical: TypeAlias = Callable[[State], State]
-"""Gives the representative of a scalar state's orbit."""
+"""Returns the canonical representative of the orbit of a scalar state."""
 
 
 class TooManyRenamings(Exception):
-    """The group is too large to try every renaming, and the states do not fall into parts that could be sorted."""
+    """The group is too large to enumerate, and the states do not consist of parts per member that could be sorted."""
 
 
 @dataclass(frozen=True)
 class Symmetry:
-    """The renamings of a system that has been verified to be symmetric in `sorts`."""
+    """The group of renamings of a system that is verified to be symmetric in `sorts`."""
 
     original: System
     system: System
-    """The scalar system, whose states are represented."""
+    """The scalar system whose states are reduced."""
     sorts: tuple[EnumSort, ...]
 
     @property
     def order(self) -> int:
-        """How many renamings there are, the one that changes nothing included."""
+        """Order of the group, the identity included."""
         return math.prod(math.factorial(len(sort.members)) for sort in self.sorts)
 
     @cached_property
     def permutations(self) -> tuple[tuple[Expr, ...], ...]:
-        """For each renaming, the renamed state: a term over the scalar variables for each of them, in order.
+        """For each renaming, the renamed state: one term over the scalar variables per variable.
 
         In the order of `renamings`. Raises `TooManyRenamings`.
         """
         return tuple(images(self.original, renaming) for renaming in self.renamings())
 
     def renamings(self) -> Iterator[Renaming]:
-        """Every renaming, the one that changes nothing first. Raises `TooManyRenamings` above `PERMUTATION_LIMIT`."""
+        """All renamings, the identity first. Raises `TooManyRenamings` above `PERMUTATION_LIMIT`."""
         if self.order > PERMUTATION_LIMIT:
             names = " and ".join(str(len(sort.members)) for sort in self.sorts)
             raise TooManyRenamings(f"{names} names have {self.order:,} renamings, more than {PERMUTATION_LIMIT:,}")
@@ -72,7 +72,7 @@ class Symmetry:
 
     @property
     def work(self) -> int:
-        """What it takes to represent one state, in terms evaluated."""
+        """Cost of one canonical representative, in evaluated terms."""
         return len(self.system.variables) * (1 if self.blocks is not None else max(1, self.order // 3))
 
     def prepare(self) -> None:
@@ -81,9 +81,9 @@ class Symmetry:
 
     @cached_property
     def blocks(self) -> tuple[tuple[tuple[int, ...], ...], ...] | None:
-        """For each sort and each of its members, the positions of the leaves that belong to it alone, in like order.
+        """For each sort and each of its members, the positions of the leaves that belong to the member alone, in equal order.
 
-        None when some leaf holds a name, or belongs to several: then sorting the parts of the members is not enough.
+        None if some leaf holds a name or belongs to several members: then sorting the parts of the members is not enough.
         """
         found: list[tuple[tuple[int, ...], ...]] = []
         taken: set[int] = set()
@@ -106,14 +106,14 @@ class Symmetry:
         return tuple(found) if self._sortable(found) else None
 
     def _moves(self, sort: EnumSort, one: str, other: str) -> list[tuple[int, int]] | None:
-        """The positions that an exchange moves, with those that their values come from; None when it renames values."""
+        """The positions that an exchange moves, with their source positions; None if it renames values."""
         if any(leaf.sort in self.sorts for leaf in self.system.variables):
             return None
         names = {name: name for name in sort.members} | {one: other, other: one}
         return [(at, source) for at, source in enumerate(origins(self.original, {sort: names})) if at != source]
 
     def _sortable(self, found: Sequence[tuple[tuple[int, ...], ...]]) -> bool:
-        """Whether every exchange of two members exchanges their rows, entry by entry, and nothing else."""
+        """Whether every exchange of two members only exchanges their rows, entry by entry."""
         for sort, rows in zip(self.sorts, found, strict=True):
             for k, one in enumerate(sort.members):
                 for j in range(k):
@@ -125,7 +125,7 @@ class Symmetry:
 
     @cached_property
     def canonical(self) -> Canonical:
-        """Gives the representative of a scalar state's orbit: the same one for every state of an orbit, and one of it.
+        """The function from a scalar state to the canonical representative of its orbit, which is a member of the orbit.
 
         Raises `TooManyRenamings`.
         """
@@ -143,7 +143,7 @@ def _pick(positions: Sequence[int]) -> Callable[[Sequence[Value]], tuple[Value, 
 
 
 def _by_sorting(symmetry: Symmetry) -> Canonical:
-    """The parts that belong to one member each, put in order."""
+    """Canonical representatives by sorting the parts of the members."""
     assert symmetry.blocks is not None
     moving = [at for rows in symmetry.blocks for row in rows for at in row]
     staying = sorted(set(range(len(symmetry.system.variables))) - set(moving))
@@ -164,7 +164,7 @@ def _by_sorting(symmetry: Symmetry) -> Canonical:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """One renaming, ready to be applied: where plain leaves and names come from, and what each name becomes."""
+    """One renaming, prepared: source positions of plain leaves and of names, and the image of each name."""
 
     plain: Callable[[Sequence[Value]], tuple[Value, ...]]
     names: Callable[[Sequence[Value]], tuple[Value, ...]]
@@ -172,7 +172,7 @@ class _Trial:
 
 
 def _by_trying(symmetry: Symmetry) -> Canonical:
-    """The least of all renamed states: plain leaves are compared first, then the names that leaves hold."""
+    """Canonical representatives as the least renamed state: plain leaves are compared first, then leaves with names."""
     variables = symmetry.system.variables
     named = [at for at, leaf in enumerate(variables) if leaf.sort in symmetry.sorts]
     plain = [at for at in range(len(variables)) if at not in set(named)]
@@ -211,7 +211,7 @@ def _trials(symmetry: Symmetry, plain: Sequence[int], named: Sequence[int]) -> I
 
 
 def _tokens(symmetry: Symmetry, named: Sequence[int]) -> Callable[[State], tuple[Value, ...]]:
-    """The names that leaves hold, None where a leaf means nothing."""
+    """A generated function that returns the names in leaves; None for a meaningless leaf."""
     variables, alive = symmetry.system.variables, liveness(symmetry.original)
     names = local_names(symmetry.system)
     writer = Writer(names)

@@ -1,1 +1,1 @@
-"""One model at many points: which points, how one is decided, by which processes, and what is kept of it."""
+"""Sweeps: one model at many points; their generation, checking, distribution and storage."""

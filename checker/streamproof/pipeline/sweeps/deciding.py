@@ -1,4 +1,4 @@
-"""Deciding one point: from a job to a record, both JSON data; the same wherever it runs."""
+"""Checking one point: from a job to a record, both JSON data, the same in every process."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from streamproof.version import VERSION
 SCHEMA = "streamproof.sweep-point/1"
 
 Job = dict[str, Any]
-"""One point to decide, as JSON data: what a process of its own, or a Spark task, is sent."""
+"""One point to check, as JSON data sent to a worker process or a Spark task."""
 Record = dict[str, Any]
-"""What is known of one point, as JSON data: of `SHAPE`, or with an outcome that is not kept.
+"""The record of one point, as JSON data: of `SHAPE`, or with an outcome that is not stored.
 
-The outcomes: ``decided``, ``refused`` (the model does not allow these parameters), ``interrupted``, ``unchanged`` (the record
-of an earlier run is of the same system), ``malformed``, or ``lost``. ``asked`` are the names of properties.
+The outcomes: ``decided``, ``refused`` (the model does not allow these parameters), ``interrupted``, ``unchanged`` (the
+record of an earlier run is of the same system), ``malformed``, or ``lost``. ``asked`` are the names of properties.
 """
 
 _TEXT, _COUNT = (None, str), range(1 << 63)
@@ -50,7 +50,7 @@ SHAPE: Shape = {
     },
     "seconds": float,
 }
-"""The shape of a record that is kept."""
+"""The shape of a stored record."""
 
 
 def record_of(job: Job, outcome: str, because: str | None = None) -> Record:
@@ -70,7 +70,7 @@ def record_of(job: Job, outcome: str, because: str | None = None) -> Record:
 
 
 def decide(job: Job) -> Record:
-    """The record of the point that `job` is about. Raises nothing that a model, its parameters or limits can cause."""
+    """The record for the point of `job`. Does not raise errors caused by a model, its parameters or limits."""
     begun = time.monotonic()
     print_ = None
     try:
@@ -86,12 +86,13 @@ def decide(job: Job) -> Record:
     except OutOfTime as late:
         record = record_of(job, "lost", late.message)
     except ModelError as mistake:
-        record = record_of(job, "malformed", mistake.told)
+        record = record_of(job, "malformed", mistake.short_text)
     return {**record, "fingerprint": print_, "seconds": round(time.monotonic() - begun, 3)}
 
 
 def _narrowed(target: Target, names: Sequence[str]) -> Target:
-    """The model with these properties only: of thousands of small systems, reading the others takes a quarter of the time."""
+    """The model with these properties only: with thousands of small systems, reading the others takes a quarter of the
+    time."""
     kept = tuple(function for function in target.spec.properties if not stated_by(function).isdisjoint(names))
     return replace(target, spec=replace(target.spec, properties=kept, termination=TERMINATION in names))
 
@@ -115,7 +116,7 @@ def _searched(system: System, job: Job) -> Record:
             ),
         )
     except (TooLarge, MemoryError) as limit:
-        because = limit.told if isinstance(limit, StreamproofError) else "out of memory"
+        because = limit.short_text if isinstance(limit, StreamproofError) else "out of memory"
         findings: Sequence[Finding] = [
             Finding(n, system.property(n).kind, Verdict.INCONCLUSIVE, None, because) for n in names
         ]
@@ -127,7 +128,7 @@ def _searched(system: System, job: Job) -> Record:
             because = f"out of memory after {found.counts.distinct:,} states: with fewer --workers each has more"
             findings = [replace(f, because=because) if f.verdict is Verdict.INCONCLUSIVE else f for f in findings]
         counts = found.counts
-        record["because"] = None if found.mistake is None else found.mistake.error.told
+        record["because"] = None if found.mistake is None else found.mistake.error.short_text
         record["states"] = {"distinct": counts.distinct, "generated": counts.generated, "depth": counts.depth}
     record["properties"] = {finding.property: _verdict(finding) for finding in findings}
     return record

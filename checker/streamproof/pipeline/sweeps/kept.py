@@ -1,4 +1,4 @@
-"""Records of points on disk, one a line, so that a sweep that was ended goes on where it was."""
+"""Stored records of points, one per line, so that an interrupted sweep resumes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ HEAD = "streamproof.sweep-points/1"
 
 
 def read_kept(path: Path, about: Mapping[str, Any]) -> tuple[dict[str, Record], str]:
-    """The records by key in a file whose first line is `about`; and why not all of it can be used, if so.
+    """The records by key in a file whose first line is `about`; and why part of it is unusable, if so.
 
-    Raises `InputError` when it cannot be read.
+    Raises `InputError` if it cannot be read.
     """
     if not os.path.lexists(path):
         return {}, ""
@@ -37,7 +37,7 @@ def read_kept(path: Path, about: Mapping[str, Any]) -> tuple[dict[str, Record], 
         if head.get(name) != value:
             return {}, f"they are of {name} {head.get(name)}, this is {name} {value}"
     records: dict[str, Record] = {}
-    # What follows the last line break was cut off when the process died.
+    # A last line without line break was truncated when the process died.
     for number, line in enumerate(lines[1:-1], 2):
         record, wrong = _object(line, SHAPE)
         if wrong:
@@ -48,7 +48,7 @@ def read_kept(path: Path, about: Mapping[str, Any]) -> tuple[dict[str, Record], 
 
 
 def _object(line: bytes, shape: Shape) -> tuple[dict[str, Any], str]:
-    """An object of this shape, and why a line is none."""
+    """An object of this shape; otherwise the reason why the line is invalid."""
     try:
         found = parsed(line.decode())
     except ValueError as error:
@@ -63,7 +63,7 @@ def kept_text(about: Mapping[str, Any], records: Iterable[Record]) -> str:
 
 @contextmanager
 def keeping(path: Path) -> Iterator[Callable[[Record], None]]:
-    """Appends records to a file as they come; each is on disk before the call returns. Raises `SystemFailure`."""
+    """Appends records to a file; each is on disk before the call returns. Raises `SystemFailure`."""
     with _written(path):
         file = open_own(path)
     with file:
@@ -86,10 +86,9 @@ def _written(path: Path, remedy: str = "") -> Iterator[None]:
 
 
 def source_of(target: Target) -> str | None:
-    """A hash of every file of the packages that a model and its properties come from, and of the checker.
+    """A hash of every file of the packages of a model and its properties, and of the checker.
 
-    While it is the same, nothing that decides a point has changed. None for a model that is not in a package: a file may
-    import anything.
+    While it is unchanged, so are the records. None for a model outside a package: a file may import anything.
     """
     spec = target.spec
     classes = (spec.model, *spec.model.variants.values())

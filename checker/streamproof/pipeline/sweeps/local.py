@@ -1,4 +1,4 @@
-"""Deciding points on this machine: in this process, or in several, each sent one job after the other."""
+"""Checking points on this machine: in this process, or in several, each with one job at a time."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def decide_here(jobs: Sequence[Job]) -> Iterator[Record]:
 
 
 def decide_locally(jobs: Sequence[Job], processes: int) -> Iterator[Record]:
-    """The records of the jobs as they are done by so many processes, which are begun in the order of the jobs.
+    """The records of the jobs in the order of completion, by several worker processes that take the jobs in order.
 
-    A process that dies costs its own point, which is then inconclusive. Raises `SystemFailure` when none can be started.
+    A process that dies makes its own point inconclusive. Raises `SystemFailure` if none can be started.
     """
     if processes == 1 or len(jobs) < 2:
         yield from decide_here(jobs)
@@ -58,11 +58,11 @@ def decide_locally(jobs: Sequence[Job], processes: int) -> Iterator[Record]:
 
 
 class _Worker:
-    """A process that decides one job at a time."""
+    """A worker process for one job at a time."""
 
     def __init__(self) -> None:
         try:
-            # A session of its own: Ctrl-C is for the process that knows what to keep.
+            # Its own process group: Ctrl-C is for the process that stores the records.
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _PROGRAM],
                 stdin=subprocess.PIPE,
@@ -79,14 +79,14 @@ class _Worker:
         self._job: Job = {}
 
     def send(self, job: Job) -> None:
-        """Have it decide a point."""
+        """Sends it a point."""
         self._job = job
         with suppress(BrokenPipeError):  # it has died, which shows when its answer is read
             self._jobs.write(json.dumps(job).encode() + b"\n")
             self._jobs.flush()
 
     def receive(self) -> Record:
-        """The record of the point; waits for it."""
+        """Waits for the record of the point."""
         answer = self.answers.readline()
         if answer.endswith(b"\n"):
             record: Record = json.loads(answer)
@@ -98,11 +98,11 @@ class _Worker:
 
     @property
     def ended(self) -> bool:
-        """Whether it takes no more jobs."""
+        """Whether it accepts no more jobs."""
         return self._process.poll() is not None
 
     def stop(self) -> None:
-        """End it, whatever it is doing."""
+        """Kills it."""
         self._process.kill()
         with suppress(BrokenPipeError):
             self._jobs.close()
@@ -111,11 +111,11 @@ class _Worker:
 
 
 def serve() -> None:
-    """What a worker process runs: jobs come as lines of standard input, records leave as lines of standard output."""
+    """The main loop of a worker process: jobs on standard input, records on standard output, one per line."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    # What a user's model prints must not come between the answers.
+    # Output of a user's model must not mix with the records.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    with suppress(BrokenPipeError):  # nobody waits for an answer any more
+    with suppress(BrokenPipeError):  # nobody reads the records any longer
         for text in sys.stdin.buffer:
             answers.write(json.dumps(decide(json.loads(text))).encode() + b"\n")
             answers.flush()

@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from streamproof.pipeline.sweeps.deciding import Record
-from streamproof.pipeline.sweeps.plan import SweepPlan, SweepPoint
-from streamproof.report.sweep import UNDECIDED, Boundary, PointReport, PointVerdict, assignments, shown
+from streamproof.pipeline.sweeps.plan import PointVerdict, SweepPlan, SweepPoint
+from streamproof.report.sweep import UNDECIDED, Boundary, assignments, shown
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, Property
 
 PROVABLE = (Kind.INVARIANT.value, Kind.STEP.value, Kind.DEADLOCK.value)
-"""Kinds that ``prove --any`` proves."""
+"""Kinds supported by ``prove --any``."""
 
 
 def properties_of(plan: SweepPlan) -> dict[str, str]:
-    """The properties that are asked about with their kinds, in the model's order; those of variants follow.
+    """The requested properties with their kinds, in the model's order; those of variants follow.
 
-    Raises `UsageError` where the model allows none of the points.
+    Raises `UsageError` if the model allows none of the points.
     """
     found: dict[str, str] = {}
     for variant in plan.variants:
@@ -40,11 +40,10 @@ def _listed(plan: SweepPlan, points: Sequence[SweepPoint]) -> tuple[Property, ..
     raise UsageError(f"the model allows none of the points: {refused.message}", remedy=refused.remedy)
 
 
-def point_report(point: SweepPoint, record: Record | None, properties: Sequence[str]) -> PointReport:
-    """What is known of a point; None: nobody has looked."""
-    named = point.variant, point.checked_as, point.parameters
+def known(point: SweepPoint, record: Record | None, properties: Sequence[str]) -> SweepPoint:
+    """The point with what its record says of it; None: nobody has looked."""
     if record is None:
-        return PointReport(*named, None, 0.0, None, dict.fromkeys(properties, PointVerdict("open")))
+        return replace(point, verdicts=dict.fromkeys(properties, PointVerdict("open")))
     missing = PointVerdict("refused")
     if record["outcome"] == "lost":
         missing = PointVerdict("inconclusive", record["because"])
@@ -54,16 +53,16 @@ def point_report(point: SweepPoint, record: Record | None, properties: Sequence[
     }
     states = None if record["states"] is None else record["states"]["distinct"]
     answers = {name: verdicts.get(name, missing) for name in properties}
-    return PointReport(*named, states, record["seconds"], record["because"], answers)
+    return replace(point, states=states, seconds=record["seconds"], because=record["because"], verdicts=answers)
 
 
-def boundaries(plan: SweepPlan, points: Sequence[PointReport], properties: Mapping[str, str]) -> tuple[Boundary, ...]:
-    """Where each property holds, of the model and of each variant; without the formulas."""
+def boundaries(plan: SweepPlan, points: Sequence[SweepPoint], properties: Mapping[str, str]) -> tuple[Boundary, ...]:
+    """Where each property holds, for the model and each variant; without the formulas."""
     return tuple(b for variant in plan.variants for b in _of_variant(plan, points, properties, variant))
 
 
 def _of_variant(
-    plan: SweepPlan, points: Sequence[PointReport], properties: Mapping[str, str], variant: str | None
+    plan: SweepPlan, points: Sequence[SweepPoint], properties: Mapping[str, str], variant: str | None
 ) -> list[Boundary]:
     found = []
     for name, kind in properties.items():
@@ -75,18 +74,18 @@ def _of_variant(
         because = "no formula was looked for, the sweep was ended" if holds and violated else ""
         if holds or violated or undecided:
             found.append(Boundary(variant, name, kind, holds, violated, undecided, vacuous, because=because))
-    # What holds at every point explored comes with the command that tries to prove it for every size.
+    # A property that holds at every explored point comes with the command that tries to prove it for every size.
     provable = [b for b in found if b.kind in PROVABLE and b.holds and not b.uneven]
-    known = plan.target.variant(variant).parameter_limits()
-    every = ",".join(name for name, values in plan.axes.items() if type(values[0]) is int and name in known)
+    limited = plan.target.variant(variant).parameter_limits()
+    every = ",".join(name for name, values in plan.axes.items() if type(values[0]) is int and name in limited)
     words = ["streamproof", "prove", plan.target.text, *(["--variant", variant] if variant else []), "--any", every]
     words += [word for text in assignments(plan.fixed.items()) for word in ("-p", text)]
     command = shlex.join([*words, *(word for b in provable for word in ("--property", b.name))])
     return [replace(b, proof=command) if every and b in provable else b for b in found]
 
 
-def with_formula(plan: SweepPlan, points: Sequence[PointReport], boundary: Boundary) -> Boundary:
-    """The same with a formula, where the property holds at some points and is violated at others."""
+def with_formula(plan: SweepPlan, points: Sequence[SweepPoint], boundary: Boundary) -> Boundary:
+    """The same with a formula, if the property holds at some points and is violated at others."""
     if not boundary.changes:
         return boundary
     from streamproof.symbolic.boundary import separate
@@ -96,7 +95,7 @@ def with_formula(plan: SweepPlan, points: Sequence[PointReport], boundary: Bound
         mark = point.verdicts[boundary.name].verdict
         if point.variant == boundary.variant and mark in ("holds", "violated"):
             values = {name: point.parameters[name] for name in plan.axes}
-            # True and False are words, there is nothing between them.
+            # True and False are categories without values between them.
             words = {name: shown(value) if isinstance(value, bool) else value for name, value in values.items()}
             decided.append((words, mark == "holds"))
     found = separate(decided)

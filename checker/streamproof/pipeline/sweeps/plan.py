@@ -1,12 +1,12 @@
-"""The points of a sweep: every combination of the axes' values, for the model or its variants, the small ones first."""
+"""The points of a sweep: every combination of the axes' values, for the model or its variants, small ones first."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, product
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from streamproof.language.sweeping import Generated, Sweep, Value
 from streamproof.registry import Target, find, unknown
@@ -15,68 +15,91 @@ from streamproof.system.errors import ModelError, UsageError
 MOST_VALUES = 1000
 
 
+Mark: TypeAlias = Literal["holds", "violated", "inconclusive", "error", "refused", "open"]
+"""The status of a property at a point. ``refused``: the model does not allow the parameters, or has no such property
+there; ``open``: not checked yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class PointVerdict:
+    """The result for one property at one point; `length` of its counterexample or witness, `vacuous`: it holds vacuously."""
+
+    verdict: Mark
+    because: str = ""
+    length: int | None = None
+    vacuous: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """One configuration. `variant` is what is asked about, `checked_as` the variant whose machine is searched for it."""
+    """One configuration, with its results.
+
+    `variant` is the requested variant, `checked_as` the variant that is actually checked.
+    """
 
     variant: str | None
     checked_as: str | None
     parameters: Mapping[str, Any]
-    """All of them."""
+    """All parameters."""
+    states: int | None = None
+    seconds: float = 0.0
+    because: str | None = None
+    """Why it has no verdict, or the model's error; None: neither."""
+    verdicts: Mapping[str, PointVerdict] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
-        """The point as text: the same for the same question."""
+        """The point as text, a unique key."""
         given = ",".join(f"{name}={value}" for name, value in sorted(self.parameters.items()))
         return f"{self.variant or ''}:{given}"
 
 
 @dataclass(frozen=True, slots=True)
 class SampledAxis:
-    """An axis whose values were generated, and how large each of them is."""
+    """A generated axis, with the sizes of its values."""
 
     about: Generated
     sizes: Mapping[Value, Mapping[str, int]]
 
     @property
     def parameter(self) -> str:
-        """Its name."""
+        """The parameter's name."""
         return self.about.parameter
 
-    def size(self, point: Any) -> int:
-        """How large the value of a point is, by the size by which the sweep proceeds."""
+    def size(self, point: SweepPoint) -> int:
+        """The size of a point's value, by the size in which the sweep proceeds."""
         return self.sizes[point.parameters[self.parameter]][self.about.by]
 
 
 @dataclass(frozen=True, slots=True)
 class SweepPlan:
-    """What is explored: a model over axes, `fixed` parameters beside them, `variants` (None: the model itself)."""
+    """The plan of a sweep: axes, `fixed` parameters, `variants` (None: the model itself)."""
 
     target: Target
     axes: Mapping[str, tuple[Value, ...]]
-    """The parameters that vary, each with its values from small to large."""
+    """The varying parameters, each with its values in ascending order."""
     fixed: Mapping[str, Any]
     variants: tuple[str | None, ...]
     properties: tuple[str, ...] | None
-    """Those asked about; None: all."""
+    """The requested variants; None: all."""
     sampled: SampledAxis | None = None
 
-    def setting(self, point: Any) -> tuple[Any, ...]:
+    def setting(self, point: SweepPoint) -> tuple[Any, ...]:
         """The variant of a point, and its values of all axes but the generated one."""
         free = None if self.sampled is None else self.sampled.parameter
         return (point.variant, *(point.parameters[name] for name in self.axes if name != free))
 
     def stages(self) -> tuple[tuple[SweepPoint, ...], ...]:
-        """The points in the groups that are decided one after the other: by the size of what was generated."""
+        """The points in groups of equal size of the generated value, which are checked one after the other."""
         if self.sampled is None:
             return (self.points(),)
         ordered = sorted(self.points(), key=self.sampled.size)
         return tuple(tuple(group) for _, group in groupby(ordered, key=self.sampled.size))
 
     def points(self) -> tuple[SweepPoint, ...]:
-        """Every point; smaller values first, so that what is cheap is known early."""
+        """Every point; smaller values first, so that cheap results are available early."""
         ranks = product(*(range(len(values)) for values in self.axes.values()))
-        # Sorting keeps the order of equals: that of the variants, then that of the axes.
+        # Sorting is stable: ties are in the order of the variants, then that of the axes.
         ordered = sorted(product(self.variants, ranks), key=lambda entry: sum(entry[1]))
         return tuple(self._point(variant, chosen) for variant, chosen in ordered)
 
@@ -96,10 +119,10 @@ def plan_of(
     properties: Sequence[str],
     bounds: Mapping[str, int] = MappingProxyType({}),
 ) -> SweepPlan:
-    """What a command line asks to explore: the model's own axes, unless it names others.
+    """The plan for a command line: the model's own axes, unless it names others.
 
-    `bounds` are those of the axis that the model generates. Raises `UsageError` for a name that does not exist, for values
-    that are none, and where nothing varies.
+    `bounds` are those of the generated axis. Raises `UsageError` for an unknown name, an invalid value, and a plan
+    without a varying parameter.
     """
     target = find(model)
     cls = target.spec.model
@@ -125,7 +148,7 @@ def plan_of(
     kept = {name: values for name, values in axes.items() if len(values) > 1 or name == free}
     if not kept and not variants:
         raise UsageError(
-            f"nothing varies: {target.name} has no axes of its own" if sweep is None else "nothing varies",
+            f"no parameter varies: {target.name} declares no axes" if sweep is None else "nothing varies",
             remedy="give a parameter several values: -p name=0..3 or -p name=a,b",
         )
     fixed = {} if size is None else dict(cls.sizes[size])
@@ -137,7 +160,7 @@ def plan_of(
 
 
 def _declared(target: Target, sweep: Sweep) -> dict[str, tuple[Any, ...]]:
-    """The axes that the specification names. Raises `ModelError` where they are of something else."""
+    """The axes of the specification. Raises `ModelError` for an invalid one."""
     known = target.spec.model.parameters()
     wrong = [name for values in (sweep.axes, *sweep.instead.values()) for name in values if name not in known]
     wrong += [name for name in sweep.instead if name not in target.spec.model.variants]
@@ -147,7 +170,7 @@ def _declared(target: Target, sweep: Sweep) -> dict[str, tuple[Any, ...]]:
 
 
 def _sampled(target: Target, axes: Mapping[str, Any], bounds: Mapping[str, int]) -> SampledAxis | None:
-    """The axis that the model generates, unless its parameter is given values. Raises `UsageError` for wrong bounds."""
+    """The generated axis, unless its parameter is given values. Raises `UsageError` for wrong bounds."""
     sweep = target.spec.sweeps
     generated = sweep.generated if sweep is not None else None
     if generated is None or generated.parameter in axes:
@@ -175,7 +198,7 @@ def _values(target: Target, name: str, words: str) -> tuple[Any, ...]:
             continue
         ends = cls.parse(name, first), cls.parse(name, last)
         if not all(type(end) is int for end in ends):
-            raise UsageError(f"-p {name}={words}: {word} is no range of numbers", remedy=f"write -p {name}=a,b")
+            raise UsageError(f"-p {name}={words}: {word} is not a range of numbers", remedy=f"write -p {name}=a,b")
         if ends[1] < ends[0] or ends[1] - ends[0] >= MOST_VALUES:
             raise UsageError(
                 f"-p {name}={words}: {word} has no values, or too many", remedy="from small to large: 0..3"
@@ -185,7 +208,7 @@ def _values(target: Target, name: str, words: str) -> tuple[Any, ...]:
 
 
 def _properties(target: Target, variants: Sequence[str | None], wanted: Sequence[str]) -> tuple[str, ...] | None:
-    """The properties to decide. Raises `UsageError` for one that neither the model nor a variant asked about has."""
+    """The properties to check. Raises `UsageError` for one that neither the model nor a requested variant has."""
     every = dict.fromkeys(p.name for variant in variants for p in target.properties(variant)) if wanted else {}
     for name in wanted:
         if name not in every:

@@ -1,4 +1,4 @@
-"""Deciding points on Spark, one task a point."""
+"""Checking points on Spark, one task per point."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from streamproof.pipeline.session import LOCAL, reporting, spark_failures, spark
 from streamproof.pipeline.sweeps.deciding import Job, Record, decide
 
 TASKS_PER_CORE = 4
-"""Points that are sent together, for each core: they are kept when all of them are done."""
+"""Number of points per core in one batch, whose records are stored together."""
 
 
 def decide_on_spark(
     jobs: Sequence[Job], master: str = LOCAL, progress: Callable[[str], None] | None = None
 ) -> Iterator[Record]:
-    """The records of the jobs, in their order. On a cluster, every worker must have the model.
+    """The records of the jobs, in order. On a cluster, every worker must have the model.
 
-    Raises `SystemFailure` when Spark is missing or fails.
+    Raises `SystemFailure` if Spark is missing or fails.
     """
     with spark_session(master, app="streamproof sweep") as spark, spark_failures(f"exploring points on {master}"):
         context = spark.sparkContext
@@ -26,7 +26,7 @@ def decide_on_spark(
             wave = jobs[first : first + size]
             doing = f"points {first + 1} to {first + len(wave)} of {len(jobs)} on {master}"
             with reporting(spark, progress, doing):
-                # JSON text, not objects, travels: what cannot be JSON fails here as it does in a process of its own.
+                # Jobs and records travel as JSON text, so what JSON does not support fails here as in a local process.
                 texts = context.parallelize([json.dumps(job) for job in wave], len(wave)).map(_decided).collect()
             yield from map(json.loads, texts)
 

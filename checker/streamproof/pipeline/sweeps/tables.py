@@ -1,4 +1,4 @@
-"""The points of a sweep as a Parquet table: one row for each point and property."""
+"""The points of a sweep as a Parquet table: one row per point and property."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def parquet(report: SweepReport) -> bytes:
         if axis is not None:
             row |= {f"size_{name}": size for name, size in axis.sizes[point.parameters[axis.parameter]].items()}
         for name, answer in point.verdicts.items():
-            told = {"because": answer.because or point.because, "length": answer.length, "vacuous": answer.vacuous}
-            rows.append({**row, "property": name, "verdict": answer.verdict, **told})
+            result = {"because": answer.because or point.because, "length": answer.length, "vacuous": answer.vacuous}
+            rows.append({**row, "property": name, "verdict": answer.verdict, **result})
     sizes = [] if axis is None else [(f"size_{name}", pa.int64()) for name in next(iter(axis.sizes.values()))]
     columns = [*_KEPT.items(), *((f"p_{name}", kind) for name, kind in types.items()), *sizes]
     written = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Invariants that nobody wrote: candidates read off the rules and off explored states, all of them to be proved."""
+"""Invariant discovery: candidates derived from the rules and from explored states, all to be proved by induction."""
 
 from streamproof.symbolic.discovery.discovering import Discovery, Explored, discover
 from streamproof.symbolic.discovery.laws import Law, laws

@@ -1,8 +1,7 @@
-"""An action instance taken apart: one case for each way its conditions can turn out, with what is known in it.
+"""Case split of an action instance: one case per outcome of the conditions in its updates, with the facts of that case.
 
-Conditions inside updates are decided by the guard where that settles them, and split on where it does not. Checks are taken
-not to fail: what follows from the cases is true up to the first mistake of the model, as all that is discovered, and must be
-proved.
+Conditions in updates are simplified under the guard, or split on where the guard does not imply them. Checks are
+assumed not to fail: consequences hold up to the model's first error, like everything discovered, and must be proved.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from streamproof.system.sorts import BoolSort
 from streamproof.system.substitute import Substitution
 
 MOST_CASES = 32
-"""Cases of one instance; conditions beyond are left inside the updates."""
+"""Maximum number of cases per instance; further conditions remain inside the updates."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateCase:
-    """`known` maps terms to what they equal in this case; `updates` are the values of the variables written."""
+    """`known` maps terms to equal terms in this case; `updates` are the new values of the written variables."""
 
     known: Mapping[Expr, Expr]
     updates: Mapping[str, Expr]
 
 
 def cases(instance: Instance) -> Iterator[UpdateCase]:
-    """The cases of an instance of a scalar system; those that its guard excludes on the face of it are left out."""
+    """The cases of an instance of a scalar system, without those that its guard refutes syntactically."""
     facts = KnownTerms()
     for conjunct in instance.guard:
         facts.learn(conjunct.expr, True)
@@ -57,7 +56,7 @@ def cases(instance: Instance) -> Iterator[UpdateCase]:
 
 
 def _condition(root: Expr) -> Expr | None:
-    """A condition that the value of `root` hangs on."""
+    """A condition on which the value of `root` depends."""
     if isinstance(root.sort, BoolSort):
         return None if isinstance(root, e.Const | e.Var) else root
     for term in e.subterms(root):
@@ -68,16 +67,16 @@ def _condition(root: Expr) -> Expr | None:
 
 @dataclass(slots=True)
 class KnownTerms:
-    """What is known of a state: terms and what they equal there."""
+    """The facts about a state: terms and the terms they equal."""
 
     known: dict[Expr, Expr] = field(default_factory=dict)
 
     def copy(self) -> KnownTerms:
-        """The same, to learn more."""
+        """A copy, for adding facts."""
         return KnownTerms(dict(self.known))
 
     def contradictory(self) -> bool:
-        """Whether the values known of variables refute something else that is known."""
+        """Whether the known values of variables contradict another fact."""
         values: dict[Expr, Expr] = {term: value for term, value in self.known.items() if isinstance(term, e.Var)}
         decided = Substitution(values)
         return any(
@@ -87,7 +86,7 @@ class KnownTerms:
         )
 
     def learn(self, condition: Expr, truth: bool) -> None:
-        """That a condition is true, or false."""
+        """Adds a condition or its negation."""
         pending = [(condition, truth)]
         while pending:
             term, true = pending.pop()

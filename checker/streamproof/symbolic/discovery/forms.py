@@ -1,4 +1,4 @@
-"""Numeric terms as linear forms over what cannot be taken apart further."""
+"""Numeric terms as linear forms over atomic features."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from streamproof.system.model import Variable
 from streamproof.system.sorts import BoolSort, EnumSort
 
 Form: TypeAlias = dict[Expr, Number]
-"""Terms with their factors; the constant is the factor of the term 1."""
+"""Terms with their coefficients; the constant is the coefficient of the term 1."""
 
 ONE = b.num(1)
 
 
 def form(term: Expr) -> Form:
-    """A numeric term as a linear form; products and quotients of variables stay whole."""
+    """A numeric term as a linear form; products and quotients of variables are atomic."""
     match term:
         case e.Const(value=value):
             return {ONE: value} if value else {}
@@ -46,7 +46,7 @@ def flag(condition: Expr) -> Form:
             members = left.sort.members
             if value != members[0]:
                 return {condition: 1}
-            # One of the values it is: so the first follows from the others, and no law says no more than that.
+            # The indicators of all values sum to 1, so the first is redundant, and its omission avoids a trivial law.
             others: Form = {b.eq(left, b.const(left.sort, m)): -1 for m in members[1:]}
             return plus({ONE: 1}, others)
         case _:
@@ -54,7 +54,7 @@ def flag(condition: Expr) -> Form:
 
 
 def features(variable: Variable) -> tuple[Expr, ...]:
-    """What a scalar variable contributes to sums: itself, or for each of its values but the first whether it has it."""
+    """The features of a scalar variable: itself, or an indicator for each value but the first."""
     own = b.var(variable.name, variable.sort)
     match variable.sort:
         case EnumSort(members):
@@ -64,12 +64,12 @@ def features(variable: Variable) -> tuple[Expr, ...]:
 
 
 def amount(feature: Expr) -> Form:
-    """What a feature, or what it became by substitution, amounts to."""
+    """The linear form of a feature, possibly rewritten by substitution."""
     return flag(feature) if isinstance(feature.sort, BoolSort) else form(feature)
 
 
 def as_term(weights: Mapping[Expr, Number] | Iterable[tuple[Expr, Number]]) -> Expr:
-    """The sum that a linear form with whole factors stands for."""
+    """The sum term of a linear form with integer coefficients."""
     pairs = list(weights.items() if isinstance(weights, Mapping) else weights)
     ones = [(t, n) for t, n in pairs if t is ONE]
     total: Expr | None = None

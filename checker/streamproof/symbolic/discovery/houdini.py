@@ -1,4 +1,4 @@
-"""Houdini: of many candidates, the largest part that is inductive on its own."""
+"""Houdini: the largest inductive subset of a set of candidates."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from streamproof.system.interpreter import Interpreter
 def inductive(
     encoding: Encoding, candidates: Sequence[Expr], budget: SolverBudget, known: Sequence[Expr] = ()
 ) -> tuple[Expr, ...]:
-    """The candidates (conditions on leaves) that hold initially and are kept by every step, taken together.
+    """The largest set of candidates (conditions on leaves) that is inductive relative to the invariants `known`.
 
-    None of them rests on one that is left out, but all may on what is `known` to be invariant. What the solver does not
-    know is left out. Well-formed states and steps without a mistake of the model are assumed, as everywhere in discovery.
-    Raises `Stopped`.
+    Candidates that the solver cannot decide are dropped. Well-formed states and steps without a model error are
+    assumed, as everywhere in discovery. Raises `Stopped`.
     """
     at = encoding.at
     starting = _Thinning(encoding, candidates, 0, budget)
@@ -32,7 +31,7 @@ def inductive(
 
 
 class _Thinning:
-    """Leaves out whatever can be false at a position, until nothing can."""
+    """Drops the candidates that can be false at a position, until none can."""
 
     def __init__(self, encoding: Encoding, candidates: Iterable[Expr], position: int, budget: SolverBudget) -> None:
         self._encoding = encoding
@@ -43,7 +42,7 @@ class _Thinning:
         self.solver = Solver(encoding, budget)
 
     def left(self, assumed: Sequence[Term]) -> tuple[Expr, ...]:
-        """What is left; `assumed` are the candidates where they may be relied on, as long as they are left."""
+        """The remaining candidates; `assumed` are the candidates at the positions where they may be assumed."""
         switches = [self._encoding.switch(f"candidate {n}") for n in range(len(assumed))]
         self.solver.add(
             *(self._encoding.any_of([self._encoding.no(s), a]) for s, a in zip(switches, assumed, strict=True))
@@ -51,7 +50,7 @@ class _Thinning:
         alive = list(range(len(self._candidates)))
         while alive:
             assumptions = [switches[n] for n in alive] if switches else []
-            match self.solver.ask(self._encoding.any_of(self._broken[n] for n in alive), assumptions):
+            match self.solver.check(self._encoding.any_of(self._broken[n] for n in alive), assumptions):
                 case SolverAnswer.NO:
                     break
                 case SolverAnswer.YES:
@@ -59,7 +58,7 @@ class _Thinning:
                     true = self._interpreter.values((self._candidates[n] for n in alive), state)
                     alive = [n for n, holds in zip(alive, true, strict=True) if holds]
                 case SolverAnswer.UNKNOWN:
-                    alive = [n for n in alive if self.solver.ask(self._broken[n], assumptions) is SolverAnswer.NO]
+                    alive = [n for n in alive if self.solver.check(self._broken[n], assumptions) is SolverAnswer.NO]
         return tuple(self._candidates[n] for n in alive)
 
 

@@ -1,8 +1,8 @@
-"""Conservation laws: weighted sums that no step changes, as the place invariants of Petri nets.
+"""Conservation laws: weighted sums that no step changes, like the place invariants of Petri nets.
 
-What a step adds to each variable is read off the rules, case by case, as a linear form; a law is a choice of weights for
-which what is added cancels out in every case, identically. All of them are found, up to combination: they are the null space
-of the cases. Flags count as 0 or 1, and each value of an enumeration as a flag of its own.
+The change of each variable in a step is a linear form, derived from the rules case by case; a law is a choice of
+weights for which the changes cancel in every case. The laws are the null space of the cases, up to linear combination.
+Flags count as 0 or 1, and each value of an enumeration as a flag of its own.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from streamproof.system.substitute import Substitution
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """The sum of `coefficients` (a weight for each numeric variable, flag, or value of an enumeration) never changes.
+    """A conservation law: the sum of `coefficients` (a weight per numeric variable, flag, or enumeration value) is constant.
 
-    `total` is what it amounts to in the initial states: a number, or a term in variables that no step writes. None where
-    initial states differ in it, or do not say it.
+    `total` is its value in the initial states: a number, or a term over variables that no step writes. None if the
+    value differs between initial states or is not determined.
     """
 
     coefficients: Mapping[Expr, int]
@@ -41,25 +41,25 @@ class Law:
 
     @property
     def claim(self) -> Expr | None:
-        """That the sum is what it is at first; None where that is not known."""
+        """The invariant that the sum equals its initial value; None if that is unknown."""
         return None if self.total is None else b.eq(self.sum, self.total)
 
     @property
     def bounds(self) -> tuple[Expr, ...]:
-        """That the sum is never more, and never less, than at first; nothing where the total is not known."""
+        """The invariants that the sum is at most, and at least, its initial value; empty if that is unknown."""
         return () if self.total is None else (b.less_eq(self.sum, self.total), b.less_eq(self.total, self.sum))
 
 
 def laws(system: System) -> tuple[Law, ...]:
-    """The conservation laws of a scalar `system` (see `scalarise`), none of which follows from the others.
+    """A basis of the conservation laws of a scalar `system` (see `scalarise`).
 
-    They are true up to the first mistake of the model, and to be proved like every other candidate.
+    They hold up to the model's first error, and must be proved like every other candidate.
     """
     return Books(system).kept()
 
 
 class Books:
-    """What each action of a scalar system adds to what."""
+    """The change of each variable by each action of a scalar system."""
 
     def __init__(self, system: System) -> None:
         self._system = system
@@ -73,10 +73,10 @@ class Books:
         return self._laws(self._equations)
 
     def drifting(self) -> Iterator[Law]:
-        """Laws that all actions but one keep, each once.
+        """Sums that all actions but one conserve, each once.
 
-        A protocol that loses something keeps its books up to the loss. What the one action does to such a sum may go one
-        way only: then it is bounded, and `Law.bounds` are candidates.
+        A protocol with a loss conserves a sum except at the loss. If the excepted action changes the sum in one
+        direction only, the sum is bounded, and `Law.bounds` are candidates.
         """
         seen = {frozenset(law.coefficients.items()) for law in self.kept()}
         for name in self._equations:
@@ -93,7 +93,7 @@ class Books:
 
 
 def _equations(action: Action, system: System, places: tuple[Expr, ...]) -> Iterator[Mapping[Expr, int | Fraction]]:
-    """Conditions on the weights of the places: one for each case of each instance and each part of what it adds."""
+    """Linear equations on the weights: one per case of each instance and per component of the change."""
     sorts = {v.name: v.sort for v in system.variables}
     for instance in action.instances:
         for case in cases(instance):
@@ -112,7 +112,7 @@ def _equations(action: Action, system: System, places: tuple[Expr, ...]) -> Iter
 def _with_total(
     weights: Mapping[Expr, int], written: set[str], beginning: VectorSpan[Expr]
 ) -> tuple[Mapping[Expr, int], Expr | None]:
-    """The weights and the total; both multiplied where the total would be a fraction."""
+    """The weights and the total, scaled to integers."""
     whole: Form = {}
     for place, weight in weights.items():
         whole = plus(whole, scaled(amount(place), weight))
@@ -124,7 +124,7 @@ def _with_total(
 
 
 def _beginning(system: System, written: set[str]) -> VectorSpan[Expr]:
-    """What is known of initial states, as linear forms that are 0 in all of them; what steps write is eliminated first."""
+    """The facts about initial states, as linear forms that are 0 in all of them; written variables are eliminated first."""
     equations: list[Form] = []
     for v in system.variables:
         if len(set(v.initial)) == 1:

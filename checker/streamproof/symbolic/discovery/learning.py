@@ -1,8 +1,8 @@
-"""Clauses learned from counterexamples to induction that explored states show to be unreachable.
+"""Learning of clauses from counterexamples to induction (CTIs) that the explored states show to be unreachable.
 
-A claim that holds and is not inductive is broken by a step from a state that is never reached. What is odd about that state
-is found by comparing it with the states explored: a few of its parts, which no explored state has together. That they never
-come together is the new clause, a claim like the others, until all of them support each other.
+A true claim that is not inductive is broken by a step from an unreachable state. Comparison with the explored states
+gives a small part of that state, a conjunction of literals, that no explored state satisfies. Its negation is a new
+clause, a claim like the others, until all claims together are inductive.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from streamproof.system.model import Property
 from streamproof.system.records import dataclass
 
 MOST_CLAUSES = 2_000
-"""Clauses after which learning is given up."""
+"""Maximum number of clauses."""
 VIEWS = 3
-"""Clauses learned from one state at most, each from another point of view."""
+"""Maximum number of clauses learned from one state, each from a different order of literals."""
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """The clauses, and whether they are the support that was lacking of what is in `supported`.
+    """The clauses, and whether they make the claims in `supported` inductive.
 
-    Claims that explored states refute, a step away from one of them, are not.
+    Claims refuted by explored states, or by steps from them, are not supported.
     """
 
     clauses: tuple[Expr, ...]
@@ -44,21 +44,20 @@ def learned(
     budget: SolverBudget,
     refuted: dict[Property, None],
 ) -> Learned:
-    """Clauses over leaves with which the goals' events, and mistakes of the model, become impossible by induction.
+    """Clauses over leaves that make the goals' events, and errors of the model, impossible by induction.
 
-    `facts` are conditions on leaves that are known to be invariant. What samples refute is added to `refuted`, as it is
-    found. Raises `Stopped`.
+    `facts` are invariant conditions on leaves. Claims that the samples refute are added to `refuted`. Raises `Stopped`.
     """
     at, open_goals = encoding.at, list(goals)
     clauses: dict[Expr, Term] = {}
-    """With that they are broken after the step."""
+    """Adds clauses, with the events that they are false after the step."""
     solver = _stepping(encoding, open_goals, facts, clauses, budget)
     mistake = at(encoding.mistake, 1)
     seen = {g: at(g.event, 0 if g.step else 1) for g in open_goals}
     while open_goals and len(clauses) < MOST_CLAUSES:
-        budget.tell("learning from counterexamples to induction", len(clauses), len(open_goals))
+        budget.report("learning from counterexamples to induction", len(clauses), len(open_goals))
         events = {g: seen[g] for g in open_goals}
-        match solver.ask(encoding.any_of([mistake, *events.values(), *clauses.values()])):
+        match solver.check(encoding.any_of([mistake, *events.values(), *clauses.values()])):
             case SolverAnswer.NO:
                 return Learned(tuple(clauses), tuple(g.prop for g in open_goals))
             case SolverAnswer.UNKNOWN:
@@ -72,31 +71,31 @@ def learned(
                         break
                     refuted.update(dict.fromkeys(g.prop for g in seen_here))
                     open_goals = [g for g in open_goals if g not in seen_here]
-                    # They were assumed of the states before the step; now they are not.
+                    # They were assumed before the step; they are now dropped.
                     solver = _stepping(encoding, open_goals, facts, clauses, budget)
                     continue
                 new = [clause(cube) for cube in dict.fromkeys(cubes) if cube is not None]
-                clauses |= {c: encoding.no(encoding.says(c, 1)) for c in new}
-                solver.add(*(encoding.says(c, 0) for c in new))
+                clauses |= {c: encoding.no(encoding.holds_at(c, 1)) for c in new}
+                solver.add(*(encoding.holds_at(c, 0) for c in new))
     return Learned((), ())
 
 
 def enough(encoding: Encoding, goals: Sequence[Goal], facts: Sequence[Expr], budget: SolverBudget) -> bool:
-    """Whether the goals are inductive together as they stand, given the facts. Raises `Stopped`."""
+    """Whether the goals are inductive together, given the facts. Raises `Stopped`."""
     at = encoding.at
     solver = _stepping(encoding, goals, facts, (), budget)
     events = [at(g.event, 0 if g.step else 1) for g in goals]
-    return solver.ask(encoding.any_of([at(encoding.mistake, 1), *events])) is SolverAnswer.NO
+    return solver.check(encoding.any_of([at(encoding.mistake, 1), *events])) is SolverAnswer.NO
 
 
 def _stepping(
     encoding: Encoding, goals: Sequence[Goal], facts: Sequence[Expr], clauses: Iterable[Expr], budget: SolverBudget
 ) -> Solver:
-    """A solver for one step of a system in whose first state all is as it is claimed to be."""
+    """A solver for one step of a system from a state in which every claim holds."""
     at = encoding.at
     solver = Solver(encoding, budget)
     never = encoding.no(encoding.any_of([encoding.mistake, *(g.event for g in goals if not g.step)]))
     known = encoding.all_of([encoding.wellformed, *map(encoding.term, facts)])
     solver.add(at(known, 0), at(never, 0), at(encoding.transition, 0), at(known, 1))
-    solver.add(*(encoding.says(c, 0) for c in clauses))
+    solver.add(*(encoding.holds_at(c, 0) for c in clauses))
     return solver

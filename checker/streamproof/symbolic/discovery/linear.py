@@ -1,6 +1,6 @@
-"""Linear algebra over the rationals, exactly: sparse vectors, elimination, the null space.
+"""Exact linear algebra over the rationals: sparse vectors, elimination, the null space.
 
-A vector is a mapping from keys (any hashable) to numbers, zeros left out.
+A vector is a mapping from keys (any hashable) to nonzero numbers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def scaled(vector: Mapping[K, Number], by: Number) -> dict[K, Number]:
 
 
 def primitive(vector: Mapping[K, Number]) -> dict[K, int]:
-    """The shortest integer vector of the same direction whose first entry is positive."""
+    """The primitive integer vector of the same direction whose first entry is positive."""
     if not vector:
         return {}
     fractions = {key: Fraction(value) for key, value in vector.items()}
@@ -43,9 +43,9 @@ def primitive(vector: Mapping[K, Number]) -> dict[K, int]:
 
 
 class VectorSpan(Generic[K]):
-    """The space that vectors span, in reduced echelon form: every pivot appears in one row, with entry 1.
+    """The span of vectors, in reduced row echelon form: every pivot appears in one row, with entry 1.
 
-    `order` lists the keys that may be pivots; earlier ones are taken first. A vector without any of them adds nothing.
+    `order` lists the possible pivots; earlier keys are preferred. A vector without any of them is ignored.
     """
 
     def __init__(self, order: Iterable[K]) -> None:
@@ -53,7 +53,7 @@ class VectorSpan(Generic[K]):
         self.rows: dict[K, dict[K, Number]] = {}
 
     def add(self, vector: Mapping[K, Number]) -> bool:
-        """Whether the vector was outside the span, which now has it."""
+        """Adds the vector; whether it was outside the span."""
         rest = self.reduced(vector)
         candidates = [key for key in rest if key in self._rank]
         if not candidates:
@@ -67,7 +67,7 @@ class VectorSpan(Generic[K]):
         return True
 
     def reduced(self, vector: Mapping[K, Number]) -> dict[K, Number]:
-        """What is left of a vector when every pivot has been eliminated from it."""
+        """The remainder of a vector after elimination of every pivot."""
         rest = dict(vector)
         for key in list(rest):
             if key in self.rows and key in rest:
@@ -76,9 +76,9 @@ class VectorSpan(Generic[K]):
 
 
 def null_space(equations: Iterable[Mapping[K, Number]], unknowns: Sequence[K]) -> tuple[dict[K, int], ...]:
-    """A basis of all assignments to the `unknowns` that solve every equation ``sum(entry * unknown) = 0``.
+    """A basis of all solutions for the `unknowns` of the equations ``sum(entry * unknown) = 0``.
 
-    Vectors are primitive and made simple: entries are few, and as far as may be positive.
+    Vectors are primitive and simplified: few entries, preferably positive.
     """
     span: VectorSpan[K] = VectorSpan(unknowns)
     for equation in equations:
@@ -95,12 +95,12 @@ def null_space(equations: Iterable[Mapping[K, Number]], unknowns: Sequence[K]) -
 
 
 def _sparser(basis: list[dict[K, int]], order: Sequence[K]) -> list[dict[K, int]]:
-    """The same space by vectors with fewer entries, and fewer negative ones, as far as combining pairs of them goes."""
+    """A basis with fewer entries, and fewer negative ones, obtained by combining pairs of vectors."""
     improved = True
     while improved:
         improved = False
         for n, one in enumerate(basis):
-            # A vector may be combined with any of the others, and not with what it was before: that would lose a dimension.
+            # Each vector is combined with the current others only: using its own former value would lose a dimension.
             for other in basis[:n] + basis[n + 1 :]:
                 shared = [key for key in order if key in one and key in other]
                 if not shared or len(other) > 2 * len(one):

@@ -1,7 +1,7 @@
-"""Candidates read off explored states: values never taken, bounds, linear equations, orders, mutual exclusions.
+"""Candidates from explored states: excluded values, bounds, linear equations, orders, mutual exclusions.
 
-They are true of the states seen, and of no other for sure. What the rules compare is looked at, too: the bounds of the
-difference, as far as the states show them, and the comparisons as they stand.
+They hold in the explored states and may be false elsewhere. Comparisons in the rules also give candidates: the
+comparisons themselves, and bounds of their differences.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from streamproof.system.model import System
 from streamproof.system.sorts import EnumSort, RangeSort
 
 MOST_EXCLUSIONS = 3_000
-"""Mutual exclusions offered at most; the first ones, in the order of the leaves."""
+"""Maximum number of mutual exclusions, in the order of the leaves."""
 FEW_VALUES = 8
-"""Values up to which a number is also looked at value by value."""
+"""Maximum number of values of a numeric leaf that are excluded individually."""
 _FIRST_ROWS = 200
-"""States that linear equations are drawn from at first; those that refute one are added."""
+"""Initial number of states for linear equations; states that refute one are added."""
 
 
 def mined(samples: Samples) -> Iterator[tuple[Expr, ...]]:
-    """The candidates, in groups to be tried one after the other: few and telling ones first."""
+    """The candidates, in groups to be tried in order, small and significant ones first."""
     yield _told(_bounds(samples), _equations(samples), _compared(samples))
     yield _told(_orders(samples), _exclusions(samples))
 
 
 def _told(*groups: Iterator[Expr]) -> tuple[Expr, ...]:
-    """Those of the candidates that say anything, each once."""
+    """The nontrivial candidates, without duplicates."""
     return tuple(c for c in dict.fromkeys(chain(*groups)) if not isinstance(c, e.Const))
 
 
 def _bounds(samples: Samples) -> Iterator[Expr]:
-    """What single leaves never are."""
+    """Values that single leaves never have."""
     for v in samples.system.variables:
         leaf, seen = b.var(v.name, v.sort), samples.values(v.name)
         match v.sort:
@@ -66,7 +66,7 @@ def _equations(samples: Samples) -> Iterator[Expr]:
     rows = [row(at) for at in range(0, len(samples.states), max(1, len(samples.states) // _FIRST_ROWS))]
     while True:
         relations = null_space(rows, unknowns)
-        # The first state that refutes a relation, for each that is refuted.
+        # The first state that refutes each refuted relation.
         wrong = {int(sums.nonzero()[0][0]) for r in relations if (sums := samples.sums(r)).any()}
         if not wrong:
             for r in relations:
@@ -76,7 +76,7 @@ def _equations(samples: Samples) -> Iterator[Expr]:
 
 
 def _compared(samples: Samples) -> Iterator[Expr]:
-    """What guards, updates and properties compare: which side is never the greater, and by how much."""
+    """Orders and bounds for the pairs compared in guards, updates and properties."""
     for left, right in comparisons(samples.system):
         difference = plus(form(left), form(right), -1)
         if any(len(e.variables(term)) > 1 for term in difference):
@@ -109,7 +109,7 @@ def comparisons(system: System) -> tuple[tuple[Expr, Expr], ...]:
 
 
 def _orders(samples: Samples) -> Iterator[Expr]:
-    """Bounds of sums and differences of two numbers, where they say more than the bounds of the numbers do."""
+    """Bounds of sums and differences of two numbers that are stricter than the bounds of the numbers imply."""
     numbers = [v for v in samples.system.variables if isinstance(v.sort, RangeSort) and len(samples.values(v.name)) > 1]
     for one, other in combinations(numbers, 2):
         x, y = b.var(one.name, one.sort), b.var(other.name, other.sort)
@@ -127,7 +127,7 @@ def _orders(samples: Samples) -> Iterator[Expr]:
 
 
 def _exclusions(samples: Samples) -> Iterator[Expr]:
-    """Pairs of values, of two leaves, that are never taken together."""
+    """Pairs of values of two leaves that never occur together."""
     atoms: list[tuple[str, Expr, int]] = []
     for v in samples.system.variables:
         seen = samples.values(v.name)

@@ -1,4 +1,4 @@
-"""Explored states as evidence: which of them satisfy a condition, as one bit per state."""
+"""Explored states as samples: the set of samples that satisfy a condition, as a bit mask."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from streamproof.system.sorts import Value
 
 
 class Samples:
-    """States of a scalar system that are reachable; maybe all that are, maybe only some."""
+    """Reachable states of a scalar system, possibly all of them."""
 
     def __init__(self, system: System, states: Iterable[State]) -> None:
         self.system = system
         self.states: Sequence[State] = list(dict.fromkeys(states))
         self.all = (1 << len(self.states)) - 1
-        """The bits of every state."""
+        """The bit mask of all samples."""
         self._values: dict[str, dict[Value, int]] = {}
         self._masks: dict[Expr, int] = {}
         self._columns: dict[Expr, Any] = {}
         self._interpreter = Interpreter(system)
 
     def values(self, leaf: str) -> dict[Value, int]:
-        """The values that a leaf takes, each with the states in which it does."""
+        """The values of a leaf in the samples, each with the bit mask of its samples."""
         if leaf not in self._values:
             at = self.system.index[leaf]
             rows: dict[Value, bytearray] = {}
@@ -40,10 +40,10 @@ class Samples:
         return self._values[leaf]
 
     def satisfying(self, condition: Expr) -> int:
-        """The states in which a condition over leaves is true."""
+        """The samples in which a condition over leaves is true."""
         if condition not in self._masks:
             names = sorted(e.variables(condition))
-            # What a condition says of a state hangs on a few leaves, which together take few values.
+            # A condition depends on few leaves, which together have few values.
             found = 0
             for mask in self._groups(names, 0, self.all):
                 example = self.states[(mask & -mask).bit_length() - 1]
@@ -53,11 +53,11 @@ class Samples:
         return self._masks[condition]
 
     def all_satisfy(self, condition: Expr) -> bool:
-        """Whether the condition is true in every state."""
+        """Whether the condition is true in every sample."""
         return self.satisfying(condition) == self.all
 
     def column(self, feature: Expr) -> Any:
-        """What a feature (see `forms`) amounts to in each state: an array of integers."""
+        """The values of a feature (see `forms`) in the samples: an array of integers."""
         import numpy as np
 
         if feature not in self._columns:
@@ -71,7 +71,7 @@ class Samples:
         return self._columns[feature]
 
     def sums(self, weights: Mapping[Expr, Number]) -> Any:
-        """What a linear form with whole factors, over features, amounts to in each state."""
+        """The values of a linear form with integer coefficients in the samples."""
         import numpy as np
 
         total = np.zeros(len(self.states), dtype=np.int64)
@@ -80,7 +80,7 @@ class Samples:
         return total
 
     def _groups(self, names: Sequence[str], at: int, within: int) -> Iterator[int]:
-        """The states, grouped by the values of these leaves."""
+        """The samples, grouped by the values of these leaves."""
         if not within:
             return
         if at == len(names):
@@ -90,9 +90,10 @@ class Samples:
             yield from self._groups(names, at + 1, within & mask)
 
     def separated(self, state: State, *, prefer: int = 0) -> Cube | None:
-        """A small part of a state that no sample shares, so that its clause is true of all of them; None for a sample.
+        """A small subset of a cube's literals that no sample satisfies, so that its clause holds in all samples; None
+        for a sample.
 
-        Parts are taken greedily, the one shared by fewest samples first; `prefer` rotates which of equals comes first.
+        Literals are chosen greedily by the fewest remaining samples; `prefer` rotates the order among ties.
         """
         parts = list(cube_of(self.system, state))
         if parts:

@@ -1,4 +1,4 @@
-"""Proofs for every size: induction over systems whose parameters stand for every number."""
+"""Parameterised verification: induction over systems with symbolic parameters, for every value."""
 
 from streamproof.symbolic.parametric.proof import AnySize, prove_any
 

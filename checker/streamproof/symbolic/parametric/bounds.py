@@ -1,4 +1,4 @@
-"""Bounds and exclusions as candidates: simple inequalities that every sampled state satisfies."""
+"""Candidate bounds and exclusions: simple inequalities that every sampled state satisfies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, permutations
 
 from streamproof.symbolic.parametric.claims import ParametricClaim
-from streamproof.symbolic.parametric.laws import said
+from streamproof.symbolic.parametric.laws import name_of
 from streamproof.symbolic.parametric.local import Local, local
 from streamproof.symbolic.parametric.samples import Instantiate, LocalSample, samples
 from streamproof.system import build as b
@@ -19,12 +19,12 @@ from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Parametric, forall, ranges, written
 
 MOST = 600
-"""Candidates that are tried; simpler ones come first."""
+"""Maximum number of candidates, simpler ones first."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A leaf with what it stands for; `key` are the indices in it: bounds relate places of one key, and those of none."""
+    """A leaf with its term; `key` are the indices in it: bounds relate leaves with the same key, and those without one."""
 
     name: str
     term: Expr
@@ -32,7 +32,7 @@ class _Place:
 
 
 def bound_candidates(parametric: Parametric, instantiate: Instantiate) -> list[ParametricClaim]:
-    """Bounds on one place and on two, and what a control state excludes, as far as sampled states agree."""
+    """Bounds on one and two leaves, and exclusions by control states, that all sampled states satisfy."""
     view = local(parametric)
     if view is None:
         return []
@@ -75,23 +75,23 @@ class _Finder:
         for p in self._numbers:
             for limit in self._limits:
                 if self._always(lambda s, a, p=p, limit=limit: s[p.name] <= a[limit]):
-                    yield self._claim(b.less_eq(p.term, limit), f"{said(p.term)} <= {written(limit)}", (p,))
+                    yield self._claim(b.less_eq(p.term, limit), f"{name_of(p.term)} <= {written(limit)}", (p,))
         for p, q in combinations(self._numbers, 2):
             if _related(p, q):
                 for limit in self._limits:
                     if self._always(lambda s, a, p=p, q=q, limit=limit: s[p.name] + s[q.name] <= a[limit]):
-                        text = f"{said(p.term)} + {said(q.term)} <= {written(limit)}"
+                        text = f"{name_of(p.term)} + {name_of(q.term)} <= {written(limit)}"
                         yield self._claim(b.less_eq(b.add(p.term, q.term), limit), text, (p, q))
         for p, q in permutations(self._numbers, 2):
             if _related(p, q) and self._always(lambda s, a, p=p, q=q: s[p.name] <= s[q.name]):
-                yield self._claim(b.less_eq(p.term, q.term), f"{said(p.term)} <= {said(q.term)}", (p, q))
+                yield self._claim(b.less_eq(p.term, q.term), f"{name_of(p.term)} <= {name_of(q.term)}", (p, q))
         for mode, value in self._modes:
             there = b.eq(mode.term, b.const(mode.term.sort, value))
             for p in self._numbers:
                 if not _related(mode, p) or not self._sometimes(mode, value):
                     continue
                 if self._always(lambda s, a, p=p, m=mode, v=value: s[m.name] != v or s[p.name] == 0):
-                    text = f"{said(there)} implies {said(p.term)} = 0"
+                    text = f"{name_of(there)} implies {name_of(p.term)} = 0"
                     yield self._claim(b.implies(there, b.eq(p.term, b.num(0))), text, (mode, p))
         for (one, x), (other, y) in combinations(self._modes, 2):
             if one is other or not _related(one, other):
@@ -99,7 +99,7 @@ class _Finder:
             apart = self._always(lambda s, a, m=one, n=other, x=x, y=y: s[m.name] != x or s[n.name] != y)
             if apart and self._sometimes(one, x) and self._sometimes(other, y):
                 first, second = (b.eq(p.term, b.const(p.term.sort, v)) for p, v in ((one, x), (other, y)))
-                text = f"not both {said(first)} and {said(second)}"
+                text = f"not both {name_of(first)} and {name_of(second)}"
                 yield self._claim(b.not_(b.and_((first, second))), text, (one, other))
 
     def _always(self, condition: object) -> bool:
@@ -119,7 +119,7 @@ class _Finder:
 
 
 def _limits(parametric: Parametric) -> Iterator[Expr]:
-    """Terms of the parameters that values may be compared with: parameters, and the ends of declared ranges."""
+    """Terms over the parameters that bounds may use: parameters, and the ends of declared ranges."""
     for f in parametric.free:
         yield b.var(f.name, f.sort)
     for v in parametric.system.variables:

@@ -1,4 +1,4 @@
-"""What is to be proved of a parametric system: claims on states and on steps, and that values stay in their sorts."""
+"""The claims about a parametric system: on states, on steps, and domain claims for its variables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from streamproof.system.unbounded import Parametric, exists, forall
 
 @dataclass(frozen=True, slots=True)
 class ParametricClaim:
-    """`condition` holds in every reachable state, or of every step if `step`. `found`: nobody wrote it."""
+    """`condition` holds in every reachable state, or for every step if `step`. `found`: discovered, not written by the
+    author."""
 
     name: str
     condition: Expr
@@ -35,7 +36,7 @@ class ParametricClaim:
 
 
 def claim(parametric: Parametric, prop: Property) -> ParametricClaim | None:
-    """What a property says as a claim, that it makes no mistake included; None for kinds that induction is not for."""
+    """A property as a claim, including that its evaluation is not an error; None for kinds outside induction."""
     checks = [b.not_(c.condition) for c in prop.checks]
     match prop.kind:
         case Kind.INVARIANT | Kind.STEP:
@@ -47,7 +48,7 @@ def claim(parametric: Parametric, prop: Property) -> ParametricClaim | None:
 
 
 def _going(parametric: Parametric) -> Iterator[Expr]:
-    """The ways not to be stuck: an instance is enabled, or ending is legal."""
+    """The disjuncts of deadlock freedom: an instance is enabled, or the state is terminal."""
     if parametric.system.terminal is not None:
         yield parametric.system.terminal
     for instance in parametric.system.instances:
@@ -59,9 +60,10 @@ def _going(parametric: Parametric) -> Iterator[Expr]:
 
 
 def products(parametric: Parametric, prop: Property) -> Iterator[Expr]:
-    """The terms, of a property and of the rules, that multiply or divide by something unknown: what solvers give up on."""
-    said = claim(parametric, prop)
-    roots = [] if said is None else [said.condition]
+    """The nonlinear terms of a property and of the rules: products and divisions by unknowns, which solvers often
+    cannot decide."""
+    stated = claim(parametric, prop)
+    roots = [] if stated is None else [stated.condition]
     for instance in parametric.system.instances:
         roots += [c.expr for c in instance.guard]
         roots += [term for _, term in instance.updates]
@@ -78,7 +80,7 @@ def well_formed(parametric: Parametric) -> Expr:
 
 
 def inside(term: Expr, sort: Sort, depth: int) -> Expr:
-    """That a term has a value of `sort`, which its own sort would have simplified away."""
+    """The domain condition of a term; the range of its own sort would be simplified away."""
     match sort:
         case RangeSort():
             low, high = (sort.least, sort.most) if isinstance(sort, TermRange) else (sort.lo, sort.hi)
@@ -102,4 +104,4 @@ def inside(term: Expr, sort: Sort, depth: int) -> Expr:
         case BoolSort():
             return b.TRUE
         case _:
-            return b.TRUE  # refused where its shape is asked for
+            return b.TRUE  # rejected when its shape is computed

@@ -1,4 +1,4 @@
-"""Whether two readings of a finite system are the same: a solver looks for a state that tells them apart."""
+"""Equivalence of two compiled forms of a finite system: a solver searches for a state that distinguishes them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from streamproof.system.model import Check, Instance, Property, System
 from streamproof.system.sorts import Sort
 
 LIMIT = 20_000_000
-"""How much the solver may do for one question, in its own steps."""
+"""Resource limit of the solver for one query."""
 
 STARTS = 64
-"""The most first values of a variable with which initial conditions are compared."""
+"""Maximum number of initial values of a variable for which initial conditions are compared."""
 
 Key = tuple[str, tuple[tuple[str, object], ...], tuple[tuple[str, object], ...]]
 
 
 def difference(one: System, other: System) -> Iterator[tuple[str, Loc | None]]:
-    """The rules and properties of which two systems with the same variables have different ones, each with its place.
+    """The rules and properties that differ between two systems with the same variables, each with its position.
 
-    Raises `Outside` for terms that have no shape. What the solver gives up on is not reported.
+    Raises `Outside` for terms outside the fragment. Undecided queries are not reported.
     """
     if [(v.name, v.sort) for v in one.variables] != [(v.name, v.sort) for v in other.variables]:
         yield "the state", one.variables[0].loc
@@ -37,9 +37,9 @@ def difference(one: System, other: System) -> Iterator[tuple[str, Loc | None]]:
         pair = [of.get(key) for of in rules]
         if question.possible(question.rules(pair[0], pair[1])):
             yield next(i.label for i in pair if i is not None), one.action(key[0]).loc
-    said = {p.name: p for p in (*other.properties, *other.lemmas)}
+    stated = {p.name: p for p in (*other.properties, *other.lemmas)}
     for prop in (*one.properties, *one.lemmas):
-        if question.possible(question.properties(prop, said[prop.name])):
+        if question.possible(question.properties(prop, stated[prop.name])):
             yield prop.name, prop.loc
     ends = [b.FALSE if s.terminal is None else s.terminal for s in (one, other)]
     if question.possible(question.truths(ends[0], ends[1])):
@@ -50,7 +50,7 @@ def difference(one: System, other: System) -> Iterator[tuple[str, Loc | None]]:
 
 
 def _begins(system: System) -> Expr:
-    """That a state is an initial one."""
+    """The condition that a state is initial."""
     first = (
         b.or_(b.eq(b.var(v.name, v.sort), b.const(v.sort, value)) for value in v.initial)
         for v in system.variables
@@ -64,7 +64,7 @@ def _key(instance: Instance) -> Key:
 
 
 class _Question:
-    """Formulas that are true in a state (or of a step) that tells two rules or properties apart."""
+    """Formulas satisfied by a state (or step) that distinguishes two rules or properties."""
 
     def __init__(self, system: System) -> None:
         self._universe = Universe()
@@ -77,15 +77,15 @@ class _Question:
             self._solver.add(*(view.value(inside(b.var(n, s), s, 0)) for n, s in self._sorts.items()))
 
     def possible(self, formula: Term | None) -> bool:
-        """Whether a state makes the formula true."""
+        """Whether a state satisfies the formula."""
         return formula is not None and bool(interrupts.answer(self._solver, formula) == self._universe.z3.sat)
 
     def truths(self, one: Expr, other: Expr) -> Term | None:
-        """That two conditions differ."""
+        """The two conditions differ."""
         return None if one is other else self._view.value(one) != self._view.value(other)
 
     def properties(self, one: Property, other: Property) -> Term | None:
-        """That two properties differ: in what they say, or in where that is a mistake."""
+        """The two properties differ in value, or in evaluation errors."""
         wrong = [self._some(p.checks) for p in (one, other)]
         parts = [self.truths(*wrong), self.truths(one.expr, other.expr)]
         if parts == [None, None]:
@@ -95,7 +95,7 @@ class _Question:
         return z3.Or([z3.And(fine, p) if at else p for at, p in enumerate(parts) if p is not None])
 
     def rules(self, one: Instance | None, other: Instance | None) -> Term | None:
-        """That two rules differ; None stands for one that is never enabled."""
+        """The two rules differ; None denotes a rule that is never enabled."""
         z3 = self._universe.z3
         (early, go, wrong, after), (early2, go2, wrong2, after2) = map(self._parts, (one, other))
         if (early, go, wrong, after) == (early2, go2, wrong2, after2):

@@ -1,4 +1,4 @@
-"""Conservation laws of a parametric system, as candidates: sums at one index, and sums over everything."""
+"""Candidate conservation laws of a parametric system: sums at one index, and sums over all indices."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Forall, Parametric, count, forall, total, written
 
 MOST_LEFT_OUT = 12
-"""Actions that are left out, one at a time, when laws are looked for."""
+"""Maximum number of actions that are excluded, one at a time, in the search for laws."""
 
 
 EQUAL, AT_MOST, AT_LEAST = "=", "<=", ">="
 
 
 def law_candidates(parametric: Parametric) -> list[ParametricClaim]:
-    """Laws that the rules suggest. An action that puts things back to where they began breaks no law, and seems to break
-    all of them, so laws are also looked for without each such action; whether they hold is for induction to say."""
+    """Laws that the rules suggest. An action that resets the state conserves every law, but appears to violate all of
+    them syntactically, so laws are also computed without each such action; induction decides whether they hold."""
     view = local(parametric)
     return [] if view is None else _found(parametric, view, laws, (EQUAL,))
 
 
 def drift_candidates(parametric: Parametric) -> list[ParametricClaim]:
-    """Bounds that the rules suggest: sums that all actions but one conserve, and which that one may change one way only."""
+    """Bounds that the rules suggest: sums conserved by all actions but one, which changes them in one direction only."""
     view = local(parametric)
     if view is None:
         return []
@@ -69,7 +69,7 @@ class _Finder:
         self._starts = dict(self._first())
 
     def _first(self) -> Iterator[tuple[Expr, Expr]]:
-        """What terms amount to at first, where that is one term of the parameters."""
+        """The initial values of terms, if expressible as one term over the parameters."""
         initial = self.parametric.initial
         for part in initial.args if isinstance(initial, e.And) else (initial,):
             match part:
@@ -85,9 +85,9 @@ class _Finder:
                     yield part, b.TRUE
 
     def claim(self, law: Law, relation: str) -> ParametricClaim | None:
-        """That a law's sum is (at most, at least) what it is at first, as a claim on the parametric system.
+        """The claim on the parametric system that a law's sum is (at most, at least) its initial value.
 
-        None where that is not known, or the law speaks of two indices.
+        None if that is unknown, or the law mentions two indices.
         """
         bounds = {self.view.index[n] for f in law.coefficients for n in e.variables(f) if n in self.view.index}
         everywhere = all(n in self.view.index for f in law.coefficients for n in e.variables(f))
@@ -116,10 +116,10 @@ class _Finder:
             sides[number < 0].append((term, abs(number)))
         left, right = (self._sum(side, bound is not None) for side in sides)
         text = f" {relation} ".join(self._text(side, bound is not None) for side in sides)
-        told = {EQUAL: b.eq, AT_MOST: b.less_eq, AT_LEAST: lambda x, y: b.less_eq(y, x)}[relation](left, right)
+        relation_term = {EQUAL: b.eq, AT_MOST: b.less_eq, AT_LEAST: lambda x, y: b.less_eq(y, x)}[relation](left, right)
         if bound is None:
-            return ParametricClaim(text, told, found=True)
-        return ParametricClaim(f"for all c: {text}", forall(bound, told), found=True)
+            return ParametricClaim(text, relation_term, found=True)
+        return ParametricClaim(f"for all c: {text}", forall(bound, relation_term), found=True)
 
     def _sum(self, side: list[tuple[Expr, int]], everywhere: bool) -> Expr:
         whole: Expr = b.num(0)
@@ -131,7 +131,7 @@ class _Finder:
     def _text(self, side: list[tuple[Expr, int]], everywhere: bool) -> str:
         parts = []
         for term, weight in side:
-            text = said(term)
+            text = name_of(term)
             if term is ONE:
                 parts.append(str(weight))
                 continue
@@ -142,7 +142,7 @@ class _Finder:
 
 
 def _bound(term: Expr) -> Expr | None:
-    """The variable for every index that a term reads arrays of any length at."""
+    """The index variable at which a term reads arrays of unbounded length."""
     for part in e.subterms(term):
         if isinstance(part, e.Select):
             own = own_index(part.array.sort)
@@ -160,27 +160,27 @@ def _scaled(term: Expr, weight: int) -> Expr:
 
 
 def _times(bound: Expr, part: Expr) -> Expr:
-    """So many times as there are indices."""
+    """Multiplies by the number of indices."""
     return b.mul(count(bound), part)
 
 
-def said(term: Expr) -> str:
-    """A place as a reader writes it."""
+def name_of(term: Expr) -> str:
+    """The name of a leaf in the syntax of the model."""
     match term:
         case e.Var(name=name):
             return name.partition("'")[0]
         case e.Select(array=array, index=index):
-            return f"{said(array)}[{said(index)}]"
+            return f"{name_of(array)}[{name_of(index)}]"
         case e.Field(record=record, name=name):
-            return f"{said(record)}.{name}"
+            return f"{name_of(record)}.{name}"
         case e.Unwrap(arg=arg):
-            return said(arg)
+            return name_of(arg)
         case e.Eq(left=left, right=right):
-            return f"({said(left)} == {said(right)})"
+            return f"({name_of(left)} == {name_of(right)})"
         case e.Not(arg=arg):
-            return f"(not {said(arg)})"
+            return f"(not {name_of(arg)})"
         case e.IsNone(arg=arg):
-            return f"({said(arg)} is None)"
+            return f"({name_of(arg)} is None)"
         case e.Const(value=value):
             return str(value)
         case _:

@@ -1,8 +1,8 @@
-"""A parametric system as one index sees it: arrays of any length shrink to the element at an action's own index.
+"""The local view of a parametric system at one index: arrays of unbounded length shrink to one element.
 
-What steps do to sums is the same for the element as for the whole array, so conservation laws are read off this small
-system, with parameters as variables that nothing writes. It is for finding candidates only: what it cannot say exactly (reads
-at other indices, conditions on all of them) it leaves open.
+A step changes a sum over all indices as it changes the element at its own index, so conservation laws are derived from
+this small system, with parameters as read-only variables. It serves to find candidates only: reads at other indices and
+quantified conditions are left unconstrained.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from streamproof.system.unbounded import EACH, Forall, Parametric, Total
 
 @dataclass(frozen=True)
 class Local:
-    """`system` is scalar. `terms` gives what its variables stand for in the parametric system, the elements of arrays of
-    any length at the variable that `index` gives for them."""
+    """`system` is scalar. `terms` maps its variables to terms of the parametric system; elements of arrays of unbounded
+    length are those at the variable `index`."""
 
     system: System
     terms: Mapping[str, Expr]
@@ -43,7 +43,7 @@ class Local:
 
 
 def local(parametric: Parametric) -> Local | None:
-    """The system as one index sees it; None where its sorts have no leaves that numbers stand for."""
+    """The local view; None if a sort has no numeric leaves."""
     system = parametric.system
     variables: list[Variable] = []
     terms: dict[str, Expr] = {}
@@ -71,7 +71,7 @@ def local(parametric: Parametric) -> Local | None:
 
 
 def own_index(sort: Sort) -> Expr | None:
-    """The variable that stands for every index of an array of any length; None for other sorts."""
+    """The index variable of an array of unbounded length; None for other sorts."""
     if isinstance(sort, ArraySort) and isinstance(sort.index, TermRange):
         return b.var(EACH, sort.index)
     return None
@@ -100,7 +100,7 @@ def leaf_terms(sort: Sort, term: Expr) -> list[Expr] | None:
 
 
 def _instance(instance: Instance, sorts: Mapping[str, Sort]) -> Instance:
-    """What an instance does at its own index."""
+    """The effect of an instance at its own index."""
     seen: dict[Sort, list[Expr]] = {}
     for _, value in instance.args:
         if isinstance(value, e.Var):
@@ -114,7 +114,7 @@ def _instance(instance: Instance, sorts: Mapping[str, Sort]) -> Instance:
     updates = []
     for name, value in instance.updates:
         now = rewriting.element(value) if own_index(value.sort) is not None else rewriting(value)
-        # What cannot be said is a number of its own, so no law can count on it.
+        # An inexpressible value is a fresh constant, so no law can depend on it.
         unknown = b.var(f"?{name}", RangeSort(-1, 1)) if isinstance(sorts[name], RangeSort) else None
         new = now if now is not None else unknown
         updates += [] if new is None else [(name, new)]
@@ -123,7 +123,7 @@ def _instance(instance: Instance, sorts: Mapping[str, Sort]) -> Instance:
 
 
 class _Rewriting:
-    """Terms of an instance in terms of the elements at its own index; None for what cannot be said so."""
+    """Terms of an instance over the elements at its own index; None if not expressible."""
 
     def __init__(self, own: Mapping[Sort, Expr], sorts: Mapping[str, Sort]) -> None:
         self._own = own
@@ -142,7 +142,7 @@ class _Rewriting:
         return None if any(own_index(t.sort) is not None for t in e.subterms(result)) else result
 
     def element(self, array: Expr) -> Expr | None:
-        """The element at the own index of an array that was written."""
+        """The element, at its own index, of an array that was written."""
         sort = array.sort
         assert isinstance(sort, ArraySort)
         match array:
@@ -171,7 +171,7 @@ def without(system: System, actions: Collection[str], written: Collection[str] |
 
 
 def forgetting(system: System) -> Iterator[str]:
-    """The actions that give a variable a value that does not build on the one it had."""
+    """The actions that assign a variable a value independent of its former value."""
     for action in system.actions:
         for instance in action.instances:
             if any(name not in e.variables(value) for name, value in instance.updates):

@@ -1,12 +1,12 @@
-"""Proofs for every size by induction, with claims that nobody wrote.
+"""Inductive proofs for every parameter value, with discovered claims.
 
-Everything that may help is assumed before a step and must hold after it: properties, lemmas, and candidates that were
-discovered. What a step breaks is taken out, and the rest is tried again, until nothing breaks (Houdini): what stays supports
-itself. All of it rests on the claim that the model makes no mistake, which is proved with the rest or nothing is.
+Properties, lemmas and discovered candidates are assumed before a step and must hold after it. Claims that a step breaks
+are removed and the rest is tried again (Houdini); the result is the largest inductive set. All of it depends on the
+claim that the model makes no error, which is proved with the rest or the proof fails.
 
-Then the proof is made small: it starts from the properties alone, and each counterexample to it calls for one claim that
-excludes it. What is called proved has been shown once more at the end, by one plain query for each claim and rule, in new
-solvers, from no more than the claims that the proof names.
+Then the proof is minimised: it starts from the properties alone, and each counterexample to induction adds one claim
+that excludes it. Finally each claim is checked once more, by one query per claim and rule, in new solvers, from no more
+than the claims that the proof names.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
 
 Stage = Callable[[], Sequence[ParametricClaim]]
-"""Finds candidates; called only when those of the stages before were not enough."""
+"""Generates candidates; called only if those of earlier stages do not suffice."""
 
 
 @dataclass(frozen=True)
 class AnySize:
-    """What was proved for every value of the free parameters.
+    """The result of a proof for every value of the free parameters.
 
-    `proved` are names of properties; `lemmas` the written lemmas and `found` the discovered claims that their one proof
-    uses. `ctis` say why other properties, or the absence of mistakes, are not inductive. `unknown` are those on which the
-    solver gave up. `candidates` is how many discovered claims were tried. `stopped`: what ended the attempt early.
+    `proved` are names of properties; `lemmas` are the written lemmas and `found` the discovered claims that the common
+    proof uses. `ctis` are the counterexamples to induction of other properties, or of the absence of errors. `unknown`
+    are undecided properties. `candidates` is the number of discovered claims that were tried. `stopped`: the reason for
+    an early end.
     """
 
     proved: tuple[str, ...]
@@ -48,7 +49,7 @@ class AnySize:
     seconds: float
     stopped: str | None = None
     claims: tuple[ParametricClaim, ...] = ()
-    """The claims of the finished proof: `proved`, `lemmas` and `found` with what they say."""
+    """The claims of the finished proof: `proved`, `lemmas` and `found` with their conditions."""
 
 
 def prove_any(
@@ -60,10 +61,10 @@ def prove_any(
     seconds: float | None = None,
     on_progress: Callable[[Effort], None] | None = None,
 ) -> AnySize:
-    """Prove `properties` for every value of the free parameters, with the system's lemmas and discovered claims as help.
+    """Proves `properties` for every value of the free parameters, with the system's lemmas and discovered claims.
 
-    `timeout` bounds one query, in milliseconds, `seconds` the whole run. Raises `ModelError` for terms outside the
-    fragment in which such proofs are made, at their line.
+    `timeout` limits one query, in milliseconds, `seconds` the whole run. Raises `ModelError` for terms outside the
+    supported fragment, at their line.
     """
     budget = SolverBudget(timeout, seconds, on_progress)
     written = [c for p in (*properties, *parametric.system.lemmas) if (c := claim(parametric, p)) is not None]
@@ -73,7 +74,7 @@ def prove_any(
     attempt = _Attempt(parametric, written, wanted, budget)
     stopped = None
     collecting = gc.isenabled()
-    gc.disable()  # terms make no cycles, and looking for some takes three times as long as making them
+    gc.disable()  # terms contain no cycles, and the collector would take three times as long as building them
     try:
         with interrupts.limited(seconds), interrupts.doing("proving"):
             for stage in ((), *stages):
@@ -108,7 +109,7 @@ def prove_any(
 
 @dataclass
 class _Attempt:
-    """One induction over claims. `alive` are those that nothing has broken yet, `proof` those of the finished proof."""
+    """One induction over claims. `alive` are the claims not yet broken, `proof` those of the finished proof."""
 
     parametric: Parametric
     claims: Sequence[ParametricClaim]
@@ -121,7 +122,7 @@ class _Attempt:
 
     @property
     def complete(self) -> bool:
-        """Whether everything wanted is proved."""
+        """Whether all wanted properties are proved."""
         return all(name in self.proof for name in self.wanted)
 
     def run(self) -> None:
@@ -131,55 +132,55 @@ class _Attempt:
         steps = StepQuestions(self.parametric, claims, self.budget)
         first = steps.first()
         self._sift(first)
-        asked = steps.each()
+        query = steps.each()
         before = -1
         while SAFE in self.alive and any(n in self.alive for n in self.wanted) and before != len(self.alive):
             before = len(self.alive)
-            for one in asked:
+            for one in query:
                 self._sift(one)
         if SAFE in self.alive:
             wanted = [n for n in self.wanted if n in self.alive]
-            needed = self._needed(wanted, asked)
-            if all(one.shown(n, needed) for n in (*needed, SAFE) for one in (first, *asked)):
+            needed = self._needed(wanted, query)
+            if all(one.shown(n, needed) for n in (*needed, SAFE) for one in (first, *query)):
                 self.proof = tuple(needed)
             else:
                 self.unknown += wanted
 
-    def _sift(self, asked: SwitchedSolver) -> None:
-        """Takes out what this question shows to be broken, until it shows nothing more."""
+    def _sift(self, query: SwitchedSolver) -> None:
+        """Removes the claims that this query can break, until it can break none."""
         while True:
-            self.budget.tell("induction for every size", 1, len(self.alive))
-            answer, names = asked.broken(list(self.alive), list(self.alive))
+            self.budget.report("induction for every size", 1, len(self.alive))
+            answer, names = query.broken(list(self.alive), list(self.alive))
             if answer is SolverAnswer.NO:
                 return
             if answer is SolverAnswer.UNKNOWN:
-                names = self._undecided(asked)
+                names = self._undecided(query)
                 if not names:
                     return
             for name in names:
                 if answer is SolverAnswer.YES:
-                    self.ctis[name] = shown(self.parametric, asked, name)
+                    self.ctis[name] = shown(self.parametric, query, name)
                 del self.alive[name]
 
-    def _undecided(self, asked: SwitchedSolver) -> list[str]:
-        """The claims that this question breaks, or does not decide, when it is put for each of them alone."""
+    def _undecided(self, query: SwitchedSolver) -> list[str]:
+        """The claims that this query breaks, or cannot decide, one by one."""
         gone = []
         for name in list(self.alive):
-            answer, _ = asked.broken([name], list(self.alive))
+            answer, _ = query.broken([name], list(self.alive))
             if answer is SolverAnswer.UNKNOWN:
                 self.unknown.append(name)
             if answer is not SolverAnswer.NO:
                 gone.append(name)
         return gone
 
-    def _needed(self, wanted: Sequence[str], asked: Sequence[SwitchedSolver]) -> list[str]:
-        """Claims that support each other and everything wanted; one is added where a counterexample calls for it."""
+    def _needed(self, wanted: Sequence[str], query: Sequence[SwitchedSolver]) -> list[str]:
+        """An inductive set with all wanted claims; each counterexample adds one claim."""
         chosen = dict.fromkeys(wanted)
         pending = [*wanted, SAFE] if wanted else []
         while pending:
             goal = pending.pop(0)
-            for one in asked:
-                self.budget.tell("making the proof small", 1, len(pending) + 1)
+            for one in query:
+                self.budget.report("making the proof small", 1, len(pending) + 1)
                 while (answer := one.broken([goal], list(chosen))[0]) is not SolverAnswer.NO:
                     name = (
                         one.excluding([n for n in self.alive if n not in chosen])

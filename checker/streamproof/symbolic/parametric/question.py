@@ -1,8 +1,8 @@
-"""One question to the solver, without quantifiers: what is assumed is instantiated, what is denied gets a witness.
+"""Quantifier-free solver queries: universal assumptions are instantiated, negated ones get witnesses.
 
-A condition that holds for every index is assumed for the indices that the question speaks of: the parameters of the action,
-the indices that its rules name, and the witnesses. That assumes less than was said, so "impossible" stays impossible: what is
-proved is proved, whatever was left out. "Possible" may be owed to what was left out, and proves nothing.
+An assumption for every index is instantiated at the indices in the query: the parameters of the action, the indices in
+its rules, and the witnesses. This weakens the assumptions, so "unsat" remains sound: proofs are valid whatever was left
+out. "sat" may be due to a missing instance, and proves nothing.
 """
 
 from __future__ import annotations
@@ -19,31 +19,32 @@ from streamproof.system.sorts import BOOL, ArraySort, RangeSort, TermRange, card
 from streamproof.system.unbounded import Forall, Total, any_length
 
 MOST = 32
-"""Indices from which on witnesses of what is assumed are not instantiated for in turn: with alternating quantifiers each
-instance has witnesses of its own, and their number would be squared with every condition."""
+"""Number of indices from which witnesses of assumptions are no longer instantiated in turn: with alternating
+quantifiers each instance has its own witnesses, and their number would be squared by every condition."""
 MOST_INDICES = (96, 32, 12)
-"""How many of the indices a condition is assumed for; fewer for one inside another, and inside two or more others."""
+"""Maximum number of indices at which a condition is instantiated; fewer for one nested in another, and in two or more
+others."""
 
 
 class Question:
-    """Formulas about views of states that share one set of indices. `proceed` is called often, and raises to end it."""
+    """Formulas about views of states that share one set of indices. `proceed` is called often, and raises to end the work."""
 
     def __init__(self, universe: Universe, proceed: Callable[[], object] = lambda: None) -> None:
         self.universe = universe
         self._proceed = proceed
         self._around = 0
-        """How many conditions on every index, all assumed, there are around the present one."""
+        """The nesting depth of assumed universal conditions around the current one."""
         self.indices: list[Term] = []
         self._witnesses: dict[tuple[object, ...], Term] = {}
         self._quantified: dict[Expr, bool] = {}
 
     def mention(self, index: Term) -> None:
-        """Conditions on every index are assumed for this one too."""
+        """Adds an index at which universal assumptions are instantiated."""
         if not any(index.eq(known) for known in self.indices):
             self.indices.append(index)
 
     def mentioned(self, view: SymbolicView, *roots: Expr) -> None:
-        """Mentions the indices at which `roots` read and write arrays of any length, those that loops bind excepted."""
+        """Adds the indices at which `roots` read and write arrays of unbounded length, except bound ones."""
         free = set(view.names)
         for term in e.subterms(*roots):
             if not isinstance(term, e.Select | e.Store):
@@ -54,13 +55,13 @@ class Question:
     # --- conditions
 
     def assumed(self, view: SymbolicView, condition: Expr) -> Term:
-        """A formula that follows from `condition`."""
+        """A formula implied by `condition`."""
         return self._formula(view, condition, True, ("assumed", view.number, condition))
 
     def denied(self, view: SymbolicView, condition: Expr, share: Hashable) -> Term:
-        """A formula that follows from the negation of `condition`.
+        """A formula implied by the negation of `condition`.
 
-        Of the conditions denied under one name `share`, no two may have to be denied at once: they have one witness.
+        At most one of the conditions negated under one name `share` is negated at a time: they share one witness.
         """
         parts = condition.args if isinstance(condition, e.And) else (condition,)
         found = []
@@ -70,7 +71,7 @@ class Question:
         return self.universe.z3.Not(self.universe.all_of(found))
 
     def _formula(self, view: SymbolicView, term: Expr, positive: bool, key: tuple[object, ...]) -> Term:
-        """A formula that `term` implies, or for not `positive` that implies `term`, up to the choice of witnesses."""
+        """A formula that `term` implies, or, if not `positive`, that implies `term`, up to the choice of witnesses."""
         z3 = self.universe.z3
         if not self._speaks_of_all(term):
             return view.value(term)
@@ -129,20 +130,20 @@ class Question:
         return self._quantified[root]
 
     def about_conditions(self, *views: SymbolicView) -> list[Term]:
-        """What the names mean that conditions on every index have where values hang on them."""
+        """The definitions of the names that denote universal conditions inside values."""
         found = []
         for start in views:
-            for view, condition, name in start.conditions:  # which grows meanwhile
+            for view, condition, name in start.conditions:  # grows during the iteration
                 denied = self.denied(view, cast(Expr, condition), name.get_id())
                 found.append(self.universe.z3.Implies(name, self.assumed(view, cast(Expr, condition))))
                 found.append(self.universe.z3.Or(name, denied))
         return found
 
-    # --- sums over any number of indices
+    # --- sums over unbounded index ranges
 
     def about_sums(self, view: SymbolicView, *, formed: bool) -> Iterator[Term]:
-        """What is true of the sums of a view: no parts, no sum. Where every value is of its sort (`formed`), sums of
-        what is not negative are no less than their parts."""
+        """Axioms about the sums of a view: an empty sum is 0, and, if every value is in its sort (`formed`), a sum of
+        nonnegative parts is at least each part."""
         z3 = self.universe.z3
         for total, value in list(view.totals.items()):
             bound = _index(total)
@@ -155,7 +156,7 @@ class Question:
                     yield z3.Implies(z3.And(t_in, u_in, t != u), value >= t_part + u_part)
 
     def part(self, view: SymbolicView, total: Total, index: Term) -> Term:
-        """What one index contributes to a sum."""
+        """The summand of a sum at one index."""
         return view.bound(_index(total).name, index).value(total.body)
 
 
@@ -170,7 +171,7 @@ def _some(view: SymbolicView, sort: object) -> Term:
 
 
 def in_range(view: SymbolicView, sort: object, index: Term) -> Term:
-    """That an index lies in its range."""
+    """The index is in its range."""
     if isinstance(sort, TermRange):
         least, most = view.value(sort.least), view.value(sort.most)
     else:
@@ -180,9 +181,9 @@ def in_range(view: SymbolicView, sort: object, index: Term) -> Term:
 
 
 def touched(view: SymbolicView, name: str, update: Expr) -> list[Term] | None:
-    """The indices at which an update may write the array called `name`; all of them where its length is fixed.
+    """The indices at which an update may write the array called `name`; all of them for a fixed length.
 
-    None where it replaces an array of any length as a whole, where these are too many, and for a variable of another sort.
+    None if it replaces an array of unbounded length, if there are too many indices, and for a variable of another sort.
     """
     sort = update.sort
     if isinstance(sort, ArraySort) and type(sort.index) is RangeSort:

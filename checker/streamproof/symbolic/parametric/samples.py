@@ -1,4 +1,4 @@
-"""States that small instances really reach, for telling which candidates are worth a proof."""
+"""Reachable states of small instances, as samples that filter candidates before a proof."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from streamproof.system.unbounded import Free, Parametric
 SEED = 20_241
 MOST_INSTANCES = 8
 STEPS = 320
-"""Steps taken in one instance, in walks of `WALK` steps each."""
+"""Total number of steps in one instance, in walks of `WALK` steps each."""
 WALK = 40
 
 
 @dataclass(frozen=True, slots=True)
 class LocalSample:
-    """One reached state, as one index sees it: values of the leaves of a `Local`, and of the parameters."""
+    """One reached state in the local view of one index: values of the leaves of a `Local`, and of the parameters."""
 
     leaves: Mapping[str, Value]
     parameters: Mapping[str, int]
@@ -35,7 +35,7 @@ Instantiate = Callable[[Mapping[str, int]], System]
 
 
 def small_values(free: Sequence[Free], most: int = MOST_INSTANCES) -> Iterator[Mapping[str, int]]:
-    """Small values of the free parameters within their limits, smallest first."""
+    """Small values of the free parameters within their limits, in ascending order."""
     choices = []
     for f in free:
         least = f.least if f.least is not None else 0 if f.most is None or f.most >= 0 else f.most
@@ -46,7 +46,7 @@ def small_values(free: Sequence[Free], most: int = MOST_INSTANCES) -> Iterator[M
 
 
 def samples(parametric: Parametric, view: Local, instantiate: Instantiate) -> Iterator[LocalSample]:
-    """States on random walks through small instances; instances that the model refuses are passed over."""
+    """States on random walks through small instances; instances that the model rejects are skipped."""
     chance = random.Random(SEED)
     for values in small_values(parametric.free):
         try:
@@ -87,7 +87,7 @@ def _step(interpreter: Interpreter, state: State, chance: random.Random) -> Stat
 
 
 def _seen(parametric: Parametric, view: Local, state: State) -> Iterator[Mapping[str, Value]]:
-    """The state as each index sees it; as it is where no array is of any length."""
+    """The local view of the state at each index; the state itself without arrays of unbounded length."""
     lengths = []
     for v, value in zip(parametric.system.variables, state, strict=True):
         if v.name in _lanes(parametric):

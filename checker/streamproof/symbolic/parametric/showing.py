@@ -1,4 +1,4 @@
-"""Counterexamples to induction in words: values of parameters, the state before, and the rule that breaks a claim."""
+"""Counterexamples to induction as text: parameter values, the state before, and the rule that breaks a claim."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from streamproof.system.unbounded import Parametric
 class ParametricCti:
     """Why the claim `of` is not inductive: at these `parameters`, `step` leads from the state `before` to `after`.
 
-    Names and values are texts; of an array of any length, the elements at the indices that matter. The state before satisfies
-    all that was assumed and **may be unreachable**. Without a `step` the claim is false in an initial state.
+    Names and values are texts; an array of unbounded length is shown at the relevant indices. The state before
+    satisfies all assumptions and **may be unreachable**. Without a `step`, the claim is false in an initial state.
     """
 
     of: str
@@ -30,35 +30,35 @@ class ParametricCti:
     after: tuple[tuple[str, str], ...]
 
 
-def shown(parametric: Parametric, asked: SwitchedSolver, name: str) -> ParametricCti:
-    """The model that the last question found."""
-    model: Any = asked.model
-    free = tuple((f.name, str(_number(asked.before, model, asked.before.names[f.name]))) for f in parametric.free)
+def shown(parametric: Parametric, query: SwitchedSolver, name: str) -> ParametricCti:
+    """The counterexample in the model of the last query."""
+    model: Any = query.model
+    free = tuple((f.name, str(_number(query.before, model, query.before.names[f.name]))) for f in parametric.free)
     arguments = []
     indices: list[Any] = []
-    if asked.instance is not None:
-        for parameter, value in asked.instance.args:
+    if query.instance is not None:
+        for parameter, value in query.instance.args:
             if isinstance(value, Var):
-                term = model.eval(asked.before.names[value.name], model_completion=True)
+                term = model.eval(query.before.names[value.name], model_completion=True)
                 indices.append(term)
                 value = term
             arguments.append(f"{parameter}={value}")
-        arguments += [f"{n}={v}" for n, v in asked.instance.picks]
-    step = None if asked.instance is None else f"{asked.instance.action}({', '.join(arguments)})"
-    for term in asked.indices:
+        arguments += [f"{n}={v}" for n, v in query.instance.picks]
+    step = None if query.instance is None else f"{query.instance.action}({', '.join(arguments)})"
+    for term in query.indices:
         value = model.eval(term, model_completion=True)
         if not any(value.eq(known) for known in indices):
             indices.append(value)
-    before = tuple(_state(parametric, asked.before, model, indices))
-    after = () if asked.after is None else tuple(_state(parametric, asked.after, model, indices))
+    before = tuple(_state(parametric, query.before, model, indices))
+    after = () if query.after is None else tuple(_state(parametric, query.after, model, indices))
     because = "false" if step is None else "false after the step"
     if name == SAFE:
-        because = next((why for formula, why in asked.reasons if _true(asked, formula)), "a value leaves its sort")
+        because = next((why for formula, why in query.reasons if _true(query, formula)), "a value leaves its sort")
     return ParametricCti(name, because, free, step, before, after)
 
 
-def _true(asked: SwitchedSolver, formula: Any) -> bool:
-    return bool(asked.universe.z3.is_true(asked.model.eval(formula, model_completion=True)))
+def _true(query: SwitchedSolver, formula: Any) -> bool:
+    return bool(query.universe.z3.is_true(query.model.eval(formula, model_completion=True)))
 
 
 def _number(view: SymbolicView, model: Any, term: Any) -> int:

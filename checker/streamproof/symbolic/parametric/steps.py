@@ -1,4 +1,4 @@
-"""The questions of an induction: what holds at first, and what one rule of the protocol may break."""
+"""The queries of an induction: the initial states, and one step of each rule."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from streamproof.system.unbounded import Forall, Parametric, Total, any_length
 from streamproof.system.unbounded import total as sum_of
 
 SAFE = "no evaluation error"
-"""The name of the claim that the model makes no mistake and every value stays in its sort."""
+"""The name of the claim that the model makes no error and every value stays in its sort."""
 
 
 class SwitchedSolver:
-    """A solver with claims that may be assumed and goals that may be broken, each behind a switch of its own."""
+    """A solver with switchable assumptions and switchable goals."""
 
     def __init__(self, universe: Universe, budget: SolverBudget, instance: Instance | None) -> None:
         self.universe = universe
@@ -40,12 +40,12 @@ class SwitchedSolver:
         self._solver.set("random_seed", SEED)
         self.model: Any = None
         self.reasons: list[tuple[Term, str]] = []
-        """What may be wrong with the model itself, each with how to say it."""
+        """The possible errors of the model, each with its description."""
 
     def settle(
         self, facts: Sequence[Term], assumed: Mapping[str, tuple[Term, Term]], goals: Mapping[str, Term]
     ) -> None:
-        """What is known, what may be assumed (also behind its switch), and what would break each goal."""
+        """The facts, the switchable assumptions, and the formula that breaks each goal."""
         z3, ctx = self.universe.z3, self.universe.ctx
         self._facts, self._goals = list(facts), dict(goals)
         self._assumed = {name: formula for name, (formula, _) in assumed.items()}
@@ -54,22 +54,22 @@ class SwitchedSolver:
             self._solver.add(z3.Implies(z3.Bool(f"break {name}", ctx), formula))
 
     def broken(self, goals: Collection[str], assuming: Collection[str]) -> tuple[SolverAnswer, list[str]]:
-        """Whether one of the goals can be broken where all of `assuming` holds, and which of them are in the model."""
+        """Whether one of the goals can be false under the assumptions `assuming`, and which are false in the model."""
         z3, ctx = self.universe.z3, self.universe.ctx
-        asked = [g for g in goals if g in self._goals]
-        if not asked:
+        query = [g for g in goals if g in self._goals]
+        if not query:
             return SolverAnswer.NO, []
         switch = z3.Bool(f"query {self._budget.queries}", ctx)
-        self._solver.add(z3.Implies(switch, z3.Or([z3.Bool(f"break {g}", ctx) for g in asked])))
+        self._solver.add(z3.Implies(switch, z3.Or([z3.Bool(f"break {g}", ctx) for g in query])))
         switches = [z3.Bool(f"assume {a}", ctx) for a in assuming if a in self._assumed]
         answer = self._check(self._solver, [switch, *switches])
         self._solver.add(z3.Not(switch))
         if answer is not SolverAnswer.YES:
             return answer, []
-        return answer, [g for g in asked if z3.is_true(self.model.eval(self._goals[g], model_completion=True))]
+        return answer, [g for g in query if z3.is_true(self.model.eval(self._goals[g], model_completion=True))]
 
     def excluding(self, names: Iterable[str]) -> str | None:
-        """The first of `names` that, assumed, would have excluded the model that was found last."""
+        """The first of `names` whose assumption would have excluded the last model."""
         for name in names:
             formula = self._assumed.get(name)
             if formula is not None and self.universe.z3.is_false(self.model.eval(formula, model_completion=True)):
@@ -77,9 +77,9 @@ class SwitchedSolver:
         return None
 
     def shown(self, goal: str, using: Sequence[str]) -> bool:
-        """Whether one plain query, in a new solver, shows that `goal` cannot be broken where all of `using` holds.
+        """Whether one query in a new solver proves `goal` from the claims `using`.
 
-        A goal that this question cannot break is not asked about.
+        A goal that this query cannot break is not checked.
         """
         if goal not in self._goals:
             return True
@@ -95,10 +95,10 @@ class SwitchedSolver:
 
 
 class StepQuestions:
-    """The questions of one system about one set of claims.
+    """The queries of one system for one set of claims.
 
-    The state before a step is the same for all rules, and so are the names of their parameters (the first one of its kind,
-    the second one), so that what is assumed of it is written once.
+    The state before a step is the same for all rules, and so are the names of their parameters (numbered by sort), so
+    that the assumptions about it are generated once.
     """
 
     def __init__(self, parametric: Parametric, claims: Sequence[ParametricClaim], budget: SolverBudget) -> None:
@@ -111,7 +111,7 @@ class StepQuestions:
         self._question = Question(self._universe, budget.allowance)
         self._mention_firsts(self._question, self._start)
         self._steps = [_Step(self, i) for i in parametric.system.instances]
-        for claim in claims:  # finds the witnesses, for which everything is assumed from then on
+        for claim in claims:  # generates the witnesses, at which everything is assumed from then on
             if not claim.step or self._steps:
                 view = self._steps[0].before if claim.step else self._start
                 self._question.denied(view, claim.condition, "goal")
@@ -123,26 +123,26 @@ class StepQuestions:
         self._assumed = {n: (f, z3.Implies(z3.Bool(f"assume {n}", ctx), f)) for n, f in assumed.items()}
 
     def first(self) -> SwitchedSolver:
-        """The initial states: which claims on states are false in one of them."""
+        """The base case: which state claims are false in an initial state."""
         universe = Universe()
-        asked = SwitchedSolver(universe, self._budget, None)
-        view = asked.before = self._view(universe)
+        query = SwitchedSolver(universe, self._budget, None)
+        view = query.before = self._view(universe)
         question = Question(universe, self._budget.allowance)
         self._mention_firsts(question, view)
         states = {c.name: c.condition for c in self._claims if not c.step}
-        for _ in range(2):  # the first time finds the witnesses that the second time speaks of
+        for _ in range(2):  # the first pass generates the witnesses that the second pass uses
             facts = [*self._limits(view), question.assumed(view, self.parametric.initial)]
             goals = {name: question.denied(view, condition, "goal") for name, condition in states.items()}
             goals[SAFE] = question.denied(view, self._formed, "goal")
             facts += self._first_sums(view)
             facts += question.about_conditions(view)
-        asked.indices = question.indices
-        asked.settle([*facts, *question.about_sums(view, formed=False)], {}, goals)
-        return asked
+        query.indices = question.indices
+        query.settle([*facts, *question.about_sums(view, formed=False)], {}, goals)
+        return query
 
     def each(self) -> list[SwitchedSolver]:
-        """Each rule: which claims it can break, when claims on states hold before it."""
-        return [step.asked() for step in self._steps]
+        """The inductive step of each rule: which claims it breaks if the state claims hold before it."""
+        return [step.query() for step in self._steps]
 
     # --- views
 
@@ -160,7 +160,7 @@ class StepQuestions:
         return SymbolicView(universe, names)
 
     def _mention_firsts(self, question: Question, view: SymbolicView) -> None:
-        """The first index of every array of any length: where there is one, there is that one."""
+        """The first index of every array of unbounded length; it exists if the array is not empty."""
         for v in self.parametric.system.variables:
             if any_length(v.sort) and isinstance(v.sort.index, TermRange):
                 question.mention(view.value(v.sort.index.least))
@@ -176,7 +176,7 @@ class StepQuestions:
     # --- sums
 
     def _first_sums(self, view: SymbolicView) -> list[Term]:
-        """Sums whose parts are all the same at first are so many times that part."""
+        """A sum whose summands are equal initially is the number of indices times the summand."""
         facts = list(_uniform(self.parametric.initial))
         found = []
         for total, value in list(view.totals.items()):
@@ -192,7 +192,7 @@ class StepQuestions:
 
 
 class _Step:
-    """One rule in the questions of a system."""
+    """One rule in the queries of a system."""
 
     def __init__(self, steps: StepQuestions, instance: Instance) -> None:
         self._steps = steps
@@ -210,7 +210,7 @@ class _Step:
         self._conditions()
 
     def _conditions(self) -> tuple[Term, Term, Term]:
-        """That the rule is enabled, that its effect is a mistake, that asking whether it is enabled is one."""
+        """The rule is enabled; its effect is an error; evaluating its guard is an error."""
         question = self._steps._question
         return (
             question.assumed(self.before, self._guard),
@@ -218,23 +218,23 @@ class _Step:
             question.assumed(self.before, self._early),
         )
 
-    def asked(self) -> SwitchedSolver:
-        """The question."""
+    def query(self) -> SwitchedSolver:
+        """The query for this rule."""
         steps, instance, before, after = self._steps, self._instance, self.before, self.after
         universe, question, z3 = steps._universe, steps._question, steps._universe.z3
-        asked = SwitchedSolver(universe, steps._budget, instance)
-        asked.before, asked.after, asked.indices = before, after, question.indices
+        query = SwitchedSolver(universe, steps._budget, instance)
+        query.before, query.after, query.indices = before, after, question.indices
         facts = [*steps._shared, *(in_range(before, v.sort, before.names[v.name]) for v in _parameters(instance))]
         taken, wrong, early = self._conditions()
         written = {name for name, _ in instance.updates}
         goals = {}
         for c in steps._claims:
-            if c.step or e.variables(c.condition) & written:  # what speaks of nothing that changes stays true
+            if c.step or e.variables(c.condition) & written:  # claims about unchanged variables remain true
                 denied = question.denied(before if c.step else after, c.condition, "goal")
                 goals[c.name] = z3.And(taken, denied)
         leaving = question.denied(after, steps._formed, "goal")
         goals[SAFE] = z3.Or(z3.And(taken, z3.Or(leaving, wrong)), early)
-        asked.reasons = [
+        query.reasons = [
             (question.assumed(before, c.condition), c.message + (f" ({c.loc.short})" if c.loc else ""))
             for c in (*instance.guard_checks, *instance.effect_checks)
         ]
@@ -242,15 +242,15 @@ class _Step:
         facts += self._following_sums()
         facts += [before.total(t) == steps._start.total(t) for t in self._sums()]
         facts += self._changed_sums()
-        asked.settle([*facts, *question.about_sums(steps._start, formed=True)], steps._assumed, goals)
-        return asked
+        query.settle([*facts, *question.about_sums(steps._start, formed=True)], steps._assumed, goals)
+        return query
 
     def _sums(self) -> list[Total]:
-        """The sums that are spoken of, over one state each."""
+        """The sums in the query, over one state each."""
         return [t for t in {**self.before.totals, **self.after.totals} if not _reads_next(t)]
 
     def _following_sums(self) -> list[Term]:
-        """Sums over the state after the step are sums of that state."""
+        """Relates the sums over the state after the step to that state."""
         variables = self._steps.parametric.system.index
         found = []
         for total in list(self.before.totals):
@@ -262,7 +262,7 @@ class _Step:
         return found
 
     def _changed_sums(self) -> list[Term]:
-        """A sum changes by what changes at the indices that are written, if its parts read nothing else that is written."""
+        """A sum changes by the differences at the written indices, if its summands read nothing else that is written."""
         question, instance, before, after = self._steps._question, self._instance, self.before, self.after
         written = dict(instance.updates)
         found = []
@@ -278,7 +278,7 @@ class _Step:
         return found
 
     def _differences(self, total: Total, indices: Sequence[Term]) -> Iterator[Term]:
-        """By how much the part of a sum at each index changes; an index that occurs twice counts once."""
+        """The change of the summand at each index; an index that occurs twice counts once."""
         question, z3 = self._steps._question, self._steps._universe.z3
         different: list[Term] = []
         for index in indices:
@@ -292,7 +292,7 @@ class _Step:
 
 
 def _parameters(instance: Instance) -> list[e.Var]:
-    """The parameters of a rule that stand for any number."""
+    """The numeric parameters of a rule."""
     return [v for _, v in instance.args if isinstance(v, e.Var)]
 
 
@@ -301,10 +301,10 @@ def _reads_next(total: Total) -> bool:
 
 
 def _local(total: Total, name: str) -> bool:
-    """Whether a part of a sum reads the variable called `name` only as an array, at the index of the sum."""
+    """Whether a summand reads the variable called `name` only as an array, at the index of the sum."""
     terms = list(e.subterms(total.body))
     if any(isinstance(t, Forall | Total) and t.bound is total.bound for t in terms):
-        return False  # inside, the name means another index
+        return False  # an inner binding shadows the index
     reads = [(t, child) for t in terms for child in e.children(t) if isinstance(child, e.Var) and child.name == name]
     return bool(reads) and all(
         isinstance(t, e.Select) and child is t.array and t.index is total.bound for t, child in reads
@@ -312,7 +312,7 @@ def _local(total: Total, name: str) -> bool:
 
 
 def _uniform(initial: Expr) -> Iterator[tuple[Expr, Expr, Expr]]:
-    """Terms that have one value at every index at first: the index, the term at it, and the value, which has no index."""
+    """Terms with the same initial value at every index: the index, the term at it, and the value."""
     for part in initial.args if isinstance(initial, e.And) else (initial,):
         if not isinstance(part, Forall):
             continue
@@ -331,7 +331,7 @@ def _uniform(initial: Expr) -> Iterator[tuple[Expr, Expr, Expr]]:
 
 
 def _at_first(total: Total, facts: Sequence[tuple[Expr, Expr, Expr]]) -> Expr | None:
-    """The part of a sum at first, which has no index in it; None where that is not known. `facts`: see `_uniform`."""
+    """The initial summand, without the index; None if it is unknown. `facts`: see `_uniform`."""
     if any(isinstance(t, Forall | Total) for t in e.subterms(total.body)):
         return None
     known: dict[Expr, Expr] = {}

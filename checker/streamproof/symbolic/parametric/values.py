@@ -1,8 +1,8 @@
-"""Terms of a parametric system as terms of the solver, over the values that one state gives to names.
+"""Translation of parametric terms to solver terms, given the values of names in one state.
 
-A number is the solver's integer, a member of an enumeration its position, a truth value a Boolean. Composite values are
-Python tuples of such terms, so no theory of records is needed. An array of any length is a solver array for each scalar of
-its elements (`Lanes`).
+A number is a solver integer, an enumeration member its position, a truth value a Boolean. Composite values are Python
+tuples of such terms, so no theory of records is needed. An array of unbounded length is one solver array per scalar
+component of its elements (`Lanes`).
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ Shape: TypeAlias = Any
 
 
 class Outside(ModelError):
-    """A term is outside the fragment in which proofs for every size are made."""
+    """A term outside the fragment supported by proofs for every size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """An array of any length: the shape of an element, with a solver array in place of every scalar."""
+    """An array of unbounded length: the shape of an element, with a solver array in place of every scalar."""
 
     element: Shape
 
 
 def mapped(change: Callable[..., Term], *shapes: Shape) -> Shape:
-    """The shape that `change` makes of corresponding scalars."""
+    """Applies `change` to corresponding scalars."""
     first = shapes[0]
     if isinstance(first, tuple):
         return tuple(mapped(change, *parts) for parts in zip(*shapes, strict=True))
@@ -60,9 +60,9 @@ def mapped(change: Callable[..., Term], *shapes: Shape) -> Shape:
 
 
 def outside(sort: Sort, loc: Loc | None, what: str = "") -> Outside:
-    """The error for a sort that such proofs do not know."""
+    """The error for an unsupported sort."""
     return Outside(
-        f"{what or 'a value'} of {sort} is outside what can be proved for every size",
+        f"{what or 'a value'} of {sort} is not supported in proofs for every size",
         loc=loc,
         remedy="where order and identity do not matter, count: a Range or Nat for each kind of element; "
         "or give every parameter a value",
@@ -70,7 +70,7 @@ def outside(sort: Sort, loc: Loc | None, what: str = "") -> Outside:
 
 
 class Universe:
-    """The solver's context of one proof, and new constants in it."""
+    """The solver context of one proof, and its fresh constants."""
 
     def __init__(self) -> None:
         import z3
@@ -82,7 +82,7 @@ class Universe:
         self.views = count(1)
 
     def fresh(self, name: str, sort: Sort, loc: Loc | None = None) -> Shape:
-        """New constants for a value of `sort`. Raises `Outside` for a sort that has no shape."""
+        """Fresh constants for a value of `sort`. Raises `Outside` for an unsupported sort."""
         self._count += 1
         return self._shape(f"{name}!{self._count}", sort, loc, False)
 
@@ -140,7 +140,7 @@ class Universe:
         return self.z3.Or(parts) if parts else self.truth(False)
 
     def same(self, left: Shape, right: Shape) -> Term:
-        """Equality, scalar by scalar; an absent option is equal to every absent one."""
+        """Equality, scalar by scalar; absent options are equal."""
         if isinstance(left, tuple):
             return self.all_of([self.same(x, y) for x, y in zip(left, right, strict=True)])
         if isinstance(left, Lanes):
@@ -149,11 +149,10 @@ class Universe:
 
 
 class SymbolicView:
-    """What terms amount to in one state: `names` gives the shapes of variables, parameters and bound indices.
+    """The values of terms in one state: `names` gives the shapes of variables, parameters and bound indices.
 
-    `following` is the view of the state after the step, for terms that speak of it. Sums over any number of indices are
-    constants of their own (`totals`), about which a proof says what it knows; so are conditions on every index that values
-    hang on (`conditions`).
+    `following` is the view of the state after the step, for primed terms. Sums over unbounded ranges are constants
+    (`totals`) that the proof constrains; so are universal conditions inside values (`conditions`).
     """
 
     def __init__(
@@ -165,9 +164,9 @@ class SymbolicView:
     ) -> None:
         self._inner = inner
         self.number = next(universe.views)
-        """No other view of the universe has it."""
+        """The number of this view, unique in the universe."""
         self.conditions: list[tuple[SymbolicView, Forall, Term]] = []
-        """Conditions on every index that values hang on, each with the view it is meant in and the Boolean it is called."""
+        """Universal conditions inside values, each with its view and its Boolean constant."""
         self.universe = universe
         self.names = names
         self.following = following
@@ -181,13 +180,13 @@ class SymbolicView:
         return view
 
     def value(self, root: Expr) -> Shape:
-        """The shape of a term. Raises `Outside` for what has none."""
+        """The shape of a term. Raises `Outside` for an unsupported term."""
         stack = [root]
         while stack:
             top = stack[-1]
             missing = [] if top in self._known else [c for c in e.children(top) if c not in self._known]
             if isinstance(top, Total | Forall):
-                missing = []  # their bodies speak of an index that has no value here
+                missing = []  # their bodies mention an index without a value here
             if missing:
                 stack.extend(missing)
                 continue
@@ -258,12 +257,12 @@ class SymbolicView:
                 raise outside(e.children(term)[0].sort, term.loc)
 
     def total(self, total: Total) -> Term:
-        """The constant that stands for a sum in this state. Raises `Outside` for one that depends on another index."""
+        """The constant of a sum in this state. Raises `Outside` if it depends on another index."""
         if e.variables(total.body) & self._inner - e.variables(total.bound):
             raise Outside(
                 "a sum over any number of indices inside all(...), any(...) or another sum depends on their index",
                 loc=total.loc,
-                remedy="say it of the parts instead of the sum, or give the parameter a value",
+                remedy="state it for the parts instead of the sum, or give the parameter a value",
             )
         if total not in self.totals:
             self.totals[total] = self.universe.fresh("sum", total.sort)

@@ -1,4 +1,4 @@
-"""The report on an agreement: for people, and as JSON data."""
+"""The report on an agreement: as text, and as JSON data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamproof.version import VERSION
 
 SCHEMA = "streamproof.agree/1"
 HASH_SHOWN = 12
-"""Hexadecimal digits of the hash of the states that people are shown; the JSON has all 32."""
+"""Number of hexadecimal digits shown of the hash of the states; the JSON has all 32."""
 
 _STYLES: dict[Verdict, Style] = {
     Verdict.HOLDS: "good",
@@ -28,11 +28,11 @@ _STYLES: dict[Verdict, Style] = {
 
 COLUMNS = ("engine", "distinct", "generated", "depth", "hash of states", "seconds")
 WIDTHS = (19, 10, 11, 5, 14, 7)
-"""Rows are written when an engine has answered, before it is known how wide the others' figures are."""
+"""Column widths are fixed, because rows are written before the others' figures are known."""
 
 
 def heading_lines(system: System) -> Iterator[Line]:
-    """What engines are asked about, and the head of the table of their figures."""
+    """The system, and the head of the table of figures."""
     yield line(StyledText(f"{system.name}{f', variant {system.variant}' if system.variant else ''}", "title"))
     if system.parameters:
         yield line(parameters_text(system.parameters), indent=2)
@@ -43,9 +43,9 @@ def heading_lines(system: System) -> Iterator[Line]:
 def opinion_line(opinion: Opinion) -> Line:
     """The figures of one engine."""
     counts = (opinion.distinct, opinion.generated, opinion.depth)
-    told = tuple("-" if figure is None else str(figure) for figure in counts)
+    figures_text = tuple("-" if figure is None else str(figure) for figure in counts)
     shown = "-" if opinion.digest is None else opinion.digest.whole[:HASH_SHOWN]
-    return _row((opinion.engine, *told, shown, f"{opinion.seconds:.2f}" if opinion.seconds else "-"), "plain")
+    return _row((opinion.engine, *figures_text, shown, f"{opinion.seconds:.2f}" if opinion.seconds else "-"), "plain")
 
 
 def _row(row: tuple[str, ...], style: Style) -> Line:
@@ -54,7 +54,7 @@ def _row(row: tuple[str, ...], style: Style) -> Line:
 
 
 def agreement_lines(agreement: Agreement) -> Iterator[Line]:
-    """Answers by property, who was silent and why, and every difference."""
+    """Answers by property, engines without an answer and why, and every difference."""
     yield BLANK
     for prop in agreement.system.properties:
         yield from _answers(prop, agreement)
@@ -67,14 +67,14 @@ def agreement_lines(agreement: Agreement) -> Iterator[Line]:
         for what, why in opinion.why.items():
             yield line(f"-  {opinion.engine}{'' if what == 'all' else f', {what}'}: {why}", hang=3)
     if not agreement.differences:
-        asked = sum(1 for o in agreement.opinions if o.answers or o.distinct is not None)
-        yield line(StyledText("they agree", "good"), f": {asked} engines")
+        answering = sum(1 for o in agreement.opinions if o.answers or o.distinct is not None)
+        yield line(StyledText("they agree", "good"), f": {answering} engines")
     for difference in agreement.differences:
         yield line(StyledText("they differ", "failed"), f" in {difference}", hang=2)
 
 
 def _answers(prop: Property, agreement: Agreement) -> Iterator[Line]:
-    """Each different answer on its own line, with those who give it."""
+    """Each different answer on its own line, with its engines."""
     given: dict[Answer, list[str]] = {}
     for opinion in agreement.opinions:
         if prop.name in opinion.answers:

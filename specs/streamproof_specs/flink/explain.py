@@ -1,4 +1,4 @@
-"""What the failover machine finds, said in the words of Flink's logs."""
+"""Explanations of the failover machine in the terms of Flink's logs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STEP = {
 
 
 def listed(names: Collection[str], most: int = 6) -> str:
-    """Names in a sentence, the first few of many."""
+    """A list of names for a sentence, abridged."""
     ordered = list(names)
     more = len(ordered) - most
     return ", ".join(ordered[:most]) + (f" and {more} more" if more > 0 else "") if ordered else "none"
@@ -32,27 +32,27 @@ def switch(task: str, number: Any, old: str, new: str) -> str:
 
 @dataclass(slots=True)
 class Shown:
-    """The state of each attempt as the log shows it, after any of its lines. An attempt starts as CREATED."""
+    """The state of each attempt in the log, after any of its lines. An attempt starts as CREATED."""
 
     _lines: dict[tuple[str, int], int] = field(default_factory=dict)
-    """Number of each line, by process and place in it."""
+    """Number of each line, by process and position."""
     _changes: dict[tuple[str, int], list[tuple[int, str]]] = field(default_factory=dict)
-    """By task and number of the attempt: the lines that changed its state, and to what."""
+    """By task and number of the attempt: the lines that changed its state, and the new states."""
 
     def read(self, event: Event) -> None:
-        """Takes in the next line."""
+        """Adds the next line."""
         self._lines[event.process, event.seq] = len(self._lines)
 
     def change(self, task: str, number: int, state: str) -> None:
-        """The last line read shows a new state of an attempt."""
+        """Records a new state of an attempt in the last line read."""
         self._changes.setdefault((task, number), []).append((len(self._lines) - 1, state))
 
     def last(self) -> dict[tuple[str, int], str]:
-        """The present states of the attempts that were shown."""
+        """The current states of the attempts in the log."""
         return {attempt: changes[-1][1] for attempt, changes in self._changes.items()}
 
     def now(self, task: str, number: int) -> str | None:
-        """The present state of an attempt; None for one that was not shown."""
+        """The current state of an attempt; None if the log has none."""
         changes = self._changes.get((task, number))
         return changes[-1][1] if changes else None
 
@@ -64,15 +64,15 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class FailoverWording:
-    """Sentences about one job, whose log has `shown` the states of its attempts."""
+class FailoverExplainer:
+    """Explanations for one job, whose log has `shown` the states of its attempts."""
 
     recorded: RecordedGraph
     model: RecordedFailover
     shown: Shown
 
     def why_not(self, move: Move, look: StateReader) -> str | None:
-        """Why an action is not possible, by the state of the tasks that it is about."""
+        """Why an action is disabled, from the states of its tasks."""
         args = move.args
         match move.action:
             case "schedule":
@@ -116,10 +116,10 @@ class FailoverWording:
         late = [self._present(p, look) for p in self.model.upstream[task] if look("status", p) != "FINISHED"]
         return f"{task} finishes before its input is complete: {listed(late)}"
 
-    # --- what would have been accepted
+    # --- acceptable lines
 
     def expected(self, enabled: Sequence[Instance], look: StateReader, event: Event) -> Iterable[tuple[int, str]]:
-        """Lines that the machine would take here: transitions it allows, and transitions it has made that the log has not
+        """Acceptable lines here: transitions that the machine allows, and transitions it has made that the log has not
         shown yet."""
         about = self.recorded.task_of(event) if "vertex" in event.args and "subtask" in event.args else None
         new = event.args.get("new")

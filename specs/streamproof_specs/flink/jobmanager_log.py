@@ -1,9 +1,9 @@
-"""What each line of a Flink JobManager's log means to the failover machine.
+"""The lines of a Flink JobManager's log as observations of the failover machine.
 
-The JobManager changes executions in one thread, so its own log is a total order of what the machine does, and only that log
-is followed here. A failure and the decision that answers it are two lines of one step: the decision's line carries the
-action. Restarting (`restart`) is not logged of itself; the tracker inserts it, and the job's own state says when: the job
-is RESTARTING exactly while a decision waits to be carried out.
+The JobManager changes executions in one thread, so its own log is a total order of the machine's actions, and only that
+log is followed here. A failure and the decision that follows it are two lines of one step: the decision's line carries
+the action. The action `restart` is not logged itself; the tracker inserts it, constrained by the job's state: the job
+is RESTARTING exactly while a restart decision is pending.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from itertools import pairwise
 from streamproof.conformance import Constraint, Event, Move, Observation, StateReader
 from streamproof_models.failover.machine import STARTED
 from streamproof_specs.flink.decisions import Arrival, Causes, Decision, Decisions, counted, restart_set
+from streamproof_specs.flink.explain import Shown, listed, switch
 from streamproof_specs.flink.recorded import RecordedFailover, RecordedGraph
-from streamproof_specs.flink.wording import Shown, listed, switch
 
 HIDDEN = frozenset({"restart"})
 
 DECISIONS = ("failover.restart", "failover.global.restart")
-"""Decisions to restart, for a failed task and for a failure of no task."""
+"""Restart decisions, for a failed task and for a global failure."""
 
 LEGAL: Mapping[str, frozenset[str]] = {
     "CREATED": frozenset({"SCHEDULED", "CANCELING"}),
@@ -43,8 +43,8 @@ JOB_BEFORE: Mapping[str, frozenset[str]] = {
     "RESTARTING": frozenset({"RUNNING"}),
     "FINISHED": frozenset({"RUNNING", "RECONCILING"}),
 }
-"""States of a job (`org.apache.flink.api.common.JobStatus`) with those from which `DefaultExecutionGraph` and the schedulers
-switch to them; a job may be failed, cancelled or suspended in any state that is not its last."""
+"""States of a job (`org.apache.flink.api.common.JobStatus`) with their predecessor states in `DefaultExecutionGraph`
+and the schedulers; a job may be failed, cancelled or suspended in any state that is not terminal."""
 
 _STEPS = ("deploy", "initialize", "run")
 _LEVEL = {"SCHEDULED": 0, "DEPLOYING": 1, "INITIALIZING": 2, "RUNNING": 3}
@@ -56,7 +56,7 @@ _FIRST = ("job.graph", "failover.strategy", "sched.strategy")
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """A FAILED line that no decision has answered yet."""
+    """A FAILED line without a decision yet."""
 
     event: Event
     task: str
@@ -64,7 +64,7 @@ class _Failure:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """The lines of one job as observations, in order; `notes` is what an accepted verdict leaves out."""
+    """The lines of one job as observations, in order; `notes` are remarks on an accepted verdict."""
 
     observations: tuple[Observation, ...]
     decisions: Decisions
@@ -74,29 +74,29 @@ class Translation:
 def translate(
     recorded: RecordedGraph, model: RecordedFailover, causes: Causes, shown: Shown, events: Sequence[Event]
 ) -> Translation:
-    """What the events of one job mean to the machine. `shown` is filled with what they show."""
+    """Interprets the events of one job. `shown` receives the states in the log."""
     return _Translator(recorded, model, causes, shown).translated(events)
 
 
 @dataclass(slots=True)
 class _Translator:
-    """Reads the events of one job in their order, and what they say of its state."""
+    """Interprets the events of one job in their order, with the job's logged states."""
 
     recorded: RecordedGraph
     model: RecordedFailover
     causes: Causes
     shown: Shown
     left: str | None = None
-    """Why the machine no longer follows the job, once it does not."""
+    """Why the machine no longer follows the job; None while it does."""
     job: str | None = None
-    """State of the job by its own lines; None before the first of them in a log whose beginning is missing."""
+    """The job's state in the log; None before the first line about it in a log without its beginning."""
     eager: bool = False
-    """Whether the job's scheduler takes up at once what it can, region by region (`PipelinedRegionSchedulingStrategy`)."""
+    """Whether the job's scheduler schedules immediately, region by region (`PipelinedRegionSchedulingStrategy`)."""
     _units: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
     _place: dict[str, str] = field(default_factory=dict)
     _failure: _Failure | None = None
     _globally: bool = False
-    """Whether a global failure was reported, and not yet what becomes of it."""
+    """Whether a global failure was reported, and its consequence not yet."""
     _decided: Event | None = None
     _untrack: tuple[Move, ...] = ()
     _observations: list[Observation] = field(default_factory=list)
@@ -104,7 +104,7 @@ class _Translator:
     _arrivals: list[Arrival] = field(default_factory=list)
 
     def translated(self, events: Sequence[Event]) -> Translation:
-        """One observation for every event that speaks about the machine."""
+        """One observation for every event about the machine."""
         if any(e.event in _FIRST for e in events):
             self.job = "CREATED"
             strategies = [e.args["strategy"] for e in events if e.event == "sched.strategy"]
@@ -135,8 +135,8 @@ class _Translator:
             yield f"the log ends while the job is {self.job}"
 
     def _with_untracking(self, event: Event, observation: Observation) -> Observation:
-        """After an executor is lost its tasks are failed and decided on before its partitions are forgotten, whichever line
-        comes first; with the first line of another kind they are."""
+        """After an executor is lost, its tasks fail and restarts are decided before its partitions are forgotten,
+        whichever line comes first; with the first line of another kind these are done."""
         if not self._untrack or observation.impossible is not None:
             return observation
         first = tuple((*self._untrack, *way) for way in observation.alternatives)
@@ -150,7 +150,7 @@ class _Translator:
     def _read(self, event: Event, restarted: frozenset[str] | None) -> Observation | None:
         match event.event:
             case "exec.transition":
-                # The slot of a failed task is handed on before the decision: a waiting task deploys in between.
+                # The slot of a failed task is reassigned before the decision: a waiting task deploys in between.
                 waiting = event.args["new"] == "DEPLOYING"
                 return (None if waiting else self._unanswered(event)) or self._transition(event)
             case "exec.deploy":
@@ -170,7 +170,7 @@ class _Translator:
                 return None
 
     def _unannounced(self, event: Event) -> Observation | None:
-        """The job switches to RESTARTING in the same step in which the decision is taken, unless it is already."""
+        """The job switches to RESTARTING in the step of the decision, unless it is RESTARTING already."""
         if self._decided is None or event.event not in _STEPPING:
             return None
         decided, self._decided = self._decided, None
@@ -220,7 +220,8 @@ class _Translator:
             case "SCHEDULED":
                 is_scheduled = self._holds(task, "SCHEDULED", number)
                 schedule = Move("schedule", {"r": self.model.region_name[self.model.region_of[task]]})
-                # The first task of a region takes the others along; for these the line says what has happened already.
+                # The first task of a region schedules the others with it; for these the line repeats what already
+                # happened.
                 alternatives = (
                     ((schedule,), ()) if len(self.model.regions[self.model.region_of[task]]) > 1 else ((schedule,),)
                 )
@@ -268,7 +269,7 @@ class _Translator:
             before=(self._in_step(),),
         )
 
-    # --- what lines say of the state
+    # --- constraints from the job's state
 
     def _present(self, task: str, number: int) -> Constraint:
         return Constraint(
@@ -293,7 +294,7 @@ class _Translator:
         )
 
     def _in_step(self) -> Constraint:
-        """The job's own state says whether a decision is waiting to be carried out."""
+        """The job's state determines whether a restart decision is pending."""
         if self.job == "RESTARTING":
             return Constraint("the job is RESTARTING, but nothing is left to restart", _pending)
         if self.job == "RUNNING":
@@ -303,9 +304,9 @@ class _Translator:
         return Constraint("", lambda look: True)
 
     def _prompt(self, event: Event, restoring: bool = False) -> tuple[Constraint, ...]:
-        """What can be scheduled is, in the same step in which it became so, before anything else is logged: all of it.
+        """Everything schedulable is scheduled in the same step, before anything else is logged.
 
-        `restoring`: before a global failure, which may be that the state of tasks that were reset cannot be restored
+        `restoring`: before a global failure, which may be due to tasks whose state cannot be restored
         (`DefaultScheduler.restartTasks`). They are not scheduled then.
         """
         if not self.eager or self.job not in ("RUNNING", "RESTARTING"):
@@ -321,9 +322,9 @@ class _Translator:
         )
 
     def _owed(self, event: Event, look: StateReader, restoring: bool) -> list[str]:
-        """Attempts that Flink's scheduler would have scheduled by the line, or has and the log does not show.
+        """Attempts that Flink's scheduler would have scheduled by the line, or has scheduled without a log line.
 
-        `restoring`: units of tasks that were reset are left out.
+        `restoring`: units of reset tasks are left out.
         """
         status, number = look("status"), look("attempt")
         late: list[str] = []
@@ -411,7 +412,7 @@ class _Translator:
         return Observation(event, before=prompt)
 
     def _after(self, event: Event) -> Observation | None:
-        """Once the job is being ended its tasks are; each attempt is judged by itself, and none may be left over."""
+        """Once the job is being terminated, its tasks are; each attempt is judged individually, and none may remain."""
         args = event.args
         if event.event == "exec.transition":
             task = self.recorded.task_of(event)
@@ -434,7 +435,7 @@ class _Translator:
         return Observation(event)
 
     def _disconnect(self, event: Event) -> Observation | None:
-        """The JobMaster forgets what was stored on a lost executor, after failing its tasks."""
+        """The JobMaster forgets the partitions of a lost executor, after failing its tasks."""
         if str(event.args.get("why", "")).startswith("Stopping JobMaster"):
             return None
         lost = [t for t, tm in self._place.items() if tm == event.args["tm"]]
@@ -444,12 +445,12 @@ class _Translator:
 
 
 def _never(old: str, new: str) -> bool:
-    """Whether a job does not switch from one state to another."""
+    """Whether the transition of a job is invalid."""
     return old == new or old not in JOB_BEFORE.get(new, {old})
 
 
 def _pending(look: StateReader) -> bool:
-    """Whether a decision to restart has been taken and, for one of its tasks, not been carried out or overtaken."""
+    """Whether a restart decision is pending and, for one of its tasks, neither carried out nor superseded."""
     return any(look("claim", t) == k for k, tasks in enumerate(look("restarting")) for t in tasks)
 
 
@@ -458,7 +459,7 @@ def _settled(look: StateReader) -> bool:
 
 
 def _restarted(recorded: RecordedGraph, events: Sequence[Event]) -> dict[int, frozenset[str]]:
-    """For each decision, by its place: the tasks that the log starts over between it and the next one."""
+    """For each decision, by its position: the tasks that the log restarts between it and the next one."""
     decisions = [at for at, e in enumerate(events) if e.event in DECISIONS]
     found: dict[int, frozenset[str]] = {}
     for at, end in pairwise([*decisions, len(events)]):

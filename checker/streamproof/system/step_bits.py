@@ -1,12 +1,13 @@
-"""What a formula says of steps, said of states: a bit that every step of a kind turns over is turned again and again.
+"""Step conditions in formulas replaced by state conditions: a step of the kind flips a bit, which must flip infinitely often.
 
-An engine that knows conditions on states only decides the formula on a system with one more bit for each condition on
-steps. The bit follows from what was there before, so fairness, cycles and stuttering are the same with it as without.
+An engine that supports state conditions only decides the formula on a system with one more bit for each step condition.
+The bit is a function of the history, so fairness, cycles and stuttering are unchanged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
@@ -16,12 +17,9 @@ from streamproof.system.formula import (
     Atom,
     Eventually,
     Formula,
-    LeadsTo,
     NotF,
-    OrF,
     Recurs,
-    Release,
-    Until,
+    mapped,
     recurring,
 )
 from streamproof.system.model import Instance, Kind, Property, System, Variable
@@ -33,14 +31,14 @@ from streamproof.system.verdict import Trace
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A system in which `formula` speaks of states only, and the way back from its behaviours."""
+    """A system whose `formula` has state conditions only, and the translation of its behaviours."""
 
     original: System
     system: System
     formula: Formula
 
     def trace(self, trace: Trace) -> Trace:
-        """The behaviour of the original that a behaviour of `system` is."""
+        """The behaviour of the original for a behaviour of `system`."""
         width = len(self.original.variables)
         back = dict(zip(self.system.instances, self.original.instances, strict=True))
         states = tuple(state[:width] for state in trace.states)
@@ -48,7 +46,7 @@ class Counted:
 
 
 def by_states(system: System, formula: Formula, name: str = "formula") -> Counted:
-    """`system` with a bit for each condition on steps in `formula`, whose only property, called `name`, is the formula."""
+    """`system` with a bit for each step condition in `formula`, which is its only property, called `name`."""
     names = bits(system, list(dict.fromkeys(recurring(formula))))
     instances = {i: _turning(system, i, names) for i in system.instances}
     of_states = turned(formula, names)
@@ -63,18 +61,18 @@ def by_states(system: System, formula: Formula, name: str = "formula") -> Counte
 
 
 def after(system: System, instance: Instance) -> Substitution:
-    """Turns a condition on steps into one on the state before, for the steps that `instance` takes."""
+    """Turns a step condition into a condition on the state before, for the steps of `instance`."""
     written = dict(instance.updates)
     return Substitution({b.next_(v.name, v.sort): written.get(v.name, b.var(v.name, v.sort)) for v in system.variables})
 
 
 def changing(system: System) -> Expr:
-    """The condition on steps that the state is another one afterwards."""
+    """The step condition that the state changes."""
     return b.or_(b.not_(b.eq(b.next_(v.name, v.sort), b.var(v.name, v.sort))) for v in system.variables)
 
 
 def twofold(system: System) -> tuple[System, Substitution]:
-    """The system with a second copy of its variables, for the values after a step, and what reads these there."""
+    """The system with a second copy of its variables for the values after a step, and terms that read them."""
     mark = "'"
     while any(v.name + mark in system.index for v in system.variables):
         mark += "'"
@@ -84,7 +82,7 @@ def twofold(system: System) -> tuple[System, Substitution]:
 
 
 def bits(system: System, steps: Iterable[Recurs]) -> dict[Recurs, str]:
-    """For each condition on steps a name that no variable of the system has."""
+    """For each step condition, a name that is not a variable of the system."""
     taken = set(system.index)
     names: dict[Recurs, str] = {}
     for step in steps:
@@ -110,30 +108,8 @@ def _turning(system: System, instance: Instance, names: Mapping[Recurs, str]) ->
 
 
 def turned(formula: Formula, names: Mapping[Recurs, str]) -> Formula:
-    """The formula that says of states what `formula` says of steps, with the bits that these turn over called so."""
-
-    def again(part: Formula) -> Formula:
-        return turned(part, names)
-
-    match formula:
-        case Recurs(_, text, loc):
-            bit = Atom(b.var(names[formula], BOOL), text, loc)
-            return AndF((Always(Eventually(bit)), Always(Eventually(NotF(bit)))))
-        case Atom():
-            return formula
-        case NotF(arg):
-            return NotF(again(arg))
-        case AndF(args):
-            return AndF(tuple(map(again, args)))
-        case OrF(args):
-            return OrF(tuple(map(again, args)))
-        case Always(arg):
-            return Always(again(arg))
-        case Eventually(arg):
-            return Eventually(again(arg))
-        case Until(left, right):
-            return Until(again(left), again(right))
-        case Release(left, right):
-            return Release(again(left), again(right))
-        case LeadsTo(left, right):
-            return LeadsTo(again(left), again(right))
+    """The formula over states that is equivalent to `formula`, with bits of these names for its step conditions."""
+    if isinstance(formula, Recurs):
+        bit = Atom(b.var(names[formula], BOOL), formula.text, formula.loc)
+        return AndF((Always(Eventually(bit)), Always(Eventually(NotF(bit)))))
+    return mapped(formula, partial(turned, names=names))

@@ -1,4 +1,4 @@
-"""The interpreter's own opinion, in its order of search and whatever the order, for systems that it has time for."""
+"""The interpreter's result, in its own search order and for any order, for systems that are small enough."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from streamproof.system.verdict import Verdict
 
 NAME = "interpreter"
 MOST_CYCLE_STATES = 4_000
-"""Up to so many states the interpreter looks for a first cycle, from each of them."""
+"""Maximum number of states for which the interpreter searches for a shortest cycle."""
 MOST_NODES = 8_000
-"""Up to so many states, each with every guess of what will be, it decides a temporal property."""
+"""Maximum number of pairs of state and guess for which it checks a temporal property."""
 
 
 @dataclass(frozen=True, slots=True)
-class Referee:
-    """What the interpreter says, and what it allows of others."""
+class InterpreterResult:
+    """The interpreter's result, and the answers it permits for other engines."""
 
     opinion: Opinion
     expected: Mapping[str, Expected]
     found: Reference
 
 
-def referee(system: System, *, thorough: bool = True) -> Referee:
-    """Have the interpreter explore `system` completely, or up to the model's first mistake.
+def interpreter_result(system: System, *, thorough: bool = True) -> InterpreterResult:
+    """Explores `system` completely with the interpreter, or up to the model's first error.
 
-    Unless `thorough`, it leaves out properties of endless behaviours that would take it long; the opinion says why.
+    Unless `thorough`, expensive termination and temporal properties are skipped; the result gives the reason.
     """
     begun = time.perf_counter()
     at_once = tuple(p for p in system.properties if thorough or p.kind not in _ENDLESS)
@@ -71,7 +71,7 @@ def referee(system: System, *, thorough: bool = True) -> Referee:
         why=why,
         states=lambda: chain(*found.levels),
     )
-    return Referee(opinion, expected(system), found)
+    return InterpreterResult(opinion, expected(system), found)
 
 
 _ENDLESS = (Kind.TERMINATION, Kind.TEMPORAL)
@@ -91,9 +91,10 @@ def _too_many(prop: Property, states: int) -> str | None:
 
 
 def expected(system: System) -> Mapping[str, Expected]:
-    """By breadth-first search with the interpreter: the first level at which each property is decided, and how.
+    """By breadth-first search with the interpreter: the first level at which each property is decided, and the verdicts
+    there.
 
-    Of properties of endless behaviours nothing is said.
+    Termination and temporal properties are omitted.
     """
     interpreter = Interpreter(system)
     properties = [p for p in system.properties if p.kind not in _ENDLESS]
@@ -115,7 +116,7 @@ def expected(system: System) -> Mapping[str, Expected]:
         seen.update(level)
         length += 1
         for prop in properties:
-            # Steps between known states are seen although they open no new level.
+            # Steps between known states are checked although they open no new level.
             if prop.name not in decided and prop.kind is Kind.STEP:
                 found = frozenset(_events(interpreter, prop, (), arriving))
                 if found:

@@ -1,11 +1,11 @@
-"""Fairness and stuttering spelt out: a system whose behaviours need no scheduler, for tools that know neither.
+"""Fairness and stuttering made explicit: an equivalent system without fairness constraints, for tools without fairness.
 
-Staying where one is becomes an instance of its own, so that every behaviour is infinite. Fairness becomes a round: a counter
-waits for each obligation in turn until it is met, so that the fair behaviours are those in which rounds end again and again.
-That multiplies the states by the number of obligations and not, as a bit for each would, by two to that number. An
-obligation of weak fairness is met where it is not enabled or is taken; one of strong fairness where it is taken, or after it
-was given up, which is a step of its own, a guess that it is never enabled again: where it is, the round never ends any more.
-What a formula says of steps becomes bits (`recurrence`).
+Stuttering becomes an instance, so that every behaviour is infinite. Fairness becomes a round: a counter waits for each
+constraint in turn, so that the fair behaviours are those with infinitely many rounds. This multiplies the states by the
+number of constraints, whereas one bit per constraint would multiply them by two to that number. A constraint of weak
+fairness is met where it is disabled or taken; one of strong fairness where it is taken, or after it was given up, a
+step that guesses that it is never enabled again: if it is, the round never ends. Step conditions in a formula become
+bits (`step_bits`).
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from streamproof.system.expr import Expr, Var
 from streamproof.system.formula import Always, Atom, Eventually, Formula, NotF, OrF
 from streamproof.system.model import Action, Conjunct, Fairness, Instance, Kind, Property, System, Variable
 from streamproof.system.records import dataclass
-from streamproof.system.recurrence import after, by_states, changing
 from streamproof.system.sorts import BOOL, RangeSort
+from streamproof.system.step_bits import after, by_states, changing
 from streamproof.system.temporal import Obligation, obligations
 from streamproof.system.verdict import Trace
 
 STAY = "stay"
-"""The action that changes nothing."""
+"""The stuttering action."""
 GIVE_UP = "give_up"
-"""The action that guesses that an obligation of strong fairness is never enabled again."""
+"""The action that guesses that a strong fairness constraint is never enabled again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """A system without fairness, and what to ask of it instead of a formula on the fair behaviours of `original`.
+    """A system without fairness, and the formula to check in place of one on the fair behaviours of `original`.
 
-    A behaviour of `original` is fair and violates the formula exactly when, with some bookkeeping put in, it is one of
-    `system` in which `round_ends` (None: nothing is owed) becomes true again and again and `formula` is false.
+    A behaviour of `original` is fair and violates the formula exactly when, extended by bookkeeping steps, it is a
+    behaviour of `system` in which `round_ends` (None: no constraints) holds infinitely often and `formula` is false.
     """
 
     original: System
@@ -44,22 +44,23 @@ class Scheduled:
 
     @property
     def whole(self) -> Formula:
-        """What is true of every behaviour of `system` exactly when the formula is true of every fair one of `original`."""
+        """A formula that holds in every behaviour of `system` exactly when the original formula holds in every fair one
+        of `original`."""
         if self.round_ends is None:
             return self.formula
         ends = Atom(self.round_ends, "a round ends")
-        # Both, so that nobody who stutters where a round ends passes for one whose rounds end again and again.
+        # Both, so that stuttering at the end of a round does not count as infinitely many rounds.
         return OrF((Eventually(Always(NotF(ends))), Eventually(Always(ends)), self.formula))
 
     @property
     def stepwise(self) -> Formula:
-        """The same for tools in which every behaviour goes on, if only by staying: there a round that ends is over."""
+        """The same for tools whose behaviours are all infinite by stuttering: there a round that ends is over."""
         if self.round_ends is None:
             return self.formula
         return OrF((Eventually(Always(NotF(Atom(self.round_ends, "a round ends")))), self.formula))
 
     def trace(self, trace: Trace) -> Trace:
-        """The lasso of the original that a lasso of `system` is, without the steps that only keep the books."""
+        """The lasso of the original for a lasso of `system`, without bookkeeping steps."""
         assert trace.loop is not None, "a lasso"
         width = len(self.original.variables)
         back = dict(zip(self.system.instances, self.original.instances, strict=False))
@@ -82,7 +83,7 @@ class Scheduled:
 
 
 def scheduled(system: System, formula: Formula, name: str = "formula") -> Scheduled:
-    """`system` without fairness; its only property, called `name`, has the formula that `Scheduled.whole` is."""
+    """`system` without fairness; its only property, called `name`, has the formula `Scheduled.whole`."""
     owed = obligations(system)
     idle = replace(system, actions=tuple(replace(a, fairness=Fairness.NONE) for a in system.actions))
     counted = by_states(idle, formula, name)
@@ -96,7 +97,7 @@ def scheduled(system: System, formula: Formula, name: str = "formula") -> Schedu
 
 
 def enabled(system: System, owed: Obligation) -> Expr:
-    """Some instance of the obligation can be taken, and that changes the state."""
+    """Some instance of the constraint is enabled and changes the state."""
     options = []
     for number in owed.numbers:
         instance = system.instances[number]
@@ -106,7 +107,7 @@ def enabled(system: System, owed: Obligation) -> Expr:
 
 
 def taken(system: System, owed: Obligation) -> Expr:
-    """The condition on steps that the step is one that some instance of the obligation can make; it may change nothing."""
+    """The step condition that some instance of the constraint can make the step, possibly without a change."""
     options = []
     for number in owed.numbers:
         instance = system.instances[number]
@@ -118,7 +119,7 @@ def taken(system: System, owed: Obligation) -> Expr:
 
 @dataclass
 class _Rounds:
-    """Puts rounds into `extended`, which is `system` with staying and bits."""
+    """Adds rounds to `extended`, which is `system` with stuttering and step bits."""
 
     system: System
     extended: System
@@ -161,7 +162,7 @@ class _Rounds:
             yield replace(bare, updates=(*bare.updates, *self._next(bare)))
 
     def _next(self, instance: Instance) -> tuple[tuple[str, Expr], ...]:
-        """How a step by the instance goes on with the round."""
+        """The effect of a step of the instance on the round."""
         here = after(self.system, instance)
         there = here(self.moved)
         following: Expr = self.round

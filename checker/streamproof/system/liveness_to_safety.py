@@ -1,14 +1,15 @@
-"""Liveness as safety: a temporal property becomes an invariant of a larger system, for engines that know states only.
+"""Liveness to safety: a temporal property as an invariant of a larger system, for engines without temporal properties.
 
-A finite system violates a temporal property by a lasso. The larger system guesses, at some moment, that a cycle begins, and
-keeps a copy of the state; the invariant says that it never comes back to the copy after everything was seen that a violation
-asks of a cycle (A. Biere, C. Artho, V. Schuppan, "Liveness checking as safety checking", 2002). What that is:
+A finite system violates a temporal property by a lasso. The larger system guesses the start of the cycle and saves a
+copy of the state; the invariant states that it never returns to the copy after seeing everything that a violation
+requires of the cycle (A. Biere, C. Artho, V. Schuppan, "Liveness checking as safety checking", 2002). A violation
+requires that:
 
-* rounds of fairness have ended (`scheduled`, which also makes staying a step);
-* for every *until* of the formula, a guess whether it is true from here on, which each step must bear out (O. Lichtenstein,
-  A. Pnueli, 1985), and no promise of one that is put off all the way round;
-* for every condition that is to be true again and again, of states or of steps, one guess for the whole behaviour, and on
-  the cycle just what was guessed.
+* rounds of fairness have ended (`explicit_fairness`, which also adds stuttering);
+* for every *until* of the formula, the guess whether it is true from here on is consistent with each step
+  (O. Lichtenstein, A. Pnueli, 1985), and no *until* guessed true is postponed around the whole cycle;
+* for every condition on states or steps that must hold infinitely often, one guess for the whole behaviour is correct
+  on the cycle.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import TypeAlias
 
 from streamproof.system import build as b
 from streamproof.system.errors import UsageError
+from streamproof.system.explicit_fairness import Scheduled, scheduled
 from streamproof.system.expr import Expr
 from streamproof.system.formula import (
     Always,
@@ -33,38 +35,38 @@ from streamproof.system.formula import (
     Recurs,
     Release,
     Until,
+    mapped,
     parts,
 )
 from streamproof.system.model import Action, Conjunct, Fairness, Instance, Kind, Property, State, System, Variable
 from streamproof.system.records import dataclass
-from streamproof.system.recurrence import after, changing
-from streamproof.system.scheduled import Scheduled, scheduled
 from streamproof.system.sorts import BOOL
+from streamproof.system.step_bits import after, changing
 from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Trace
 
 SAVE = "begin_cycle"
-"""The action that guesses that a cycle begins."""
+"""The action that guesses the start of the cycle."""
 
 Again: TypeAlias = Expr | Recurs
-"""A condition that is true again and again, or not: of states, or of steps that change the state."""
+"""A condition that holds infinitely often, or not: on states, or on steps that change the state."""
 
 
 @dataclass(frozen=True)
 class Safety:
-    """`system` has one property, an invariant of the name of the temporal property: true exactly when that is."""
+    """`system` has one property, an invariant with the name of the temporal property, and the same verdict."""
 
     original: System
     prop: Property
     system: System
     scheduled: Scheduled
     guesses: int
-    """How many picks of an instance are guesses."""
+    """Number of guesses among the picks of an instance."""
 
     def lasso(self, trace: Trace) -> Trace:
-        """The lasso of the original that a violation of the invariant shows.
+        """The lasso of the original for a violation of the invariant.
 
-        Raises `AssertionError` where it is none that is fair and violates the property, by the word of the interpreter.
+        Raises `AssertionError` if it is not a fair violation of the property, according to the interpreter.
         """
         width = len(self.scheduled.system.variables)
         by_label = {(i.action, i.args, i.picks): i for i in self.scheduled.system.instances}
@@ -91,24 +93,20 @@ def to_safety(system: System, name: str) -> Safety:
     """
     prop = system.property(name)
     if prop.formula is None:
-        raise UsageError(f"{name} is no temporal property", remedy="it can be proved as it is")
+        raise UsageError(f"{name} is not a temporal property", remedy="it can be proved as it is")
     form = scheduled(replace(system, properties=(), lemmas=()), Atom(b.TRUE), name)
     formula = _plain(prop.formula)
     return Safety(system, prop, _Saving(form, formula, prop).system(), form, len(set(_untils(formula))))
 
 
-# --- the formula: plain is what is made of conditions, *not*, *and*, *until*, and what is true again and again ------------
+# --- the formula in core form: conditions, *not*, *and*, *until*, and *infinitely often*
+# -----------------------------------
 
 
 def _plain(formula: Formula) -> Formula:
-    true = AndF(())
     match formula:
-        case Atom() | Recurs():
-            return formula
         case NotF(arg):
             return _not(_plain(arg))
-        case AndF(args):
-            return AndF(tuple(map(_plain, args)))
         case OrF(args):
             return _not(AndF(tuple(_not(_plain(arg)) for arg in args)))
         case Always(Eventually(arg)) if _of_state(arg):
@@ -116,15 +114,15 @@ def _plain(formula: Formula) -> Formula:
         case Eventually(Always(arg)) if _of_state(arg):
             return _not(_again(b.not_(_term(arg))))
         case Eventually(arg):
-            return Until(true, _plain(arg))
+            return Until(AndF(()), _plain(arg))
         case Always(arg):
-            return _not(Until(true, _not(_plain(arg))))
-        case Until(left, right):
-            return Until(_plain(left), _plain(right))
+            return _not(Until(AndF(()), _not(_plain(arg))))
         case Release(left, right):
             return _not(Until(_not(_plain(left)), _not(_plain(right))))
         case LeadsTo(left, right):
             return _plain(Always(OrF((NotF(left), Eventually(right)))))
+        case _:
+            return mapped(formula, _plain)
 
 
 def _again(term: Expr) -> Formula:
@@ -156,36 +154,23 @@ def _term(formula: Formula) -> Expr:
 
 
 def _untils(formula: Formula) -> Iterator[Until]:
-    match formula:
-        case NotF(arg):
-            yield from _untils(arg)
-        case AndF(args):
-            for arg in args:
-                yield from _untils(arg)
-        case Until(left, right):
-            yield from _untils(left)
-            yield from _untils(right)
-            yield formula
-        case _:
-            return
+    """The untils of a plain formula, inner ones first."""
+    for part in parts(formula):
+        yield from _untils(part)
+    if isinstance(formula, Until):
+        yield formula
 
 
 def _agains(formula: Formula) -> Iterator[Again]:
+    """What a plain formula says to be true again and again."""
     match formula:
-        case NotF(arg):
-            yield from _agains(arg)
-        case AndF(args):
-            for arg in args:
-                yield from _agains(arg)
-        case Until(left, right):
-            yield from _agains(left)
-            yield from _agains(right)
         case Recurs():
             yield formula
         case Always(Eventually(Atom(term))):
             yield term
         case _:
-            return
+            for part in parts(formula):
+                yield from _agains(part)
 
 
 # --- the larger system ----------------------------------------------------------------------------------------------------
@@ -239,7 +224,7 @@ class _Saving:
             terminal=None,
         )
 
-    # --- truth, as guessed ---
+    # --- truth values, as guessed ---
 
     def _true(self, formula: Formula) -> Expr:
         match formula:
@@ -259,7 +244,7 @@ class _Saving:
                 raise AssertionError("only plain formulas are left")
 
     def _steps(self, instance: Instance) -> Iterator[Instance]:
-        """The steps by an instance, one for each choice of what is guessed next."""
+        """The steps of an instance, one for each combination of next guesses."""
         for guess in product((False, True), repeat=len(self._untils)):
             borne_out = []
             for until, name, then in zip(self._untils, self._promised, guess, strict=True):
@@ -279,7 +264,7 @@ class _Saving:
             yield replace(instance, guard=(*instance.guard, *guard), updates=updates, picks=picks)
 
     def _watched(self, instance: Instance) -> Iterator[tuple[str, Expr]]:
-        """What is noted of a step on the cycle."""
+        """The bookkeeping for a step on the cycle."""
         cycling = b.var(self._cycling, BOOL)
         yield self._moved, b.or_((b.var(self._moved, BOOL), cycling))
         if self._form.round_ends is not None:
@@ -303,7 +288,7 @@ class _Saving:
         return Instance(name, (), (), (free,), ((self._cycling, b.TRUE), *updates))
 
     def _closed(self) -> Expr:
-        """The cycle is closed, and everything was seen on it that a violation asks for."""
+        """The cycle is closed, and it satisfied everything that a violation requires."""
         back = (b.eq(b.var(own, sort), b.var(copy, sort)) for own, copy, sort, _ in self._copies)
         ended = b.TRUE if self._form.round_ends is None else b.var(self._ended, BOOL)
         kept = (b.var(name, BOOL) for name in self._kept)

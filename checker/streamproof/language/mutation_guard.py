@@ -1,4 +1,4 @@
-"""Noticing that a rule changed an ordinary Python object: anything that a function which it calls can reach."""
+"""Detection of rules that mutate ordinary Python objects, as far as the functions that they call can reach them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from streamproof.system.errors import ModelError
 from streamproof.system.records import dataclass
 
 MOST = 1_000_000
-"""Objects that are looked at. More are refused: a change among the others would not be noticed."""
+"""Maximum number of inspected objects. A model with more is rejected, because a mutation of the others would go unnoticed."""
 _VALUES = frozenset({bool, int, float, complex, str, bytes})
 _LASTING = frozenset({tuple, frozenset, types.MethodType, types.BuiltinFunctionType, property, types.MappingProxyType})
-"""Types whose objects always consist of the same parts, which may change themselves."""
+"""Types whose objects keep the same components, although the components may be mutable."""
 
 
 @dataclass(slots=True, eq=False)
 class _Node:
-    """An object, what it is called, and its parts as they were."""
+    """An object, its name for messages, and its components at the last check."""
 
     value: Any
     path: str
@@ -31,8 +31,8 @@ class _Node:
     parts: list[Any]
 
 
-class Unchanged:
-    """What a rule could change from the inside of an ordinary Python function that it calls, as it was before."""
+class MutationGuard:
+    """A snapshot of the objects that a rule could mutate inside an ordinary Python function that it calls."""
 
     def __init__(
         self, model: object, functions: Iterable[Callable[..., Any]], parts: Iterable[tuple[str, object]] = ()
@@ -47,8 +47,8 @@ class Unchanged:
         self._reach([*roots, *((f.__name__, f) for f in functions)])
 
     def _reach(self, found: list[tuple[str, Any]]) -> None:
-        """Notes objects, and what they consist of, the nearest first."""
-        for path, value in found:  # which grows meanwhile
+        """Adds objects and their components to the snapshot, breadth first."""
+        for path, value in found:  # grows during the iteration
             read = reader(type(value))
             if read is None or id(value) in self._nodes:
                 continue
@@ -73,7 +73,7 @@ class Unchanged:
         found += [(node.path, key) for key in node.names if type(key) is not str and reader(type(key)) is not None]
 
     def check(self, function: Callable[..., Any]) -> None:
-        """Raises `ModelError` when something has changed since; `function` is the rule that was read last."""
+        """Raises `ModelError` if an object has changed since the last check; `function` is the rule read last."""
         found: list[tuple[str, Any]] = []
         for node in self._watched:
             names, parts = node.read(node.value)
@@ -98,7 +98,7 @@ def _same(one: list[Any], other: list[Any]) -> bool:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Whether one part may stand in the place of another."""
+    """Whether two components are equivalent."""
     if one is other:
         return True
     if type(one) is not type(other):
@@ -109,7 +109,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def _difference(node: _Node, names: list[Any], parts: list[Any]) -> str | None:
-    """What of an object is not what it was; what remembers a result may be new."""
+    """The name of a changed component, ignoring caches of results."""
     old, new = (
         {n if type(n) is str else id(n): (n, p) for n, p in zip(*both, strict=False)}
         for both in ((node.names, node.parts), (names, parts))
@@ -121,13 +121,13 @@ def _difference(node: _Node, names: list[Any], parts: list[Any]) -> str | None:
         if key not in old and not _may_appear(node.value, name, part):
             return _called(node, name)
     if [key for key in new if key in old] != list(old):
-        return node.path  # the order is another one
+        return node.path  # the order has changed
     rest, later = node.parts[len(node.names) :], parts[len(names) :]
     return None if len(rest) == len(later) and all(map(_alike, rest, later)) else node.path
 
 
 def _may_appear(owner: Any, name: Any, part: Any) -> bool:
-    """Whether a new attribute is a result that is remembered, or a module that was imported."""
+    """Whether a new attribute is a cached result or an imported module."""
     if isinstance(owner, types.ModuleType):
         return isinstance(part, types.ModuleType)
     if type(name) is not str or isinstance(owner, type):
@@ -137,12 +137,12 @@ def _may_appear(owner: Any, name: Any, part: Any) -> bool:
 
 
 def _is_installed(kind: type) -> bool:
-    """Whether objects of a class may keep results of their own accord, as those of networkx do."""
+    """Whether objects of a class may cache results in new attributes, as those of networkx do."""
     return is_elsewhere(kind.__module__) and kind.__module__ not in ("builtins", "types", "collections")
 
 
 def _called(node: _Node, name: Any) -> str:
-    """What to call a part of an object: by its name, its key or its position."""
+    """The name, for messages, of a component: by its name, key or position."""
     owner = node.value
     if isinstance(owner, types.ModuleType):
         return str(name)

@@ -1,15 +1,15 @@
-"""Properties of the parts of a composite, as properties of the whole."""
+"""Inherited properties: those of the parts of a composite, as properties of the whole."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from streamproof.language.layout import laid_out
-from streamproof.language.machines import Machine, below, near
+from streamproof.language.layout import instantiate
+from streamproof.language.machines import Machine, below
 from streamproof.language.model import Model
 from streamproof.system import build as b
-from streamproof.system.errors import ModelError
+from streamproof.system.errors import ModelError, suggest
 from streamproof.system.expr import Expr
 from streamproof.system.formula import AndF, Formula
 from streamproof.system.model import Conjunct, Kind, Property, System, Variable
@@ -17,7 +17,7 @@ from streamproof.system.records import replace
 
 
 class Stated(Protocol):
-    """What a `Spec` says of a machine."""
+    """The properties and lemmas that a `Spec` states for a machine."""
 
     model: type[Model]
     properties: Sequence[Callable[..., Any]]
@@ -25,12 +25,12 @@ class Stated(Protocol):
 
 
 Carried = Mapping[str, Any]
-"""What is stated outside the models of parts: a `Spec`, or functions, by the part that it is about."""
+"""Properties stated outside the models of the parts: a `Spec`, or functions, by part."""
 
 
 def inherited(model: Model, carries: Carried) -> Iterator[tuple[str, Model, tuple[Callable[..., Any], ...], Carried]]:
-    """The parts of a composite, each with its name, the properties stated outside its model, and what is for its parts."""
-    machine = laid_out(model)
+    """The parts of a composite, each with its name, its external properties, and those for its own parts."""
+    machine = instantiate(model)
     wanted = by_part(machine, carries)
     for name, child in below(machine):
         functions, deeper = stated(child, wanted.get(name))
@@ -38,7 +38,7 @@ def inherited(model: Model, carries: Carried) -> Iterator[tuple[str, Model, tupl
 
 
 def by_part(machine: Machine, carries: Carried) -> dict[str, Any]:
-    """What is carried over, by the part that it is for; deeper places are kept for that part."""
+    """External properties by part; entries with a longer path are kept for that part."""
     found: dict[str, Any] = {}
     for path, what in carries.items():
         name, _, deeper = path.partition(".")
@@ -48,7 +48,7 @@ def by_part(machine: Machine, carries: Carried) -> dict[str, Any]:
             raise ModelError(
                 f"carries={{{path!r}: ...}} of a Spec: {owner} has no part {name!r}",
                 loc=machine.parts.loc if machine.parts else machine.loc,
-                remedy=near(name, known, f"its parts: {', '.join(known) or 'none'}"),
+                remedy=suggest(name, known, f"its parts: {', '.join(known) or 'none'}"),
             )
         before = found.get(name, ((), {}))
         found[name] = (before[0], {**before[1], deeper: what}) if deeper else ((*before[0], what), before[1])
@@ -56,7 +56,7 @@ def by_part(machine: Machine, carries: Carried) -> dict[str, Any]:
 
 
 def stated(child: Machine, carried: Any) -> tuple[tuple[Callable[..., Any], ...], Carried]:
-    """The properties stated outside a part's model, and what goes on to its own parts."""
+    """The external properties of a part, and the entries for its own parts."""
     if carried is None:
         return (), {}
     functions: list[Callable[..., Any]] = []
@@ -84,7 +84,7 @@ def stated(child: Machine, carried: Any) -> tuple[tuple[Callable[..., Any], ...]
 def carried_over(
     below: Sequence[tuple[str, Machine, System]], of: Callable[[System], Iterable[Property]]
 ) -> Iterator[tuple[str, Property]]:
-    """The properties of the parts, as ones of the whole; those of several parts of one name become one."""
+    """The properties of the parts as properties of the whole; those of several parts of one name are joined."""
     families: dict[str, list[tuple[str, Property]]] = {}
     for name, child, system in below:
         note = child.path[child.path.rindex(name) :] if child.path.endswith("]") else ""
@@ -95,7 +95,7 @@ def carried_over(
 
 
 def _stuttering(prop: Property, system: System) -> Property:
-    """A property of steps as one of a part: of the steps that change something of it."""
+    """A step property of a part: it ranges over the steps that change a variable of the part."""
     if prop.kind is not Kind.STEP:
         return prop
     same = b.and_(_same(v) for v in system.variables)

@@ -1,11 +1,10 @@
-"""Parameters that stand for every number, as ordinary Python meets them while a model is read.
+"""Symbolic values of free parameters (`--any`) in the user's ordinary Python.
 
-`state()`, `setup()` and helpers compute with parameters in plain Python. An `Amount` is what they get of a free one. What
-it may meet is a list: it adds, subtracts, multiplies and compares with numbers into terms, and it may be stored and handed
-on. Whatever else asks it for something (its truth, text, hash, length, class, attributes) is refused with `Undecided` at the
-user's line, and the refusal is kept (`AmountWatch`), so that a handler in the user's code cannot swallow it. What cannot be
-refused by an object itself, its identity and its type, `guarded` refuses. Inside rules an `Amount` is the term itself
-(`unveiled`).
+`state()`, `setup()` and helper functions compute with parameters in plain Python; a free parameter is a `SymbolicInt` there.
+Addition, subtraction, multiplication and comparison with numbers give terms; a `SymbolicInt` may be stored and passed on.
+Every other operation (truth value, text, hash, length, class, attributes) raises `Undecided` at the user's line. The
+`ParameterWatch` records each such error, so that an exception handler in the user's code cannot swallow it. `guarded`
+rejects identity and type tests, which an object cannot intercept. Inside rules a `SymbolicInt` is its term (`as_term`).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NoReturn, TypeGuard, cast
 
-from streamproof.language.frames import caller, is_ours
+from streamproof.language.sources import caller, is_ours
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Const, Expr, Node, Sub
@@ -23,11 +22,11 @@ from streamproof.system.sorts import BoolSort, RangeSort
 from streamproof.system.unbounded import Undecided, term_range, written
 
 _OTHERS = frozenset({type(None), str, bytes, tuple, list, dict, set, frozenset, range})
-"""Types of which no value equals a number."""
+"""Types whose values never equal a number."""
 
 
-class AmountWatch:
-    """What ordinary Python asked of free parameters that they do not answer, while one model is read."""
+class ParameterWatch:
+    """The unsupported operations on free parameters during the reading of one model."""
 
     def __init__(self, outside: Loc | None = None) -> None:
         self.refused: list[Undecided] = []
@@ -35,49 +34,49 @@ class AmountWatch:
         self._outside = outside
 
     def place(self) -> Loc | None:
-        """The line of the model that runs; None where none does, and a rule is being read."""
+        """The current line of the model; None outside user code, as during lowering."""
         at = caller()
         if at is None or self._outside is None:
             return at
         return None if (at.file, at.function) == (self._outside.file, self._outside.function) else at
 
     def since(self, mark: int) -> Undecided | None:
-        """The first refusal after `mark`, which was the length of `refused` then."""
+        """The first error after `mark`, a former length of `refused`."""
         return self.refused[mark] if len(self.refused) > mark else None
 
     def doubt(self, error: BaseException, refusal: Undecided) -> None:
-        """Keeps a refusal of an exception, which counts if somebody swallows it."""
+        """Records the handling of an exception as an error unless the exception propagates."""
         self._doubts.append((error, refusal))
         self.refused.append(refusal)
 
     def is_doubted(self, error: BaseException) -> bool:
-        """Whether there is a refusal of this very exception."""
+        """Whether an error was recorded for this exception."""
         return any(e is error for e, _ in self._doubts)
 
     def trust(self, error: BaseException | None) -> None:
-        """Drops the refusal of an exception that nobody swallowed, and of those of which it was made."""
+        """Drops the error recorded for an exception that propagated, and for its causes."""
         while error is not None:
             found = next((refusal for e, refusal in self._doubts if e is error), None)
             self.refused[:] = [r for r in self.refused if r is not found]
             error = error.__cause__
 
     def forget(self, mark: int) -> None:
-        """Drops the refusals after `mark`: what was asked is read again, as part of the language."""
+        """Drops the errors after `mark`: lowering reads that code again, as part of the language."""
         del self.refused[mark:]
 
 
-_WATCH: ContextVar[AmountWatch | None] = ContextVar("watch", default=None)
+_WATCH: ContextVar[ParameterWatch | None] = ContextVar("watch", default=None)
 
 
-def watch() -> AmountWatch | None:
-    """The `AmountWatch` over the model that is being read with free parameters; None where there is none."""
+def watch() -> ParameterWatch | None:
+    """The active `ParameterWatch`; None unless a model is being read with free parameters."""
     return _WATCH.get()
 
 
 @contextmanager
-def watching() -> Iterator[AmountWatch]:
-    """Watches over what the user's code asks of free parameters; a refusal that it swallowed is raised at the end."""
-    own = AmountWatch(caller())
+def watching() -> Iterator[ParameterWatch]:
+    """Watches user code during the reading of a model; raises a recorded error that the user's code swallowed."""
+    own = ParameterWatch(caller())
     token = _WATCH.set(own)
     try:
         yield own
@@ -97,14 +96,14 @@ def watching() -> Iterator[AmountWatch]:
 
 
 def note(what: str, loc: Loc | None, remedy: str) -> None:
-    """Keeps a refusal for the `AmountWatch` where raising is not possible."""
+    """Records an error with the `ParameterWatch` where raising is impossible."""
     own = _WATCH.get()
     if own is not None:
         own.refused.append(Undecided(what, loc=loc, remedy=remedy))
 
 
 def refuse(what: str, remedy: str = "decide inside a rule, or give the parameter a value") -> NoReturn:
-    """Raises `Undecided` at the user's line, and keeps it for the `AmountWatch`."""
+    """Raises `Undecided` at the user's line, and records it with the `ParameterWatch`."""
     own = _WATCH.get()
     error = Undecided(what, loc=caller() if own is None else own.place(), remedy=remedy)
     if own is not None:
@@ -113,7 +112,7 @@ def refuse(what: str, remedy: str = "decide inside a rule, or give the parameter
 
 
 class _Hostile(type):
-    """The type of values whose type must not be asked for either, as far as a type can refuse."""
+    """The metaclass of such values: rejects type tests, as far as a type can intercept them."""
 
     def __eq__(cls, other: object) -> bool:
         return cls is other if is_ours() else _asked_type()
@@ -123,19 +122,19 @@ class _Hostile(type):
 
 
 def _asked_type() -> NoReturn:
-    refuse("a free parameter has no type that ordinary Python could look up")
+    refuse("ordinary Python cannot inspect the type of a free parameter")
 
 
 def _unknown(self: Any, *_: Any) -> NoReturn:
-    refuse(f"{shown(self)} is any number here: ordinary Python cannot decide by it or count up to it")
+    refuse(f"{shown(self)} is any number here: ordinary Python cannot branch on it or count up to it")
 
 
 def _no_text(self: Any, *_: Any) -> NoReturn:
-    refuse(f"{shown(self)} is any number here: it has no text and no hash, so it is no key and no member of a set")
+    refuse(f"{shown(self)} is any number here: it has no text and no hash, so it cannot be a key or a member of a set")
 
 
 class Hostile(metaclass=_Hostile):
-    """A value that depends on free parameters and answers nothing by itself."""
+    """A value that depends on free parameters and rejects every operation by default."""
 
     __slots__ = ()
 
@@ -159,8 +158,8 @@ class Hostile(metaclass=_Hostile):
         return False if other is self else _unknown(self)
 
 
-class Amount(Hostile):
-    """A number, or a truth value, that depends on free parameters: `term_of` gives its term."""
+class SymbolicInt(Hostile):
+    """A number or truth value that depends on free parameters; `term_of` gives its term."""
 
     __slots__ = ("expr",)
 
@@ -203,20 +202,20 @@ class Amount(Hostile):
         return _combined(b.less_eq, other, self)
 
     def __eq__(self, other: object) -> Any:
-        if type(other) is not Amount and type(other) in _OTHERS:
+        if type(other) is not SymbolicInt and type(other) in _OTHERS:
             return False
         return True if _same(self, other) else _combined(b.eq, self, other)
 
     def __ne__(self, other: object) -> Any:
-        if type(other) is not Amount and type(other) in _OTHERS:
+        if type(other) is not SymbolicInt and type(other) in _OTHERS:
             return True
         return False if _same(self, other) else _combined(lambda x, y: b.not_(b.eq(x, y)), self, other)
 
     __hash__ = Hostile.__hash__  # type: ignore[assignment]
 
 
-class Indices(Hostile):
-    """``range(...)`` with an end that depends on free parameters: `sort_of` gives the sort of the integers in it."""
+class SymbolicRange(Hostile):
+    """``range(...)`` with a symbolic bound; `sort_of` gives the sort of its integers."""
 
     __slots__ = ("ends",)
 
@@ -230,8 +229,8 @@ class Indices(Hostile):
         )
 
 
-class Everywhere:
-    """The first value of an array of any length: `value` at every index."""
+class UniformArray:
+    """The initial value of an array of unbounded length: `value` at every index."""
 
     __slots__ = ("value",)
 
@@ -239,51 +238,51 @@ class Everywhere:
         self.value = value
 
 
-def is_free(value: Any) -> TypeGuard[Amount]:
-    """Whether a value is an `Amount`; asks it for nothing."""
-    return type(value) is Amount
+def is_free(value: Any) -> TypeGuard[SymbolicInt]:
+    """Whether a value is a `SymbolicInt`; calls none of its operations."""
+    return type(value) is SymbolicInt
 
 
 def is_condition(value: Any) -> bool:
-    """Whether a value is an `Amount` that is a truth value."""
-    return type(value) is Amount and isinstance(term_of(value).sort, BoolSort)
+    """Whether a value is a `SymbolicInt` with a truth value."""
+    return type(value) is SymbolicInt and isinstance(term_of(value).sort, BoolSort)
 
 
-def term_of(amount: Amount) -> Expr:
-    """The term of an `Amount`."""
+def term_of(amount: SymbolicInt) -> Expr:
+    """The term of a `SymbolicInt`."""
     found: Expr = object.__getattribute__(amount, "expr")
     return found
 
 
-def sort_of(over: Indices) -> RangeSort:
+def sort_of(over: SymbolicRange) -> RangeSort:
     """The sort of the integers in `over`."""
     return term_range(*object.__getattribute__(over, "ends"))
 
 
 def shown(value: Any) -> str:
-    """What a value that depends on free parameters is called in a message."""
-    if type(value) is Amount:
+    """The text of a symbolic value for messages."""
+    if type(value) is SymbolicInt:
         return written(term_of(value))
-    if type(value) is Indices:
+    if type(value) is SymbolicRange:
         least, most = object.__getattribute__(value, "ends")
         stop = most.left if isinstance(most, Sub) and most.right is b.num(1) else b.add(most, b.num(1))
         return f"range({written(least)}, {written(stop)})"
     return repr(value)
 
 
-def _same(one: Amount, other: object) -> bool:
-    return type(other) is Amount and term_of(other) is term_of(one)
+def _same(one: SymbolicInt, other: object) -> bool:
+    return type(other) is SymbolicInt and term_of(other) is term_of(one)
 
 
 def _combined(make: Callable[..., Expr], left: Any, right: Any) -> Any:
     terms = [_number(left), _number(right)]
     made = make(*terms)
-    return made.value if isinstance(made, Const) else Amount(made)
+    return made.value if isinstance(made, Const) else SymbolicInt(made)
 
 
 def _number(value: Any) -> Expr:
-    """A number as a term; truth values count as 0 and 1, as in Python. Refuses everything else."""
-    if type(value) is Amount:
+    """A number as a term; truth values convert to 0 and 1, as in Python. Rejects everything else."""
+    if type(value) is SymbolicInt:
         found = term_of(value)
         return b.ite(found, b.num(1), b.num(0)) if isinstance(found.sort, BoolSort) else found
     if type(value) is int or type(value) is bool:
@@ -291,22 +290,22 @@ def _number(value: Any) -> Expr:
     refuse(f"a free parameter meets a {type(value).__name__}, which is not an int", "compute with whole numbers")
 
 
-def unveiled(value: Any) -> Any:
-    """What a rule sees of a value of ordinary Python: the term of an `Amount`, everything else as it is."""
-    return term_of(value) if type(value) is Amount else value
+def as_term(value: Any) -> Any:
+    """The value inside a rule: the term of a `SymbolicInt`, anything else unchanged."""
+    return term_of(value) if type(value) is SymbolicInt else value
 
 
-def indices(*ends: Any) -> Any:
-    """Python's ``range``, also with ends that are amounts."""
-    if not any(type(end) is Amount for end in ends):
+def symbolic_range(*ends: Any) -> Any:
+    """``range`` with symbolic bounds permitted."""
+    if not any(type(end) is SymbolicInt for end in ends):
         return range(*ends)
-    return between([unveiled(end) for end in ends], caller())
+    return range_between([as_term(end) for end in ends], caller())
 
 
-def between(ends: list[Any], loc: Loc | None) -> Indices:
-    """The `Indices` of the arguments of ``range``. Raises `ModelError` for a step."""
+def range_between(ends: list[Any], loc: Loc | None) -> SymbolicRange:
+    """The `SymbolicRange` for arguments of ``range``. Raises `ModelError` for a step."""
     if len(ends) > 2:
         raise ModelError("range(...) with a step over any number of elements", loc=loc, remedy="leave out the step")
     terms: list[Expr] = [cast(Expr, end) if isinstance(end, Node) else _number(end) for end in ends]
     first = terms[0] if len(terms) == 2 else b.num(0)
-    return Indices(first, b.sub(terms[-1], b.num(1)))
+    return SymbolicRange(first, b.sub(terms[-1], b.num(1)))

@@ -1,4 +1,4 @@
-"""Leaves said in the terms of the model: what each scalar part reads of the variable it belongs to."""
+"""Leaves as expressions of the model: each scalar component in terms of its original variable."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from streamproof.system.substitute import Substitution
 
 
 def in_terms_of_the_model(scalarised: Scalarised) -> Substitution:
-    """Turns conditions on leaves into conditions on the original variables, with the same value in every state."""
+    """Translates conditions on leaves to conditions on the original variables, with the same value in every state."""
     mapping: dict[Expr, Expr] = {}
     for variable in scalarised.original.variables:
         names = scalarised.leaves[variable.name]
@@ -36,7 +36,7 @@ def in_terms_of_the_model(scalarised: Scalarised) -> Substitution:
 
 
 def _reads(sort: Sort, whole: Expr) -> Iterator[Expr]:
-    """The value of each leaf, in the order of `leaves`."""
+    """The expression of each leaf, in the order of `leaves`."""
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
             yield whole

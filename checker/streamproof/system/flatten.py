@@ -1,8 +1,7 @@
-"""Shapes: composite terms rewritten into terms over leaves.
+"""Flattening: composite terms rewritten to terms over leaves.
 
-The rewriting follows the total meaning of every term (`expr`) exactly. A value outside the sort of the place it is
-stored in, which only a model's mistake produces, is reported by the check that stands beside it and is not represented
-further.
+The rewriting exactly follows the total semantics of every term (`expr`). A value outside the sort of its target, which
+only a model error produces, is reported by the accompanying check and not represented further.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Members:
-    """A set: for each candidate, whether it is a member; candidates left out are not."""
+    """A set: for each candidate, whether it is a member; other candidates are not members."""
 
     has: Mapping[Value, Expr]
 
@@ -109,7 +108,7 @@ def _constant(sort: Sort, value: Value) -> Shape:
 
 
 def _to_leaves(sort: Sort, shape: Shape, found: list[Expr]) -> None:
-    """Adds the terms for the leaves of a variable of this sort, in order; what does not fit is left out."""
+    """Appends the terms for the leaves of a variable of this sort, in order; excess elements are dropped."""
     match sort, shape:
         case (ArraySort(_, element), _Parts(items)):
             if is_scalar(element):
@@ -139,7 +138,7 @@ def _scalar(shape: Shape) -> Expr:
 
 
 def _ite(cond: Expr, then: Shape, other: Shape) -> Shape:
-    """Leaf by leaf; both sides have been fitted to one sort."""
+    """Leaf by leaf; both operands have been converted to one sort."""
     if then is other:
         return then
     match then, other:
@@ -156,7 +155,7 @@ def _ite(cond: Expr, then: Shape, other: Shape) -> Shape:
 
 
 def _equal(one: Shape, other: Shape) -> Expr:
-    """Leaf by leaf; both sides have been fitted to one sort."""
+    """Leaf by leaf; both operands have been converted to one sort."""
     match one, other:
         case (_Parts(a), _Parts(c)):
             return b.and_(_equal(x, y) for x, y in zip(a, c, strict=True))
@@ -171,7 +170,7 @@ def _equal(one: Shape, other: Shape) -> Expr:
 
 
 def _fit(shape: Shape, have: Sort, want: Sort) -> Shape:
-    """The same value as one of sort `want`: hidden parts hold its defaults, queues have its number of slots."""
+    """The value converted to sort `want`: absent parts get its defaults, queues its number of slots."""
     if have == want:
         return shape
     match shape, have, want:
@@ -195,7 +194,7 @@ def _fit(shape: Shape, have: Sort, want: Sort) -> Shape:
 
 
 class Rewriter:
-    """Rewrites terms over composite variables into terms over their leaves; shared terms are rewritten once."""
+    """Rewrites terms over composite variables to terms over their leaves; shared terms are rewritten once."""
 
     def __init__(self) -> None:
         self._known: dict[Expr, Shape] = {}
@@ -205,13 +204,13 @@ class Rewriter:
         return _scalar(self.shape(term))
 
     def flat(self, term: Expr, sort: Sort) -> tuple[Expr, ...]:
-        """The terms for the leaves of a place of this sort that takes the value of `term`."""
+        """The terms for the leaves of a target of this sort that is assigned `term`."""
         found: list[Expr] = []
         _to_leaves(sort, _fit(self.shape(term), term.sort, sort), found)
         return tuple(found)
 
     def shape(self, term: Expr) -> Shape:
-        """What `term` becomes; its hidden parts hold the defaults of `term.sort`."""
+        """The flattened form of `term`; absent parts have the defaults of `term.sort`."""
         for part in e.unfinished(term, self._known):
             self._known[part] = self._compute(part)
         return self._known[term]
@@ -311,7 +310,7 @@ class Rewriter:
         return _scalar(self._known[term])
 
     def _is(self, term: Expr, value: Value) -> Expr:
-        """Whether `term` has the given value of its own or a compatible sort."""
+        """The condition that `term`, of the same or a compatible sort, has the given value."""
         return _equal_value(self._known[term], value)
 
     def _select(self, array: Expr, index: Expr) -> Shape:
@@ -335,7 +334,7 @@ class Rewriter:
 
 
 def _choice(tests: list[tuple[Expr, Shape]], other: Shape | None) -> Shape:
-    """The shape beside the first true test, else `other`; without `other`, one of the tests is always true."""
+    """The shape of the first true test, else `other`; without `other`, one of the tests is always true."""
     possible = [(test, shape) for test, shape in tests if test is not b.FALSE]
     result = possible.pop()[1] if other is None else other
     for test, shape in reversed(possible):
@@ -344,7 +343,7 @@ def _choice(tests: list[tuple[Expr, Shape]], other: Shape | None) -> Shape:
 
 
 def _covers(sort: ArraySort, index: Expr) -> bool:
-    """Whether every value that `index` can take is an index of `sort`."""
+    """Whether every possible value of `index` is an index of `sort`."""
     if isinstance(index.sort, RangeSort):
         return all(position(sort.index, end) is not None for end in (index.sort.lo, index.sort.hi))
     return index.sort == sort.index
@@ -367,14 +366,14 @@ def _pop(line: _Line, empty: Shape) -> _Line:
 
 
 def _within(term: Expr, lo: int, hi: int) -> Expr:
-    """A conditional known to lie from `lo` to `hi`, with that for its sort."""
+    """A conditional with the sort `lo` to `hi`, which is known to contain its value."""
     if isinstance(term, e.Ite):
         return e.intern(e.Ite, RangeSort(lo, hi), term.loc, term.cond, term.then, term.other)
     return term
 
 
 def _total(terms: list[Expr]) -> Expr:
-    """The sum, added pairwise so that the term stays shallow."""
+    """A balanced sum, so that the term stays shallow."""
     while len(terms) > 1:
         odd = terms[-1:] if len(terms) % 2 else []
         terms = [b.add(x, y) for x, y in zip(terms[::2], terms[1::2], strict=False)] + odd
@@ -382,7 +381,7 @@ def _total(terms: list[Expr]) -> Expr:
 
 
 def _equal_value(shape: Shape, value: Value) -> Expr:
-    """Whether a shape stands for this value."""
+    """The condition that a shape equals this value."""
     match shape:
         case _Parts(items):
             return b.and_(_equal_value(item, part) for item, part in zip(items, value, strict=True))

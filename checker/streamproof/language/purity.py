@@ -1,15 +1,22 @@
-"""Ordinary Python calls that a rule must not make: they change objects, act on the world, or answer differently each time."""
+"""Purity of ordinary Python in rules: rejection of impure calls, and recognition of operations that are certainly pure.
+
+Lowering itself is deterministic. Only user code called during lowering (functions, properties and operators) can differ
+between two readings. Most rules call none.
+"""
 
 from __future__ import annotations
 
 import ast
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, lru_cache
 from typing import Any
 
+from streamproof.language.model import Model
 from streamproof.language.sources import code_of, text
+from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange
+from streamproof.language.terms import symbolic
 from streamproof.system.errors import Loc, ModelError
 
 MUTABLE = (list, dict, set, bytearray, deque, OrderedDict, defaultdict, Counter)
@@ -31,14 +38,14 @@ CHANGES = {
     *("intersection_update", "symmetric_difference_update", "__setitem__", "__delitem__", "__iadd__", "__ior__"),
 }
 UNSTEADY = frozenset({"random", "time", "secrets", "uuid"})
-"""Modules that answer differently each time."""
+"""Modules whose functions are not deterministic."""
 EFFECTS = UNSTEADY | {"datetime", "os", "socket", "subprocess", "threading"}
 EFFECTFUL = (print, input, open, exec, eval, setattr, delattr, globals, locals, vars, breakpoint, iter, next, id)
 REMEDY = "nondeterminism comes from choose(...), and a rule changes the state only"
 
 
 def mutation(what: str, loc: Loc) -> ModelError:
-    """The error for a rule that changes an ordinary Python object."""
+    """The error for a rule that mutates an ordinary Python object."""
     return ModelError(
         f"{what!r} changes a Python object that is not part of the state",
         loc=loc,
@@ -47,7 +54,7 @@ def mutation(what: str, loc: Loc) -> ModelError:
 
 
 def refuse(function: Any, call: ast.Call, loc: Loc) -> None:
-    """Raises `ModelError` when calling `function`, which was written as `call`, is no mere computation."""
+    """Raises `ModelError` if calling `function`, written as `call`, has side effects or is not deterministic."""
     owner, name = getattr(function, "__self__", None), called(function)
     if isinstance(owner, MUTABLE) and name in CHANGES:
         raise mutation(text(call), loc)
@@ -65,13 +72,13 @@ def refuse(function: Any, call: ast.Call, loc: Loc) -> None:
 
 
 def called(function: Any) -> str:
-    """The name of what is called."""
+    """The name of the called function."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
 @lru_cache(maxsize=4096)
 def _unsteady(function: types.FunctionType, owners: tuple[type, ...]) -> str | None:
-    """The module through which a Python function, or one that it names, answers differently each time."""
+    """The nondeterministic module that a Python function, or a function that it names, belongs to."""
     seen: set[types.FunctionType] = set()
     todo = [function]
     while todo:
@@ -92,7 +99,7 @@ def _unsteady(function: types.FunctionType, owners: tuple[type, ...]) -> str | N
 
 
 def _drawn(value: Any) -> bool:
-    """Whether `value` is a method of a generator of random numbers."""
+    """Whether `value` is a method of a random number generator."""
     return type(getattr(value, "__self__", None)).__module__ in UNSTEADY
 
 
@@ -101,3 +108,60 @@ def _names(code: types.CodeType) -> Iterator[str]:
     for part in code.co_consts:
         if isinstance(part, types.CodeType):
             yield from _names(part)
+
+
+# --- certainly pure operations
+
+
+_CONTAINERS = frozenset({list, dict, set, frozenset, tuple, range, str, bytes})
+_VALUES = _CONTAINERS | {
+    *(int, bool, float, complex, types.NoneType, types.EllipsisType, types.NotImplementedType),
+    *(types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, type, super),
+    *(type({}.keys()), type({}.values()), type({}.items())),
+    *(SymbolicInt, SymbolicRange),
+}
+"""Types whose inspection, comparison, iteration and printing run no user code."""
+_CLASSES = frozenset({*_CONTAINERS, int, bool, float, enumerate, zip, reversed})
+"""Classes used as pure functions."""
+_MODULES = frozenset({"builtins", "math", "operator"})
+"""Modules of pure functions."""
+_LOOKED_UP = frozenset({types.FunctionType, staticmethod, classmethod, cached_property, types.MemberDescriptorType})
+"""Types of class attributes that are read without user code, or computed once and cached."""
+
+
+def is_plain_value(value: Any) -> bool:
+    """Whether operations on a value run no user code, apart from its elements."""
+    return type(value) in _VALUES or isinstance(value, Model) or symbolic(value)
+
+
+def is_pure_call(function: Callable[..., Any], args: Iterable[Any]) -> bool:
+    """Whether a call runs no user code."""
+    if any(map(callable, args)):
+        return False
+    if type(function) is not types.BuiltinFunctionType:
+        return function in _CLASSES if isinstance(function, type) else False
+    owner = function.__self__
+    return owner.__name__ in _MODULES if isinstance(owner, types.ModuleType) else type(owner) in _CONTAINERS
+
+
+def is_plain_attribute(owner: Any, name: str) -> bool:
+    """Whether reading an attribute runs no user code."""
+    if isinstance(owner, types.ModuleType):
+        return "__getattr__" not in vars(owner)
+    kind: Any = type(owner)
+    if kind is super:
+        return _is_plain(owner.__self_class__, name)
+    return _is_plain(kind, name) and (not isinstance(owner, type) or _is_plain(owner, name))
+
+
+@lru_cache(maxsize=4096)
+def _is_plain(kind: type, name: str) -> bool:
+    """Whether no base class of `kind` computes the attribute by a descriptor or `__getattr__`."""
+    for base in kind.__mro__:
+        space = vars(base)
+        if base not in (object, type) and ("__getattr__" in space or "__getattribute__" in space):
+            return base in _VALUES
+        found = space.get(name)
+        if found is not None and type(found) not in _LOOKED_UP and hasattr(type(found), "__get__"):
+            return base in _VALUES
+    return True

@@ -1,22 +1,22 @@
-"""From a model with free parameters to a `Parametric`: the same text is read once, for every size at a time."""
+"""Compilation of a model with free parameters to a `Parametric` system, for every value of them at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
-from streamproof.language.amounts import Amount, Everywhere, watching
-from streamproof.language.compile import compile_unbounded
 from streamproof.language.declarations import parameter_types
-from streamproof.language.declare import ANY
+from streamproof.language.declare import ANY, Decl
 from streamproof.language.guarded import unguarded
 from streamproof.language.model import Model
+from streamproof.language.symbolic_parameters import SymbolicInt, UniformArray, watching
 from streamproof.language.terms import is_expr
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.expr import Expr, LessEq, Node, intern
+from streamproof.system.model import System
 from streamproof.system.records import replace
 from streamproof.system.sorts import (
     BOOL,
@@ -32,8 +32,12 @@ from streamproof.system.sorts import (
 )
 from streamproof.system.unbounded import Free, Parametric, forall
 
+Compile: TypeAlias = Callable[..., tuple[System, Mapping[str, Decl]]]
+"""Reads a model whose parameters stand for every number: `spec.compile_unbounded`."""
+
 
 def compile_parametric(
+    compiled: Compile,
     cls: type[Model],
     free: Sequence[str],
     variant: str | None,
@@ -43,22 +47,25 @@ def compile_parametric(
     temporal: bool = False,
     carries: Mapping[str, Any] = MappingProxyType({}),
 ) -> Parametric:
-    """The transition system of a model for every value, within its limits, of the parameters `free`; with its temporal
-    properties only if `temporal`.
+    """The transition system of a model for every value, within its limits, of the parameters `free`.
 
-    Raises `UsageError` for a name that is no parameter or no number or has a value in `parameters`, and `ModelError`.
+    Temporal properties are included only if `temporal`. Raises `UsageError` for a name that is not a numeric parameter
+    or also has a value in `parameters`, and `ModelError`.
     """
     own = cls.variants.get(variant or "", cls)
     chosen = tuple(_free(own, name, parameters) for name in dict.fromkeys(free))
-    amounts = {f.name: Amount(b.var(f.name, f.sort)) for f in chosen}
+    amounts = {f.name: SymbolicInt(b.var(f.name, f.sort)) for f in chosen}
     with watching(), unguarded((cls, own, *properties)):
-        return _compiled(cls, chosen, amounts, variant, parameters, properties, temporal=temporal, carries=carries)
+        return _compiled(
+            compiled, cls, chosen, amounts, variant, parameters, properties, temporal=temporal, carries=carries
+        )
 
 
 def _compiled(
+    compiled: Compile,
     cls: type[Model],
     chosen: tuple[Free, ...],
-    amounts: Mapping[str, Amount],
+    amounts: Mapping[str, SymbolicInt],
     variant: str | None,
     parameters: Mapping[str, Any],
     properties: Sequence[Callable[..., Any]],
@@ -67,21 +74,21 @@ def _compiled(
     carries: Mapping[str, Any],
 ) -> Parametric:
     model = cls.build(variant, **parameters, **amounts)
-    system, declarations = compile_unbounded(model, frozenset(amounts), properties, temporal=temporal, carries=carries)
+    system, declarations = compiled(model, frozenset(amounts), properties, temporal=temporal, carries=carries)
     numbers = count(1)
     initial = [system.initially]
     for name, decl in declarations.items():
         term = b.var(name, decl.sort)
         initial.append(b.or_(_starts(term, decl.sort, value, numbers) for value in decl.first))
     fixed = {name: value for name, value in model.settings().items() if name not in amounts}
-    bare = replace(
+    without_properties = replace(
         system,
         variables=tuple(replace(v, initial=()) for v in system.variables),
         initially=b.TRUE,
         parameters={**fixed, **dict.fromkeys(amounts, "any")},
     )
-    firsts = {n: len(d.first[0].value) for n, d in declarations.items() if isinstance(d.first[0], Everywhere)}
-    return Parametric(bare, chosen, b.and_(initial), fixed, firsts)
+    firsts = {n: len(d.first[0].value) for n, d in declarations.items() if isinstance(d.first[0], UniformArray)}
+    return Parametric(without_properties, chosen, b.and_(initial), fixed, firsts)
 
 
 def _free(cls: type[Model], name: str, parameters: Mapping[str, Any]) -> Free:
@@ -89,7 +96,7 @@ def _free(cls: type[Model], name: str, parameters: Mapping[str, Any]) -> Free:
         known = ", ".join(cls.parameters()) or "none"
         raise UsageError(f"{cls.title()} has no parameter {name!r}", remedy=f"its parameters: {known}")
     if parameter_types(cls)[name] is not int:
-        raise UsageError(f"{name} is no number", remedy="only parameters of type int can be any number")
+        raise UsageError(f"{name} is not a number", remedy="only parameters of type int can be any number")
     if name in parameters:
         raise UsageError(f"{name} is to be any number and {parameters[name]}", remedy="leave one of the two out")
     least, most = cls.parameter_limits().get(name, (None, None))
@@ -97,13 +104,13 @@ def _free(cls: type[Model], name: str, parameters: Mapping[str, Any]) -> Free:
 
 
 def _starts(term: Expr, sort: Sort, value: Value, numbers: Iterator[int]) -> Expr:
-    """That `term` has the first value `value`, in which there may be terms, `ANY` and `Everywhere`."""
+    """The condition that `term` has the initial value `value`, which may contain terms, `ANY` and `UniformArray`."""
     if is_expr(value):
         return b.eq(term, value)
     if value is ANY:
         return b.and_(_literally(term, sort))
     match sort:
-        case ArraySort(index=TermRange() as index, element=element) if isinstance(value, Everywhere):
+        case ArraySort(index=TermRange() as index, element=element) if isinstance(value, UniformArray):
             bound = b.var(f"i'{next(numbers)}", index)
             return forall(bound, b.or_(_starts(b.select(term, bound), element, v, numbers) for v in value.value))
         case ArraySort(index, element) if isinstance(value, tuple):
@@ -119,7 +126,7 @@ def _starts(term: Expr, sort: Sort, value: Value, numbers: Iterator[int]) -> Exp
 
 
 def _literally(term: Expr, sort: Sort) -> Iterator[Expr]:
-    """That a number lies in its range, which its own sort would have simplified away."""
+    """The condition that a number is in its range; the range of its own sort would be simplified away."""
     assert isinstance(sort, RangeSort)
     low, high = (sort.least, sort.most) if isinstance(sort, TermRange) else (sort.lo, sort.hi)
     if isinstance(low, Node) or low > -INFINITY:

@@ -1,4 +1,4 @@
-"""Credit-based flow control in words: why a call cannot have happened, and which ones could have."""
+"""Explanations of credit-based flow control: why a call was impossible, and which calls were possible."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from streamproof.conformance import Event, Instance, Move, StateReader
 from streamproof_models.credit_channel import BLOCKING, DATA
 from streamproof_specs.flink.credit_calls import Reading
-from streamproof_specs.flink.credit_demands import head, next_kind
+from streamproof_specs.flink.credit_demands import first_message, next_kind
 
 
 @dataclass(frozen=True, slots=True)
-class CreditWording:
-    """How the machine of one channel is spoken of to those who know Flink."""
+class CreditExplainer:
+    """Explains the machine of one channel in Flink's terms."""
 
     reading: Reading
 
     def why_not(self, move: Move, look: StateReader) -> str | None:
-        """Why a call cannot have happened in a state; None where the condition itself must do."""
+        """Why a call is impossible in a state; None to show the false condition itself."""
         match move.action:
             case "send_data" | "send_event" | "send_stored" | "tell_backlog":
                 return self._not_sent(move, look)
@@ -36,7 +36,7 @@ class CreditWording:
             case "set_aside":
                 return "the channel has its exclusive buffers already"
             case "request" | "request_again":
-                return "the channel cannot ask for the subpartition (again)"
+                return "the channel cannot request the subpartition (again)"
             case "take" | "take_none":
                 return self._not_taken(look)
             case "stop_coming" | "drain":
@@ -65,12 +65,12 @@ class CreditWording:
                 return None
 
     def expected(self, enabled: Sequence[Instance], look: StateReader, event: Event) -> Iterable[tuple[int, str]]:
-        """The calls that could come next at either end, those of the event's own end first."""
+        """The possible next calls at either end, those of the event's own end first."""
         mine = event.event[:2]
         for text in (*self._of_producer(look), *self._of_consumer(look)):
             yield int(not text.startswith(mine)), text
 
-    # --- why not
+    # --- impossible calls
 
     def _ended(self, look: StateReader) -> bool:
         return bool(look("finished") or look("abandoned"))
@@ -122,8 +122,8 @@ class CreditWording:
     def _not_taken(self, look: StateReader) -> str | None:
         if look("released"):
             return "the channel is released"
-        if look("down") and (head(look)["what"] != "BUFFER" or head(look)["kind"] not in DATA):
-            return "what arrives is no data and needs no buffer"
+        if look("down") and (first_message(look)["what"] != "BUFFER" or first_message(look)["kind"] not in DATA):
+            return "the message is not data and needs no buffer"
         if look("holding"):
             return "a second buffer is taken for the same message"
         if look("free") + look("borrowed") == 0:
@@ -133,20 +133,20 @@ class CreditWording:
     def _not_stopped(self, move: Move, look: StateReader) -> str | None:
         if move.action == "drain":
             return "borrowed buffers are given back only for a blocking event, without exclusive buffers"
-        if look("down") and head(look)["kind"] not in BLOCKING:
-            return f"{head(look)['kind']} arrives, which blocks nothing"
+        if look("down") and first_message(look)["kind"] not in BLOCKING:
+            return f"{first_message(look)['kind']} arrives, which blocks nothing"
         return None
 
     def _not_received(self, look: StateReader) -> str | None:
         if not look("down"):
             return None
-        kind = head(look)["kind"]
+        kind = first_message(look)["kind"]
         if look("stated") is not None:
             return "the backlog of the message before was not dealt with: no floating buffers were requested for it"
         if kind in DATA and not look("holding"):
             return "data are received for which no buffer was taken"
         if kind in BLOCKING and look("stop") != "COMING":
-            return f"{kind} is received, and the channel was not told that it blocks"
+            return f"{kind} is received, but the channel was not marked as blocked"
         if kind in BLOCKING and not look("drained"):
             return f"{kind} is received, and the channel has not given back its borrowed buffers"
         return None
@@ -159,14 +159,14 @@ class CreditWording:
         if look("released"):
             return "a channel that is released gets no buffers"
         if look("waiting") and move.args.get("got"):
-            return "the channel waits for a floating buffer already and asks for none"
+            return "the channel already waits for a floating buffer and requests none"
         got, wanted = move.args.get("got"), look("stated") + self.reading.exclusive
         return f"{got} floating buffers are got where {self._has(look)} and wants {wanted}"
 
     def _has(self, look: StateReader) -> str:
         return f"the channel has {look('free') + look('borrowed')} of {look('required')} buffers"
 
-    # --- what could come
+    # --- possible calls
 
     def _of_producer(self, look: StateReader) -> Iterable[str]:
         if look("up"):
@@ -187,7 +187,7 @@ class CreditWording:
         if look("stop") == "HANDLED":
             yield "c.resume()"
         if look("down") and look("stated") is None:
-            yield self._arriving(head(look), look)
+            yield self._arriving(first_message(look), look)
 
     def _arriving(self, message: Any, look: StateReader) -> str:
         if message["what"] == "BACKLOG":

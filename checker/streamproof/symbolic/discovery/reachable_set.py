@@ -1,8 +1,8 @@
-"""The set of all states as an invariant: where every state was explored, nothing is stronger, and no other is needed.
+"""The set of all reachable states as an invariant: the strongest one, available after a complete search.
 
-It is written as a decision diagram over the leaves, in which equal parts are one term: some thousand terms for thousands of
-states with scores of leaves. That the set is closed is for the solver to find out, which knows the steps from the rules and
-not from the search: so this is a second opinion on the search, too.
+It is a decision diagram over the leaves with shared subterms: some thousand terms for thousands of states with scores
+of leaves. The solver proves that the set is closed, with steps from the rules instead of the search: so this also
+verifies the search.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from streamproof.system.model import State, System
 from streamproof.system.sorts import BoolSort, Sort, Value
 
 CELLS = 2_000_000
-"""States times leaves up to which the diagram is drawn."""
+"""Maximum product of states and leaves for which the diagram is built."""
 LEAVES = 300
-"""How many there may be: terms nest as deep."""
+"""Maximum number of leaves, which is the nesting depth of the term."""
 
 
 LAST = 50
-"""States, those found last, whose steps are looked at."""
+"""Number of states, those found last, whose successors are tested."""
 
 
 def promising(system: System, states: Sequence[State]) -> bool:
-    """Whether the set is worth a try: small, and not obviously a part only, as when the search that found it was cut."""
+    """Whether the set is worth trying: small, and not obviously incomplete, as after an early end of the search."""
     if not 0 < len(states) * len(system.variables) <= CELLS or len(system.variables) > LEAVES:
         return False
     interpreter, known = Interpreter(system), set(states)
@@ -38,11 +38,11 @@ def promising(system: System, states: Sequence[State]) -> bool:
 
 
 def member(system: System, states: Sequence[State]) -> Expr:
-    """The condition that a state of the scalar `system` is one of `states`, of which there is one at least."""
-    # Leaves with few values first: what they share is drawn once.
+    """The condition that a state of the scalar `system` is one of `states` (at least one)."""
+    # Leaves with few values first, to share more of the diagram.
     order = sorted(range(len(system.variables)), key=lambda at: (len({s[at] for s in states}), at))
     below: list[list[dict[Value, int]]] = []
-    """For each leaf and each way to have got there, where its values lead."""
+    """For each leaf and each prefix of leaf values, the successor node of each value."""
     group = dict.fromkeys(range(len(states)), 0)
     for at in order:
         ways: list[dict[Value, int]] = [{} for _ in range(max(group.values()) + 1)]

@@ -1,4 +1,4 @@
-"""Conditions as a reader of the model writes them."""
+"""Pretty-printing of conditions on leaves in the syntax of the model."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from streamproof.system.expr import Expr
 from streamproof.system.sorts import EnumSort, RangeSort, Sort, Value, show
 
 _IMPLIED, _OR, _AND, _NOT, _COMPARED, _SUM, _PRODUCT, _ATOM = range(8)
-"""How strongly parts of a text hold together."""
+"""Operator precedence of a text."""
 
 
-def wording(condition: Expr) -> str:
-    """A condition, or another term, as Python would have it: ``fork[0].holder == 0 or not hungry[1]``."""
+def pretty(condition: Expr) -> str:
+    """A condition, or another term, in Python syntax: ``fork[0].holder == 0 or not hungry[1]``."""
     return _said(condition)[0]
 
 
@@ -62,7 +62,7 @@ def _said(term: Expr) -> tuple[str, int]:
         case e.Mul(left=x, right=y):
             return _joined(" * ", (x, y), _PRODUCT)
         case e.Select(array=x, index=y) | e.Peek(queue=x, index=y):
-            return f"{_within(x, _ATOM)}[{wording(y)}]", _ATOM
+            return f"{_within(x, _ATOM)}[{pretty(y)}]", _ATOM
         case e.Field(record=x, name=name):
             return f"{_within(x, _ATOM)}.{name}", _ATOM
         case e.IsNone(arg=x):
@@ -70,11 +70,11 @@ def _said(term: Expr) -> tuple[str, int]:
         case e.Unwrap(arg=x):
             return _said(x)
         case e.Length(queue=x) | e.Size(set_=x):
-            return f"len({wording(x)})", _ATOM
+            return f"len({pretty(x)})", _ATOM
         case e.Member(set_=x, value=y):
             return _joined(" in ", (y, x), _COMPARED)
         case _:
-            inner = ", ".join(wording(part) for part in e.children(term))
+            inner = ", ".join(pretty(part) for part in e.children(term))
             return f"{type(term).__name__.lower()}({inner})", _ATOM
 
 
@@ -88,6 +88,6 @@ def _within(term: Expr, strength: int) -> str:
 
 
 def _joined(by: str, terms: Iterable[Expr], strength: int) -> tuple[str, int]:
-    # What stands beside a comparison must hold together better than it; sums and connectives may nest as they are.
+    # Operands of a comparison need a higher precedence than it has; sums and connectives may nest at the same level.
     inner = strength + 1 if strength == _COMPARED else strength
     return by.join(_within(t, inner) for t in terms), strength

@@ -1,6 +1,6 @@
-"""What lowering keeps while it walks an action: the state so far, local containers, guards, checks, the path taken.
+"""The lowering context of an action: symbolic state, local containers, guards, checks and path condition.
 
-State and heap are replaced, never changed in place, so that a branch can go back to what was there before it.
+State and heap are replaced, never mutated, so that a branch can restore the values before it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Protocol
 
 from streamproof.language.facts import GuardFacts
 from streamproof.language.lift import merge
@@ -29,23 +29,23 @@ UNROLL_LIMIT = 200_000
 _NOWHERE = object()
 
 Content = tuple[Term, ...] | Mapping[Any, Term]
-"""What a local list (its elements) or dict holds."""
+"""The contents of a local list (its elements) or dict."""
 
 
 class Halt(Exception):
-    """The path being lowered ends here: the action is not enabled on it, or it is certainly a mistake (noted as a check)."""
+    """Ends the current path: the action is disabled on it, or it is a definite error (recorded as a check)."""
 
 
 @dataclass(slots=True)
 class Frame:
-    """One function being lowered: its locals and the conditions under which it has returned or left a loop."""
+    """One function being lowered: its locals, and the conditions under which it has returned or left a loop."""
 
     function: Any
     file: str
     locals: dict[str, Term]
     globals: dict[str, Any]
     own: frozenset[str] = frozenset()
-    """Names that are local to the function, assigned yet or not."""
+    """The local names of the function, whether assigned yet or not."""
     parent: Frame | None = None
     returned: Expr = b.FALSE
     result: Term = None
@@ -53,9 +53,9 @@ class Frame:
     continued: Expr = b.FALSE
     depth: int = 0
     given: tuple[Term, ...] = ()
-    """The arguments of the call: values that the caller has names for."""
+    """The arguments of the call, to which the caller has references."""
     lines: dict[int, Loc] = field(init=False)
-    """The places in the function."""
+    """Source positions in the function, by line."""
 
     def __post_init__(self) -> None:
         self.lines = lines_of(self.file, getattr(self.function, "__name__", ""))
@@ -63,21 +63,21 @@ class Frame:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Replacement:
-    """A container of the state that an assignment replaced by another one."""
+    """An assignment that replaced a container of the state."""
 
     place: Ref
     target: str
-    """The place as it was written."""
+    """The source text of the place."""
     generation: int
-    """That of the state after it."""
+    """The generation of the state after the assignment."""
     before: Expr
-    """The variable before it."""
+    """The value of the variable before the assignment."""
     path: Expr
-    """Where it happened."""
+    """The path condition of the assignment."""
 
 
 _Stores = tuple[dict[str, Expr], dict[int, Content], tuple[Replacement, ...]]
-"""The state, the local containers, and the replacements on the way there."""
+"""The symbolic state, the local containers, and the replacements so far."""
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ class _Snapshot:
 
 @dataclass(slots=True)
 class PendingCheck:
-    """A check and how many guard conjuncts had been written when it was met."""
+    """A check, and the number of guard conjuncts that precede it."""
 
     check: Check
     after_guards: int
@@ -97,30 +97,31 @@ class PendingCheck:
 
 @dataclass(slots=True)
 class Pick:
-    """One choice: its name, the value taken, the condition under which the action comes to it, whether it is the first."""
+    """One choice: its name, the value chosen, the condition under which the action reaches it, and whether it is the
+    first option."""
 
     name: str
     value: Any
-    reached: Expr
+    reached_when: Expr
     first: bool
 
 
 @dataclass(slots=True)
 class OutsideCalls:
-    """What reading a rule had to do with ordinary Python."""
+    """Calls into ordinary Python during the lowering of a rule."""
 
-    asked: bool = False
-    """Whether something was asked there that could answer differently another time (see `steady`)."""
+    impure: bool = False
+    """Whether a call may be nondeterministic (see `purity`)."""
 
 
 @dataclass(slots=True)
-class World:
-    """The mutable side of one lowering run."""
+class Context:
+    """The mutable state of one lowering."""
 
     sorts: dict[str, Sort]
     state: dict[str, Expr]
     label: str
-    """What is being lowered, for messages: ``send(c=1)``."""
+    """The rule or property being lowered, for messages: ``send(c=1)``."""
     script: tuple[int, ...] = ()
     heap: dict[int, Content] = field(default_factory=dict)
     path: Expr = b.TRUE
@@ -133,12 +134,12 @@ class World:
     temporal: bool = False
     """Whether a temporal property is being lowered."""
     free: frozenset[str] = frozenset()
-    """The parameters that stand for every number."""
+    """The free parameters."""
     outside: OutsideCalls = field(default_factory=OutsideCalls)
     replaced: tuple[Replacement, ...] = ()
-    """The containers of the state that were replaced on some way here, in ascending order of generations."""
+    """The replaced containers of the state on all paths so far, in ascending order of generation."""
     assigning: int | None = None
-    """The generation before the assignment going on, whose right-hand side stands for the containers that there were."""
+    """The generation before the assignment in progress, whose right-hand side refers to the containers of that generation."""
     _cells: int = 0
     _bound: int = 0
     _facts: GuardFacts = field(default_factory=GuardFacts)
@@ -148,16 +149,16 @@ class World:
 
     @property
     def generation(self) -> int:
-        """A number that is larger after each replacement of a container of the state."""
+        """A number that increases with each replacement of a container of the state."""
         return self.replaced[-1].generation if self.replaced else 0
 
     def replace(self, place: Ref, target: str, before: Expr) -> None:
-        """Notes that an assignment to `place`, written as `target`, replaced the container in it."""
+        """Records that an assignment to `place`, written as `target`, replaced its container."""
         self.replaced = (*self.replaced, Replacement(place, target, self.generation + 1, before, self.path))
 
     @contextmanager
     def assignment(self) -> Iterator[None]:
-        """An assignment, whose right-hand side has been evaluated."""
+        """The context of an assignment after evaluation of its right-hand side."""
         outer, self.assigning = self.assigning, self.generation
         try:
             yield
@@ -174,17 +175,17 @@ class World:
         return cell
 
     def content(self, cell: HeapCell) -> Content:
-        """What a local list or dict holds now."""
+        """The current contents of a local list or dict."""
         return self.heap[cell.number]
 
     def put(self, cell: HeapCell, content: Content) -> None:
-        """Replaces what a local list or dict holds."""
+        """Replaces the contents of a local list or dict."""
         self.heap = {**self.heap, cell.number: content}
 
-    # --- indices of any number
+    # --- unbounded indices
 
     def every(self, name: str, sort: RangeSort, run: Callable[[Expr], Expr]) -> tuple[Expr, Expr]:
-        """A new variable for all values of `sort`, and what `run` makes of it; its checks are for some of the values."""
+        """A fresh variable over `sort` and the value of `run` for it; the checks in `run` are existentially quantified."""
         self._bound += 1
         bound = b.var(f"{name}'{self._bound}", sort)
         before, outside, heap = len(self.checks), (len(self.guards), len(self.picks), self.state), self.heap
@@ -192,8 +193,8 @@ class World:
         kept = {number: self.heap[number] for number in heap}
         if (len(self.guards), len(self.picks), self.state) != outside or kept != heap:
             raise ModelError(
-                "something is required, chosen or changed for each of any number of indices",
-                remedy="say the condition with all(...) or any(...); an action changes arrays at its own parameters only",
+                "require, choose or assignment for each index of an unbounded range",
+                remedy="state the condition with all(...) or any(...); an action changes arrays at its own parameters only",
             )
         for at in range(before, len(self.checks)):
             pending = self.checks[at]
@@ -204,12 +205,13 @@ class World:
     # --- guards and checks
 
     def guard(self, condition: Expr, label: str, loc: Loc) -> None:
-        """A condition, which accounts for the path already, for the action to be enabled."""
+        """Adds a guard; `condition` already includes the path condition."""
         if condition is not b.TRUE:
             self.guards.append(Conjunct(condition, label, loc))
 
     def check(self, condition: Expr, message: str, loc: Loc, *operands: tuple[str, Expr]) -> None:
-        """Notes that `condition` here is a mistake. Raises `ModelError` when it is one in every state, `Halt` on a path."""
+        """Records that `condition` is an error here. Raises `ModelError` if it holds in every state, `Halt` if on the
+        whole path."""
         if condition is b.FALSE:
             return
         self._facts.learn(self.guards, self.path)
@@ -234,7 +236,7 @@ class World:
     # --- branches
 
     def branch(self, frame: Frame, cond: Expr, then: Callable[[], None], other: Callable[[], None], loc: Loc) -> None:
-        """Runs both branches of a condition on copies and merges what they did; `Halt` when neither goes on."""
+        """Lowers both branches of a condition on copies and merges their effects; raises `Halt` if neither continues."""
         outer = self.path
         yes, no = b.and_((outer, cond)), b.and_((outer, b.not_(cond)))
         if yes is b.FALSE:
@@ -308,10 +310,10 @@ class World:
             replaced = tuple(sorted(dict.fromkeys(a[2] + c[2]), key=lambda one: one.generation))
         return state, heap, replaced
 
-    def under(self, cond: Expr, run: Callable[[], Term], loc: Loc) -> Term:
-        """The value of an expression that is evaluated only where `cond` holds; what it changes, it changes only there.
+    def guarded(self, cond: Expr, run: Callable[[], Term], loc: Loc) -> Term:
+        """The value of an expression evaluated under the condition `cond`, which also guards its side effects.
 
-        Raises `Halt` when the evaluation ends there, or is never reached.
+        Raises `Halt` if the evaluation ends there or is unreachable.
         """
         outer, before = self.path, self._stores
         inner = outer if cond is b.TRUE else b.and_((outer, cond))
@@ -334,20 +336,21 @@ class World:
     def of_each(
         self, items: Iterable[tuple[Expr, Term]], run: Callable[[Term], Expr], loc: Loc
     ) -> Iterator[tuple[Expr, Expr]]:
-        """What `run` makes of each element, evaluated where the element is there; without those that are mistakes there."""
+        """The result of `run` for each element, guarded by the element's presence condition; elements that are errors
+        are omitted."""
         for there, element in items:
             try:
-                yield there, self.under(there, partial(run, element), loc)
+                yield there, self.guarded(there, partial(run, element), loc)
             except Halt:
                 if there is b.TRUE:
                     raise
 
-    def either(self, cond: Expr, then: Callable[[], Term], other: Callable[[], Term], loc: Loc) -> Term:
-        """The value of a conditional expression; `Halt` when neither side goes on."""
+    def conditional(self, cond: Expr, then: Callable[[], Term], other: Callable[[], Term], loc: Loc) -> Term:
+        """The value of a conditional expression; raises `Halt` if neither side continues."""
         values: list[Term] = []
         for side, run in ((cond, then), (b.not_(cond), other)):
             try:
-                values.append(self.under(side, run, loc))
+                values.append(self.guarded(side, run, loc))
             except Halt:
                 values.append(_NOWHERE)
         if values[0] is _NOWHERE and values[1] is _NOWHERE:
@@ -378,13 +381,13 @@ def _merge_contents(cond: Expr, a: Content, c: Content, loc: Loc) -> Content:
 
 
 def describe_operand(term: Expr) -> str:
-    """An operand of a check in a message written while lowering: its value if known, else its sort."""
+    """An operand of a check for messages during lowering: its value if constant, else its sort."""
     is_known, host = known(term)
     return str(host) if is_known else str(term.sort)
 
 
 def where(frame: Frame, node: ast.AST) -> Loc:
-    """The place of `node` in the user's file."""
+    """The source position of `node` in the user's file."""
     line = getattr(node, "lineno", 0)
     found = frame.lines.get(line)
     if found is None:
@@ -394,19 +397,19 @@ def where(frame: Frame, node: ast.AST) -> Loc:
 
 @lru_cache(maxsize=4096)
 def lines_of(file: str, function: str) -> dict[int, Loc]:
-    """The places in a function that were asked for: one object for each, since there are many more terms than lines."""
+    """Source positions in a function by line, shared because there are many more terms than lines."""
     return {}
 
 
 def boolean(value: Term, loc: Loc) -> Expr:
-    """A condition; Python's truthiness of numbers and containers is refused, so that no test is silently constant."""
+    """`value` as a condition; truthiness of numbers and containers is rejected, so that no test is silently constant."""
     if is_expr(value) and isinstance(value.sort, BoolSort):
         return value
     if isinstance(value, bool):
         return b.truth(value)
     if isinstance(value, FORMULAS):
         raise ModelError(
-            "a temporal formula is said of a behaviour, not of a state",
+            "a temporal formula applies to a behaviour, not to a state",
             loc=loc,
             remedy="join formulas with 'and', 'or', 'not', all(...) and any(...)",
         )
@@ -415,3 +418,18 @@ def boolean(value: Term, loc: Loc) -> Expr:
         loc=loc,
         remedy="compare explicitly: x != 0, len(q) > 0, o is not None",
     )
+
+
+class Evaluator(Protocol):
+    """What lowers the nodes of a rule's syntax tree, as the functions for single kinds of nodes see it; see `lowering`."""
+
+    context: Context
+
+    def value(self, node: ast.expr, frame: Frame) -> Term:
+        """The value of an expression."""
+
+    def condition(self, node: ast.expr, frame: Frame) -> Expr:
+        """The value of an expression used as a condition."""
+
+    def block(self, body: list[ast.stmt], frame: Frame) -> None:
+        """Lowers a sequence of statements."""

@@ -1,4 +1,4 @@
-"""Where a rule that runs natively is just now, and what is written there, so that its errors read as the checker's do."""
+"""Call sites of natively executed rules: the current source position and its text, so that errors match lowered ones."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from contextvars import ContextVar
 from itertools import islice
 from types import FrameType, TracebackType
 
-from streamproof.language.frames import PACKAGE
-from streamproof.language.sources import text
+from streamproof.language.sources import PACKAGE, text
 from streamproof.system.errors import EvaluationError, Loc
 
 REMEDY = "guard it with require(...), or widen the sort if the value is meant to be possible"
 
 RUNNING: ContextVar[str] = ContextVar("streamproof_running", default="")
-"""What runs natively: the label of an action instance, or a property."""
+"""The action instance (its label) or property being executed natively."""
 
 
 def user_frame() -> FrameType | None:
-    """The innermost frame that is not ours."""
+    """The innermost stack frame outside streamproof."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, "<")):
         frame = frame.f_back
     return frame
 
 
-def written(frame: FrameType, at: int) -> ast.AST | None:
-    """The expression or statement that the instruction `at` of a frame was compiled from; None when it is not to be had."""
+def source_node(frame: FrameType, at: int) -> ast.AST | None:
+    """The expression or statement from which the instruction at offset `at` was compiled; None if the source is
+    unavailable."""
     found = next(islice(frame.f_code.co_positions(), at // 2, None), (None, None, None, None))
     first, last, start, end = found
     if first is None or last is None or start is None or end is None:
@@ -46,24 +46,24 @@ def written(frame: FrameType, at: int) -> ast.AST | None:
     return None
 
 
-class Spot:
-    """A place in the user's code, with the texts that messages quote."""
+class CallSite:
+    """A position in the user's code, with the source texts that messages quote."""
 
     def __init__(self) -> None:
         frame = user_frame()
         self.loc = Loc(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name) if frame else None
-        self.node = written(frame, frame.f_lasti) if frame else None
+        self.node = source_node(frame, frame.f_lasti) if frame else None
 
     def target(self) -> str:
-        """What is assigned to."""
+        """The target of the assignment."""
         return text(self.node.target if isinstance(self.node, ast.AugAssign) else self.node) if self.node else "it"
 
     def index(self) -> str:
-        """What stands between the brackets."""
+        """The text of the index."""
         return text(self.node.slice) if isinstance(self.node, ast.Subscript) else "index"
 
     def operand(self, first: bool) -> str:
-        """The first or the second operand of what is computed."""
+        """The text of the first or second operand."""
         match self.node:
             case ast.BinOp(left=left, right=right):
                 return text(left if first else right)
@@ -74,13 +74,13 @@ class Spot:
         return "it"
 
     def owner(self) -> str:
-        """Whose element, attribute or method is asked for."""
+        """The owner of the element, attribute or method."""
         node = self.node.func if isinstance(self.node, ast.Call) else self.node
         return text(node.value) if isinstance(node, ast.Attribute | ast.Subscript) else "it"
 
 
-def fail(message: str, spot: Spot, *operands: tuple[str, str]) -> EvaluationError:
-    """The error of the model that the checker reports for the same step."""
+def fail(message: str, spot: CallSite, *operands: tuple[str, str]) -> EvaluationError:
+    """The model error that lowering reports for the same step."""
     return EvaluationError(_worded(message, *operands), loc=spot.loc, remedy=REMEDY)
 
 
@@ -90,11 +90,11 @@ def _worded(message: str, *operands: tuple[str, str]) -> str:
 
 
 class PythonError(EvaluationError):
-    """What Python itself raised in a rule; the checker words such a mistake by its own operators."""
+    """An exception raised by Python in a rule; the message is that of the corresponding operator of the language."""
 
 
-def translated(error: Exception) -> PythonError | None:
-    """What Python raised in a rule for a value outside a partial operation's domain, as an error of the model."""
+def as_model_error(error: Exception) -> PythonError | None:
+    """The model error for an exception that Python raised because a partial operation was applied outside its domain."""
     trace: TracebackType | None = None
     step = error.__traceback__
     while step is not None:
@@ -105,7 +105,7 @@ def translated(error: Exception) -> PythonError | None:
         return None
     frame = trace.tb_frame
     loc = Loc(frame.f_code.co_filename, trace.tb_lineno, frame.f_code.co_name)
-    message = _meaning(error, written(frame, trace.tb_lasti))
+    message = _meaning(error, source_node(frame, trace.tb_lasti))
     if message is None:
         return None
     return PythonError(message, loc=loc, remedy=REMEDY)

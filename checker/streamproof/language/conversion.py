@@ -1,0 +1,221 @@
+"""What an author writes as values: which host values may be read as the plain type they are an instance of, and what lists,
+dicts, sets and names come to as values of a sort.
+
+Where ordinary Python meets the state, lowering spells out what numbers, texts and containers mean. A subclass that has its
+own `__contains__`, `__eq__`, `__len__` and the like means something else, which lowering would not see.
+"""
+
+from __future__ import annotations
+
+import enum
+import types
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
+from typing import Any, assert_never
+
+from streamproof.language.symbolic_parameters import SymbolicInt, term_of
+from streamproof.system.errors import Loc, ModelError, nearest
+from streamproof.system.sorts import (
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    Value,
+    values,
+)
+
+_EXACT = frozenset({bool, int, str, float, bytes, types.NoneType, tuple, list, dict, set, frozenset, range})
+_KNOWN = _EXACT | {
+    *(OrderedDict, defaultdict, Counter, deque, types.MappingProxyType),
+    *(type({}.keys()), type({}.values()), type({}.items())),
+}
+"""Types whose meaning lowering implements."""
+_BASES = (int, str, float, bytes, tuple, list, dict, set, frozenset)
+_MEANING = frozenset(
+    f"__{name}__"
+    for name in (
+        *("contains", "iter", "len", "getitem", "missing", "reversed", "length_hint", "bool", "hash", "index", "int"),
+        *("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert"),
+        *(
+            f"{side}{op}"
+            for op in ("add", "sub", "mul", "floordiv", "truediv", "mod", "divmod", "pow", "and", "or", "xor")
+            for side in ("", "r", "i")
+        ),
+    )
+) | {"keys", "values", "items"}
+"""Special methods that lowering assumes unchanged from the plain type."""
+_OTHERS = frozenset({"enum", "typing", "abc", "collections.abc", "_collections_abc"})
+"""Modules of intermediate base classes whose overriding methods agree with the plain type."""
+
+
+def is_faithful(value: object) -> bool:
+    """Whether a host value has the meaning of its plain base type."""
+    kind: Any = type(value)
+    return kind in _EXACT or not own_methods(kind)
+
+
+@lru_cache(maxsize=4096)
+def own_methods(kind: type) -> tuple[str, ...]:
+    """The special methods by which a type redefines the meaning of its values; empty for a supported type."""
+    own = set[str]()
+    for base in kind.__mro__ if kind not in _KNOWN else ():
+        if base not in _KNOWN and base is not object and base.__module__ not in _OTHERS:
+            own |= _MEANING & vars(base).keys()
+    return tuple(sorted(own))
+
+
+def expect_faithful(value: object, loc: Loc | None) -> None:
+    """Raises `ModelError` for an instance of a plain type that overrides special methods lowering would not call."""
+    kind: Any = type(value)
+    if kind in _EXACT or not isinstance(value, _BASES):
+        return
+    own = own_methods(kind) if issubclass(kind, _BASES) else ("__class__",)
+    if own:
+        base = next(one.__name__ for one in _BASES if isinstance(value, one))
+        raise ModelError(
+            f"{kind.__name__} has its own {own[0]}, and would be read as {'an' if base == 'int' else 'a'} {base} here",
+            loc=loc,
+            remedy="use a plain value where the state is involved, and write what the method does as a helper",
+        )
+
+
+def plain(value: Any) -> Any:
+    """A faithful number or text as its plain value: `Phase.IDLE` of a `StrEnum` as ``"IDLE"``."""
+    if type(value) in _EXACT or not issubclass(type(value), str | int):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    return int.__int__(value)
+
+
+def plain_inside(value: Any) -> Any:
+    """Like `plain`, also inside tuples and frozen sets."""
+    if type(value) is tuple or type(value) is frozenset:
+        return type(value)(map(plain_inside, value))
+    return plain(value)
+
+
+Members = Mapping[str, Mapping[tuple[type, Any], Any]]
+"""For action parameters: the enumeration members in their domains, by type and value of the plain value."""
+
+
+def members(model: object, domains: Iterable[tuple[str, Any]]) -> Members:
+    """The enumeration members in an action's domains: a system uses plain values, the model's functions get members."""
+    found: dict[str, dict[tuple[type, Any], Any]] = {}
+    for name, given in domains:
+        given = getattr(model, given, None) if isinstance(given, str) else given
+        given = given(model) if isinstance(given, types.FunctionType) else given
+        for value in given if isinstance(given, enum.EnumType | list | tuple | AbstractSet | Mapping) else ():
+            whole = plain_inside(value)
+            if whole is not value:
+                found.setdefault(name, {})[type(whole), whole] = value
+    return found
+
+
+def as_member(table: Members, name: str, value: Any) -> Any:
+    """The enumeration member for a parameter's plain value, or the value itself."""
+    return table[name].get((type(value), value), value) if name in table else value
+
+
+# --- values of a sort
+
+
+def to_value(sort: Sort, given: Any, loc: Loc | None) -> Value:
+    """The value of `sort` that `given` denotes. Raises `ModelError` if it is not a value of `sort`."""
+    expect_faithful(given, loc)
+    given = plain(given)
+    match sort:
+        case BoolSort():
+            if isinstance(given, bool):
+                return given
+        case RangeSort() if type(given) is SymbolicInt:
+            return term_of(given)
+        case RangeSort(lo, hi):
+            if isinstance(given, int) and not isinstance(given, bool):
+                if lo <= given <= hi:
+                    return given
+                raise ModelError(
+                    f"{given} is outside {sort}", loc=loc, remedy=f"widen the range or stay within {lo}..{hi}"
+                )
+        case EnumSort(members):
+            if isinstance(given, str):
+                if given in members:
+                    return given
+                raise unknown_member(sort, given, loc)
+        case OptionSort(element):
+            return None if given is None else to_value(element, given, loc)
+        case RecordSort(fields):
+            names = [n for n, _ in fields]
+            if isinstance(given, Mapping):
+                for key in given:
+                    if key not in names:
+                        raise ModelError(
+                            f"no field {key!r} in {sort}", loc=loc, remedy=f"its fields are {', '.join(names)}"
+                        )
+                missing = [n for n in names if n not in given]
+                if missing:
+                    raise ModelError(f"field {missing[0]!r} of {sort} is not given", loc=loc, remedy="give every field")
+                return tuple(to_value(s, given[n], loc) for n, s in fields)
+            if isinstance(given, tuple | list) and len(given) == len(fields):
+                return tuple(to_value(s, v, loc) for (_, s), v in zip(fields, given, strict=True))
+        case ArraySort(index, element):
+            keys = list(values(index))
+            if isinstance(given, Mapping) and set(given) == set(keys):
+                return tuple(to_value(element, given[k], loc) for k in keys)
+            if isinstance(given, tuple | list) and len(given) == len(keys):
+                return tuple(to_value(element, v, loc) for v in given)
+        case QueueSort(element, capacity):
+            if isinstance(given, tuple | list):
+                if len(given) > capacity:
+                    raise ModelError(
+                        f"{len(given)} elements do not fit into {sort}", loc=loc, remedy="raise the capacity"
+                    )
+                return tuple(to_value(element, v, loc) for v in given)
+        case SetSort(element):
+            if isinstance(given, AbstractSet | tuple | list):
+                return frozenset(to_value(element, v, loc) for v in given)
+        case _:
+            assert_never(sort)
+    raise mismatch(sort, "None" if given is None else f"{given!r} ({type(given).__name__})", loc)
+
+
+def mismatch(sort: Sort, what: str, loc: Loc | None) -> ModelError:
+    """The error for a value outside `sort`, with an example of a value inside."""
+    remedy = "declare it Option(...) if it can be absent" if what == "None" else _hint(sort)
+    return ModelError(f"{what} is not a value of {sort}", loc=loc, remedy=remedy)
+
+
+def unknown_member(sort: EnumSort, given: str, loc: Loc | None) -> ModelError:
+    """The error for a name that is not a member of an Enum, with the closest member."""
+    near = nearest(given, sort.members, cutoff=0.5)
+    remedy = f"did you mean {near[0]!r}?" if near else f"its members are {', '.join(sort.members)}"
+    return ModelError(f"{given!r} is not a member of {sort}", loc=loc, remedy=remedy)
+
+
+def _hint(sort: Sort) -> str:
+    match sort:
+        case BoolSort():
+            return "give True or False"
+        case RangeSort():
+            return "give an integer"
+        case EnumSort(members):
+            return f"give one of {', '.join(members)}"
+        case RecordSort(fields):
+            return f"give a dict with {', '.join(n for n, _ in fields)}"
+        case OptionSort(element):
+            return f"give None or a value of {element}"
+        case ArraySort(index, element):
+            return f"give one value of {element}, a list of them, or a dict with a key for each of {index}"
+        case QueueSort():
+            return "give a list, head first"
+        case SetSort():
+            return "give a set"
+        case _:
+            assert_never(sort)
