@@ -2,10 +2,10 @@
 
     python benchmarks/explorer.py [--runs 3] [--only PART] [--huge] [--write]
 
-Every row is one model. Ours: the whole process, as a user starts it, with nothing kept of the model from earlier runs; with
-one thread, and with as many as it takes by itself. Spin: `spin -a`, the C compiler and the verifier for the exported model,
-breadth first and depth first, the better of the two. The counts of all runs are compared. `--huge` adds models of more than
-2 * 10^7 states, where Spin is left out; `--write` writes the page.
+Every row is one model. Ours: the whole process, without cached code of the model; with one thread, and with the default
+number of threads. Spin: `spin -a`, the C compiler and the verifier for the exported model, breadth first and depth first, the
+better of the two. The counts of all runs are compared. `--huge` adds models of more than 2 * 10^7 states, where Spin is left
+out; `--write` writes the page.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from streamproof.system import System
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "performance.md"
 SPIN_LIMIT = 20_000_000
-"""States up to which Spin is run beside us: beyond, it needs more memory than the machine has."""
+"""Largest number of states for runs of Spin: for more, it needs more memory than the machine has."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One run of the explorer: counts, and where the time and the memory went."""
+    """One run of the explorer: counts, times and memory."""
 
     distinct: int
     generated: int
@@ -57,7 +57,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Task:
-    """A model as the command line names it, and the same as a system."""
+    """A model, as words of the command line and as a system."""
 
     title: str
     words: tuple[str, ...]
@@ -74,7 +74,7 @@ def run(task: Task, workers: int | None, runs: int) -> Measured:
 
 @cache
 def loops() -> str:
-    """A folder with the compiled loops of the search, which a first run of anything leaves; no model's own code is in it."""
+    """A cache folder with the compiled kernels of the search, and without code of any model."""
     folder = tempfile.mkdtemp(prefix="streamproof-loops-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     kept = os.environ.get(CACHE_VARIABLE)
@@ -98,7 +98,7 @@ def _run(task: Task, workers: int | None) -> Measured:
         command += ["--workers", str(workers)]
     command += ["-q", "--json", "-"]
     with tempfile.TemporaryDirectory() as folder:
-        # As on a user's machine: Python's bytecode and the loops that are the same for every model are there.
+        # As on a user's machine: Python's bytecode and the compiled kernels are cached.
         kept = shutil.copytree(loops(), Path(folder) / "cache")
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         environment[CACHE_VARIABLE] = str(kept)
@@ -138,7 +138,7 @@ def sized(name: str, size: str, properties: tuple[str, ...] = ()) -> Task:
 
 
 def local(file: str, title: str, properties: tuple[str, ...]) -> Task:
-    """A model beside this file."""
+    """A model in the folder of this file."""
     from streamproof.cli.selection import select
 
     path = str(HERE / "measured" / file)
@@ -167,7 +167,7 @@ def tasks() -> Iterator[Task]:
 
 
 def spin(task: Task, runs: int, expected: Measured) -> tuple[float, str] | None:
-    """Spin's better median, and which order it was in; None without Spin or where the model is too large for it."""
+    """Spin's better median, and its search order; None without Spin, or if the model is too large for it."""
     if installed() is not None or expected.distinct > SPIN_LIMIT:
         return None
     model = export(task.system())
@@ -228,7 +228,7 @@ HEADERS = [
 
 
 def main() -> None:
-    """Measure, print, and write the page if asked to."""
+    """Measure, print, and write the page if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="")
@@ -246,7 +246,7 @@ def main() -> None:
 
 
 def page(rows: list[list[str]]) -> str:
-    """docs/performance.md, with what was measured just now."""
+    """The text of docs/performance.md with the measured figures."""
     limits = "\n".join(f"| {size} MiB | {rates(size) / 1e6:.0f} |" for size in (64, 256, 1024, 4096))
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in (HEADERS, ["---"] * len(HEADERS), *rows))
     text = (HERE / "performance.template.md").read_text(encoding="utf-8")

@@ -1,10 +1,9 @@
-"""How long temporal properties take on a graph of five million states and thirty million steps, and how much memory.
+"""Time and memory of temporal properties on a graph of five million states and thirty million steps.
 
     python benchmarks/liveness_scale.py [STATES]
 
-The graph is drawn, not explored: six steps from each state, forwards mostly, by thirty instances, of which twenty are owed
-weak fairness and two strong fairness. The seconds, of processor time, are those of the second pass without the storing of
-the graph.
+The graph is generated, not explored: six steps from each state, mostly forwards, by thirty instances, twenty with weak and
+two with strong fairness. Processor time in seconds, of the second pass without storing the graph.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ from streamproof.system.sorts import BOOL
 DEGREE = 6
 INSTANCES = 30
 P, Q, R = (Atom(b.var(name, BOOL), name) for name in "pqr")
-"""True of one state in ten; of the last fifth of the states; of one state in a thousand."""
+"""Conditions that are true in one state of ten; in the last fifth of the states; in one state of a thousand."""
 
 
 def drawn(states: int, *, back: int) -> StateGraph:
-    """A graph in which steps lead up to 4,000 states on, or `back` states back."""
+    """A random graph with steps up to 4,000 states forwards, or `back` states backwards."""
     random = np.random.default_rng(1)
     sources = np.repeat(np.arange(states, dtype=np.int32), DEGREE)
     targets = sources + random.integers(-back, 4000, len(sources), dtype=np.int32)
     instances = random.integers(0, INSTANCES, len(sources), dtype=np.int32)
-    instances[::DEGREE] %= 20  # in every state something is owed, so that no behaviour may stay where it is
+    instances[::DEGREE] %= 20  # a fairness constraint is enabled in every state: infinite stuttering is never fair
     numbers = np.arange(states, dtype=np.int32)
     values = {P.expr: numbers % 10 == 3, Q.expr: numbers > states * 4 // 5, R.expr: numbers % 1000 == 7}
 
@@ -63,7 +62,7 @@ def system() -> System:
 
 
 def peak() -> float:
-    """The most memory that the process has held, in GiB."""
+    """Peak memory of the process, in GiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
@@ -81,7 +80,7 @@ def main(states: int) -> None:
         print(f"{name}: {graph.states:,} states, {graph.steps:,} steps; the graph itself: {peak():.2f} GiB")
         begun = time.process_time()
         checker = TemporalChecker(system(), graph)
-        print(f"  {time.process_time() - begun:6.2f} s  getting ready")
+        print(f"  {time.process_time() - begun:6.2f} s  preparation")
         for question in questions:
             begun = time.process_time()
             answer = checker.decide(question)

@@ -1,4 +1,4 @@
-"""How fast this machine can read words at random places, ahead of which it has been told: the limit of any hash table."""
+"""Rate of random reads of this machine with prefetching: the upper limit of any hash table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamproof.explicit.compiled.search_kernels import _mix
 
 
 def probe(table: words, capacity: word, first: word, last: word) -> word:
-    """Read ``last - first`` words at places that a mixed counter gives; gives their sum."""
+    """Read ``last - first`` words at positions from a hashed counter; returns their sum."""
     total = 0
     for i in range(first, last):
         prefetch(table, mulhi(_mix(i + 33), capacity))
@@ -23,7 +23,7 @@ def probe(table: words, capacity: word, first: word, last: word) -> word:
 
 
 def rates(mebibytes: int, *, runs: int = 3, reads: int = 1 << 25) -> float:
-    """Reads a second over a table of this size, on one thread: the median of some runs."""
+    """Reads per second in a table of this size, on one thread: the median of `runs` runs."""
     capacity = mebibytes << 17
     memory = Reserve(mebibytes << 20, huge=True)
     memory.bytes(0, mebibytes << 20)[:] = bytes(mebibytes << 20)
@@ -39,7 +39,7 @@ def rates(mebibytes: int, *, runs: int = 3, reads: int = 1 << 25) -> float:
 
 
 def main() -> None:
-    """Print a line for each size."""
+    """Print one line per size."""
     for mebibytes in (int(a) for a in sys.argv[1:] or ("16", "64", "256", "1024")):
         print(f"{mebibytes:6} MiB: {rates(mebibytes) / 1e6:6.1f} M reads/s")
 

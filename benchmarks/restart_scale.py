@@ -1,11 +1,10 @@
-"""Regions and restart sets of two vertices of parallelism 10,000: time and memory, beside Flink's own.
+"""Regions and restart sets of two vertices of parallelism 10,000: time and memory, compared with Flink.
 
     python benchmarks/restart_scale.py [--parallelism 10000] [--runs 7]
 
-The job is A > B with one edge. For each kind of edge this prints a row of medians over the runs, and below it
-what Flink 2.3.0's own classes took for the same question (warm JVM, Java 17, -Xmx1g, SerialGC; medians of several
-runs, ranges where no median was kept). The two were measured on different machines and Flink's topology holds
-more than ours: read orders of magnitude, not percentages.
+The job is A > B with one edge. For each kind of edge this prints a row of medians over the runs, and below it the times of
+the classes of Flink 2.3.0 for the same input (warm JVM, Java 17, -Xmx1g, SerialGC; medians of several runs, or ranges). The
+two were measured on different machines, and Flink's topology has more data: compare orders of magnitude, not percentages.
 
 The size of every restart set is checked. Exits with 1 if one is wrong.
 """
@@ -30,7 +29,7 @@ _T = TypeVar("_T")
 COLUMNS = (
     "edge",
     "topology + regions",
-    "regions, cycles sought everywhere",
+    "regions, cycle search everywhere",
     "A0 fails",
     "B0 fails",
     "B0, one input lost",
@@ -46,13 +45,12 @@ FLINK = {
     (Pattern.ALL_TO_ALL, Exchange.PIPELINED, 10_000): ("39", "1934", "18", "17", "10", "14"),
     (Pattern.POINTWISE, Exchange.PIPELINED, 10_000): ("61", "24", "0.10-0.12", "0.02-0.04", "0.02-0.04", "0.01-0.04"),
 }
-"""Milliseconds that Flink 2.3.0 took, in the order of the columns."""
+"""Times of Flink 2.3.0 in milliseconds, in the order of the columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of edge, with the sizes that the four restart sets must have at parallelism p: (times p,
-    plus)."""
+    """One kind of edge, with the required sizes of the four restart sets at parallelism p: (factor of p, constant)."""
 
     pattern: Pattern
     exchange: Exchange
@@ -68,7 +66,7 @@ KINDS = (
 
 
 def timed(runs: int, work: Callable[[], _T]) -> tuple[float, _T]:
-    """The median time of the runs in milliseconds, and what the last one returned."""
+    """The median time of the runs in milliseconds, and the result of the last run."""
     times = []
     for _ in range(runs):
         start = perf_counter()
@@ -83,7 +81,7 @@ def build(graph: JobGraph) -> Regions:
 
 
 def peak_mib(work: Callable[[], object]) -> float:
-    """The most memory that Python objects took while the work was done, in MiB."""
+    """Peak memory of Python objects during the work, in MiB."""
     tracemalloc.start()
     work()
     peak = tracemalloc.get_traced_memory()[1]
@@ -92,7 +90,7 @@ def peak_mib(work: Callable[[], object]) -> float:
 
 
 def measure(kind: Kind, parallelism: int, runs: int) -> tuple[list[str], bool]:
-    """The row of one kind of edge, and whether all restart sets had the right size."""
+    """The row of one kind of edge, and whether all restart sets have the right size."""
     graph = JobGraph(
         (Vertex("A", parallelism), Vertex("B", parallelism)), (Edge("A", "B", kind.pattern, kind.exchange, "d"),)
     )
@@ -104,10 +102,10 @@ def measure(kind: Kind, parallelism: int, runs: int) -> tuple[list[str], bool]:
     right = True
     for (failed, lost), (times, plus) in zip(questions, kind.sizes, strict=True):
 
-        def ask(vertex: str = failed, unavailable: list[Partition] = lost) -> frozenset[tuple[str, int]]:
+        def restart(vertex: str = failed, unavailable: list[Partition] = lost) -> frozenset[tuple[str, int]]:
             return tasks_to_restart(regions, (vertex, 0), unavailable)
 
-        took, restarted = timed(runs, ask)
+        took, restarted = timed(runs, restart)
         right &= len(restarted) == times * parallelism + plus
         row.append(f"{took:.3g} ({len(restarted):,} tasks)")
     memory = peak_mib(lambda: tasks_to_restart(build(graph), ("B", 0), everything))

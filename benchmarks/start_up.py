@@ -1,8 +1,7 @@
-"""How long tiny models take from the start of the process to their verdict: bundled models of less than 5,000 states.
+"""Time from the start of the process to the verdict, for tiny bundled models: those with fewer than 5,000 states.
 
-Each is checked several times, at its defaults, in a process of its own; the median counts. ``start_up.py MODEL ...`` measures
-these only, ``start_up.py --variants`` also the variants of all. A verdict is to be there within 0.3 s, within
-0.5 s where there are temporal properties.
+The median of several checks with default parameters, each in a new process. ``start_up.py MODEL ...`` measures only these
+models, ``start_up.py --variants`` also all variants. Limits: 0.5 s for models with temporal properties, 0.3 s for others.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from collections.abc import Iterator, Sequence
 from streamproof import registry
 
 TINY = 5_000
-"""States that a tiny model has less of."""
+"""Upper limit on the number of states of a tiny model, exclusive."""
 RUNS = 9
 
 
 def check(words: Sequence[str], folder: str) -> tuple[float, int, bool]:
-    """One check: its seconds from the start of the process, the states found, and whether those are all."""
+    """One check: seconds from the start of the process, number of states found, and whether the search was complete."""
     command = [
         sys.executable,
         "-m",
@@ -47,7 +46,7 @@ def check(words: Sequence[str], folder: str) -> tuple[float, int, bool]:
 
 
 def every(variants: bool) -> Iterator[tuple[str, ...]]:
-    """The words that choose each bundled model, and its variants."""
+    """The command-line words of each bundled model, and its variants."""
     for name in registry.bundled():
         yield (name,)
         for variant in registry.find(name).spec.model.variants if variants else ():
@@ -55,7 +54,7 @@ def every(variants: bool) -> Iterator[tuple[str, ...]]:
 
 
 def main() -> None:
-    """Print a line for each tiny model."""
+    """Print one line per tiny model."""
     given = [(name,) for name in sys.argv[1:] if name != "--variants"]
     with tempfile.TemporaryDirectory() as folder:
         for words in given or every("--variants" in sys.argv):

@@ -1,10 +1,10 @@
-"""Bit-vectors against integers in the symbolic engine: the same bounded searches and the same proof, both ways.
+"""Bit-vectors against integers in the symbolic engine: the same bounded searches and proofs with both.
 
     python benchmarks/symbolic_numbers.py [--timeout 60]
 
 Each row is one task: the seconds it took with bit-vectors and with the solver's integers, and their quotient (above 1:
 bit-vectors are faster). A query that takes longer than the timeout, in seconds, is shown as its limit with a ">". The
-verdicts of the two are compared; exits with 1 if they differ where both know one.
+verdicts of both are compared; exits with 1 if both are decided and differ.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
 
 
 class Tokens(Model):
-    """Tokens handed round a ring: none is lost. Nothing but sums."""
+    """Tokens passed around a ring: none is lost. The rules contain only sums."""
 
     places: int = 12
 
     def state(self) -> State:
-        """Three at every place."""
+        """Three tokens at every place."""
         return State(held=Array(range(self.places), Range(0, 9, init=3)))
 
     @action(i="places")
     def hand_on(self, s: Any, i: int) -> None:
-        """From one place to the next."""
+        """A token moves from one place to the next."""
         require(s.held[i] > 0 and s.held[(i + 1) % self.places] < 9)
         s.held[i] -= 1
         s.held[(i + 1) % self.places] += 1
 
     @invariant
     def none_lost(self, s: Any) -> bool:
-        """As many as there were."""
+        """The number of tokens is constant."""
         return bool(sum(s.held[i] for i in range(self.places)) == 3 * self.places)
 
 
 @dataclass(frozen=True)
 class Task:
-    """Something to decide with either kind of numbers: what it is, and how long it took and what it found."""
+    """A task for both kinds of numbers; `run` returns its time in seconds and its result."""
 
     name: str
     run: Callable[[bool, int], tuple[float, tuple[str, ...]]]
 
 
 def search(system: System, depth: int) -> Task:
-    """A bounded search; what it found is the verdict on each property."""
+    """A bounded search; the result is the verdict on each property."""
 
     def run(integers: bool, timeout: int) -> tuple[float, tuple[str, ...]]:
         result = bmc(system, depth, timeout=timeout, completeness=False, integers=integers)
@@ -70,7 +70,7 @@ def search(system: System, depth: int) -> Task:
 
 
 def proof(system: System) -> Task:
-    """One round of induction of strength 1; what it found is what it proved."""
+    """One round of induction of strength 1; the result is the list of proved properties."""
 
     def run(integers: bool, timeout: int) -> tuple[float, tuple[str, ...]]:
         budget = SolverBudget(timeout)
@@ -102,8 +102,8 @@ def main() -> int:
         bits, found = task.run(False, int(1000 * limit))
         integers, found_too = task.run(True, int(1000 * limit))
         shown = [
-            f"{'>' if said == ('unknown',) else ''}{seconds:.2f}"
-            for seconds, said in ((bits, found), (integers, found_too))
+            f"{'>' if result == ('unknown',) else ''}{seconds:.2f}"
+            for seconds, result in ((bits, found), (integers, found_too))
         ]
         print(f"{task.name:<56} {shown[0]:>9} {shown[1]:>12} {integers / bits:>9.2f}", flush=True)
         if found != found_too and ("unknown",) not in (found, found_too):

@@ -1,6 +1,6 @@
-"""The published sweep of the termination baton: runs it, and writes its table and the page that sums it up.
+"""Runs the published sweep of the termination baton, and writes its table and summary page.
 
-``python tools/baton_sweep.py --write`` takes some twenty minutes of two cores, less where its folder has records of before.
+``python tools/baton_sweep.py --write`` takes about twenty minutes on two cores, less with records of earlier runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BEGIN, END = "<!-- written by tools/baton_sweep.py -->", "<!-- to here -->"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One sweep of several: what it covers, in words and as options."""
+    """One sweep: its coverage as text and as options."""
 
     name: str
     covers: str
@@ -36,7 +36,7 @@ class Part:
 
     @property
     def command(self) -> str:
-        """The line that does it."""
+        """The command of the sweep."""
         return " ".join(("streamproof", "sweep", "baton", *self.options))
 
 
@@ -57,7 +57,7 @@ PARTS = (
 
 
 def swept(part: Part, jobs: int) -> dict[str, Any]:
-    """The JSON of one part; what was known before is used again."""
+    """The JSON of one part; reuses records of earlier runs."""
     folder = KEPT / part.name
     folder.mkdir(parents=True, exist_ok=True)
     answer = folder / "answer.json"
@@ -81,7 +81,7 @@ def swept(part: Part, jobs: int) -> dict[str, Any]:
 
 
 def rows(part: Part, document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """One row for each graph and variant: states, and for each property the length of its counterexample where it has one."""
+    """One row per graph and variant: states, and for each property the length of its counterexample, if any."""
     for point in document["points"]:
         row: dict[str, Any] = {
             "part": part.name,
@@ -104,7 +104,7 @@ def write_table(documents: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def covered(documents: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """A line for each part: what the rules were checked on."""
+    """One line per part: the graphs on which the rules were checked."""
     yield "| covers | records | command | operators | graphs | states | largest | violated |"
     yield "|---|---:|---|---:|---:|---:|---:|---|"
     for part in PARTS:
@@ -126,7 +126,7 @@ def covered(documents: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 
 def refuted(documents: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """A line for each variant: the first graph of the smallest size that refutes it, or that none did."""
+    """One line per variant: the first graph of the smallest size that refutes it, if any."""
     yield "| variant | records | graphs | property | steps | smallest graph | of its size |"
     yield "|---|---:|---:|---|---:|---|---|"
     for part in PARTS:
@@ -150,7 +150,7 @@ def _refuted(part: Part, row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def write_page(lines: Sequence[str]) -> None:
-    """The tables between the two marks of the page."""
+    """Write the tables between the two marks of the page."""
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
@@ -158,7 +158,7 @@ def write_page(lines: Sequence[str]) -> None:
 
 
 def main(words: Sequence[str]) -> None:
-    """Sweep every part, and print or write what came of it."""
+    """Run all parts, and print or write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the table and the page")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")

@@ -1,9 +1,9 @@
-"""Sizes of certificates and the seconds to check them: the table of docs/how-to-trust-a-verdict.md, measured on this machine.
+"""Sizes and verification times of certificates: the table of docs/how-to-trust-a-verdict.md, measured on this machine.
 
     python tools/certificates.py [--write]
 
-Each model is checked, or proved, with a certificate to be written, which `verify-certificate` then has to accept. Seconds are
-those of the processors, of whole processes, so others at work disturb little. `--write` puts the table into the page.
+Each model is checked or proved with a certificate, which `verify-certificate` must accept. Times are processor seconds of
+whole processes, so that other load has little influence. `--write` writes the table to the page.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROWS = (
 
 
 def run(*words: str) -> tuple[float, Any]:
-    """The processor seconds that a command took, and its answer. Raises `SystemExit` where there is none."""
+    """The processor seconds of a command, and its JSON result. Raises `SystemExit` without result."""
     begun = _spent()
     done = subprocess.run(
         [sys.executable, "-m", "streamproof", *words, "-q", "--json", "-"], capture_output=True, text=True, check=False
@@ -48,7 +48,7 @@ def _spent() -> float:
 
 
 def row(name: str, words: tuple[str, ...], folder: Path) -> str:
-    """One line of the table. Raises `SystemExit` for a certificate that is refused."""
+    """One line of the table. Raises `SystemExit` for a rejected certificate."""
     file = folder / "certificate"
     written, _ = run(*words, "--certificate", str(file))
     verified, answer = run("verify-certificate", str(file))
@@ -62,23 +62,23 @@ def row(name: str, words: tuple[str, ...], folder: Path) -> str:
 
 
 def placed(page: str, table: str) -> str:
-    """The page with another table. Raises `ValueError` where it has none."""
+    """The page with its table replaced. Raises `ValueError` for a page without table."""
     begin = page.index(HEAD)
     return page[:begin] + table + page[page.index("\n\n", begin) + 1 :]
 
 
 def main() -> None:
-    """Measure, print, and write if asked to."""
+    """Measure, print, and write the page if requested."""
     parser = argparse.ArgumentParser(description="sizes of certificates and the seconds to check them")
     parser.add_argument("--write", action="store_true", help=f"write the table into {PAGE.name}")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     print(f"{platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}")
     table = HEAD
     with tempfile.TemporaryDirectory() as folder:
         for name, words in ROWS:
             table += row(name, words, Path(folder))
             print(table.splitlines()[-1], flush=True)
-    if asked.write:
+    if options.write:
         fresh = PAGE.with_suffix(".fresh")
         fresh.write_text(placed(PAGE.read_text(encoding="utf-8"), table), encoding="utf-8")
         os.replace(fresh, PAGE)

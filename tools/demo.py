@@ -1,8 +1,7 @@
-"""The tour of `make demo`: prove a protocol, break it, hold real Flink runs against it, write the report.
+"""The tour of `make demo`: prove a protocol, break it, validate real Flink runs, write the report.
 
-Every command is printed before it runs and can be repeated by hand. Some commands are expected to find a
-violation: for these the violation is the success, and any other outcome stops the demo with exit code 1.
-Files are written to `build/demo/` only.
+Every command is printed before it runs and can be repeated by hand. Some commands must find a violation: any other result
+stops the demo with exit code 1. Files are written to `build/demo/` only.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ PROGRAM = ROOT / ".venv" / "bin" / "streamproof"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command of the tour: what it shows, its arguments and the exit code that it must end with."""
+    """One command of the tour: its title, its arguments and its required exit code."""
 
     shows: str
     arguments: tuple[str, ...]
@@ -31,7 +30,7 @@ class Step:
 
 
 def unpack_runs() -> Path:
-    """Unpack the recorded Flink runs under `build/demo/runs`; the folder that holds one folder for each."""
+    """Unpack the recorded Flink runs; returns `build/demo/runs`, which has one folder per run."""
     with tarfile.open(RECORDED) as packed:
         packed.extractall(OUT / "runs", filter="data")
     return OUT / "runs" / "logs"
@@ -43,16 +42,16 @@ def steps(runs: Path) -> list[Step]:
     verdicts, events = str(out / "verdicts.json"), str(out / "events")
     return [
         Step(
-            "Pipelined-region failover keeps its promises in every reachable state.",
+            "Pipelined-region failover satisfies its properties in every reachable state.",
             ("check", "failover", "--out", str(out / "failover")),
         ),
         Step(
-            "The published pseudo-code, taken to the letter, can restart for ever: the shortest way there.",
+            "The published pseudo-code, taken literally, can restart without end: the shortest counterexample.",
             ("check", "failover", "--variant", "literal-pseudocode", "--out", str(out / "literal-pseudocode")),
             exit_code=13,
         ),
         Step(
-            "Without versions on attempts it breaks in another way.",
+            "Without versions of attempts, another property is violated.",
             ("check", "failover", "--variant", "no-versioning", "--out", str(out / "no-versioning")),
             exit_code=12,
         ),
@@ -61,15 +60,15 @@ def steps(runs: Path) -> list[Step]:
             ("prove", "failover", "--timeout", "inf"),
         ),
         Step(
-            f"{sum(1 for _ in runs.iterdir())} recorded runs of Apache Flink, held against the same machine.",
+            f"{sum(1 for _ in runs.iterdir())} recorded runs of Apache Flink, validated against the same model.",
             ("validate", str(runs.relative_to(ROOT)), "--json", verdicts, "--events", events),
         ),
-        Step("The verdicts as a page to read.", ("report", verdicts, events, "--out", str(out / "report"))),
+        Step("The verdicts as an HTML page.", ("report", verdicts, events, "--out", str(out / "report"))),
     ]
 
 
 def run(number: int, step: Step) -> bool:
-    """Show and run one step; true if it ended as it must."""
+    """Print and run one step; returns whether its exit code is the required one."""
     print(f"\n[{number}] {step.shows}\n$ streamproof {shlex.join(step.arguments)}", flush=True)
     code = subprocess.run([PROGRAM, *step.arguments], cwd=ROOT, stdin=subprocess.DEVNULL, check=False).returncode
     if code == step.exit_code:
@@ -80,7 +79,7 @@ def run(number: int, step: Step) -> bool:
 
 
 def main() -> int:
-    """Run the whole tour into a fresh `build/demo/`; 0 if every step ended as it must."""
+    """Run the whole tour in a fresh `build/demo/`; returns 0 if every exit code is the required one."""
     if not PROGRAM.exists():
         print(f"{PROGRAM.relative_to(ROOT)} is missing: run `make demo` (or `make venv` first)", file=sys.stderr)
         return 2

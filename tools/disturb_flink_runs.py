@@ -1,4 +1,4 @@
-"""Disturbs recorded runs as real logging does, and counts the verdicts of `validate`: a correct run is never rejected.
+"""Disturbs recorded runs like real logging, and counts the verdicts of `validate`: correct runs must not be rejected.
 
 Run from the root of the repository: ``python tools/disturb_flink_runs.py [--copies N] [--seed S] RUN ...``. Each copy of a
 run gets one to three disturbances: lines of different threads change places, a clock is off, the times of
@@ -38,16 +38,16 @@ MANAGER = (b"ResourceManager ", b"SlotManager ", b"SlotStatusSyncer ")
 
 @dataclass(slots=True)
 class Copy:
-    """The files of a run: logs as records (a head and the lines under it), other files as they are."""
+    """The files of a run: logs as records (a head and its further lines), other files as bytes."""
 
     logs: dict[str, list[bytes]] = field(default_factory=dict)
     others: dict[str, bytes] = field(default_factory=dict)
     folder: Path = Path()
-    """Where the run was read."""
+    """The folder of the original run."""
     last: list[Callable[[], None]] = field(default_factory=list)
-    """What is done to the files when all else is done to their records."""
+    """Changes of the files, applied after the changes of their records."""
     layout: list[Callable[[bytes], bytes]] = field(default_factory=list)
-    """Changes the heads of all records, last of all."""
+    """Change of the heads of all records, applied last."""
 
     @classmethod
     def of(cls, folder: Path) -> Copy:
@@ -90,7 +90,7 @@ def records(data: bytes) -> list[bytes]:
 
 
 def thread(record: bytes) -> tuple[str, bytes] | None:
-    """The thread that wrote a record, as far as its text tells; None where several threads write such records."""
+    """The thread that wrote a record, according to its text; None if several threads write such records."""
     head = record.partition(b"\n")[0]
     task = TASK.search(head)
     if b".taskmanager.Task " in head and task:
@@ -142,7 +142,7 @@ def swap(copy: Copy, rng: random.Random) -> str:
 
 
 def is_aside(record: bytes) -> bool:
-    """Whether a record says nothing of tasks, partitions, slots or the job: any other may stand before or after it."""
+    """Whether a record is unrelated to tasks, partitions, slots and the job, so that it commutes with any other."""
     return not (ABOUT.search(record[:2000]) or SPEAKING.search(record.partition(b"\n")[0]))
 
 
@@ -180,7 +180,7 @@ def _moved_trace(data: bytes, nanos: int) -> bytes:
 
 
 def process(name: str) -> str:
-    """The process that wrote a file: the parts of a rotated log are one process's."""
+    """The process that wrote a file; all parts of a rotated log have the same process."""
     return name.partition(".")[0]
 
 
@@ -210,8 +210,8 @@ def delay(copy: Copy, rng: random.Random) -> str:
 
 
 def drop(copy: Copy, rng: random.Random) -> str:
-    """A file is missing. Of a JobManager's rotated log only the oldest or the newest part: nothing tells a loss in the
-    middle whose number is not left out from lines that Flink did not write."""
+    """A file is missing. Of a JobManager's rotated log only the oldest or the newest part: a missing middle part without a
+    gap in the numbers cannot be distinguished from lines that Flink did not write."""
     parts = {n for n in copy.logs if "taskmanager" not in n and "taskexecutor" not in n and n[-1].isdigit()}
     files = sorted(copy.logs.keys() - {n for n in parts if not n.endswith(".1")})
     files += [n for n in copy.others if n in copy.traces or n.startswith("rest-")]
@@ -239,8 +239,8 @@ def split(copy: Copy, rng: random.Random) -> str:
 
 
 def cut(copy: Copy, rng: random.Random) -> str:
-    """The end of a file is missing, from within a line or behind one; of an older part of a rotated log from within one:
-    where a part ends with a line, nothing tells what is missing from what Flink did not write."""
+    """The end of a file is missing, from within a line or after one. An older part of a rotated log is cut within a line: a
+    cut after a line cannot be distinguished from lines that Flink did not write."""
     name = rng.choice(sorted(copy.logs) + copy.traces)
     data = b"".join(copy.logs[name]) if name in copy.logs else copy.others[name]
     data = data[: rng.randint(len(data) // 4, len(data))]
@@ -317,7 +317,7 @@ def layout(copy: Copy, rng: random.Random) -> str:
 
 
 def context(copy: Copy, rng: random.Random) -> str:
-    """The diagnostic context has an identifier that is no job's."""
+    """The diagnostic context has an identifier of no job."""
     identifier = b"%032x" % rng.getrandbits(128)
     form = rng.choice((b"\\1[%s] \\2- ", b"\\1\\2[%s] - ", b"\\1\\g<2>%s - ")) % identifier
 
@@ -370,7 +370,8 @@ def overlap(copy: Copy, rng: random.Random) -> str:
 
 
 def shuffle(copy: Copy, rng: random.Random) -> str:
-    """A store of logs has lost the order of records with the same time: it gives the newest first, or of large logs any."""
+    """A store of logs has lost the order of records with the same time: it returns the newest first, or for large logs
+    any."""
     seed, newest = rng.random(), rng.random() < 0.5 or sum(map(len, copy.logs.values())) < 1000
 
     def shuffled() -> None:
@@ -437,12 +438,12 @@ DISTURBANCES: Sequence[Callable[[Copy, random.Random], str]] = (
     double, again, overlap, shuffle, reverse, escape, session,
 )  # fmt: skip
 HARMLESS = frozenset({"swap", "linger", "shift", "delay", "twice", "layout", "context", "double", "escape"})
-"""Disturbances that take nothing away: the verdict stays what it was."""
+"""Disturbances that remove no information: the verdict must not change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One disturbed copy: the run, what was done, and the verdict records."""
+    """One disturbed copy: the run, its disturbances, and the verdicts."""
 
     run: str
     seed: int
@@ -452,7 +453,7 @@ class Outcome:
 
     @property
     def harmless(self) -> bool:
-        """Whether all that the undisturbed run says is still there."""
+        """Whether the copy has all information of the original run."""
         return all(text.partition(" ")[0] in HARMLESS for text in self.done)
 
     @property
@@ -477,7 +478,7 @@ def outcome(run: Path, seed: int, folder: Path) -> Outcome:
 
 
 def outcomes(runs: Sequence[Path], copies: int, first: int = 0) -> Iterator[Outcome]:
-    """So many disturbed copies, of the runs in turn."""
+    """`copies` disturbed copies, of the runs in turn."""
     for number in range(copies):
         with tempfile.TemporaryDirectory() as folder:
             yield outcome(runs[number % len(runs)], first + number, Path(folder))

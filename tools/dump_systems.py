@@ -1,8 +1,8 @@
 """The transition systems of all bundled models and variants as text, to compare before and after a change of lowering.
 
 ``dump_systems.py FOLDER [MODEL ...]`` writes one file per model, variant and form: ``system`` as the language makes it,
-``scalarised``, ``simplified`` and ``measures``, and with each number as a free parameter ``free``. A refused model leaves its
-message. It prints the SHA-256 of each file: compare the lists first, the files where they differ.
+``scalarised``, ``simplified`` and ``measures``, and with each number as a free parameter ``free``. The file of a rejected
+model has its message. It prints the SHA-256 of each file: compare the lists first, then the files that differ.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Text:
 
 
 def forms(target: Target, variant: str | None) -> Iterator[tuple[str, Callable[[], tuple[Any, ...]]]]:
-    """The forms of one variant, each with what makes it."""
+    """The forms of one variant, each with the function that makes it."""
     yield "system", lambda: (target.system(variant, {}),)
     yield "scalarised", lambda: (scalarise(target.system(variant, {})).system,)
     yield "simplified", lambda: (simplify(scalarise(target.system(variant, {})).system),)

@@ -1,8 +1,8 @@
-"""Edits recorded traces of credit-based flow control, one record at a time, and counts what `validate` says of them.
+"""Edits recorded traces of credit-based flow control, one record at a time, and counts the verdicts of `validate`.
 
 Run from the root of the repository: ``python tools/tamper_credit_traces.py [--every N] RUN ...`` prints the table of
-`docs/how-to-validate-flink-credit.md`. An edit hits where the first rejected record is the edited one; where a record was
-removed, where it is the next one that shows that it is missing: one of the same channel, at either end.
+`docs/how-to-validate-flink-credit.md`. An edit hits if the first rejected record is the edited one; for a removed record, if
+it is the next record of the same channel, at either end, that depends on it.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ NUMBERS: dict[str, tuple[str, ...]] = {
     "p.send": ("seq", "backlog", "bytes", "partials"),
     "p.backlog_announce": ("backlog",),
 }
-"""What each call was given or gave, in numbers."""
+"""Numeric arguments and results of each call."""
 
 COUNTERS = ("unannounced", "excl", "float", "required", "queued", "next_seq", "credits", "backlog_now", "queue")
-"""What records say of the state."""
+"""Numeric fields of the state in records."""
 
 FLAGS = ("waiting", "blocked", "got", "taken")
-"""The same, yes or no."""
+"""Boolean fields of the state in records."""
 
 Change = Callable[[dict[str, list[Recorded]]], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One edit of one record: its kind, the record, and what it does to the records of the run."""
+    """One edit of one record: its kind, the record, and the change of the records of the run."""
 
     kind: str
     record: Recorded
@@ -57,7 +57,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of an edit: whether the run is rejected, and at which record."""
+    """The result of an edit: whether the run is rejected, and at which record."""
 
     rejected: bool
     hit: bool
@@ -67,7 +67,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class Tampering:
-    """A recorded run and the edits of it."""
+    """A recorded run and its edits."""
 
     recording: Recording
 
@@ -113,7 +113,7 @@ class Tampering:
         )
 
     def _repeated(self, process: str, record: Recorded) -> Edit:
-        """The record once more, right after itself, under places of its own."""
+        """The record repeated right after itself, with its own positions."""
 
         def change(processes: dict[str, list[Recorded]]) -> None:
             spread = [_moved(r) for r in processes[process]]
@@ -126,7 +126,7 @@ class Tampering:
         return Edit(f"{record.name} repeated", record, change, True)
 
     def _swapped(self, process: str, records: Sequence[Recorded], at: int) -> Iterator[Edit]:
-        """A barrier and the data next to it change places in what was sent and in what was received."""
+        """A barrier and adjacent data are swapped in the sent and in the received records."""
         barrier = records[at]
         mine = [r for r in records if r.channel == barrier.channel and r.name == "p.send"]
         place = next(i for i, r in enumerate(mine) if r is barrier)
@@ -137,7 +137,7 @@ class Tampering:
                 yield Edit(kind, min(barrier, other, key=lambda r: r.done), _swap(barrier, other), True)
 
     def outcome(self, edit: Edit) -> Outcome:
-        """What `validate` says of the channel of the edited record."""
+        """The verdict of `validate` on the channel of the edited record."""
         processes = {p: list(rs) for p, rs in self.recording.processes.items()}
         edit.change(processes)
         recording = Recording(processes)
@@ -158,10 +158,10 @@ class Tampering:
 
 
 def _soon(record: Recorded, rejected: Event, records: dict[str, list[Recorded]]) -> bool:
-    """Whether no later record of the channel speaks of the removed one before the rejected one does.
+    """Whether the rejected record is the first that depends on the removed one.
 
-    That is so for the next record in the same thread of the channel, for the one that contains it or follows it, and for
-    the first that answers it at the other end."""
+    That is the next record in the same thread of the channel, the record that contains it or follows it, and the first that
+    answers it at the other end."""
     mine = [r for r in records.get(record.event.process, []) if r.done > record.done]
     near = {r.event.line for r in mine[:8]} | {
         r.event.line for r in records.get(record.event.process, []) if record.begun <= r.done <= record.done
@@ -187,14 +187,14 @@ def _without(records: list[Recorded], record: Recorded) -> list[Recorded]:
 
 
 def _moved(record: Recorded) -> Recorded:
-    """The record with room for others around it."""
+    """The record with larger distances of positions, so that others fit in between."""
     return replace(
         record, event=replace(record.event, seq=record.done * 4), begun=record.begun * 4, done=record.done * 4
     )
 
 
 def _swap(barrier: Recorded, other: Recorded) -> Change:
-    """Exchanges kinds, sizes and backlogs of two messages in all that was sent, received and taken."""
+    """Swaps kinds, sizes and backlogs of two messages in all records of sending, receiving and taking."""
     seqs = {barrier.number("seq"): other, other.number("seq"): barrier}
 
     def change(processes: dict[str, list[Recorded]]) -> None:

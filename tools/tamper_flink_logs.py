@@ -1,11 +1,11 @@
-"""Tampers with recorded runs of Flink, one edit at a time, and says which edits validation catches, and where.
+"""Tampers with recorded runs of Flink, one edit at a time, and reports the edits that validation detects, and where.
 
     python tools/tamper_flink_logs.py RUN...            a table: edits made, rejected at the edited line, elsewhere, accepted
     python tools/tamper_flink_logs.py RUN... --list     also every edit that was not rejected at its line
 
-RUN is a folder of logs. Every kind of edit is applied at every place of the run where it makes sense. An edit that removes
-a line is expected to show at the next line that depends on it; which one that is, is decided here from the text of the logs
-and the job graph, not by the machine.
+RUN is a folder of logs. Every kind of edit is applied at every place of the run where it makes sense. An edit that removes a
+line must be detected at the next line that depends on it; this tool determines that line from the text of the logs and the
+job graph, not with the model.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ Task = tuple[str, int]
 
 @dataclass(eq=False, slots=True)
 class Record:
-    """A record of a log: its lines, and the event that the reader took from it."""
+    """A record of a log: its lines, and the event read from it."""
 
     lines: list[str]
     event: Event | None = None
 
     @property
-    def said(self) -> Event:
-        """The event of a record that has one."""
+    def logged_event(self) -> Event:
+        """The event of the record. Raises `ValueError` if it has none."""
         if self.event is None:
             raise ValueError(f"no event is in {self.lines[0]!r}")
         return self.event
@@ -66,7 +66,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One tampering. `at` are the records of which one must be blamed; none of them where the edit may be legal."""
+    """One edit. `at` are the records of which one must be rejected; empty if the edit may be legal."""
 
     kind: str
     what: str
@@ -77,7 +77,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What validation says of an edit: `place` is (file, line), None where nothing was rejected."""
+    """The verdict on an edit: `place` is (file, line) of the rejection, None without one."""
 
     edit: Edit
     verdict: str
@@ -87,13 +87,13 @@ class Outcome:
 
     @property
     def hit(self) -> bool:
-        """Whether the edited line was blamed."""
+        """Whether the edited line was rejected."""
         return self.place in self.expected
 
 
 @dataclass(slots=True)
 class Run:
-    """A recorded run, to be edited. Only its first job is tampered with."""
+    """A recorded run. Only its first job is edited."""
 
     folder: Path
     logged: FlinkRun = field(init=False)
@@ -152,41 +152,41 @@ class Run:
 
 
 def task_of(record: Record) -> Task:
-    """The task that a record is about."""
-    return record.said.args["vertex"], record.said.args["subtask"]
+    """The task of a record."""
+    return record.logged_event.args["vertex"], record.logged_event.args["subtask"]
 
 
 def attempt_of(record: Record) -> str:
-    """The attempt that a record is about."""
-    text: str = record.said.args["attempt"]
+    """The attempt of a record."""
+    text: str = record.logged_event.args["attempt"]
     return text
 
 
 def without(records: list[Record], *removed: Record) -> list[Record]:
-    """The records but some."""
+    """The records without some."""
     return [r for r in records if r not in removed]
 
 
 def replaced(records: list[Record], old: Record, new: Record) -> list[Record]:
-    """The records with another one in the place of one."""
+    """The records with one replaced."""
     return [new if r is old else r for r in records]
 
 
 def moved(records: list[Record], what: list[Record], before: Record) -> list[Record]:
-    """The records with some of them taken to stand before another."""
+    """The records with some of them moved before another."""
     rest = without(records, *what)
     at = rest.index(before)
     return [*rest[:at], *what, *rest[at:]]
 
 
 def after(records: list[Record], place: Record, new: Record) -> list[Record]:
-    """The records with one more."""
+    """The records with one inserted."""
     at = records.index(place) + 1
     return [*records[:at], new, *records[at:]]
 
 
 def following(run: Run, records: Iterable[Record], place: Record, test: Callable[[Record], bool]) -> tuple[Record, ...]:
-    """The first of the job's records behind `place` (which may have been removed from them) that passes a test."""
+    """The first of the job's records after `place` (which may be removed) that passes a test."""
     original = run.files[run.master]
     behind = set(map(id, original[original.index(place) + 1 :]))
     for r in records:
@@ -203,15 +203,15 @@ def decisions(run: Run) -> Iterator[Edit]:
     file, records = run.master, run.files[run.master]
     attempts = list(dict.fromkeys(attempt_of(r) for r in run.of("exec.transition")))
     for r in run.of(*DECISIONS):
-        count, named = r.said.args["count"], r.said.args.get("attempt")
+        count, named = r.logged_event.args["count"], r.logged_event.args.get("attempt")
         left = without(records, r)
-        yield Edit("decision removed", str(r.said), {file: left}, following(run, left, r, _moves_on))
+        yield Edit("decision removed", str(r.logged_event), {file: left}, following(run, left, r, _moves_on))
         copy = r.again()
-        yield Edit("decision doubled", str(r.said), {file: after(records, r, copy)}, (copy,))
+        yield Edit("decision doubled", str(r.logged_event), {file: after(records, r, copy)}, (copy,))
         for other in (count + 1, count - 1):
             new = r.edited((f"{count} tasks will", f"{other} tasks will"))
             kind = "decision for one task more" if other > count else "decision for one task fewer"
-            yield Edit(kind, str(r.said), {file: replaced(records, r, new)}, (new,))
+            yield Edit(kind, str(r.logged_event), {file: replaced(records, r, new)}, (new,))
         if named is not None:
             earlier = [a for a in attempts if a != named]
             number = int(named.rpartition("_")[2])
@@ -219,21 +219,21 @@ def decisions(run: Run) -> Iterator[Edit]:
                 new = r.edited((named, text))
                 yield Edit(
                     "decision for another attempt",
-                    f"{r.said} -> {text}",
+                    f"{r.logged_event} -> {text}",
                     {file: replaced(records, r, new)},
                     (new,),
                 )
 
 
 def _moves_on(x: Record) -> bool:
-    """Whether a line shows that the JobManager went on after a failure; slots are handed on before it decides."""
-    if x.said.event == "exec.transition":
-        return bool(x.said.args["new"] != "DEPLOYING")
-    return x.said.event == "job.transition"
+    """Whether a line shows that the JobManager continued after a failure; slots are reassigned before it decides."""
+    if x.logged_event.event == "exec.transition":
+        return bool(x.logged_event.args["new"] != "DEPLOYING")
+    return x.logged_event.event == "job.transition"
 
 
 def failures(run: Run) -> Iterator[Edit]:
-    """Failures that a decision answers: removed, or with another partition named as their cause."""
+    """Failures followed by a decision: removed, or with another partition as their cause."""
     file, records = run.master, run.files[run.master]
     partitions = {
         e.args["partition"]: (e.args["dataset"], e.args["producer"])
@@ -242,10 +242,10 @@ def failures(run: Run) -> Iterator[Edit]:
     }
     for r in run.of("exec.transition", new="FAILED"):
         left = without(records, r)
-        answer = following(run, left, r, lambda x: x.said.event in (*DECISIONS, "job.transition"))
-        if answer and answer[0].said.event in DECISIONS:
-            yield Edit("failure removed", str(r.said), {file: left}, answer)
-        named = r.said.args.get("partition")
+        answer = following(run, left, r, lambda x: x.logged_event.event in (*DECISIONS, "job.transition"))
+        if answer and answer[0].logged_event.event in DECISIONS:
+            yield Edit("failure removed", str(r.logged_event), {file: left}, answer)
+        named = r.logged_event.args.get("partition")
         if named is None:
             continue
         dataset, producer = partitions[named]
@@ -259,14 +259,14 @@ def failures(run: Run) -> Iterator[Edit]:
                 new = r.edited((named, other))
                 yield Edit(
                     f"cause names {kind}",
-                    f"{r.said.line}: {other}",
+                    f"{r.logged_event.line}: {other}",
                     {file: replaced(records, r, new)},
                     (new,),
                 )
 
 
 def scheduling(run: Run) -> Iterator[Edit]:
-    """Consumers taken up before their producers have finished, producers that never do."""
+    """Consumers deployed before their producers finish, and producers that never finish."""
     file, records = run.master, run.files[run.master]
     finished = run.of("exec.transition", new="FINISHED")
     place = {id(r): at for at, r in enumerate(records)}
@@ -286,25 +286,31 @@ def scheduling(run: Run) -> Iterator[Edit]:
             x
             for x in run.of("exec.transition", "exec.deploy")
             if attempt_of(x) == attempt_of(r)
-            and (x.said.event == "exec.deploy" or x.said.args["new"] in ("SCHEDULED", "DEPLOYING"))
+            and (x.logged_event.event == "exec.deploy" or x.logged_event.args["new"] in ("SCHEDULED", "DEPLOYING"))
         ]
         yield Edit(
-            "consumer deployed before its producer finished", str(r.said), {file: moved(records, group, last)}, (r,)
+            "consumer deployed before its producer finished",
+            str(r.logged_event),
+            {file: moved(records, group, last)},
+            (r,),
         )
     for f in finished:
         left = without(records, f)
 
         def depends(x: Record, f: Record = f) -> bool:
-            args = x.said.args
-            same = args.get("subtask") == f.said.args["subtask"] and args.get("number") == f.said.args["number"]
-            if x.said.event == "exec.ignored":
-                return bool(same and args["task"] == f.said.args["task"])
-            if x.said.event == "exec.transition":
-                mine = same and args["vertex"] == f.said.args["vertex"]
+            args = x.logged_event.args
+            same = (
+                args.get("subtask") == f.logged_event.args["subtask"]
+                and args.get("number") == f.logged_event.args["number"]
+            )
+            if x.logged_event.event == "exec.ignored":
+                return bool(same and args["task"] == f.logged_event.args["task"])
+            if x.logged_event.event == "exec.transition":
+                mine = same and args["vertex"] == f.logged_event.args["vertex"]
                 return bool(mine) or (args["new"] == "SCHEDULED" and task_of(x) in run.readers.get(task_of(f), ()))
-            return bool(x.said.event == "job.transition" and args["new"] == "FINISHED")
+            return bool(x.logged_event.event == "job.transition" and args["new"] == "FINISHED")
 
-        yield Edit("FINISHED line removed", str(f.said), {file: left}, following(run, left, f, depends))
+        yield Edit("FINISHED line removed", str(f.logged_event), {file: left}, following(run, left, f, depends))
 
 
 def attempts(run: Run) -> Iterator[Edit]:
@@ -313,7 +319,7 @@ def attempts(run: Run) -> Iterator[Edit]:
     scheduled = run.of("exec.transition", new="SCHEDULED")
     latest = {task_of(r): r for r in scheduled}
     for r in scheduled:
-        number, stem = r.said.args["number"], attempt_of(r).rpartition("_")[0]
+        number, stem = r.logged_event.args["number"], attempt_of(r).rpartition("_")[0]
         for kind, new in (("attempt number used again", number - 1), ("attempt number left out", number + 1)):
             if number == 0 or latest[task_of(r)] is not r:
                 continue
@@ -328,100 +334,106 @@ def attempts(run: Run) -> Iterator[Edit]:
                 for name, rs in run.files.items()
             }
             at = files[file][records.index(r)]
-            yield Edit(kind, str(r.said), files, (at,))
+            yield Edit(kind, str(r.logged_event), files, (at,))
     for f in run.of("exec.transition", new="FINISHED"):
         for kind, old in (
             ("FINISHED task runs again", "FINISHED to RUNNING"),
             ("RUNNING line after FINISHED", "INITIALIZING to RUNNING"),
         ):
             again = f.edited(("RUNNING to FINISHED", old), ("INITIALIZING to FINISHED", old))
-            # Where all of it was within a millisecond, such a line would be another one of the log, delivered twice.
+            # Within the same millisecond, such a line would equal another line of the log: a duplicate delivery.
             if all(again.lines != record.lines for record in records):
-                yield Edit(kind, str(f.said), {file: after(records, f, again)}, (again,))
+                yield Edit(kind, str(f.logged_event), {file: after(records, f, again)}, (again,))
         early = f.edited(("RUNNING to FINISHED", "RUNNING to CANCELING"))
         yield Edit(
             "CANCELING of a task that nobody cancels",
-            str(f.said),
+            str(f.logged_event),
             {file: [y for x in records for y in ((early, x) if x is f else (x,))]},
             (early,),
         )
     for back in run.of("job.transition", new="RUNNING"):
-        if back.said.args["old"] != "RESTARTING":
+        if back.logged_event.args["old"] != "RESTARTING":
             continue
         known = set(map(id, records[: records.index(back)]))
         before = {task_of(r): r for r in scheduled if id(r) in known}
         for task, r in before.items():
-            number = r.said.args["number"]
+            number = r.logged_event.args["number"]
             if any(task_of(x) == task and id(x) not in known for x in scheduled):
                 continue
             stem = attempt_of(r).rpartition("_")[0]
             extra = r.edited((f"{stem}_{number}", f"{stem}_{number + 1}"))
             yield Edit(
                 "task restarted that was not to restart",
-                f"{r.said} at {back.said.line}",
+                f"{r.logged_event} at {back.logged_event.line}",
                 {file: after(records, back, extra)},
                 (extra,),
             )
     for task, r in latest.items():
-        if r.said.args["number"] == 0:
+        if r.logged_event.args["number"] == 0:
             continue
         gone = attempt_of(r)
         files = {
             name: [
                 x
                 for x in rs
-                if not any(gone in line for line in x.lines[:1]) or (x.event and x.said.event in DECISIONS)
+                if not any(gone in line for line in x.lines[:1]) or (x.event and x.logged_event.event in DECISIONS)
             ]
             for name, rs in run.files.items()
         }
 
         def misses(x: Record, task: Task = task) -> bool:
-            args = x.said.args
-            if x.said.event == "exec.transition":
-                # Flink schedules what it can before it does anything else, and regions as a whole.
+            args = x.logged_event.args
+            if x.logged_event.event == "exec.transition":
+                # Flink schedules as much as possible first, and regions as a whole.
                 reads = args["new"] == "SCHEDULED" and task_of(x) in run.readers.get(task, ())
                 return reads or args["new"] not in ("SCHEDULED", "DEPLOYING")
-            return x.said.event in DECISIONS or (x.said.event == "job.transition" and args["new"] != "RUNNING")
+            return x.logged_event.event in DECISIONS or (
+                x.logged_event.event == "job.transition" and args["new"] != "RUNNING"
+            )
 
-        yield Edit("task of the set never restarted", str(r.said), files, following(run, files[file], r, misses))
+        yield Edit(
+            "task of the set never restarted", str(r.logged_event), files, following(run, files[file], r, misses)
+        )
 
 
 def jobs(run: Run) -> Iterator[Edit]:
-    """The job's own lines: removed, or its end before its tasks'."""
+    """Lines of the job itself: removed, or its end before the end of its tasks."""
     file, records = run.master, run.files[run.master]
     for j in run.of("job.transition"):
         left = without(records, j)
         next_one = following(
-            run, left, j, lambda x: x.said.event in ("exec.transition", "exec.deploy", "job.transition")
+            run, left, j, lambda x: x.logged_event.event in ("exec.transition", "exec.deploy", "job.transition")
         )
         if next_one:
-            yield Edit("line of the job removed", str(j.said), {file: left}, next_one)
-        if j.said.args["new"] == "FINISHED":
+            yield Edit("line of the job removed", str(j.logged_event), {file: left}, next_one)
+        if j.logged_event.args["new"] == "FINISHED":
             last = run.of("exec.transition", new="FINISHED")[-1]
-            yield Edit("job FINISHED while a task runs", str(j.said), {file: moved(records, [j], last)}, (j,))
+            yield Edit("job FINISHED while a task runs", str(j.logged_event), {file: moved(records, [j], last)}, (j,))
     for d in run.of("exec.deploy"):
         copy = d.again()
-        yield Edit("Deploying line doubled", str(d.said), {file: after(records, d, copy)}, (copy,))
+        yield Edit("Deploying line doubled", str(d.logged_event), {file: after(records, d, copy)}, (copy,))
 
 
 def swaps(run: Run) -> Iterator[Edit]:
-    """Two neighbouring lines exchanged. Lines about different tasks often may be."""
+    """Two adjacent lines exchanged; for lines about different tasks, this is often legal."""
     file, records = run.master, run.files[run.master]
     followed = run.of("exec.transition", "exec.deploy", "job.transition", *DECISIONS)
     for first, second in pairwise(followed):
-        same = first.said.args.get("attempt") == second.said.args.get("attempt")
+        same = first.logged_event.args.get("attempt") == second.logged_event.args.get("attempt")
         swapped = moved(records, [second], first)
-        names = {first.said.event, second.said.event}
-        # The job goes on while its last tasks are cancelled or others finish; a restart is what these lines wait for.
+        names = {first.logged_event.event, second.logged_event.event}
+        # The job continues while its last tasks are cancelled or others finish; a restart waits for these lines.
         legal = (
             not same
             and names.isdisjoint(DECISIONS)
             and {"SCHEDULED", "CANCELING"}.isdisjoint(
-                r.said.args.get("new") for r in (first, second) if "job.transition" in names and r.event
+                r.logged_event.args.get("new") for r in (first, second) if "job.transition" in names and r.event
             )
         )
         kind = "neighbours of one attempt exchanged" if same else "neighbours exchanged"
-        yield Edit(kind, f"{first.said} <> {second.said}", {file: swapped}, (second, first), may_be_legal=legal)
+        yield Edit(
+            kind, f"{first.logged_event} <> {second.logged_event}", {file: swapped}, (second, first), may_be_legal=legal
+        )
 
 
 def executors(run: Run) -> Iterator[Edit]:
@@ -433,59 +445,66 @@ def executors(run: Run) -> Iterator[Edit]:
         for f in run.of("tm.transition", new="FINISHED", file=file):
             again = f.edited(("RUNNING to FINISHED", "INITIALIZING to RUNNING"))
             yield Edit(
-                "TaskManager: RUNNING line after FINISHED", str(f.said), {file: after(records, f, again)}, (again,)
+                "TaskManager: RUNNING line after FINISHED",
+                str(f.logged_event),
+                {file: after(records, f, again)},
+                (again,),
             )
             if attempt_of(f) in final:
                 yield Edit(
                     "TaskManager: FINISHED line removed",
-                    str(f.said),
+                    str(f.logged_event),
                     {file: without(records, f)},
                     (final[attempt_of(f)],),
                 )
         for s in run.of("tm.submit", file=file):
             copy = s.again()
-            yield Edit("TaskManager: task received twice", str(s.said), {file: after(records, s, copy)}, (copy,))
+            yield Edit(
+                "TaskManager: task received twice", str(s.logged_event), {file: after(records, s, copy)}, (copy,)
+            )
             left = without(records, s)
             at = next((r for r in run.of("tm.transition", file=file) if attempt_of(r) == attempt_of(s)), None)
             if at is not None:
                 # Without its only such line, the log is one of a TaskManager that does not write them.
                 only = len(run.of("tm.submit", file=file)) == 1
-                yield Edit("TaskManager: received line removed", str(s.said), {file: left}, (at,), may_be_legal=only)
+                yield Edit(
+                    "TaskManager: received line removed", str(s.logged_event), {file: left}, (at,), may_be_legal=only
+                )
         for p in run.of("part.reqlocal", "part.reqremote", "net.partreq.client", file=file):
-            producer = p.said.args["producer"]
-            if "by" in p.said.args:
+            producer = p.logged_event.args["producer"]
+            if "by" in p.logged_event.args:
                 other = f"{producer.rpartition('_')[0]}_{int(producer.rpartition('_')[2]) + 1}"
                 new = p.edited((producer, other))
                 yield Edit(
                     "TaskManager: asks for another attempt's partition",
-                    str(p.said),
+                    str(p.logged_event),
                     {file: replaced(records, p, new)},
                     (new,),
                 )
         for p in run.of("part.registered", file=file):
-            same = (p.said.args["dataset"], p.said.args["producer"])
+            same = (p.logged_event.args["dataset"], p.logged_event.args["producer"])
             used = [
                 r
                 for r in run.of("part.request", "part.released", file=file)
-                if (r.said.args["dataset"], r.said.args["producer"]) == same
+                if (r.logged_event.args["dataset"], r.logged_event.args["producer"]) == same
             ]
             if used:
                 left = without(records, p)
-                yield Edit("TaskManager: Registered line removed", str(p.said), {file: left}, (used[0],))
+                yield Edit("TaskManager: Registered line removed", str(p.logged_event), {file: left}, (used[0],))
 
 
 KINDS = (decisions, failures, scheduling, attempts, jobs, swaps, executors)
 
 
 def edits(folder: Path) -> Iterator[Edit]:
-    """Every edit of every kind that fits a run."""
+    """All edits of a run."""
     run = Run(folder)
     for kind in KINDS:
         yield from kind(run)
 
 
 def outcome(folder: Path, edit: Edit) -> Outcome:
-    """Validates the run with the edit made, in a folder of its own."""
+    """Validates the edited run, in a separate folder."""
     with tempfile.TemporaryDirectory() as scratch:
         target = Path(scratch, folder.name)
         target.mkdir()
@@ -508,7 +527,7 @@ def outcome(folder: Path, edit: Edit) -> Outcome:
 
 
 def table(outcomes: Iterable[Outcome]) -> str:
-    """Kinds of edits with how often they were made and caught, as Markdown."""
+    """Number of edits and detections by kind, as Markdown."""
     made, hit, near, missed = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     for o in outcomes:
         made[o.edit.kind] += 1

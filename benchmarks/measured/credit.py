@@ -1,4 +1,4 @@
-"""Credit-based flow control, for measuring explorers: a state of one machine word."""
+"""Benchmark model: credit-based flow control, with states of one machine word."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from streamproof import WEAK, Array, Model, Range, State, action, invariant, lea
 
 
 class CreditBench(Model):
-    """Credit-based flow control of channels that share floating buffers: 5 variables a channel and the pool, one word."""
+    """Credit-based flow control of channels that share floating buffers: 5 variables per channel and the pool, one word."""
 
     channels: int = 4
     exclusive: int = 2
@@ -14,7 +14,7 @@ class CreditBench(Model):
     depth: int = 3
 
     def state(self):
-        """Backlog at the sender, credit, messages on the wire, buffers filled at the receiver, and floating ones held."""
+        """Sender backlog, credit, messages in flight, buffers filled at the receiver, and floating buffers held."""
         channel = range(self.channels)
         most = self.exclusive + self.floating
         return State(
@@ -28,13 +28,13 @@ class CreditBench(Model):
 
     @action(c="channels", fairness=WEAK)
     def produce(self, s, c):
-        """The producer hands over one more message."""
+        """The producer adds a message to the backlog."""
         require(s.backlog[c] < self.depth)
         s.backlog[c] += 1
 
     @action(c="channels", fairness=WEAK)
     def send(self, s, c):
-        """A message is sent for a credit."""
+        """The sender sends a message and uses a credit."""
         require(s.backlog[c] > 0 and s.credit[c] > 0)
         s.backlog[c] -= 1
         s.credit[c] -= 1
@@ -49,14 +49,14 @@ class CreditBench(Model):
 
     @action(c="channels", fairness=WEAK)
     def recycle(self, s, c):
-        """A consumed buffer is announced as credit again."""
+        """The receiver announces a consumed buffer as credit."""
         require(s.filled[c] > 0)
         s.filled[c] -= 1
         s.credit[c] += 1
 
     @action(c="channels", fairness=WEAK)
     def borrow(self, s, c):
-        """A channel with a backlog gets a floating buffer."""
+        """A channel with a backlog takes a floating buffer."""
         require(s.pool > 0 and s.backlog[c] > s.credit[c])
         s.pool -= 1
         s.extra[c] += 1
@@ -64,7 +64,7 @@ class CreditBench(Model):
 
     @action(c="channels", fairness=WEAK)
     def give_back(self, s, c):
-        """A consumed floating buffer goes back to the pool."""
+        """A channel returns a consumed floating buffer to the pool."""
         require(s.filled[c] > 0 and s.extra[c] > 0)
         s.filled[c] -= 1
         s.extra[c] -= 1
@@ -72,7 +72,7 @@ class CreditBench(Model):
 
     @invariant
     def conserved(self, s):
-        """No buffer is lost or made."""
+        """The number of buffers is constant."""
         return (
             all(s.credit[c] + s.wire[c] + s.filled[c] == self.exclusive + s.extra[c] for c in range(self.channels))
             and s.pool + sum(s.extra[c] for c in range(self.channels)) == self.floating
@@ -80,5 +80,5 @@ class CreditBench(Model):
 
     @temporal
     def served(self, s):
-        """A full backlog is served."""
+        """A full backlog is eventually served."""
         return leads_to(s.backlog[0] == self.depth, s.wire[0] > 0)

@@ -1,4 +1,4 @@
-"""Detection of the end of a computation, for measuring explorers: a state of two machine words."""
+"""Benchmark model: termination detection on a ring, with states of two machine words."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from streamproof import Array, Bool, Model, Range, State, action, invariant, req
 
 
 class RingBench(Model):
-    """Detection of the end of a computation on a ring, after EWD 998, with a budget of messages: two words a state."""
+    """Termination detection on a ring, after EWD 998, with a budget of messages: two words per state."""
 
     n: int = 6
     messages: int = 6
-    check_deadlock = False  # when no message is left, nothing happens any more
+    check_deadlock = False  # without messages left, the system terminates
 
     def setup(self):
-        """All machines but 0 hand the token on."""
+        """All machines except 0 pass the token on."""
         self.passing = range(1, self.n)
 
     def state(self):
-        """Machines active or not, black or not, what they count and what waits for them; and the token."""
+        """Per machine: active, black, message counter, and pending messages; and the token."""
         machine = range(self.n)
         return State(
             active=Array(machine, Bool(init=True)),
@@ -32,7 +32,7 @@ class RingBench(Model):
 
     @action
     def initiate(self, s):
-        """Machine 0 starts another round."""
+        """Machine 0 starts a new round."""
         require(s.place == 0 and (s.stained or s.black[0] or s.counter[0] + s.sum > 0))
         s.place = self.n - 1
         s.stained = False
@@ -41,7 +41,7 @@ class RingBench(Model):
 
     @action(i="passing")
     def hand_on(self, s, i):
-        """A passive machine adds its counter to the token's and hands it on."""
+        """A passive machine adds its counter to the token's, and passes the token on."""
         require(s.place == i and not s.active[i])
         s.place = i - 1
         s.sum += s.counter[i]
@@ -73,6 +73,6 @@ class RingBench(Model):
 
     @invariant
     def detected_is_right(self, s):
-        """When machine 0 may conclude, no machine is active and no message is on its way."""
+        """When machine 0 detects termination, no machine is active and no message is in flight."""
         concluded = s.place == 0 and not s.stained and not s.black[0] and not s.active[0] and s.sum + s.counter[0] == 0
         return not concluded or all(not s.active[i] and s.pending[i] == 0 for i in range(self.n))

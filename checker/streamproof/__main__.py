@@ -11,13 +11,13 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 LOOK = 0.2
-"""Seconds between two looks for an interrupt while nobody reads what is written."""
+"""Interval between two checks for an interrupt while a pipe is full, in seconds."""
 GARBAGE = 100_000
-"""Objects that may be made before Python looks for cyclic garbage: what a start makes stays, and is not worth a look."""
+"""Number of new objects before a garbage collection: the objects of the start-up stay alive."""
 
 
 class OwnOutput(io.FileIO):
-    """The program's standard output, as long as its number still belongs to it."""
+    """The program's standard output; checks that the file descriptor still refers to the same file."""
 
     def __init__(self, handle: int) -> None:
         from streamproof import interrupts
@@ -27,10 +27,10 @@ class OwnOutput(io.FileIO):
         self._file = interrupts.identity(handle)
 
     def write(self, data: Any, /) -> int:
-        """Write bytes, as many as fit, once whoever reads them has room.
+        """Write as many bytes as fit, once the reader has room.
 
-        Raises `OSError` when a model has closed the file, and its number is another file's, and `BrokenPipeError` when
-        nobody reads in a run that was interrupted.
+        Raises `OSError` if a model has closed the file and its descriptor refers to another file, and `BrokenPipeError` if
+        the reader does not read in an interrupted run.
         """
         if self._interrupts.identity(self.fileno()) != self._file:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
@@ -49,10 +49,10 @@ def main() -> int:
 
 
 def program() -> NoReturn:
-    """Run the command line, in a process that another one watches, and leave with its exit code.
+    """Run the command line in a supervised process, and exit with its exit code.
 
-    What was written is flushed and what asked to be called at the end is called; the memory goes back as a whole. Python
-    would take everything apart first, which is a tenth of a short run.
+    Flushes output and runs atexit functions, then exits without Python's finalisation, which would take a tenth of a short
+    run.
     """
     from streamproof.supervisor import supervised
 
@@ -63,7 +63,7 @@ def program() -> NoReturn:
 def _work() -> NoReturn:
     from streamproof import interrupts
 
-    # Standard output is for answers alone: what a model, or a program that it starts, writes goes to standard error.
+    # Standard output is for results only: output of a model, or of a program that it starts, goes to standard error.
     answers = os.dup(1)
     os.dup2(2, 1)
     written = io.BufferedWriter(OwnOutput(answers))
@@ -71,7 +71,7 @@ def _work() -> NoReturn:
     sys.stdout = io.TextIOWrapper(written, encoding, errors, line_buffering=os.isatty(answers))
     try:
         code = main()
-    except SystemExit as end:  # the completion of shells ends this way
+    except SystemExit as end:  # shell completion exits this way
         code = end.code if isinstance(end.code, int) else 0
     with suppress(OSError, ValueError):
         sys.stdout.flush()
@@ -85,8 +85,8 @@ def _work() -> NoReturn:
 
 
 def _open_streams() -> None:
-    """Give the program the standard streams that whoever started it has closed: input is empty, messages get lost, and
-    output ends the program as a pipe does that nobody reads."""
+    """Open standard streams that the parent process has closed: empty input, discarded messages, and output that behaves like
+    a broken pipe."""
     if sys.stdin is None:
         sys.stdin = os.fdopen(_as(0, os.open(os.devnull, os.O_RDONLY)), encoding="utf-8")
     if sys.stdout is None:
@@ -99,7 +99,7 @@ def _open_streams() -> None:
 
 
 def _as(number: int, file: int) -> int:
-    """Make an open file the one with that number."""
+    """Move an open file to the descriptor `number`."""
     if file != number:
         os.dup2(file, number)
         os.close(file)

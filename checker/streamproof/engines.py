@@ -1,6 +1,6 @@
-"""The engines by name, behind one interface: a system and options in, a result out.
+"""The registry of engines: one interface, from a system and options to a result.
 
-An engine is a function, in a file of its own, and an entry here.
+An engine is a function in its own file, and an entry here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from streamproof.system.verdict import CheckResult, Finding
 
 
 class EngineFunction(Protocol):
-    """What an engine is."""
+    """The interface of an engine."""
 
     def __call__(
         self,
@@ -27,27 +27,27 @@ class EngineFunction(Protocol):
         on_progress: Callable[[Any], None] | None = None,
         on_violation: Callable[[Finding], None] | None = None,
     ) -> CheckResult:
-        """Decide the properties of a system that the options name; None: all that the engine can decide.
+        """Decide the properties of a system selected by the options; None: all that the engine can decide.
 
-        `on_progress` is called about once a second with what there is to say; `on_violation` with each violation that is
-        found before the end. Ctrl-C ends it with what is known.
+        `on_progress` is called about once a second with the progress of the engine; `on_violation` with each violation found
+        before the end. Ctrl-C ends the engine with the results found so far.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredEngine:
-    """An engine: what it is called, where it is, and which options it has."""
+    """An engine: its name, its function, and its options."""
 
     name: str
     place: str
-    """``module:function``, loaded when it is needed."""
+    """``module:function``, loaded on first use."""
     options: frozenset[str]
-    """The fields of `SearchOptions` that it has a use for."""
+    """The fields of `SearchOptions` that it supports."""
     because: str
-    """Why it has none for the others."""
+    """The reason why it does not support the others."""
 
     def expect(self, options: SearchOptions) -> None:
-        """Raises `UsageError` for an option that this engine does not have."""
+        """Raises `UsageError` for an option that this engine does not support."""
         for name in options.given():
             if name not in self.options:
                 flag = "--" + FLAGS.get(name, name).replace("_", "-")
@@ -61,7 +61,7 @@ class RegisteredEngine:
         on_progress: Callable[[Any], None] | None = None,
         on_violation: Callable[[Finding], None] | None = None,
     ) -> CheckResult:
-        """As `EngineFunction`. Raises `UsageError` for an option that this engine does not have."""
+        """As `EngineFunction`. Raises `UsageError` for an option that this engine does not support."""
         self.expect(options)
         module, _, function = self.place.partition(":")
         answer = cast(EngineFunction, getattr(import_module(module), function))
@@ -75,7 +75,7 @@ FLAGS: Mapping[str, str] = {
     "max_k": "k",
     "query_limit": "query_timeout",
 }
-"""The options that the command line calls otherwise."""
+"""Options with another name on the command line."""
 
 _LIMITS = frozenset({"properties", "max_depth", "time_limit", "query_limit", "stop_when_decided"})
 _SEARCH = frozenset(SearchOptions.names()) - {"max_k", "query_limit"}
@@ -84,7 +84,7 @@ _VISITS = "it visits no states"
 CHECKS: Mapping[str, RegisteredEngine] = {
     engine.name: engine
     for engine in (
-        RegisteredEngine("explicit", "streamproof.explicit:explore", _SEARCH, "it is no solver"),
+        RegisteredEngine("explicit", "streamproof.explicit:explore", _SEARCH, "it is not a solver"),
         RegisteredEngine("bmc", "streamproof.symbolic.bmc:look_ahead", _LIMITS, _VISITS),
     )
 }
@@ -94,4 +94,4 @@ PROVERS: Mapping[str, RegisteredEngine] = {
     name: RegisteredEngine(name, f"streamproof.proving:{name}", _LIMITS | {"max_k"}, _VISITS)
     for name in ("auto", "induction", "discovery", "pdr")
 }
-"""The engines that prove something of all behaviours, the default first."""
+"""The engines that prove properties of all behaviours, the default first."""

@@ -1,7 +1,7 @@
-"""What installed packages register under a group of entry points, read without the machinery that installs packages.
+"""Entry points of installed packages, read directly from ``entry_points.txt``.
 
-`importlib.metadata` answers the same question and takes longer to import than a small model takes to check; it is asked
-where the folders that Python imports from do not tell, as for packages inside an archive.
+`importlib.metadata` takes longer to import than the check of a small model; it is used only for packages outside of plain
+folders, such as packages in an archive.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import Any, Final
 from streamproof.system.records import dataclass
 
 BINDINGS: Final = "streamproof.bindings"
-"""The group in which bindings of recorded runs register, each under the name of its model."""
+"""The entry-point group of bindings of recorded runs, by the name of their model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An object that a package registers: its name, and where it is, ``package.module:Name``."""
+    """A registered object: its name, and its location ``package.module:Name``."""
 
     name: str
     value: str
 
     def load(self) -> Any:
-        """The object; raises whatever importing it raises."""
+        """The object; raises the exceptions of its import."""
         module, _, path = self.value.partition("[")[0].strip().partition(":")
         found: Any = importlib.import_module(module.strip())
         for part in filter(None, path.strip().split(".")):
@@ -36,7 +36,7 @@ class Entry:
 
 
 def quick(group: str, name: str) -> Entry | None:
-    """What is registered as `name`, if the package lies in a folder that Python imports from."""
+    """The entry `name` of a package in a plain folder of the import path; else None."""
     for text in _listings():
         for entry in _entries(text, group):
             if entry.name == name:
@@ -45,14 +45,14 @@ def quick(group: str, name: str) -> Entry | None:
 
 
 def every(group: str) -> dict[str, Entry]:
-    """All that is registered, by name, in alphabetical order."""
+    """All registered entries by name, in alphabetical order."""
     from importlib.metadata import entry_points
 
     return {e.name: Entry(e.name, e.value) for e in sorted(entry_points(group=group), key=lambda e: e.name)}
 
 
 def _listings() -> Iterator[str]:
-    """The files ``entry_points.txt`` of what is installed."""
+    """The contents of the files ``entry_points.txt`` of installed packages."""
     for folder in dict.fromkeys(sys.path):
         try:
             names = sorted(name for name in os.listdir(folder or ".") if name.endswith((".dist-info", ".egg-info")))
@@ -66,7 +66,7 @@ def _listings() -> Iterator[str]:
 
 
 def _entries(text: str, group: str) -> Iterator[Entry]:
-    """The entries of one group; the file has sections in brackets and lines ``name = value``."""
+    """The entries of one group; the format is sections in brackets with lines ``name = value``."""
     inside = False
     for line in map(str.strip, text.splitlines()):
         if line.startswith("["):

@@ -1,9 +1,9 @@
 """Ctrl-C, SIGTERM and limits on time, for all verbs.
 
-The first Ctrl-C within `gently` only sets a flag: a search stops at its next safe point with what it knows. Everywhere else
-it raises `KeyboardInterrupt`, and at the end of a time limit `TimeUp`, also while native code runs in `waking`. The flag
-stays set, so that no second search begins and the exit code is that of an interrupted run. What reacts to none of this is
-killed by `supervisor`. This module imports nothing that takes time: the handlers are in place before anything else is loaded.
+The first Ctrl-C within `gently` only sets a flag: a search stops at its next safe point with its results. Elsewhere it raises
+`KeyboardInterrupt`, and the end of a time limit raises `TimeUp`, also while native code runs in `waking`. The flag stays set,
+so that no second search begins and the exit code is that of an interrupted run. `supervisor` kills code that does not react.
+This module imports no slow modules: the handlers are set before anything else is loaded.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from types import FrameType
 from typing import Any
 
 SOON = 0.02
-"""Seconds after which an exception is raised again that Python has dropped."""
+"""Delay in seconds before an exception that Python dropped is raised again."""
 AGAIN = 0.5
-"""Seconds after which the end of a time limit is raised again, if it got lost."""
+"""Delay in seconds before the end of a time limit is raised again, if it was lost."""
 
 
 class TimeUp(BaseException):
-    """The time limit is met. No `Exception`: a model that catches those must not catch this one."""
+    """The time limit is reached. Not an `Exception`: a model that catches those must not catch this one."""
 
 
 class _Run:
-    """What this process knows of interrupts and limits."""
+    """The interrupts and time limits of this process."""
 
     def __init__(self) -> None:
         self.requested = self.busy = self.broken = False
@@ -47,14 +47,14 @@ _run = _Run()
 
 
 def install(supervisor: int | None) -> None:
-    """Make this process end as its user asks; `supervisor` is a file descriptor for what it should know."""
+    """Install the signal handlers; `supervisor` is a file descriptor for messages to the supervisor."""
     _run.supervisor = supervisor
     _run.pipe = None if supervisor is None else identity(supervisor)
     handle()
 
 
 def identity(handle: int) -> object:
-    """What an open file is: a model may close it, and open a file of its own under the same number."""
+    """The identity of an open file: a model may close it and open another file under the same number."""
     try:
         found = os.fstat(handle)
     except OSError:
@@ -63,7 +63,7 @@ def identity(handle: int) -> object:
 
 
 def handle() -> None:
-    """Set the handlers, again where a model may have set its own."""
+    """Set the handlers; again after a model may have set its own."""
     if _run.supervisor is None:
         return
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -72,19 +72,19 @@ def handle() -> None:
 
 
 def requested() -> bool:
-    """Whether the user has asked for an end."""
+    """Whether the user has interrupted the program."""
     return _run.requested
 
 
 def finished(code: int) -> None:
-    """The program has come to its end, and its exit code is this one."""
-    _tell(f"code\t{code}")
+    """Report the exit code of the finished program to the supervisor."""
+    _send(f"code\t{code}")
 
 
 def answering() -> None:
-    """What was known at an interrupt is about to be shown, which may take its time."""
+    """Report to the supervisor that results are being printed after an interrupt, which may take time."""
     if _run.requested:
-        _tell("gentle")
+        _send("gentle")
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -92,11 +92,11 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     if not _run.gentle or again:
         _run.raised, _run.broken = KeyboardInterrupt, True
         raise KeyboardInterrupt
-    _tell("gentle")
+    _send("gentle")
 
 
-def _tell(line: str) -> None:
-    """Send the supervisor one line; what is left of the process must not fail without one."""
+def _send(line: str) -> None:
+    """Send one line to the supervisor; failures are ignored."""
     if _run.supervisor is not None and identity(_run.supervisor) == _run.pipe:
         try:
             os.write(_run.supervisor, line.encode("utf-8", "replace") + b"\n")
@@ -105,9 +105,9 @@ def _tell(line: str) -> None:
 
 
 def _dropped(what: Any) -> None:
-    """Raise an interrupt again, shortly, that came in a destructor or a callback, where Python drops exceptions.
+    """Raise an interrupt again, after a delay, that came in a destructor or a callback, where Python drops exceptions.
 
-    An object whose construction an interrupt broke off may miss attributes in its destructor, which is no news.
+    An object whose construction was interrupted may lack attributes in its destructor; such errors are ignored.
     """
     if _run.broken and what.exc_type is AttributeError and getattr(what.object, "__name__", "") == "__del__":
         return
@@ -126,7 +126,7 @@ def _dropped(what: Any) -> None:
 
 @contextmanager
 def _handled() -> Iterator[bool]:
-    """Our handlers in place of Python's own, as in the program; what is there of somebody else's stays. Gives whether."""
+    """Inside, our handlers replace Python's defaults; handlers of the caller stay. Yields whether ours are set."""
     ours = signal.getsignal(signal.SIGINT) is _interrupt
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield ours
@@ -146,10 +146,10 @@ def _handled() -> Iterator[bool]:
 
 @contextmanager
 def gently() -> Iterator[Callable[[], bool]]:
-    """Within it, the first Ctrl-C or SIGTERM only sets a flag, which the function given reads; a second one raises.
+    """Inside, the first Ctrl-C or SIGTERM only sets a flag, read by the function yielded; a second one raises.
 
-    Raises `KeyboardInterrupt` at once where the program has been interrupted before. In a library, whoever calls may have
-    a handler of its own, which stays; Python's own is replaced for the time of the block, and so is the flag.
+    Raises `KeyboardInterrupt` at once if the program was interrupted before. In library use, a handler of the caller stays;
+    Python's default handler is replaced inside the block, and the flag is restored after it.
     """
     if not _in_main_thread():
         yield lambda: False
@@ -169,17 +169,17 @@ def gently() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def patiently() -> Iterator[None]:
-    """Within it there is something to lose: the first Ctrl-C has no one killed, however long native code takes."""
-    _tell("patient")
+    """Inside, results could be lost: the first Ctrl-C does not start the grace period, however long native code takes."""
+    _send("patient")
     try:
         yield
     finally:
-        _tell("impatient")
+        _send("impatient")
 
 
 @contextmanager
 def limited(seconds: float | None) -> Iterator[None]:
-    """Within it, `left` counts down and `doing` is broken off at the end. An outer limit that ends earlier is kept."""
+    """Inside, `left` counts down, and `doing` is interrupted at the end. An outer limit that ends earlier is kept."""
     before = _run.deadline, _run.seconds
     if seconds is not None and (_run.deadline is None or time.monotonic() + seconds < _run.deadline):
         _run.deadline, _run.seconds = time.monotonic() + seconds, seconds
@@ -191,7 +191,7 @@ def limited(seconds: float | None) -> Iterator[None]:
 
 @contextmanager
 def unlimited() -> Iterator[None]:
-    """Within it there is no limit: parts have limits of their own."""
+    """Inside, the time limit is suspended: parts have their own limits."""
     before, _run.deadline = _run.deadline, None
     try:
         yield
@@ -200,26 +200,26 @@ def unlimited() -> Iterator[None]:
 
 
 def left() -> float:
-    """Seconds until the limit; infinity where there is none."""
+    """Seconds until the limit; infinity without limit."""
     return float("inf") if _run.deadline is None else _run.deadline - time.monotonic()
 
 
 def limit() -> float:
-    """The limit as it was given, in seconds."""
+    """The current time limit, in seconds."""
     return _run.seconds
 
 
 @contextmanager
 def doing(what: str, *, silent: bool = True) -> Iterator[None]:
-    """Break off the block with `TimeUp` at the end of the time limit.
+    """Interrupt the block with `TimeUp` at the end of the time limit.
 
-    Unless `silent`, the supervisor says that it takes long. Within another such block it is part of that one.
+    Unless `silent`, the supervisor reports a slow block as `what`. A nested block is part of the outer one.
     """
     if _run.busy or not _in_main_thread():
         yield
         return
     deadline = _run.deadline
-    _tell(f"doing\t{'' if deadline is None else deadline}\t{_run.seconds}\t{what}\t{'silent' if silent else ''}")
+    _send(f"doing\t{'' if deadline is None else deadline}\t{_run.seconds}\t{what}\t{'silent' if silent else ''}")
     _run.busy = True
     try:
         with _handled():
@@ -229,11 +229,11 @@ def doing(what: str, *, silent: bool = True) -> Iterator[None]:
             except Exception as error:
                 if _run.raised is None:
                     raise
-                raise _run.raised from error  # in the arguments of a call of ctypes it has become an error of these
+                raise _run.raised from error  # ctypes wraps exceptions raised while it converts arguments
     finally:
         _run.busy = False
         _run.raised = None
-        _tell("done")
+        _send("done")
 
 
 def busy() -> bool:
@@ -243,9 +243,9 @@ def busy() -> bool:
 
 @contextmanager
 def alarm() -> Iterator[None]:
-    """Raise `TimeUp` at the end of the time limit in the block, where Python runs: nobody is killed.
+    """Raise `TimeUp` in the block at the end of the time limit, in Python code; the process is never killed.
 
-    Not for a block in another one. A timer of somebody else's goes on afterwards.
+    Not for nested blocks. A timer of the caller is restored afterwards.
     """
     deadline = _run.deadline
     if deadline is None or not _in_main_thread():
@@ -274,7 +274,7 @@ def alarm() -> Iterator[None]:
 
 
 def _is_wrapped(error: Exception) -> bool:
-    """Whether an exception that a signal handler raised came out as one of ctypes: it was converting an argument."""
+    """Whether ctypes wrapped an exception of a signal handler while it converted an argument."""
     import ctypes
 
     return isinstance(error, ctypes.ArgumentError)
@@ -287,9 +287,9 @@ def _time_up(number: int, frame: FrameType | None) -> None:
 
 
 def answer(solver: Any, *assumptions: Any) -> Any:
-    """What a solver of Z3 answers to `check`, which Ctrl-C and the time limit end too, with `unknown` or an exception."""
+    """The result of `check` of a Z3 solver; Ctrl-C and the time limit end it with `unknown` or an exception."""
     if not hasattr(solver, "calm"):
-        solver.set("ctrl_c", False)  # or it would keep Ctrl-C for itself
+        solver.set("ctrl_c", False)  # else it would intercept Ctrl-C
         solver.calm = True
     woken = False
 
@@ -302,7 +302,7 @@ def answer(solver: Any, *assumptions: Any) -> Any:
         with waking(wake):
             return solver.check(*assumptions)
     finally:
-        if woken:  # an interrupt that came too late ends what is asked next
+        if woken:  # an interrupt that came too late would end the next query
             with suppress(Exception):
                 solver.push()
                 solver.pop()
@@ -310,7 +310,7 @@ def answer(solver: Any, *assumptions: Any) -> Any:
 
 @contextmanager
 def waking(wake: Callable[[], None]) -> Iterator[None]:
-    """Within it, a signal has `wake` called in another thread, until native code gives way to the handlers."""
+    """Inside, a signal makes another thread call `wake` repeatedly, until native code returns to the handlers."""
     if not _in_main_thread():
         yield
         return
@@ -325,7 +325,7 @@ def waking(wake: Callable[[], None]) -> Iterator[None]:
 
 
 def _listen() -> Any:
-    """Start the thread to which the system writes each signal that arrives, whatever Python is doing; gives its lock."""
+    """Start the thread that reads arriving signals from a pipe while Python is blocked; returns its lock."""
     if _run.lock is None:
         import threading
 
@@ -341,7 +341,7 @@ def _wake(signals: int, lock: Any) -> None:
     while numbers := os.read(signals, 64):
         if set(numbers) & {signal.SIGINT, signal.SIGTERM, signal.SIGALRM}:
             calls = tuple(_run.calls)
-            while calls:  # what begins just now may miss the first call
+            while calls:  # native code that begins just now may miss the first call
                 with lock:
                     calls = tuple(call for call in calls if any(call is other for other in _run.calls))
                     for (wake,) in calls:
@@ -350,6 +350,6 @@ def _wake(signals: int, lock: Any) -> None:
 
 
 def _in_main_thread() -> bool:
-    """Whether signal handlers run here."""
+    """Whether this is the main thread, which runs signal handlers."""
     threading = sys.modules.get("threading")
     return threading is None or threading.current_thread() is threading.main_thread()

@@ -1,4 +1,4 @@
-"""The symbolic provers as engines; what discovery looks at are states that the explicit engine finds."""
+"""The symbolic provers as engines; states of the explicit engine are the evidence for lemma discovery."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from streamproof.symbolic import Effort, Proof
 
 QUERY_SECONDS = 60.0
-"""What one query may take, unless another time is given."""
+"""Default time limit of one query, in seconds."""
 MOST_STATES = 20_000
-"""States explored as evidence for discovery."""
+"""Largest number of states explored as evidence for lemma discovery."""
 MOST_TERMS = 200_000_000
-"""Terms evaluated for them at most: some seconds of generated Python."""
+"""Largest number of terms evaluated for these states: some seconds of generated Python."""
 PROVABLE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
-"""What induction is for; reachability needs a witness and termination the whole graph: a search decides both."""
+"""Kinds of property that induction can prove; reachability needs a witness and termination the state graph, so a search."""
 
 
 class ExploredStates:
-    """States of a system for discovery to look at, when it does: all, or the first so many."""
+    """States of a system as evidence for lemma discovery, explored on first use: all, or the first `EVIDENCE`."""
 
     def __init__(self, system: System) -> None:
         self._system = system
         self.all: int | None = None
-        """How many states there are, where all of them were found."""
+        """Number of reachable states, if all were found."""
 
     def __call__(self) -> Iterable[State]:
-        """The states; none where the search fails."""
+        """The states; empty if the search fails."""
         from streamproof.explicit import explore
         from streamproof.explicit.tiers import terms_of
 
@@ -42,7 +42,7 @@ class ExploredStates:
             most = min(MOST_STATES, 1 + MOST_TERMS // max(1, terms_of(self._system)))
             found = explore(self._system, SearchOptions(properties=(), max_states=most))
         except StreamproofError:
-            # No states, no evidence; whatever is wrong with the model is for the proof to find.
+            # No evidence: the proof reports errors of the model.
             return ()
         self.all = found.counts.distinct if found.complete else None
         return found.states()
@@ -56,7 +56,7 @@ def _prove(
     on_progress: Callable[[Effort], None] | None = None,
     on_violation: Callable[[Finding], None] | None = None,
 ) -> Proof:
-    """Prove the properties that the options name; None: all that induction is for."""
+    """Prove the properties selected by the options; None: all kinds that induction can prove."""
     from streamproof.symbolic import Engine, prove
     from streamproof.symbolic.liveness import prove_all
 

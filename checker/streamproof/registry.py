@@ -1,6 +1,6 @@
-"""Finding models: by the name of a bundled one, by a Python file, or by ``package.module:Name``.
+"""Lookup of models: by a registered name, by a Python file, or by ``package.module:Name``.
 
-Bundled models register under the entry-point group ``streamproof.models``, each as a `Spec` or a `Model` class; packages
+Bundled models are registered in the entry-point group ``streamproof.models``, each as a `Spec` or a `Model` class; packages
 of users register theirs in the same way.
 """
 
@@ -54,14 +54,14 @@ READING = "reading the model"
 
 
 MOST_NAMES = 16
-"""Names that a message lists."""
+"""Largest number of names in a message."""
 LONGEST_LINE = 120
-"""Characters of a line of the user's file that a message shows."""
+"""Largest number of characters of a source line in a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A property as it can be told without compiling the model."""
+    """A property as declared, without compiling the model."""
 
     name: str
     kind: Kind
@@ -70,10 +70,10 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A model that was found.
+    """The model of a lookup.
 
-    `text` is how it was asked for. `specified` says whether it came with a `Spec` or is bundled, so that its verdicts
-    are expected ones; of a bare class nothing is expected.
+    `text` is the argument of the lookup. `specified`: the model has a `Spec` or is bundled, so it has expected verdicts; a
+    bare class has none.
     """
 
     text: str
@@ -86,7 +86,7 @@ class Target:
         return self.spec.model.title()
 
     def variant(self, name: str | None) -> type[Model]:
-        """The class of a variant, of the model itself for None. Raises `UsageError` for a name it does not have."""
+        """The class of a variant; None: of the model itself. Raises `UsageError` for an unknown variant."""
         if name is not None and name not in self.spec.model.variants:
             raise unknown(f"{self.name} has no variant", name, self.spec.model.variants, "its variants")
         found = self.spec.model if name is None else self.spec.model.variants[name]
@@ -95,13 +95,13 @@ class Target:
         return found
 
     def defaults(self, variant: str | None) -> dict[str, Any]:
-        """The parameters at which a variant is checked unless others are asked for."""
+        """The default parameters of a variant."""
         return {**self.variant(variant).parameters(), **self.spec.variant_parameters.get(variant or "", {})}
 
     def properties(
         self, variant: str | None = None, parameters: Mapping[str, Any] = types.MappingProxyType({})
     ) -> tuple[Listed, ...]:
-        """The properties, in the order in which the compiled system has them; `parameters` say what parts there are."""
+        """The properties, in the order of the compiled system; the parts of a composite may depend on `parameters`."""
         cls = self.variant(variant)
         found: list[Listed] = []
         if cls.parts is not Model.parts:
@@ -113,14 +113,14 @@ class Target:
             found.append(Listed(DEADLOCK, Kind.DEADLOCK, "Every reachable state has a successor or is terminal."))
         if self.spec.termination:
             found.append(Listed(TERMINATION, Kind.TERMINATION, "Every behaviour is finite."))
-        if cls.parts is Model.parts:  # which properties parts bring may depend on the parameters
+        if cls.parts is Model.parts:  # the properties of parts may depend on the parameters
             check_expected(self.spec, variant, [one.name for one in found])
         return tuple(found)
 
     def warnings(self, variant: str | None, system: System | None) -> list[str]:
-        """What is probably a slip in the model or a variant, a line each: functions that nothing calls and no mark names,
-        and variables of `system`, if it could be read, that no rule and no property reads or writes. A variant may well leave
-        out what its model has."""
+        """Probable mistakes in the model or a variant, one line each: functions without decorator that are never called, and
+        variables of `system` (if it could be compiled) that no rule and no property reads or writes. A variant may leave out
+        rules of its model."""
         from streamproof.language.unmarked import unmarked, unused
 
         found = unmarked(self.spec, self.variant(variant))
@@ -132,13 +132,13 @@ class Target:
     def system(self, variant: str | None, parameters: Mapping[str, Any]) -> System:
         """The transition system of a variant at the given parameters, defaults for the others.
 
-        Raises `UsageError` when the model refuses the parameters given (a `ValueError` in its ``setup``), and `ModelError`,
-        with the line of the user's file, for every other exception that its code raises.
+        Raises `UsageError` if the model rejects the parameters (a `ValueError` in its ``setup``), and `ModelError`, with the
+        line of the user's file, for every other exception of the model's code.
         """
         return self._made(variant, parameters, lambda: self.spec.system(variant, **parameters))
 
     def parametric(self, variant: str | None, parameters: Mapping[str, Any], free: Sequence[str]) -> Parametric:
-        """The transition system of a variant in which the parameters `free` stand for every number; raises as `system`."""
+        """The transition system of a variant with the parameters `free` symbolic; raises as `system`."""
         return self._made(variant, parameters, lambda: self.spec.parametric(free, variant, **parameters))
 
     def endless(self, variant: str | None, parameters: Mapping[str, Any], free: Sequence[str]) -> Parametric:
@@ -159,7 +159,7 @@ class Target:
             if parameters and isinstance(error.__cause__, ValueError):
                 shown = ", ".join(f"{name}={value}" for name, value in given.items())
                 message = str(error.__cause__)
-                hints = (*_meant(message, given.values()), f"the model refuses its parameters: {shown}")
+                hints = (*_meant(message, given.values()), f"the model rejects its parameters: {shown}")
                 raise UsageError(message, loc=error.loc, remedy="\n  ".join(hints)) from error
             raise
         except (StreamproofError, KeyboardInterrupt):
@@ -169,7 +169,7 @@ class Target:
 
 
 def _meant(message: str, given: Iterable[Any]) -> Iterator[str]:
-    """What was probably meant by a text that a model refuses with a message that lists what it allows."""
+    """Suggestions for a text that a model rejects with a message that lists the allowed values."""
     for value in given:
         before, _, allowed = message.partition(repr(value))
         if isinstance(value, str) and before != message:
@@ -177,7 +177,7 @@ def _meant(message: str, given: Iterable[Any]) -> Iterator[str]:
 
 
 def _own(cls: type[Model], outside: Sequence[Callable[..., Any]]) -> Iterator[Listed]:
-    """The properties of a machine by itself, those stated outside its model included."""
+    """The properties of a machine without its parts, those stated outside of the model included."""
     own = [(name, mark, f) for name, (mark, f) in marked(cls).items()]
     own += [(f.__name__, getattr(f, MARK, None), f) for f in outside]
     for name, mark, function in own:
@@ -191,12 +191,12 @@ def _own(cls: type[Model], outside: Sequence[Callable[..., Any]]) -> Iterator[Li
 
 
 def stated_by(function: Callable[..., Any]) -> frozenset[str]:
-    """The names of the properties that a function outside of a model states: its own, or those of a refinement."""
+    """The names of the properties of a function outside of a model: its own, or those of a refinement."""
     return frozenset(one.name for one in _own(Model, (function,)))
 
 
 def _of_parts(model: Model, carries: Mapping[str, Any]) -> list[Listed]:
-    """The properties that a composite has from its parts; those of several parts of one name are one."""
+    """The properties that a composite inherits from its parts; an array of parts has each property once."""
     from streamproof.language.inherited_properties import inherited
 
     found: dict[str, Listed] = {}
@@ -207,7 +207,7 @@ def _of_parts(model: Model, carries: Mapping[str, Any]) -> list[Listed]:
 
 
 def bundled() -> Mapping[str, Entry]:
-    """The registered models by name, in alphabetical order; nothing is imported yet."""
+    """The registered models by name, in alphabetical order; imports none of them."""
     return entries.every(GROUP)
 
 
@@ -217,10 +217,10 @@ def is_registered(name: str) -> bool:
 
 
 def find(text: str) -> Target:
-    """The model that `text` names: a bundled name, ``path/to/file.py``, ``file.py:Name`` or ``package.module:Name``.
+    """The model named by `text`: a registered name, ``path/to/file.py``, ``file.py:Name`` or ``package.module:Name``.
 
-    Raises `UsageError` (with the nearest names) or `InputError` when there is no such model, `ModelError` with file and
-    line when the user's file cannot be imported, and `OutOfTime`.
+    Raises `UsageError` (with the nearest names) or `InputError` for an unknown model, `ModelError` with file and line if the
+    user's file cannot be imported, and `OutOfTime`.
     """
     with timely(READING), working_folder(text, again=False):
         return _find(text)
@@ -242,7 +242,7 @@ def _find(text: str) -> Target:
         expect_file(text, "name a file that ends in .py")
         raise InputError(f"{text} is not a Python file", remedy="name a file that ends in .py")
     raise unknown(
-        "there is no model",
+        "unknown model",
         text,
         registered,
         "",
@@ -251,12 +251,12 @@ def _find(text: str) -> Target:
 
 
 def titled(name: str) -> Target | None:
-    """The bundled model whose own name, which may differ from the registered one, is `name`."""
+    """The bundled model with the title `name`, which may differ from its registered name."""
     registered = bundled()
     if name in registered:
         return _registered(name, registered[name])
     for key, entry in registered.items():
-        with suppress(StreamproofError):  # a package that cannot be loaded has no model to offer
+        with suppress(StreamproofError):  # skip packages that cannot be loaded
             target = _registered(key, entry)
             if target.name == name:
                 return target
@@ -264,7 +264,7 @@ def titled(name: str) -> Target | None:
 
 
 def unknown(message: str, name: str, known: Collection[str], kind: str, more: str = "") -> UsageError:
-    """The error for a name that does not exist: the nearest ones, then those there are, by their `kind`, then `more`."""
+    """The error for an unknown name: the nearest names, then the list of known names of this `kind`, then `more`."""
     names = list(known)
     shown = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
     hints = (did_you_mean(name, names), f"{kind}: {shown or 'none'}" if kind else "", more)
@@ -272,7 +272,7 @@ def unknown(message: str, name: str, known: Collection[str], kind: str, more: st
 
 
 def first_line(doc: str | None) -> str:
-    """The first line of a docstring, empty when there is none."""
+    """The first line of a docstring; empty without docstring."""
     return inspect.cleandoc(doc).partition("\n")[0] if doc else ""
 
 
@@ -330,7 +330,7 @@ def _pick(text: str, place: str, module: types.ModuleType, name: str) -> Target:
 
 
 def _candidates(module: types.ModuleType) -> dict[str, Spec | type[Model]]:
-    """What the module offers for checking: its specifications, and its models that no specification covers."""
+    """The models of a module: its specifications, and its model classes without a specification."""
     every = {id(v): (n, v) for n, v in vars(module).items() if isinstance(v, Spec)}.values()
     own = [(n, v) for n, v in every if v.model.__module__ == module.__name__]
     specs: dict[str, Spec | type[Model]] = dict(own or every)
@@ -345,7 +345,7 @@ def _candidates(module: types.ModuleType) -> dict[str, Spec | type[Model]]:
 
 
 def _refined(spec: Spec) -> Iterator[type[Model]]:
-    """The models that the properties of a specification say its model refines."""
+    """The abstract models of the refinement properties of a specification."""
     for function in (*spec.properties, *(f for c in spec.model.__mro__ for f in vars(c).values())):
         mark = getattr(function, MARK, None)
         if isinstance(mark, RefinementMark):
@@ -353,15 +353,15 @@ def _refined(spec: Spec) -> Iterator[type[Model]]:
 
 
 def _stateless(module: types.ModuleType) -> dict[str, Spec | type[Model]]:
-    """The classes of a module that would be models if they had a state."""
+    """The model classes of a module without state."""
     own = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Model)]
     return {v.__name__: v for v in own if v.__module__ == module.__name__ and v.variant is None}
 
 
 def _import_file(path: Path) -> types.ModuleType:
-    """Run a user's file as a module of its own name; what it imports may lie beside it; see `neighbours`.
+    """Run a user's file as a module with a unique name; it can import modules of its folder (`neighbours`).
 
-    Compiled here rather than by the import system, whose cache would take an edit within the same second for no edit.
+    Compiled here, not by the import system, whose cache misses edits within the same second.
     """
     expect_file(path)
     import hashlib
@@ -376,7 +376,7 @@ def _import_file(path: Path) -> types.ModuleType:
     code_of_others.append(full)
     try:
         exec(_compiled(path, full), vars(module))
-        if os.getpid() != process:  # a copy of this process that the file has made: one of them is enough
+        if os.getpid() != process:  # a fork of this process by the user's file: only the original continues
             os._exit(0)
     except StreamproofError:
         raise
@@ -394,7 +394,7 @@ def _import_file(path: Path) -> types.ModuleType:
 
 
 def _compiled(path: Path, full: str) -> types.CodeType:
-    """The code of a file of Python, whose full name is `full`. Raises `InputError` or `ModelError`."""
+    """The code of a Python file with the full name `full`. Raises `InputError` or `ModelError`."""
     source = Path(full).read_bytes()
     try:
         source.decode("utf-8")
@@ -417,7 +417,7 @@ def _compiled(path: Path, full: str) -> types.CodeType:
 
 
 def _longest(source: bytes) -> int:
-    """The first line of the statement with the most tokens, which is the one that is nested too deeply."""
+    """The first line of the statement with the most tokens: the one nested too deeply."""
     import io
     import tokenize
 
@@ -442,8 +442,8 @@ def _import_module(name: str) -> types.ModuleType:
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise InputError(
-                f"there is no module {error.name}",
-                remedy=f"checked the working folder {os.getcwd()} and what is installed",
+                f"no module named {error.name}",
+                remedy=f"searched the working folder {os.getcwd()} and the installed packages",
             ) from None
         raise _of_user(error) from error
     except (KeyboardInterrupt, TimeUp):
@@ -453,7 +453,7 @@ def _import_module(name: str) -> types.ModuleType:
 
 
 def _of_user(error: BaseException, file: str | None = None) -> ModelError:
-    """An exception of the user's code as an error of the model, at the user's line."""
+    """The model error for an exception of the user's code, at the user's line."""
     if isinstance(error, SyntaxError):
         place = Loc(error.filename or file or "?", error.lineno or 1)
         if _is_too_long(error):
@@ -471,12 +471,12 @@ def _of_user(error: BaseException, file: str | None = None) -> ModelError:
 
 
 def _is_too_long(error: BaseException) -> bool:
-    """Whether Python refuses to read or write an integer because of its length."""
+    """Whether Python rejects the conversion of an integer because of its length."""
     return isinstance(error, ValueError | SyntaxError) and "for integer string conversion" in text_of(error)
 
 
 def _users_line(error: BaseException) -> Loc | None:
-    """The innermost line of the traceback that lies neither in streamproof nor in Python's own library."""
+    """The innermost line of the traceback outside of streamproof and the standard library."""
     import sysconfig
 
     own = os.path.dirname(os.path.abspath(__file__)) + os.sep

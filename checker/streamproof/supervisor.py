@@ -1,8 +1,8 @@
-"""The program as two processes: one works, the other, small, sees to it that the work ends when it should.
+"""The program as two processes: a worker, and a small supervisor that enforces its end.
 
-The worker has a session of its own; the supervisor passes on what the terminal and others send. It kills a worker that does
-not react, says when something takes long, says why a worker has died, and leaves no process behind: whatever the worker had
-started is the supervisor's once the worker has ended. Loaded before everything else.
+The worker has its own session; the supervisor forwards signals. It kills a worker that does not react, reports slow steps,
+reports why a worker died, and leaves no process behind: it adopts processes that the worker started. Loaded before everything
+else.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from types import FrameType
 from streamproof import interrupts
 
 GRACE = 5.0
-"""Seconds for a worker that is to end now, and for what it leaves behind."""
+"""Grace period in seconds for a worker that must end, and for its child processes."""
 LONG = 2.0
-"""Seconds of computing after which the supervisor says what is being done."""
+"""Processor time in seconds after which the supervisor reports the current step."""
 VERY_LONG = 10.0
-"""The same in seconds on the clock, for work that waits."""
+"""The same in seconds of wall-clock time, for steps that wait."""
 LOOK = 0.2
-"""Seconds between two looks at a worker that may take long."""
+"""Interval between two checks of a slow worker, in seconds."""
 CHILD_SUBREAPER = 36
-"""PR_SET_CHILD_SUBREAPER of Linux: processes whose parent has died become this one's."""
+"""PR_SET_CHILD_SUBREAPER of Linux: this process adopts orphaned descendants."""
 INTERRUPTED, MODEL, TOO_LARGE, SYSTEM, INCONCLUSIVE = 130, 150, 152, 153, 160
-"""Exit codes, as in `system.errors`, which is not loaded here."""
+"""Exit codes, equal to those of `system.errors`, which is not loaded here."""
 
 
 def supervised(work: Callable[[], int]) -> int:
-    """Run `work` in a process of its own; gives its exit code."""
-    messages, telling = os.pipe()
+    """Run `work` in a worker process; returns its exit code."""
+    messages, outgoing = os.pipe()
     alive, living = os.pipe()
     woken, waking = os.pipe()
     os.set_blocking(waking, False)
@@ -47,13 +47,13 @@ def supervised(work: Callable[[], int]) -> int:
         os.setsid()
         _end_with(alive)
         try:
-            interrupts.install(telling)
+            interrupts.install(outgoing)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, forwarded)
             return work()
-        except KeyboardInterrupt:  # before the program could catch it, or after
-            _say("streamproof: error: interrupted\n")
+        except KeyboardInterrupt:  # outside of the program's handlers
+            _print("streamproof: error: interrupted\n")
             os._exit(INTERRUPTED)
-    os.close(telling)
+    os.close(outgoing)
     os.close(alive)
     signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
     for number in forwarded:
@@ -66,11 +66,11 @@ def supervised(work: Callable[[], int]) -> int:
 
 
 def _noted(number: int, frame: FrameType | None) -> None:
-    """Signals are read from the pipe that `signal.set_wakeup_fd` writes to."""
+    """Empty handler: signals are read from the pipe of `signal.set_wakeup_fd`."""
 
 
 def _end_with(supervisor: int) -> None:
-    """Have this process, and what it has started, end when the other end of the pipe is closed."""
+    """End this process and its session when the other end of the pipe is closed."""
     import _thread
 
     def wait() -> None:
@@ -81,7 +81,7 @@ def _end_with(supervisor: int) -> None:
 
 
 def _adopt() -> None:
-    """Become the parent of processes whose own parent has ended."""
+    """Adopt orphaned descendants."""
     with suppress(Exception):
         import ctypes
 
@@ -89,12 +89,12 @@ def _adopt() -> None:
 
 
 class _Supervisor:
-    """What is known of the worker. `kill_at`: when it is killed, and `why` the message and exit code then."""
+    """The state of the worker. `kill_at`: time at which it is killed; `why`: the message and exit code in that case."""
 
     def __init__(self, worker: int, messages: int, woken: int) -> None:
         self.worker, self.messages, self.woken = worker, messages, woken
         self.open = [messages, woken]
-        self.asked = 0
+        self.signals = 0
         self.kill_at = float("inf")
         self.why = ("", INTERRUPTED)
         self.killed = self.patient = False
@@ -102,10 +102,10 @@ class _Supervisor:
         self.since = (0.0, 0.0)
         self.unread = b""
         self.answered: int | None = None
-        """The exit code of a program that came to its end."""
+        """The exit code reported by the worker, if it finished."""
 
     def run(self) -> int:
-        """Wait for the worker; gives the exit code."""
+        """Wait for the worker; returns the exit code."""
         while True:
             ended, status = os.waitpid(self.worker, os.WNOHANG)
             if ended:
@@ -117,41 +117,41 @@ class _Supervisor:
                     for number in os.read(self.woken, 64):
                         self.signalled(number)
                 else:
-                    self.told(os.read(self.messages, 4096))
+                    self.receive(os.read(self.messages, 4096))
             if time.monotonic() >= self.kill_at:
                 self.kill()
-            self.look()
+            self.report_slow()
 
     def listen(self) -> None:
-        """Read what the worker has sent before its end; what it has started may keep the pipe open."""
+        """Read the remaining messages of an ended worker; its child processes may keep the pipe open."""
         os.set_blocking(self.messages, False)
         with suppress(BlockingIOError):
             while some := os.read(self.messages, 4096):
-                self.told(some)
+                self.receive(some)
 
     def signalled(self, number: int) -> None:
-        """Pass on a signal. Who asks three times does not wait any more."""
+        """Forward a signal; the third one kills the worker."""
         if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-            self.asked += 1
+            self.signals += 1
             self.doing = ""
             self.why = ("interrupted", INTERRUPTED)
-            grace = float("inf") if self.patient and self.asked == 1 else GRACE if self.asked < 3 else 0
+            grace = float("inf") if self.patient and self.signals == 1 else GRACE if self.signals < 3 else 0
             self.kill_at = time.monotonic() + grace
             os.kill(self.worker, signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
         elif number == signal.SIGTSTP:
             self.stop()
 
     def stop(self) -> None:
-        """Stop the worker, what is in its session, and this process, until this one is continued.
+        """Stop the worker's session and this process, until this one is continued.
 
-        A worker that is stopped cannot end with its supervisor, should that be killed: a third process sees to it.
+        A stopped worker cannot end if its supervisor is killed, so a third process watches for that.
         """
         reading, writing = os.pipe()
         watcher = os.fork()
         if watcher == 0:
             os.setsid()
             os.dup2(reading, 0)
-            os.closerange(3, 1 << 20)  # or the worker, while it runs, would not notice the end of its supervisor
+            os.closerange(3, 1 << 20)  # else the worker would not notice the end of its supervisor
             if not os.read(0, 1):
                 os.killpg(self.worker, signal.SIGKILL)
             os._exit(0)
@@ -163,8 +163,8 @@ class _Supervisor:
         os.close(writing)
         os.waitpid(watcher, 0)
 
-    def told(self, some: bytes) -> None:
-        """Read what the worker says of itself."""
+    def receive(self, some: bytes) -> None:
+        """Handle messages of the worker."""
         if not some:
             self.open.remove(self.messages)
         *lines, self.unread = (self.unread + some).split(b"\n")
@@ -172,78 +172,74 @@ class _Supervisor:
             match line.decode("utf-8", "replace").split("\t"):
                 case ["patient" | "impatient" as mood] if self.answered is None:
                     self.patient = mood == "patient"
-                    if self.asked == 1:
+                    if self.signals == 1:
                         self.kill_at = float("inf") if self.patient else time.monotonic() + GRACE
-                case ["gentle"] if self.asked == 1:
+                case ["gentle"] if self.signals == 1:
                     self.kill_at = float("inf")
-                case ["doing", deadline, seconds, what, silent] if not self.asked:
+                case ["doing", deadline, seconds, what, silent] if not self.signals:
                     self.doing, self.since = "" if silent else what, (time.monotonic(), self.computed())
                     self.kill_at = float(deadline) + GRACE if deadline else float("inf")
                     self.why = (f"time limit of {float(seconds):g} s reached while {what}", INCONCLUSIVE)
                 case ["code", code]:
                     self.answered = int(code)
                     self.kill_at = min(self.kill_at, time.monotonic() + GRACE)
-                    self.why = ("what is to be called at the end of the program takes too long", self.answered)
-                case ["done"] if not self.asked:
+                    self.why = ("functions registered with atexit take too long", self.answered)
+                case ["done"] if not self.signals:
                     self.doing, self.kill_at = "", float("inf")
 
-    def look(self) -> None:
-        """Say what is being done when it takes long."""
+    def report_slow(self) -> None:
+        """Report a slow step."""
         begun, computed = self.since
         if self.doing and (time.monotonic() > begun + VERY_LONG or self.computed() > computed + LONG):
-            _say(f"streamproof: {self.doing} ...\n")
+            _print(f"streamproof: {self.doing} ...\n")
             self.doing = ""
 
     def computed(self) -> float:
-        """Seconds of processor time that the worker has used; 0 where the system does not say."""
+        """Processor time of the worker in seconds; 0 where the operating system does not report it."""
         with suppress(OSError):
             return time.clock_gettime((~self.worker << 3) | 2)
         return 0.0
 
     def kill(self) -> None:
-        """End the worker, and what is in its session."""
+        """Kill the worker's session."""
         with suppress(ProcessLookupError):
             os.killpg(self.worker, signal.SIGKILL)
         self.killed, self.kill_at = True, float("inf")
         message, code = self.why
         undecided = code == INCONCLUSIVE and self.answered is None
         remedy = "  nothing was decided; raise the limit\n" if undecided else ""
-        _say(f"streamproof: {'' if self.answered is not None else 'error: '}{message}\n{remedy}")
+        _print(f"streamproof: {'' if self.answered is not None else 'error: '}{message}\n{remedy}")
 
     def code(self, code: int) -> int:
         """The exit code of a worker that ended with `code`, negative for the number of a signal."""
-        if self.answered is not None:  # whatever a model has asked to be called at the end
+        if self.answered is not None:  # atexit functions of a model may end it differently
             return self.answered
         if self.killed:
             return self.why[1]
         if code == INTERRUPTED:
             return code
         if code >= 0:
-            _say(
-                f"streamproof: error: the program was ended from within, with exit code {code}, before it had an answer\n"
-            )
+            _print(f"streamproof: error: the program ended itself with exit code {code}, without a verdict\n")
             if short := little_memory():
-                _say(f"  {short}\n")
+                _print(f"  {short}\n")
                 return TOO_LARGE
-            _say(
-                "  a model, or a library that it loads, calls os._exit or the like, or closes files that are not its own\n"
-            )
+            _print("  a model, or a library that it loads, calls os._exit or closes files of the program\n")
             return MODEL
         name = signal.Signals(-code).name
         if code == -signal.SIGKILL:
-            _say(f"streamproof: error: killed ({name}), probably by the system, for lack of memory\n")
-            _say("  choose smaller parameters, or limit the memory with --memory\n")
+            _print(f"streamproof: error: killed ({name}), probably by the operating system because memory ran out\n")
+            _print("  choose smaller parameters, or limit the memory with --memory\n")
             return TOO_LARGE
-        _say(f"streamproof: error: the process crashed ({name})\n")
+        _print(f"streamproof: error: the process crashed ({name})\n")
         if short := little_memory():
-            _say(f"  {short}\n")
+            _print(f"  {short}\n")
             return TOO_LARGE
-        _say("  this is a defect of streamproof, or of a library the model loads; please report it\n")
+        _print("  this is a defect of streamproof, or of a library the model loads; please report it\n")
         return SYSTEM
 
 
 def _end_children() -> None:
-    """Wait for what the worker has left behind, and kill what does not end by itself."""
+    """Wait for child processes that the worker left behind, and kill those that do not end."""
     end = time.monotonic() + GRACE
     while True:
         try:
@@ -265,20 +261,20 @@ def _children() -> list[int]:
 
 
 def little_memory() -> str:
-    """What probably happened where a library fails, and the user has limited the memory; empty where nobody has."""
+    """The probable reason for a failing library under a limit on address space; empty without such a limit."""
     import resource
 
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY:
         return ""
     return (
-        f"probably a library found no memory: the limit of {limit / 10**9:.3g} GB on the address space (ulimit -v) is too"
-        " low; raise it, or choose smaller parameters"
+        f"probably a library could not allocate memory: the limit of {limit / 10**9:.3g} GB on the address space (ulimit -v)"
+        " is too low; raise it, or choose smaller parameters"
     )
 
 
-def _say(text: str) -> None:
-    """Write to standard error, unless it is a pipe that nobody reads."""
+def _print(text: str) -> None:
+    """Write to standard error; a broken pipe is ignored."""
     with suppress(OSError):
         if select.select([], [2], [], LOOK)[1]:
             os.write(2, text.encode())

@@ -255,7 +255,7 @@ def compare(source: str, folder: Path, stats: dict[str, int]) -> None:
     if isinstance(system, ModelError):
         assert system.loc is not None, source
         assert system.remedy, source
-        stats["replaced"] += "stands for a container" in system.message
+        stats["replaced"] += "refers to a container" in system.message
         stats["refused"] += 1
         return
     interpreter, model, rng = Interpreter(system), kind(), random.Random(source)

@@ -29,9 +29,9 @@ FILES = {
 
 CASES = [
     # models
-    ("check nosuch", 2, "there is no model 'nosuch'"),
-    ("check failovr", 2, "there is no model 'failovr'\n  did you mean failover?\n  streamproof models lists the"),
-    ("check die_hard", 2, "there is no model 'die_hard'\n  did you mean reference.die_hard?"),
+    ("check nosuch", 2, "unknown model 'nosuch'"),
+    ("check failovr", 2, "unknown model 'failovr'\n  did you mean failover?\n  streamproof models lists the"),
+    ("check die_hard", 2, "unknown model 'die_hard'\n  did you mean reference.die_hard?"),
     ("check missing.py", 2, "missing.py does not exist\n  check the path"),
     ("check notes.txt", 2, "notes.txt is not a Python file\n  name a file that ends in .py"),
     ("check ./", 2, "./ is a folder\n  name a file that ends in .py"),
@@ -44,7 +44,7 @@ CASES = [
         2,
         "Jumping is the variant 'jumping' of counter\n  check the model with --variant jumping",
     ),
-    ("check no_such_module:Name", 2, "there is no module no_such_module"),
+    ("check no_such_module:Name", 2, "no module named no_such_module"),
     ("check counter:Nobody", 2, "counter has no 'Nobody'\n  its models: Counter"),
     # the user's code
     ("check zero.py", 150, "zero.py:2: ZeroDivisionError: division by zero\n  correct the model"),
@@ -71,7 +71,7 @@ CASES = [
     (
         "check counter.py -p limit=101",
         2,
-        "counter.py:15: the limit is at most 100\n  the model refuses its parameters: limit=101",
+        "counter.py:15: the limit is at most 100\n  the model rejects its parameters: limit=101",
     ),
     (
         "check counter.py --property lo",
@@ -95,7 +95,7 @@ CASES = [
     ("sweep counter.py -p limit=1 -p limit=2..3", 2, "the parameter limit is given 2 times\n  give it once"),
     ("check counter.py --depth 2 --max-depth 3", 2, "--max-depth is an older name of --depth\n  leave out --max-depth"),
     ("prove counter.py --any ,", 2, "--any ',' names no parameter\n  write --any NAME[,NAME], or leave it out"),
-    ("validate . --format parquet", 2, "--format is the format of the files that --events writes\n  add --events DIR"),
+    ("validate . --format parquet", 2, "--format requires --events\n  add --events DIR"),
     (
         "check counter.py --engine bmc --max-states 5",
         2,
@@ -121,12 +121,12 @@ CASES = [
     (
         "check counter.py --certificate o --json ./o",
         2,
-        "--certificate and --json are one path, ./o\n  give each a path",
+        "--certificate and --json have the same path, ./o\n  give different paths",
     ),
-    ("check counter.py --json o --dot o", 2, "--json and --dot are one path, o\n"),
-    ("prove counter.py --certificate o --json o", 2, "--certificate and --json are one path, o\n"),
-    ("simulate counter.py --json o --out o", 2, "--json and --out are one path, o\n"),
-    ("sweep counter.py --json o --out o", 2, "--json and --out are one path, o\n"),
+    ("check counter.py --json o --dot o", 2, "--json and --dot have the same path, o\n"),
+    ("prove counter.py --certificate o --json o", 2, "--certificate and --json have the same path, o\n"),
+    ("simulate counter.py --json o --out o", 2, "--json and --out have the same path, o\n"),
+    ("sweep counter.py --json o --out o", 2, "--json and --out have the same path, o\n"),
     ("check counter.py --certificate -", 2, "--certificate does not write to standard output\n  name a path"),
     ("check counter.py --dot -", 2, "--dot does not write to standard output\n  name a path"),
     # verbs and options
@@ -165,17 +165,17 @@ CASES = [
     (
         "export counter.py --format promela --out c.pml --property low",
         2,
-        "low is in the text of the model: only temporal properties have one of their own\n  leave out --property",
+        "low is part of the text of the model; only temporal properties have separate texts\n  leave out --property",
     ),
     (
         "export credit_connection --format promela --out c.pml --property counted_fairness",
         2,
-        "counted_fairness is claimed in 10 parts, a text for each\n  name a folder",
+        "counted_fairness is split into 10 texts\n  name a folder",
     ),
     (
         "export counter.py --format tla --out c.tla",
         2,
-        "c.tla is one file, and --format tla writes several\n  name a folder",
+        "c.tla is a single file, and --format tla writes several\n  name a folder",
     ),
     (
         "export counter.py --format tla --out c --max-states 3",

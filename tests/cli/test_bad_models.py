@@ -47,8 +47,16 @@ DECLARED = [
     ('    k: int = "two"', "the default of k, 'two', is not of type int", "give it one: k: int = 0"),
     ("    k: int = True", "the default of k, True, is not of type int", "give it one: k: int = 0"),
     ('    k: "str" = 3', "the default of k, 3, is not of type str", "give it one: k: str = ''"),
-    ("    k: float = 1.5", "the parameter k is declared as float", "parameters are int, bool or str; what is none is"),
-    ("    k: list = [1]", "the parameter k is declared as list", "parameters are int, bool or str; what is none is"),
+    (
+        "    k: float = 1.5",
+        "the parameter k is declared as float",
+        "parameters are int, bool or str; declare other attributes",
+    ),
+    (
+        "    k: list = [1]",
+        "the parameter k is declared as list",
+        "parameters are int, bool or str; declare other attributes",
+    ),
     ('    k: "Nowhere" = 1', "the parameter k is declared as Nowhere", "parameters are int, bool or str"),
     (
         "    def __init__(self, z):\n        self.z = z",

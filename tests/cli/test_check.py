@@ -276,7 +276,7 @@ def test_ctrl_c_ends_with_what_is_known(folder: Path) -> None:
     started.send_signal(signal.SIGINT)
     out, err = started.communicate(timeout=60)
     assert started.returncode == 130, err
-    assert err == "streamproof: interrupted; what was found until then is above\n"
+    assert err == "streamproof: interrupted; the results found so far are above\n"
     assert " states generated, " in out
     assert "(exit code 130)" in out
     document = json.loads((folder / "answer.json").read_text())

@@ -130,7 +130,7 @@ def test_missing_and_left_over_files_are_found(streamproof: Any, bundle: Any) ->
     assert done.code == 161
     assert done.err == (
         "kept/counter/jumping/low.itf.json: missing\n"
-        "kept/counter/jumping/old.itf.json: no specification promises this violation; remove it\n"
+        "kept/counter/jumping/old.itf.json: no specification expects this violation; remove it\n"
     )
 
 
@@ -160,4 +160,4 @@ def test_a_longer_trace_is_found(streamproof: Any, bundle: Any, folder: Path) ->
     document["#meta"]["property"] = "low"
     KEPT.write_text(json.dumps(document))
     done = streamproof("counterexamples", "--out", "kept", "--check")
-    assert (done.code, done.err) == (161, f"{KEPT}: 2 steps, the shortest found now has 1\n")
+    assert (done.code, done.err) == (161, f"{KEPT}: 2 steps, the shortest trace has 1\n")

@@ -82,7 +82,7 @@ def sealed(document: dict[str, Any]) -> str:
         ("mark", [], "mark has an unexpected value: []"),
         ("mark.levels", [1, "x"], "mark.levels[1] has an unexpected value: 'x'"),
         ("mark.levels", [1 << 50], "checkpoint.json: a number in it is out of range"),
-        ("mark.levels", [1, 1 << 50], "states.bin is shorter than its checkpoint says"),
+        ("mark.levels", [1, 1 << 50], "states.bin is shorter than recorded in its checkpoint"),
         ("mark.next", 10**9, "checkpoint.json: a number in it is out of range"),
         ("mark.facts", [], "checkpoint.json: a number in it is out of range"),
         ("mark.events", {"x": {"state": 0, "instance": None, "mistake": False}}, "a number in it is out of range"),

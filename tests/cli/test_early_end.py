@@ -100,7 +100,7 @@ def test_a_search_for_one_property_ends_with_its_verdict(streamproof: Any, way: 
     assert found["states"]["depth"] == 4
     assert found["states"]["distinct"] <= 10
     assert (found["coverage"]["never_enabled"], found["coverage"]["never_true"]) == ([], [])
-    assert "the search ended early, not all states were searched: every property asked about is decided\n" in done.err
+    assert "the search ended early, not all states were searched: all requested properties are decided\n" in done.err
 
 
 @pytest.mark.usefixtures("two")

@@ -242,7 +242,7 @@ def test_what_is_called_at_the_end_has_a_limit(folder: Path) -> None:
     )
     done = program(folder, "check", "late.py", "-q")
     assert (done.returncode, "violated: low" in done.stdout) == (12, True)
-    assert done.stderr == "streamproof: what is to be called at the end of the program takes too long\n"
+    assert done.stderr == "streamproof: functions registered with atexit take too long\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -82,8 +82,8 @@ def test_an_honest_certificate_of_a_file_needs_the_file_named(folder: Path, stre
     done = streamproof("verify-certificate", "c")
     assert done.code == 2
     assert done.err == (
-        "streamproof: error: the certificate is about counter.py, which is no bundled model\n"
-        "  say where the model is: --model FILE.py\n"
+        "streamproof: error: the certificate is for counter.py, which is not a bundled model\n"
+        "  name the model with --model FILE.py\n"
     )
     (folder / "moved.py").write_bytes((folder / "counter.py").read_bytes())
     (folder / "counter.py").unlink()
@@ -219,7 +219,7 @@ def test_code_that_others_may_write_is_not_run(kind: str, folder: Path) -> None:
         path.write_bytes(before[path][:-1] + bytes([before[path][-1] ^ 1]))  # would be noticed by its hash as well
     done = check()
     assert done.returncode == 0
-    assert "compiled code that was kept is not used" in done.stderr
+    assert "cached compiled code is not used" in done.stderr
     if kind != "file":
         assert all(path.read_bytes() != before[path] for path in codes), "nothing was written there"
 

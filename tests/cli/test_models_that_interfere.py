@@ -50,13 +50,13 @@ def test_a_program_that_is_ended_from_within_has_no_answer(first: str, setup: st
     """Exit code 0 without a verdict would count as "holds"."""
     done = check(tmp_path, first, setup)
     assert (done.returncode, done.stdout) == (150, "")
-    assert "the program was ended from within, with exit code " in done.stderr
+    assert "the program ended itself with exit code " in done.stderr
 
 
 @pytest.mark.parametrize(
     ("first", "said"),
     [
-        ("os._exit(1)", "the program was ended from within, with exit code 1"),
+        ("os._exit(1)", "the program ended itself with exit code 1"),
         ("os.kill(os.getpid(), 11)", "the process crashed (SIGSEGV)"),
         ("sys.modules['streamproof.explicit.tiers'] = None", "unexpected ModuleNotFoundError: "),
     ],
@@ -67,7 +67,10 @@ def test_what_fails_where_the_memory_is_limited_fails_for_lack_of_it(first: str,
     done = check(tmp_path, first, "pass", "--tier", "compiled", start=limit)
     assert done.returncode == 152, done
     assert said in done.stderr
-    assert "probably a library found no memory: the limit of 61.4 GB on the address space (ulimit -v)" in done.stderr
+    assert (
+        "probably a library could not allocate memory: the limit of 61.4 GB on the address space (ulimit -v)"
+        in done.stderr
+    )
 
 
 def test_what_is_called_at_the_end_does_not_change_the_answer(tmp_path: Path) -> None:

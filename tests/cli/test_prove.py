@@ -103,7 +103,7 @@ def test_what_is_not_inductive_is_shown(streamproof: Any, pair: Path) -> None:
     lines = done.out.splitlines()
     assert lines[:4] == [
         "Not inductive: never_odd (k=2)",
-        "  From this state, in which all that is assumed holds and which may be unreachable:",
+        "  From this state, which satisfies all assumptions and may be unreachable:",
         "      n = 47",
         "   1  up()",
     ]

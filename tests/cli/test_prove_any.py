@@ -193,7 +193,7 @@ def test_numbers_without_bounds_need_no_option(streamproof: Any, folder: Path) -
     ("arguments", "message"),
     [
         (["--any", "sise"], "pool has no parameter 'sise'"),
-        (["--any", "kind"], "kind is no number"),
+        (["--any", "kind"], "kind is not a number"),
         (["--any", "size", "-p", "size=3"], "size is to be any number and 3"),
         (["--any", "size", "--k", "2"], "--k is for proofs of one instance"),
         (

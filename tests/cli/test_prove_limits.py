@@ -124,7 +124,7 @@ def test_what_is_open_in_the_end_says_what_decides_it(streamproof: Any, credits:
     chosen = ("--variant", "endless", "-p", "records=60", "--property", "deadlock", "--timeout", "20", "-q")
     done = streamproof("prove", "credits.py", *chosen)
     assert done.code == 160
-    assert "what is open is decided by streamproof check: there are only 595 reachable states" in done.out
+    assert "use streamproof check for open properties: the model has only 595 reachable states" in done.out
     assert "out of time after 20 s: no violation in the first " in done.out
 
 

@@ -49,12 +49,12 @@ def test_the_json_has_the_reductions(streamproof: Any) -> None:
         (["--engine", "bmc", "--por"], "bmc has no --por: it visits no states", "leave it out"),
         (
             ["--symmetry", "--dot", "states.dot"],
-            "a reduced search does not have all states and steps to show",
+            "a reduced search does not visit all states and steps",
             "leave out --dot, or --symmetry and --por",
         ),
         (
             ["--por", "--coverage"],
-            "a reduced search does not have all states and steps to show",
+            "a reduced search does not visit all states and steps",
             "leave out --coverage, or --symmetry and --por",
         ),
     ],

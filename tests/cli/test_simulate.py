@@ -71,4 +71,4 @@ def test_a_model_without_anything_to_violate_is_refused(streamproof: Any, folder
     )
     done = streamproof("simulate", "bare.py", "--seed", "0")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("streamproof: error: bare has no property that a walk could violate or reach\n")
+    assert done.err.startswith("streamproof: error: bare has no property that a walk can decide\n")

@@ -316,7 +316,7 @@ def test_points_of_another_version_are_not_used(streamproof: Any, folder: Path) 
         r"out/points.ndjson: none of the points kept there are used: they are of version 9\.\S+, this is version",
         done.out,
     )
-    assert "known from before" not in done.out
+    assert "from earlier runs" not in done.out
 
 
 def test_cut_points_are_decided_again_with_other_limits(streamproof: Any, folder: Path) -> None:
@@ -459,7 +459,7 @@ def test_the_table_has_a_row_for_each_point_and_property(streamproof: Any, burst
         (["counter.py", "-p", "limit=1..2", "--property", "lo"], "counter has no property 'lo'", "did you mean low?"),
         (["counter.py", "-p", "limit=1..2", "--variant", "jump"], "counter has no variant 'jump'", "did you mean jumping?"),
         (["counter.py", "-p", "limit=1..2", "--size", "tiny"], "counter has no size 'tiny'", "its sizes: small, medium"),
-        (["counter.py", "-p", "limit=1..2", "--master", "local"], "--master is of --spark", "add --spark"),
+        (["counter.py", "-p", "limit=1..2", "--master", "local"], "--master requires --spark", "add --spark"),
         (["burst.py", "-p", "step=8,9"], "the model allows none of the points: burst does not allow step=9", "step is 1"),
     ],
 )  # fmt: skip

@@ -97,8 +97,8 @@ def test_a_file_of_an_unknown_model_asks_for_it(streamproof: Any, trace: Path) -
     done = streamproof("replay", str(trace))
     assert (done.code, done.out) == (2, "")
     assert done.err == (
-        f"streamproof: error: {trace} is of the model 'counter', which is not a bundled one\n"
-        "  say where it is: --model path/to/file.py\n"
+        f"streamproof: error: {trace} is of the model 'counter', which is not a bundled model\n"
+        "  name it with --model path/to/file.py\n"
     )
 
 

@@ -45,9 +45,9 @@ def test_a_changed_model_is_refused(streamproof: Any, folder: Any) -> None:
             153,
             "counter.py exists and was not written by streamproof as a certificate",
         ),
-        (("check", "counter.py", "--agree", "--symmetry"), 2, "--symmetry is not for all engines"),
+        (("check", "counter.py", "--agree", "--symmetry"), 2, "--agree does not support --symmetry"),
         (("check", "counter.py", "--agree", "--agree-limit", "bmc=3"), 2, "not a number of states for an engine"),
-        (("check", "counter.py", "--agree-limit", "python=3"), 2, "--agree-limit is of --agree"),
+        (("check", "counter.py", "--agree-limit", "python=3"), 2, "--agree-limit requires --agree"),
     ],
 )
 def test_bad_input(streamproof: Any, words: tuple[str, ...], code: int, said: str) -> None:
@@ -61,7 +61,7 @@ def test_what_has_no_certificate_is_told(streamproof: Any, folder: Any) -> None:
     done = streamproof("check", "counter.py", "--size", "medium", "--max-states", "2", "-q", "--certificate", "c")
     assert done.code == 160
     assert "no certificate for low: stopped after" in done.out
-    assert "no certificate was written: there is nothing to show" in done.out
+    assert "no certificate was written: no verdict has evidence" in done.out
     assert not (folder / "c").exists()
     done = streamproof("check", "counter.py", "--size", "small", "--engine", "bmc", "-q", "--certificate", "b")
     assert "no certificate for low: bmc leaves nothing that shows it" in done.out
@@ -78,7 +78,7 @@ def test_a_reduced_search_has_certificates_for_behaviours_only(streamproof: Any)
     assert done.code == 0
     why = "a search reduced by partial order does not have all states: leave that out"
     assert f"no certificate for neighbours_never_eat_together: {why}" in done.out
-    assert "no certificate was written: there is nothing to show" in done.out
+    assert "no certificate was written: no verdict has evidence" in done.out
     done = streamproof("prove", "reference.ewd840", "--any", "n", "-q", "--certificate", "a")
     assert (done.code, "certificate of 2 of 2 verdicts" in done.out) == (0, True)
     assert streamproof("verify-certificate", "a").code == 0

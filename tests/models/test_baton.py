@@ -252,7 +252,7 @@ def test_the_promise_by_itself() -> None:
 
 def test_a_topology_that_is_none_is_refused() -> None:
     """A name that is not in the catalogue is answered with the catalogue, a bad graph with what is wrong with it."""
-    with pytest.raises((UsageError, ModelError), match="there is no topology 'ring'; there are acyclic, alignment"):
+    with pytest.raises((UsageError, ModelError), match="unknown topology 'ring'; known are acyclic, alignment"):
         SPEC.system(topology="ring")
     with pytest.raises((UsageError, ModelError), match="edge a to c: there is no operator c"):
         SPEC.system(topology="a b; a>c")

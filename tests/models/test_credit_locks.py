@@ -57,10 +57,10 @@ def test_refusing_first_leaves_a_window() -> None:
 @pytest.mark.parametrize(
     ("jobs", "words"),
     [
-        ("release0 borrow1", "'borrow1' is no job"),
+        ("release0 borrow1", "'borrow1' is not a job"),
         ("release0 release0", "release no channel twice"),
         ("", "at least one job"),
-        ("recycle2", "'recycle2' is no job"),
+        ("recycle2", "'recycle2' is not a job"),
     ],
 )
 def test_jobs_that_are_none_are_refused(jobs: str, words: str) -> None:

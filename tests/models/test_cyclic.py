@@ -281,4 +281,4 @@ def test_the_command_prints_the_table(capsys: pytest.CaptureFixture[str], tmp_pa
         "at_least": False,
     }
     assert run(["compare", "task_attempt"]) == 2
-    assert "task_attempt says nothing of designs to compare" in capsys.readouterr().err
+    assert "task_attempt has no designs to compare" in capsys.readouterr().err

@@ -73,7 +73,7 @@ def test_vertices_in_any_order() -> None:
         (("failed",), "A", "'A' is not a pair of a name and a number"),
         (("unavailable",), [["d0", 9]], "the graph has no partition ('d0', 9)"),
         (("states", "A"), [], "vertex 'A' has 1 tasks, but the case gives states of 0 of them"),
-        (("edges", 0, "pattern"), "RANDOM", "'RANDOM' is no pattern; known are POINTWISE, ALL_TO_ALL"),
+        (("edges", 0, "pattern"), "RANDOM", "'RANDOM' is not a valid pattern; known are POINTWISE, ALL_TO_ALL"),
     ],
 )
 def test_a_malformed_case_gets_one_sentence(path: tuple[Any, ...], value: Any, message: str) -> None:

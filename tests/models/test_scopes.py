@@ -125,7 +125,7 @@ def test_an_unknown_name_is_answered_with_those_that_there_are() -> None:
     with pytest.raises(ScopeError) as refused:
         topology("nestd")
     assert str(refused.value) == (
-        f"there is no topology 'nestd'; there are {', '.join(sorted(NAMED))}, and graphs as text: 'a L:b L:c; a>b b>c; c~b'"
+        f"unknown topology 'nestd'; known are {', '.join(sorted(NAMED))}, and graphs as text: 'a L:b L:c; a>b b>c; c~b'"
     )
 
 

@@ -1099,14 +1099,14 @@ class SetUp(Loose):
         (Lists, "a loop over Range(0, n - 1)", "use all(...)"),
         (
             RequiresInside,
-            "something is required, chosen or changed for each of any number",
-            "say the condition with all",
+            "require, choose or assignment for each index of an unbounded range",
+            "state the condition with all",
         ),
         (Queues, "a Queue of capacity n is unbounded, which is not supported in proofs", "keep the number of"),
         (Symmetrics, "range(0, n) has any number of elements here", "use it as the index of an Array"),
         (QueueOfThree, "q of Queue(Bool, capacity=3) is not supported in proofs for every size", "count"),
         (SumOfSums, "a sum over any number of indices inside all(...)", "state it for the parts"),
-        (SetUp, "3 < n is any number here: ordinary Python cannot decide by it", "decide inside a rule"),
+        (SetUp, "3 < n is any number here: ordinary Python cannot branch on it", "decide inside a rule"),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
@@ -1174,7 +1174,7 @@ def test_a_parameter_that_is_no_number_is_refused() -> None:
         def state(self):
             return State(x=Bool())
 
-    with pytest.raises(UsageError, match="mode is no number"):
+    with pytest.raises(UsageError, match="mode is not a number"):
         Spec(Named).parametric(("mode",))
 
 

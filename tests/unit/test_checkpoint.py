@@ -117,10 +117,10 @@ def test_damage_is_noticed(tmp_path: Path, name: str) -> None:
 
 def test_what_is_no_checkpoint_is_told(tmp_path: Path) -> None:
     """A folder without one, and files that are something else."""
-    with pytest.raises(InputError, match="no checkpoint in"):
+    with pytest.raises(InputError, match="has no checkpoint"):
         explore(SYSTEM, SearchOptions(resume=tmp_path))
     (tmp_path / "checkpoint.json").write_text("[1]")
-    with pytest.raises(InputError, match="no checkpoint of this kind"):
+    with pytest.raises(InputError, match="not a checkpoint of this format"):
         explore(SYSTEM, SearchOptions(resume=tmp_path))
     (tmp_path / "checkpoint.json").write_text("{")
     with pytest.raises(InputError, match=r"checkpoint\.json:1: not JSON"):

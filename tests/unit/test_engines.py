@@ -33,7 +33,7 @@ def test_engines_answer(name: str, relay: System) -> None:
         ("bmc", SearchOptions(max_states=3), "bmc has no --max-states: it visits no states"),
         ("bmc", SearchOptions(tier="python"), "bmc has no --tier: it visits no states"),
         ("bmc", SearchOptions(max_k=3), "bmc has no --k: it visits no states"),
-        ("explicit", SearchOptions(query_limit=1.0), "explicit has no --query-timeout: it is no solver"),
+        ("explicit", SearchOptions(query_limit=1.0), "explicit has no --query-timeout: it is not a solver"),
         ("pdr", SearchOptions(por=True), "pdr has no --por: it visits no states"),
     ],
 )

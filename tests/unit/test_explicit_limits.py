@@ -138,7 +138,7 @@ def test_memory_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamproof.explicit.limits.resident_bytes", lambda: 2**50)
     result = explore(counters(3, 3))
     assert (result.complete, result.stopped) == (False, "memory")
-    assert "this process holds" in result.finding("ends").because
+    assert "memory limit of" in result.finding("ends").because
 
 
 def test_memory_is_measured() -> None:

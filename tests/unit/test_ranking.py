@@ -241,7 +241,7 @@ def test_what_cannot_be_ranked_is_refused() -> None:
     drain = Spec(Drain).endless(["depth"])
     with pytest.raises(UsageError, match="'nobody' is not supported in a rank"):
         prove_by_ranking(drain, "drained", rank="left + nobody")
-    with pytest.raises(UsageError, match="is no expression"):
+    with pytest.raises(UsageError, match="is not an expression"):
         prove_by_ranking(drain, "drained", rank="left +")
     with pytest.raises(UsageError, match="deadlock is not a temporal property"):
         prove_by_ranking(drain, "deadlock")

@@ -165,7 +165,7 @@ def test_endless_behaviours_stay_undecided(tmp_path: Path, spilling: Spilling) -
     endless = [f for f in found.findings if f.kind in ENDLESS]
     assert endless
     for finding in endless:
-        assert finding.because.startswith("endless behaviours are decided on the graph of all states in memory")
+        assert finding.because.startswith("temporal properties need the state graph in memory")
 
 
 def test_a_limit_on_time_holds_on_disk(tmp_path: Path, spilling: Spilling, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +239,7 @@ def test_a_full_disk_is_told_in_a_sentence(tmp_path: Path, spilling: Spilling, m
     with pytest.raises(SystemFailure, match=f"cannot spill to {tmp_path}: No space left on device") as caught:
         explore(FULL, SearchOptions(spill=tmp_path, tier="compiled"))
     assert caught.value.exit_code is Exit.SYSTEM
-    assert caught.value.remedy == "--spill DIR names a folder on a disk with room"
+    assert caught.value.remedy == "name a folder on a disk with free space with --spill DIR"
     assert not list(tmp_path.iterdir())
 
 

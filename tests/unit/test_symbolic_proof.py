@@ -149,7 +149,7 @@ def test_lemmas_given_replace_those_of_the_system() -> None:
 def test_a_lemma_that_is_no_invariant_is_refused() -> None:
     """Reachability cannot help a proof."""
     with pytest.raises(
-        ModelError, match=r"^lemma some is of kind reachable\n  a lemma says what is true of every state"
+        ModelError, match=r"^lemma some is of kind reachable\n  write a lemma as an invariant of states"
     ):
         prove(evens(EVEN, lemmas=[Property("some", Kind.REACHABLE, b.TRUE)]))
 

@@ -1,1 +1,1 @@
-"""The command line: one module per verb, each thin; engines are imported when a verb needs them."""
+"""The command line: one thin module per verb; engines are imported on first use."""

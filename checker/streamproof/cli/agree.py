@@ -1,4 +1,4 @@
-"""``check --agree``: all engines are asked, and what they say is compared."""
+"""``check --agree``: run all engines, and compare their results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def agree_options(function: F) -> F:
-    """The options that ask all engines."""
+    """The options of ``check --agree``."""
     for decorate in (
         click.option(
             "--agree-limit",
@@ -39,7 +39,7 @@ def agree_options(function: F) -> F:
 
 
 def limits_of(texts: Sequence[str], depth: int | None, seconds: float | None) -> PanelLimits:
-    """The limits that a command line sets. Raises `UsageError`."""
+    """The limits of the command line. Raises `UsageError`."""
     from streamproof.agree.panel import LIMITED, PanelLimits
 
     given: dict[str, int] = {}
@@ -58,7 +58,7 @@ def limits_of(texts: Sequence[str], depth: int | None, seconds: float | None) ->
 
 
 def run_agree(selection: Selection, limits: PanelLimits, json_to: str | None, *, quiet: bool) -> Exit:
-    """Ask, compare, tell; the exit code is 162 when engines differ, else that of the verdicts."""
+    """Run all engines and print the comparison; the exit code is 162 if engines disagree, else that of the verdicts."""
     from streamproof.agree.panel import agree
     from streamproof.agree.report import agreement_json, agreement_lines, heading_lines, opinion_line
     from streamproof.report.console import print_lines

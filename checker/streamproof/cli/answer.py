@@ -1,4 +1,4 @@
-"""From what an engine found to what people and machines get: traces shown and kept, a report, an exit code."""
+"""Output of the result of an engine: traces printed and saved, the report, JSON, and the exit code."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from streamproof.system.records import dataclass, replace
 from streamproof.system.verdict import CheckResult, Finding, Mistake, Seconds, Verdict
 
 DEFAULT_OUT = Path("streamproof-out")
-"""Where traces go when nobody says where: a folder per model and variant in it."""
+"""Default folder of traces; it has one folder per model and variant."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One question to an engine: what was asked, in which words, and where the answer goes.
+    """One run of an engine: the selection, the command-line options, and the places of the output.
 
-    `words` are the options beside the selection that ask the same again. `folder` None keeps no traces.
+    `words` are the options besides the selection that repeat the run. `folder` None: traces are not saved.
     """
 
     verb: str
@@ -45,25 +45,25 @@ class Request:
     quiet: bool
     begun: float
     detailed: bool = False
-    """Whether coverage is shown in full."""
+    """Whether coverage is printed in full."""
     ending: tuple[str, ...] = ()
-    """The options that end it early, which a question about one property does not need."""
+    """The options for an early end, left out of the command for a single property."""
     files: dict[str, str | None] = field(default_factory=dict)
-    """The findings whose traces were reported, with the file of each; None where none is kept."""
+    """The properties whose traces were reported, with the file of each; None if it is not saved."""
     shown: list[str] = field(default_factory=list)
-    """Those that were shown to people."""
+    """The properties whose traces were printed."""
 
     @property
     def reproduce(self) -> str:
-        """The line that asks the same again."""
+        """The command that repeats the run."""
         return self.selection.command(self.verb, *self.words, *self.ending)
 
     def about(self, prop: str) -> str:
-        """The line that asks the same about one property."""
+        """The command that repeats the run for one property."""
         return self.selection.only(prop).command(self.verb, *self.words)
 
     def fail(self, error: StreamproofError) -> None:
-        """Tell machines of an error that ended the attempt; people are told by whoever catches it."""
+        """Write an error that ended the run as JSON; the caller prints it."""
         if self.json_to is None:
             return
         report = CheckReport(
@@ -85,9 +85,9 @@ class Request:
         more: Mapping[str, Any] | None = None,
         measures: tuple[Measured, ...] = (),
     ) -> Exit:
-        """Show and keep what was found; returns the exit code. `more` is added to the JSON.
+        """Print and save the result; returns the exit code. `more` is added to the JSON.
 
-        Raises `Unconfirmed` when the interpreter does not confirm a trace, and `SystemFailure`.
+        Raises `Unconfirmed` if the interpreter does not confirm a trace, and `SystemFailure`.
         """
         interrupts.answering()
         stream = people(self.json_to)
@@ -97,7 +97,7 @@ class Request:
         if mistake is not None:
             self._keep(behaviour(system, mistake, self.engine, self.reproduce, shortest=shortest), shown=True)
         for finding in sorted(result.findings, key=_first_shown):
-            if mistake is None or finding.verdict is not Verdict.ERROR:  # the model's mistake speaks for all of them
+            if mistake is None or finding.verdict is not Verdict.ERROR:  # else it is the evaluation error of the model
                 self.report(system, finding, shortest=shortest)
         if len(self.shown) > 1:
             stream.write("\n")
@@ -128,11 +128,11 @@ class Request:
         return {**report.to_json(), "schema": f"streamproof.{self.verb}/1", "exit_code": int(code), **more}
 
     def _warnings(self, system: System | None) -> list[str]:
-        """What is probably a slip in the model."""
+        """Probable mistakes in the model."""
         return self.selection.target.warnings(self.selection.variant, system)
 
     def report(self, system: System, finding: Finding, *, shortest: bool = True) -> None:
-        """Keep the trace of a finding, once, and show it where it is a violation: during the search, or after it.
+        """Save the trace of a finding, once, and print it if it is a violation; called during and after the search.
 
         Raises `Unconfirmed` and `SystemFailure`.
         """
@@ -144,7 +144,7 @@ class Request:
             self._keep(evidence, shown=finding.verdict in (Verdict.VIOLATED, Verdict.ERROR))
 
     def _keep(self, evidence: Evidence, *, shown: bool) -> None:
-        """Write a trace and show it: the first in full, or the way to the model's mistake; the others in a line."""
+        """Save a trace and print it: the first one, and that of an evaluation error, in full, the others in one line."""
         name, stream = evidence.name, people(self.json_to)
         file = self.files[name] = None if self.folder is None else evidence.write(self.folder)
         if self.quiet or not shown:
@@ -164,21 +164,21 @@ class Request:
     def _result(self, finding: Finding, mistake: Mistake | None) -> Result:
         expected = self.selection.expected(finding.property)
         if mistake is not None and finding.verdict is Verdict.ERROR:
-            # The report gives the mistake itself, once, with its place and remedy.
-            undecided = replace(finding, because="not decided: the model itself makes a mistake on the way")
+            # The report has the evaluation error itself, once, with its place and remedy.
+            undecided = replace(finding, because="not decided: the model has an evaluation error")
             return Result(undecided, expected, self.files.get(MISTAKE))
         return Result(replace(finding, because=first_line(finding.because)), expected, self.files.get(finding.property))
 
 
 def _first_shown(finding: Finding) -> tuple[bool, int]:
-    """Mistakes come before violations, and what shows sooner comes first."""
+    """Sort key: evaluation errors before violations, shorter traces first."""
     return finding.verdict is not Verdict.ERROR, 0 if finding.trace is None else len(finding.trace.steps)
 
 
 def trace_folder(out: Path | None, selection: Selection) -> Folder | None:
-    """The folder for traces of the chosen properties, when it can be written.
+    """The folder for traces of the chosen properties.
 
-    Raises `SystemFailure` for an `out` that cannot; the default folder, which nobody asked for, is done without.
+    Raises `SystemFailure` if `out` cannot be written; None, with a warning, if the default folder cannot.
     """
     folder = Folder(out or DEFAULT_OUT / selection.name)
     names = [*(p.name for p in selection.listed()), MISTAKE]
@@ -187,12 +187,12 @@ def trace_folder(out: Path | None, selection: Selection) -> Folder | None:
     except SystemFailure as failure:
         if out is not None:
             raise
-        sys.stderr.write(f"streamproof: warning: {failure.message}; counterexamples are shown, but not kept\n")
+        sys.stderr.write(f"streamproof: warning: {failure.message}; counterexamples are printed, but not saved\n")
         return None
     return folder
 
 
-def tell_left_out(names: Sequence[str], json_to: str | None) -> None:
-    """Say which properties an engine was not asked about, because it could never decide them."""
+def print_left_out(names: Sequence[str], json_to: str | None) -> None:
+    """Print the properties that the engine does not support."""
     if names:
         people(json_to).write(f"not supported by this engine: {', '.join(names)}; use streamproof check\n")

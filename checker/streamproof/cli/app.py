@@ -1,4 +1,4 @@
-"""The program: finds the verb, and turns every error into one message and an exit code."""
+"""The program: runs the verb, and converts every error to a message and an exit code."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from streamproof.system.foreign import code_of_others, visible_output
 
 NAME = "streamproof"
 COMPLETE = "_STREAMPROOF_COMPLETE"
-"""The environment variable through which a shell asks for completions."""
+"""The environment variable by which a shell requests completions."""
 BROKEN_PIPE = 141
-"""As of any program that a closed pipe ends: 128 + SIGPIPE."""
+"""Exit code after a broken pipe: 128 + SIGPIPE."""
 
 _HELP = """Prove and refute the coordination protocols of stream processors, and check real runs against them.
 
@@ -68,7 +68,7 @@ cli = click.version_option(__version__, "-V", "--version", prog_name=NAME, messa
 
 @visible_output()
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line `arguments`; returns the exit code, having written every error to standard error."""
+    """Run the command line `arguments`; writes errors to standard error and returns the exit code."""
     if os.environ.get(COMPLETE):
         cli.main(list(arguments), prog_name=NAME, complete_var=COMPLETE)
     context: click.Context | None = None
@@ -81,8 +81,8 @@ def run(arguments: Sequence[str]) -> int:
             code = done.exit_code
         sys.stdout.flush()
         if code == Exit.INTERRUPTED:
-            sys.stderr.write(f"{NAME}: interrupted; what was found until then is above\n")
-        elif interrupts.requested():  # it came too late to stop anything, and is answered
+            sys.stderr.write(f"{NAME}: interrupted; the results found so far are above\n")
+        elif interrupts.requested():  # too late to stop anything, but acknowledged
             raise KeyboardInterrupt
         return int(code or 0)
     except BaseException as error:
@@ -90,7 +90,7 @@ def run(arguments: Sequence[str]) -> int:
             import traceback
 
             traceback.print_exception(error)
-        if interrupts.requested() and isinstance(error, Exception):  # what an interrupt becomes in somebody else's code
+        if interrupts.requested() and isinstance(error, Exception):  # libraries may convert an interrupt to an error
             error = KeyboardInterrupt()
         try:
             return int(_explain(error))
@@ -102,10 +102,10 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _explain(error: BaseException) -> int:
-    """Write what went wrong; returns the exit code."""
+    """Print an error; returns the exit code."""
     match error:
         case BrokenPipeError():
-            # Whoever read us has left; what is still buffered must not complain again when Python ends.
+            # The reader has closed the pipe; flushing the buffer at the end of Python must not fail again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return BROKEN_PIPE
         case click.exceptions.NoArgsIsHelpError():
@@ -144,7 +144,7 @@ def _explain(error: BaseException) -> int:
         case _:
             _complain(
                 f"internal error: {type(error).__name__}: {text_of(error)}",
-                f"this is a defect of {NAME}; please report it with what --traceback shows",
+                f"this is a defect of {NAME}; please report it with the output of --traceback",
             )
             return Exit.SYSTEM
 
@@ -160,14 +160,14 @@ def _last_line(error: BaseException) -> Loc | None:
 
 
 def message_of(error: StreamproofError) -> str:
-    """The error with its place, file names as short as they stay clear."""
+    """The error with its place, with short file names."""
     if error.loc is None:
         return error.message
     return f"{error.loc.short}: {error.message}"
 
 
 def _complain(message: str, remedy: str = "") -> None:
-    # Text of others in a message may have line breaks: what follows one never looks like a line of our own.
+    # Untrusted text in a message may have line breaks: its lines never look like lines of our own.
     message, remedy = (re.sub(r"\n(?!\s)", "\n  ", text) for text in (message, remedy))
     text = f"{NAME}: error: {message}\n" + (f"  {remedy}\n" if remedy else "")
     sys.stderr.write(text.encode(sys.stderr.encoding or "utf-8", "replace").decode(sys.stderr.encoding or "utf-8"))

@@ -1,4 +1,4 @@
-"""``--certificate FILE``, of the verbs that give verdicts: their evidence, for `verify-certificate`."""
+"""``--certificate FILE`` of check and prove: the evidence for verdicts, for `verify-certificate`."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def certificate_option(function: F) -> F:
 
 
 def certify(path: Path, selection: Selection, system: System, result: CheckResult) -> Written | None:
-    """Write the certificate of what an engine found; None, and no file, where it was interrupted or decided nothing.
+    """Write the certificate of a result; None, without a file, if the run was interrupted or decided no property.
 
-    Raises `SystemFailure`, `TooLarge`, and `NoRanks` where the verdict is found wrong.
+    Raises `SystemFailure`, `TooLarge`, and `NoRanks` if the verdict turns out wrong.
     """
     from streamproof.certify.evidence import certify_findings, certify_search
 
@@ -45,12 +45,12 @@ def certify(path: Path, selection: Selection, system: System, result: CheckResul
     model, options = selection.target.text, selection.options
     if (states := explored(result)) is not None:
         return certify_search(path, model, options, states)
-    lack = "bmc leaves nothing that shows it: leave out --engine bmc"
+    lack = "bmc produces no evidence for it; leave out --engine bmc"
     return certify_findings(path, system, model, options, result.findings, lack)
 
 
 def certify_proved(path: Path, selection: Selection, system: System, proof: Proof) -> Written | None:
-    """Write the certificate of a proof; None where it was interrupted. Raises as `certify`, `Unwritable` too."""
+    """Write the certificate of a proof; None if it was interrupted. Raises as `certify`, and `Unwritable`."""
     from streamproof.certify.proofs import certify_proof
 
     if proof.interrupted:
@@ -59,15 +59,15 @@ def certify_proved(path: Path, selection: Selection, system: System, proof: Proo
 
 
 def certificate_json(written: Written | None) -> dict[str, Any] | None:
-    """What the JSON says of a certificate; null where none was asked for or the run was interrupted."""
+    """The JSON of a certificate; null if none was requested or the run was interrupted."""
     if written is None:
         return None
     file = str(written.path) if written.claims else None
     return {"file": file, "bytes": written.size, "claims": written.claims, "without": written.without}
 
 
-def tell_certificate(written: Written | None, selection: Selection, result: CheckResult, json_to: str | None) -> None:
-    """Say what the certificate shows, how to have it checked, and for which properties there is none."""
+def print_certificate(written: Written | None, selection: Selection, result: CheckResult, json_to: str | None) -> None:
+    """Print the content of the certificate, the command that verifies it, and the properties without certificate."""
     stream = people(json_to)
     if written is None:
         stream.write("no certificate was written: " + ("interrupted" if result.interrupted else "nothing") + "\n")
@@ -75,14 +75,14 @@ def tell_certificate(written: Written | None, selection: Selection, result: Chec
     for name, why in written.without.items():
         stream.write(f"no certificate for {name}: {why}\n")
     if not written.claims:
-        stream.write("no certificate was written: there is nothing to show\n")
+        stream.write("no certificate was written: no verdict has evidence\n")
         return
     stream.write(f"certificate of {len(written.claims)} of {len(written.claims) + len(written.without)} verdicts,")
     stream.write(f" {written.size:,} bytes; {verify_line(written, selection)}\n")
 
 
 def verify_line(written: Written, selection: Selection) -> str:
-    """The command that verifies a certificate; for a model that is not bundled it says where that is."""
+    """The command that verifies a certificate; it has the place of a model that is not bundled."""
     text = selection.target.text
     model = () if is_registered(text) else ("--model", text)
     return shlex.join(["streamproof", "verify-certificate", str(written.path), *model])

@@ -1,4 +1,4 @@
-"""Certificates of proofs for every value of parameters, on the command line: how they are written, verified and shown."""
+"""Certificates of proofs for every value of parameters, on the command line: writing, verification, output."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def certify_proved_any(
     parametric: Parametric,
     proof: AnySize,
     findings: Sequence[Finding],
-    tell: Callable[[str], None],
+    status: Callable[[str], None],
 ) -> tuple[Written | None, dict[str, str]]:
-    """Write the certificate of a proof for every size, and say why there is none of other verdicts.
+    """Write the certificate of a proof for every size; also returns the reasons for verdicts without certificate.
 
-    None, and no file, where it shows nothing. Raises `SystemFailure`, and `SolversDisagree` where the proof is found wrong.
+    None, without a file, if no verdict is certified. Raises `SystemFailure`, and `SolversDisagree` if the proof is refuted.
     """
     from streamproof.certify.proofs_any import certify_any
 
@@ -60,20 +60,20 @@ def certify_proved_any(
     if proof.stopped == "interrupted":
         return None, without
     options = (*selection.options, ANY, ",".join(f.name for f in parametric.free))
-    written, open_ = certify_any(path, parametric, selection.target.text, options, proof, tell)
+    written, open_ = certify_any(path, parametric, selection.target.text, options, proof, status)
     return written, {**without, **open_}
 
 
 def written_json(written: Written | None, without: Mapping[str, str]) -> dict[str, Any]:
-    """What the JSON of prove says of the certificate."""
+    """The part of the JSON of prove for the certificate."""
     found = certificate_json(written)
     return {"certificate": None if found is None else {**found, "without": dict(without)}}
 
 
-def tell_written(
+def print_written(
     written: Written | None, without: Mapping[str, str], selection: Selection, json_to: str | None
 ) -> None:
-    """Print what the certificate shows, and for which properties there is none."""
+    """Print the content of the certificate, and the properties without certificate."""
     stream = people(json_to)
     for name, why in without.items():
         stream.write(f"no certificate for {name}: {why}\n")
@@ -88,7 +88,7 @@ def tell_written(
 
 
 def is_for_any(data: bytes) -> bool:
-    """Whether the header of a certificate, which nothing has checked yet, names free parameters."""
+    """Whether the (unchecked) header of a certificate names free parameters."""
     try:
         return ANY in parsed(data.split(b"\n", 2)[1].decode())["options"]
     except (ValueError, IndexError, KeyError, TypeError, RecursionError):
@@ -105,7 +105,9 @@ def verify_for_any(
     json_to: str | None,
     most: int,
 ) -> Callable[[], int]:
-    """Verify a certificate, write its JSON and scripts; what is returned prints the outcome. Raises `StreamproofError`."""
+    """Verify a certificate, and write its JSON and scripts; returns a function that prints the result.
+
+    Raises `StreamproofError`."""
     from streamproof.certify.solvers import PATIENCE
     from streamproof.certify.verifier_any import SolversDisagree, verify_any
     from streamproof.system.errors import Rejected
@@ -128,34 +130,34 @@ def verify_for_any(
     if json_to is not None:
         write_json(_document(path, data, shown, None, begun), json_to)
 
-    def tell() -> int:
-        _tell(path, shown, smt, begun, json_to)
+    def print_accepted() -> int:
+        _print_accepted(path, shown, smt, begun, json_to)
         return Exit.HOLDS
 
-    return tell
+    return print_accepted
 
 
 def model_of(header: Mapping[str, Any], model: str | None) -> str:
-    """The model to check a certificate against: the one given, or a bundled one of the name in the header.
+    """The model to check a certificate against: `model`, or the bundled model named in the header.
 
-    A certificate may come from anybody, and a file or a module that it names would be run: raises `UsageError`.
+    Certificates are untrusted, and a file or module named in one would be executed: raises `UsageError` for such names.
     """
     named = header["model"]
     if model is not None:
         return model
     if not is_registered(named):
         raise UsageError(
-            f"the certificate is about {visible(named)}, which is no bundled model",
-            remedy="say where the model is: --model FILE.py",
+            f"the certificate is for {visible(named)}, which is not a bundled model",
+            remedy="name the model with --model FILE.py",
         )
     return str(named)
 
 
 def _parametric(header: dict[str, Any], model: str | None) -> Parametric:
-    """The parametric system that a certificate is about, from the model it names or the one given.
+    """The parametric system of a certificate, from the model it names or from `model`.
 
-    The options must be the words of `streamproof prove`, in their one form: they are printed. A model given replaces the
-    name in the header, which nothing checks.
+    The options must be in the normal form written by `streamproof prove`, as they are printed. `model` replaces the name in
+    the header, which is not checked.
     """
     from streamproof.system.errors import reject
 
@@ -179,15 +181,15 @@ def described(
     known: Sequence[str],
     make: Callable[[Selection, Mapping[str, Sequence[str]]], T],
 ) -> T:
-    """What `make` makes of the model and the options of a header, of which only `known` ones may occur.
+    """The result of `make` for the model and the options of a header, which must be among `known`.
 
-    Raises `Rejected` for options that the model refuses, and every other error of the model as it is.
+    Raises `Rejected` for options that the model rejects, and other errors of the model unchanged.
     """
     from streamproof.system.errors import reject
 
     words, given = header["options"], {option: list[str]() for option in known}
     if type(words) is not list or not all(type(word) is str for word in (*words, header["model"])):
-        reject("its model and options are no words")
+        reject("its model and options are not strings")
     if len(words) % 2 or not {*words[::2]} <= {*known}:
         reject("its options are not those of a certificate")
     for option, value in zip(words[::2], words[1::2], strict=True):
@@ -198,7 +200,7 @@ def described(
     if len({*names}) < len(names):
         reject("an option is given twice")  # only one of the two would count, and both be printed
     text = model_of(header, model)
-    find(text)  # no fault of the certificate
+    find(text)  # its errors are not defects of the certificate
     variant, size = (next(iter(given[option]), None) for option in ("--variant", "--size"))
     try:
         return make(select(text, variant, size, given["-p"]), given)
@@ -207,7 +209,7 @@ def described(
 
 
 def write_scripts(shown: Shown, folder: Path) -> None:
-    """Write every obligation as an SMT-LIB file, with a list of what each says. Raises `SystemFailure`."""
+    """Write every obligation as an SMT-LIB file, with an index of the obligations. Raises `SystemFailure`."""
     rows, files = [], list[tuple[Path, Content, Form]]()
     for number, one in enumerate(shown.obligations, start=1):
         name = f"obligation-{number:04}.smt2"
@@ -254,7 +256,7 @@ def _document(
 
 
 def graph_lines(shown: Shown) -> list[tuple[str, str]]:
-    """For each claim the claims that it needs, each with the rules for which it does."""
+    """For each claim, the claims that it needs, each with the rules that need it."""
     needs: dict[str, dict[str, list[str]]] = {}
     for one in shown.obligations:
         row = needs.setdefault(one.claim, {})
@@ -266,7 +268,7 @@ def graph_lines(shown: Shown) -> list[tuple[str, str]]:
     ]
 
 
-def _tell(path: Path, shown: Shown, smt: Path | None, begun: float, json_to: str | None) -> None:
+def _print_accepted(path: Path, shown: Shown, smt: Path | None, begun: float, json_to: str | None) -> None:
     from streamproof.report.console import print_lines
     from streamproof.traces.lines import line
 
@@ -285,8 +287,8 @@ def _tell(path: Path, shown: Shown, smt: Path | None, begun: float, json_to: str
     if smt is not None:
         lines.append(line(f"scripts: {smt}"))
     print_lines(lines, stream)
-    asked = visible(shlex.join([shown.header["model"], *shown.header["options"]]))
-    stream.write(f"accepted: {path} shows this of {asked} ({time.perf_counter() - begun:.2f} s)\n")
+    subject = visible(shlex.join([shown.header["model"], *shown.header["options"]]))
+    stream.write(f"accepted: {path} shows this of {subject} ({time.perf_counter() - begun:.2f} s)\n")
     stream.flush()
 
 

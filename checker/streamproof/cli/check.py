@@ -12,12 +12,12 @@ from click.core import ParameterSource
 
 from streamproof import interrupts
 from streamproof.cli.agree import agree_options, limits_of, run_agree
-from streamproof.cli.answer import DEFAULT_OUT, Request, tell_left_out, trace_folder
+from streamproof.cli.answer import DEFAULT_OUT, Request, print_left_out, trace_folder
 from streamproof.cli.certificate import (
     certificate_json,
     certificate_option,
     certify,
-    tell_certificate,
+    print_certificate,
 )
 from streamproof.cli.engines import explored, graph_text, run_engine
 from streamproof.cli.outputs import expect_json_writable
@@ -53,9 +53,9 @@ from streamproof.system.verdict import CheckResult
     type=click.Choice(tuple(CHECKS)),
     default=next(iter(CHECKS)),
     show_default=True,
-    help="Visit every reachable state, or have a solver look at all behaviours of up to --depth steps.",
+    help="Search all reachable states, or all behaviours of up to --depth steps with a solver.",
 )
-@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after so many distinct states.")
+@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N distinct states.")
 @click.option("--max-depth", type=click.IntRange(min=1), hidden=True, help="Stop after N breadth-first levels.")
 @click.option("--max-violations", type=click.IntRange(min=1), metavar="N", help="Stop after N violated properties.")
 @click.option("--first", is_flag=True, help="Stop at the first violation: --max-violations 1.")
@@ -76,8 +76,8 @@ from streamproof.system.verdict import CheckResult
 @click.option(
     "--coverage", is_flag=True, help="Count every condition of every guard, and list actions, conditions and levels."
 )
-@click.option("--symmetry", is_flag=True, help="Search one state for all that differ in interchangeable names.")
-@click.option("--por", is_flag=True, help="Partial-order reduction: leave out orders of steps that make no difference.")
+@click.option("--symmetry", is_flag=True, help="Symmetry reduction: search one state of each orbit under renaming.")
+@click.option("--por", is_flag=True, help="Partial-order reduction: leave out redundant orders of independent steps.")
 @resource_options
 @certificate_option
 @agree_options
@@ -111,10 +111,10 @@ def command(
     quiet: bool,
     json_to: str | None,
 ) -> int:
-    """Decide every property of MODEL, and show the shortest way in which each violated one breaks.
+    """Decide every property of MODEL, and show a shortest counterexample to each violated one.
 
-    Counterexamples are shown, and written to a folder as ITF (NAME.itf.json) and as text (NAME.txt). A violation that
-    is expected, as of a variant, ends with its exit code like any other.
+    Counterexamples are printed, and written to a folder as ITF (NAME.itf.json) and as text (NAME.txt). An expected
+    violation, such as that of a variant, has the same exit code as any other.
     """
     begun = time.perf_counter()
     selection = select(model, variant, size, parameters, properties)
@@ -122,7 +122,7 @@ def command(
         _expect_no_more()
         return run_agree(selection, limits_of(agree_limits, depth, time_limit), json_to, quiet=quiet)
     if agree_limits:
-        raise UsageError("--agree-limit is of --agree", remedy="add --agree")
+        raise UsageError("--agree-limit requires --agree", remedy="add --agree")
     if max_depth is not None and depth is not None:
         raise UsageError("--max-depth is an older name of --depth", remedy="leave out --max-depth")
     if first and max_violations is not None:
@@ -138,15 +138,15 @@ def command(
         symmetry=symmetry,
         por=por,
     )
-    asked = CHECKS[engine]
-    asked.expect(options)
+    chosen = CHECKS[engine]
+    chosen.expect(options)
     expect_json_writable(json_to, "streamproof.check/1")
     if engine == "bmc" and (coverage or dot is not None):
         wanted = "--coverage" if coverage else "--dot"
         raise UsageError(f"bmc has no {wanted}: it visits no states", remedy=f"leave out {wanted}, or --engine bmc")
     if (symmetry or por) and (coverage or dot is not None):
         raise UsageError(
-            "a reduced search does not have all states and steps to show",
+            "a reduced search does not visit all states and steps",
             remedy=f"leave out {'--coverage' if coverage else '--dot'}, or --symmetry and --por",
         )
     if dot is not None:
@@ -161,14 +161,14 @@ def command(
     try:
         system, quantities = selection.system(), selection.measures()
         result = run_engine(
-            asked,
+            chosen,
             system,
             options,
             quiet=quiet,
             detailed=coverage,
             on_violation=lambda finding: request.report(system, finding),
         )
-        with interrupts.unlimited():  # what the search has found is reported even if it used up the time
+        with interrupts.unlimited():  # the results are reported even if the search used up the time
             decided = {finding.property for finding in result.findings}
             left_out = [p.name for p in selection.listed() if p.name not in decided]
             written = None if certificate is None else certify(certificate, selection, system, result)
@@ -178,9 +178,9 @@ def command(
     except StreamproofError as error:
         request.fail(error)
         raise
-    tell_left_out(left_out, json_to)
+    print_left_out(left_out, json_to)
     if certificate is not None:
-        tell_certificate(written, selection, result, json_to)
+        print_certificate(written, selection, result, json_to)
     if dot is not None:
         _draw(result, dot)
     return code
@@ -190,22 +190,22 @@ WITH_AGREE = {
     *("model", "variant", "size", "parameters", "properties", "depth", "time_limit"),
     *("agree", "agree_limits", "quiet", "json_to"),
 }
-"""The parameters of this command that mean something when all engines are asked."""
+"""The parameters of this command that --agree supports."""
 
 
 def _expect_no_more() -> None:
-    """Raises `UsageError` for an option that all engines together do not have."""
+    """Raises `UsageError` for an option that --agree does not support."""
     context = click.get_current_context()
     for parameter in context.command.params:
         name = parameter.name or ""
         if name not in WITH_AGREE and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise UsageError(
-                f"{parameter.opts[-1]} is not for all engines", remedy=f"leave out {parameter.opts[-1]}, or --agree"
+                f"--agree does not support {parameter.opts[-1]}", remedy=f"leave out {parameter.opts[-1]}, or --agree"
             )
 
 
 def _measured(measures: Sequence[Measure], result: CheckResult) -> tuple[Measured, ...]:
-    """The largest values of the model's quantities, where states were visited and nobody is in a hurry."""
+    """The largest values of the model's quantities, if states were visited and the run was not interrupted."""
     states = explored(result)
     if states is None or result.interrupted or not measures:
         return ()

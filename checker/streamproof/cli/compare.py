@@ -1,4 +1,4 @@
-"""``streamproof compare``: the designs of a protocol side by side, and what was claimed of them, judged."""
+"""``streamproof compare``: compare the designs of a protocol, and judge the claims about them."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from streamproof.system.errors import Exit, UsageError
 def command(model: str, max_states: int | None, json_to: str | None) -> int:
     """Compute verdicts and largest values of measures for every design of MODEL, and judge claims about the designs.
 
-    The designs, settings and claims are part of the model's specification. Ends with 0 when every question was decided,
+    The designs, settings and claims are part of the model's specification. Ends with 0 when every question is decided,
     whatever the results are, and with 160 otherwise.
     """
     expect_json_writable(json_to, "streamproof.compare/1")
     target = find(model)
     if target.spec.comparison is None:
         raise UsageError(
-            f"{target.name} says nothing of designs to compare",
+            f"{target.name} has no designs to compare",
             remedy="give its Spec a comparison; the bundled model cyclic has one",
         )
     from streamproof.report.comparing import compare, compared_lines
     from streamproof.report.console import print_lines
 
     with Status() as status:
-        compared = compare(target.spec, target.spec.comparison, max_states=max_states, told=status)
+        compared = compare(target.spec, target.spec.comparison, max_states=max_states, on_search=status)
     code = Exit.HOLDS if compared.decided else Exit.INCONCLUSIVE
     if json_to is not None:
         write_json({**compared.to_json(), "exit_code": int(code)}, json_to)

@@ -1,4 +1,4 @@
-"""``streamproof completion``: the script that makes a shell complete verbs, options and the names of models."""
+"""``streamproof completion``: the shell script for completion of verbs, options and names of models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``streamproof counterexamples``: every violation that the bundled specifications promise, found again and kept as files."""
+"""``streamproof counterexamples``: find every violation expected by the bundled specifications, and write its trace."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from streamproof.system.records import dataclass, replace
 from streamproof.system.verdict import Verdict
 
 REFERENCE = "reference."
-"""Names of bundled models from the literature start so; their counterexamples are published elsewhere."""
+"""Prefix of the names of bundled models from the literature; their counterexamples are published elsewhere."""
 
 
 SCHEMA = "streamproof.counterexamples/1"
 MODEL_ITSELF = "model"
-"""The folder of violations of the model itself, where a variant's name would stand."""
+"""The folder of violations of the model itself, in place of a variant's name."""
 
 
 @click.command(
@@ -62,7 +62,7 @@ def command(out: Path, checking: bool, json_to: str | None) -> int:
     expect_json_writable(json_to, SCHEMA)
     if checking and not out.is_dir():
         why = "is a file" if out.exists() else "does not exist"
-        raise InputError(f"the folder {out} {why}", remedy="name the one that streamproof counterexamples has written")
+        raise InputError(f"the folder {out} {why}", remedy="name a folder written by streamproof counterexamples")
     if not checking:
         expect_writable(out, None)
     problems: list[str] = []
@@ -77,7 +77,7 @@ def command(out: Path, checking: bool, json_to: str | None) -> int:
             else:
                 entry.write(out)
     for path in sorted(_leftover(out, files)):
-        problems.append(f"{path}: no specification promises this violation; remove it")
+        problems.append(f"{path}: no specification expects this violation; remove it")
     for problem in problems:
         sys.stderr.write(f"{visible(problem)}\n")
     done = "checked" if checking else "written"
@@ -99,7 +99,7 @@ def command(out: Path, checking: bool, json_to: str | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PromisedViolation:
-    """One violation that a specification promises, found now."""
+    """One violation expected by a specification, with its trace."""
 
     protocol: str
     variant: str | None
@@ -112,7 +112,7 @@ class PromisedViolation:
         return out.joinpath(*map(plain_name, parts))
 
     def document(self, out: Path) -> dict[str, Any]:
-        """What the JSON says of it."""
+        """The JSON of the violation."""
         return {
             "model": self.protocol,
             "variant": self.variant,
@@ -122,13 +122,13 @@ class PromisedViolation:
         }
 
     def write(self, out: Path) -> None:
-        """Write the two files, each whole or not at all."""
+        """Write the two files, each atomically."""
         itf = itf_text(self.system, self.evidence.trace, self.evidence.prop)
         texts = {".itf.json": itf, ".txt": self.evidence.text()}
         write_all([(self.path(out, suffix), text, SUFFIXES[suffix]) for suffix, text in texts.items()])
 
     def problems(self, out: Path) -> Iterator[str]:
-        """What is wrong with the files that are there."""
+        """The problems of the existing files."""
         path, text = self.path(out, ".itf.json"), self.path(out, ".txt")
         if not text.is_file():
             yield f"{text}: missing"
@@ -142,18 +142,18 @@ class PromisedViolation:
             yield str(error) if str(path) in str(error) else f"{path}: {error}"
             return
         parameters = {name: plain(value) for name, value in self.system.parameters.items()}
-        says = (meta.model, meta.variant, meta.property, meta.parameters)
-        if says != (self.system.name, self.variant, self.evidence.name, parameters):
+        named = (meta.model, meta.variant, meta.property, meta.parameters)
+        if named != (self.system.name, self.variant, self.evidence.name, parameters):
             yield f"{path}: its #meta names another model, variant, property or other parameters"
         found, least = len(trace.steps), len(self.evidence.trace.steps)
         if found != least:
-            yield f"{path}: {found} steps, the shortest found now has {least}"
+            yield f"{path}: {found} steps, the shortest trace has {least}"
         elif text.is_file() and text.read_text(encoding="utf-8") != replace(self.evidence, trace=trace).text():
             yield f"{text}: differs from the text of the trace beside it; run streamproof counterexamples again"
 
 
 def _entries(status: Status, problems: list[str]) -> Iterator[PromisedViolation]:
-    """Every promised violation that can be shown by a trace; those that are not found are added to `problems`."""
+    """All expected violations with traces; violations that are not found are added to `problems`."""
     for name in bundled():
         if name.startswith(REFERENCE):
             continue
@@ -179,7 +179,7 @@ def _violations(selection: Selection, problems: list[str]) -> Iterator[PromisedV
             continue
         reproduce = again.only(finding.property).command("check")
         evidence = confirm(system, finding, "explicit", reproduce)
-        # That something is never reached is violated without a trace to show for it.
+        # A violated reachability property has no trace.
         if evidence is not None:
             yield PromisedViolation(selection.target.text, selection.variant, system, evidence)
 
@@ -189,7 +189,7 @@ def _variant_words(variant: str | None) -> tuple[str, ...]:
 
 
 def _leftover(out: Path, files: set[Path]) -> set[Path]:
-    """Files of bundled protocols that no entry stands for."""
+    """Files of bundled protocols that belong to no expected violation."""
     found: set[Path] = set()
     for name in bundled():
         found |= {*(out / name).rglob("*.itf.json"), *(out / name).rglob("*.txt")}

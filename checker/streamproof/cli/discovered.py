@@ -1,4 +1,4 @@
-"""What `prove` adds to induction: the choice of engines, and lemmas that were discovered."""
+"""The engines of `prove`, and its output of discovered lemmas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 MOST_LEMMAS = 12
-"""Discovered lemmas that are written out; the JSON has all of them."""
+"""Largest number of discovered lemmas that are printed; the JSON has all of them."""
 
 
 def engine_option(function: F) -> F:
@@ -31,7 +31,7 @@ def engine_option(function: F) -> F:
 
 
 def discovered_lines(proof: Proof) -> Iterator[Line]:
-    """The lemmas that were discovered and that the proof rests on."""
+    """The discovered lemmas used by the proof."""
     if not proof.discovered:
         return
     yield line(StyledText("Discovered, proved and used:", "title"))
@@ -44,7 +44,7 @@ def discovered_lines(proof: Proof) -> Iterator[Line]:
 
 
 def discovered_json(proof: Proof) -> dict[str, Any]:
-    """What the JSON says of engines and discovered lemmas."""
+    """The part of the JSON for engines and discovered lemmas."""
     return {
         "engines": {name: engine.value for name, engine in proof.engines.items()},
         "discovered": [{"name": m.name, "text": m.text, "source": m.source} for m in proof.discovered],

@@ -1,4 +1,4 @@
-"""Running an engine for a verb: progress on the terminal, violations as they are found."""
+"""Execution of an engine for a verb: progress on the terminal, violations as they are found."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ def run_engine(
     detailed: bool = False,
     on_violation: Callable[[Finding], None] | None = None,
 ) -> CheckResult:
-    """What an engine answers; shows progress unless `quiet`.
+    """The result of an engine; shows progress unless `quiet`.
 
-    `detailed` counts the conditions of guards too, where the engine visits states. `on_violation` is called with each
-    violation that is found while the engine goes on.
+    `detailed` also counts the conjuncts of guards, if the engine visits states. `on_violation` is called with each violation
+    found while the engine runs.
     """
     progress = None if quiet else EngineProgress()
 
-    def tell(finding: Finding) -> None:
+    def report(finding: Finding) -> None:
         if progress is not None:
             progress.close()
         if on_violation is not None:
             on_violation(finding)
 
     try:
-        found = engine.run(system, options, on_progress=progress, on_violation=tell)
+        found = engine.run(system, options, on_progress=progress, on_violation=report)
     finally:
         if progress is not None:
             progress.close()
@@ -50,7 +50,7 @@ def run_engine(
 
 
 def explored(found: CheckResult) -> Exploration | None:
-    """The result as one of an engine that visits states; None where it visits none."""
+    """The result of an engine that visits states; None for other engines."""
     if found.counts is None:
         return None
     from streamproof.explicit import Exploration
@@ -59,7 +59,7 @@ def explored(found: CheckResult) -> Exploration | None:
 
 
 def graph_text(found: CheckResult, limit: int) -> str:
-    """The graph of the states found, as DOT text. Raises `TooLarge` when there are more than `limit`."""
+    """The state graph as DOT text. Raises `TooLarge` for more than `limit` states."""
     from streamproof.exchange.dot import graph_dot
     from streamproof.system.interpreter import Interpreter
 

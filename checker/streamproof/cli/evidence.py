@@ -1,4 +1,4 @@
-"""Traces on their way out: confirmed by the interpreter, written as ITF and text, shown on the console."""
+"""Output of traces: confirmed by the interpreter, written as ITF and text, printed on the console."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamproof.traces.render import About, render_text
 from streamproof.traces.replay import ReplayError, replay, verify
 
 MISTAKE = "evaluation_error"
-"""The file name of the way to a mistake of the model itself, where a property's name would stand."""
+"""The file name of the trace to an evaluation error of the model, in place of a property's name."""
 
 
 class Unconfirmed(StreamproofError):
@@ -26,9 +26,9 @@ class Unconfirmed(StreamproofError):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A trace that the interpreter has confirmed.
+    """A trace confirmed by the interpreter.
 
-    `prop` is what it violates or reaches; None for the way to a mistake of the model or of a property.
+    `prop` is the property that it violates or reaches; None for a trace to an evaluation error of the model or a property.
     """
 
     name: str
@@ -43,19 +43,19 @@ class Evidence:
         return f"{self.name}.itf.json", f"{self.name}.txt"
 
     def write(self, folder: Folder) -> str:
-        """Write both files; the path of the first. Raises `SystemFailure`."""
+        """Write both files; returns the path of the first. Raises `SystemFailure`."""
         itf, text = self.files
         path = folder.write(itf, itf_text(self.system, self.trace, self.prop), self.name)
         folder.write(text, self.text(), self.name)
         return str(path)
 
     def text(self) -> str:
-        """The trace as the text file has it; it names its ITF form, which lies beside it."""
+        """The content of the text file; it names the ITF file beside it."""
         about = replace(self.about, file=f"{self.name}.itf.json")
         return render_text(self.system, self.prop, self.trace, about=about)
 
     def show(self, stream: TextIO, *, file: str | None, full: bool) -> None:
-        """Write the trace for people."""
+        """Print the trace."""
         from streamproof.report.console import print_counterexample
 
         about = replace(self.about, file=file or "")
@@ -63,7 +63,7 @@ class Evidence:
 
 
 def confirm(system: System, finding: Finding, engine: str, reproduce: str, *, shortest: bool = True) -> Evidence | None:
-    """The evidence for a finding, None when it has no trace. Raises `Unconfirmed`."""
+    """The evidence for a finding; None if it has no trace. Raises `Unconfirmed`."""
     if finding.trace is None:
         return None
     prop = system.property(finding.property)
@@ -79,14 +79,14 @@ def confirm(system: System, finding: Finding, engine: str, reproduce: str, *, sh
             f"the {engine} engine's trace for {prop.name} is not confirmed by the interpreter: {failure.message}",
             remedy="this is a defect of streamproof; please report it with the model",
         ) from failure
-    # The way to a loop is the shortest one and so is the loop, but their sum need not be.
+    # Stem and cycle of a lasso are each as short as possible, but their sum need not be.
     least = shortest and finding.kind not in (Kind.TERMINATION, Kind.TEMPORAL)
     about = About(engine=f"{engine} engine", shortest=least, replayed=True, reproduce=reproduce, error=error)
     return Evidence(prop.name, system, finding.trace, None if error else prop, about)
 
 
 def _mistake(system: System, prop: Property, trace: Trace) -> EvaluationError:
-    """The mistake that shows at the end of a trace: of a step out of there, or of the property. Raises `ReplayError`."""
+    """The evaluation error at the end of a trace: of a step from its last state, or of the property. Raises `ReplayError`."""
     interpreter = Interpreter(system)
     try:
         for _ in interpreter.steps(trace.states[-1]):
@@ -101,7 +101,7 @@ def _mistake(system: System, prop: Property, trace: Trace) -> EvaluationError:
 
 
 def behaviour(system: System, mistake: Mistake, engine: str, reproduce: str, *, shortest: bool = True) -> Evidence:
-    """The evidence for a mistake of the model: the way to the state in which it shows."""
+    """The evidence for an evaluation error of the model: a trace to its state."""
     replay(system, mistake.trace)
     about = About(f"{engine} engine", shortest=shortest, replayed=True, reproduce=reproduce, error=mistake.error)
     return Evidence(MISTAKE, system, mistake.trace, None, about)

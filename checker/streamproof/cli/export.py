@@ -36,9 +36,9 @@ SCHEMA = "streamproof.export/1"
 
 
 FORMS = {"itf": ".itf.json", "dot": ".dot", "promela": ".pml", "tla": ".tla", "smtlib": ".smt2", "chc": ".smt2"}
-"""The formats by their names on the command line, each with how the name of such a file ends."""
+"""The formats by their names on the command line, each with its file suffix."""
 MODELS = ("promela", "tla", "smtlib", "chc")
-"""Those that write the whole model, without a search."""
+"""The formats of whole models, written without a search."""
 
 
 @click.command(
@@ -118,7 +118,7 @@ def command(
     expect_json_writable(json_to, SCHEMA)
     place = ExportPlace(out, FORMS[form], svg)
     if form == "tla" and place.single:
-        raise UsageError(f"{out} is one file, and --format tla writes several", remedy="name a folder")
+        raise UsageError(f"{out} is a single file, and --format tla writes several", remedy="name a folder")
     place.expect_writable()
     if place.standard and json_to == STANDARD:
         raise UsageError("--out - and --json - write to the same place", remedy="name a file for one of them")
@@ -182,7 +182,7 @@ def command(
 
 @dataclass(frozen=True, slots=True)
 class ExportPlace:
-    """Where documents go: one file when the name has a suffix, otherwise a folder of files."""
+    """The output of documents: one file if the name has a suffix, otherwise a folder."""
 
     out: Path
     suffix: str
@@ -195,12 +195,12 @@ class ExportPlace:
 
     @property
     def single(self) -> bool:
-        """Whether `out` names one file; names of models have dots too, and a module of TLA+ is never alone."""
+        """Whether `out` names one file; names of models have dots too, and TLA+ always needs several files."""
         named = self.out.suffix in (".tla", ".cfg") if self.suffix == ".tla" else bool(self.out.suffix)
         return self.standard or (named and not self.out.is_dir())
 
     def expect_writable(self) -> None:
-        """Raise `SystemFailure` when nothing can be written there, or when a file is there that is something else."""
+        """Raises `SystemFailure` if the output cannot be written, or would replace a foreign file."""
         if self.standard:
             if self.svg:
                 raise UsageError("--svg writes a second file, and --out - is one place", remedy="name a file or folder")
@@ -236,7 +236,7 @@ class ExportPlace:
                     yield folder.write(f"{name}.svg", drawing, name)
 
     def write_named(self, documents: Sequence[tuple[str, str]], about: str) -> Iterator[Path]:
-        """Write files that have names of their own, and remove older ones that were written about the same; yields paths."""
+        """Write files with fixed names, and remove older files about the same subject; yields paths."""
         folder = Folder(self.out)
         folder.expect_writable(name for name, _ in documents)
         for name, text in documents:
@@ -251,9 +251,9 @@ def _file_name(name: str) -> str:
 def _promela(
     system: System, properties: Sequence[str], *, single: bool
 ) -> tuple[list[tuple[str, str]], dict[str, TooLarge]]:
-    """The model, unless properties were chosen, and the text of each temporal property, where there is room for it.
+    """The model, unless properties were chosen, and the text of each temporal property, if the output is a folder.
 
-    Then the properties whose formulas are too large for Spin. Raises `TooLarge` for one that was chosen.
+    Also returns the properties whose formulas are too large for Spin. Raises `TooLarge` for a chosen one.
     """
     from streamproof.exchange.spin import claimed
 
@@ -262,7 +262,7 @@ def _promela(
     for chosen in properties:
         if chosen not in temporal:
             raise UsageError(
-                f"{chosen} is in the text of the model: only temporal properties have one of their own",
+                f"{chosen} is part of the text of the model; only temporal properties have separate texts",
                 remedy="leave out --property",
             )
     own = [] if properties else [(name, promela(system))]
@@ -278,33 +278,33 @@ def _promela(
                 raise too_large[p] from None
     for chosen, parts in claims.items():
         if single and len(parts) > 1:
-            raise UsageError(f"{chosen} is claimed in {len(parts)} parts, a text for each", remedy="name a folder")
+            raise UsageError(f"{chosen} is split into {len(parts)} texts", remedy="name a folder")
     return [*own, *(text for p in claims for text in _claims(f"{name}.{_file_name(p)}", claims[p]))], too_large
 
 
 def _claims(name: str, texts: Sequence[Promela]) -> Iterator[tuple[str, str]]:
-    """The texts of a temporal property, numbered where there are several."""
+    """The texts of a temporal property, numbered if there are several."""
     for number, text in enumerate(texts, 1):
         yield (f"{name}-{number}" if len(texts) > 1 else name), text.text
 
 
 def _clauses(system: System, properties: Sequence[str]) -> list[tuple[str, str]]:
-    """A text for each property, or each of those chosen."""
+    """A text for each (chosen) property."""
     clauses = chc(system)
     for chosen in properties:
         if chosen not in clauses.kinds:
-            raise UsageError(f"{chosen} is no property of states or steps", remedy="streamproof check decides it")
+            raise UsageError(f"{chosen} is not a property of states or steps", remedy="use streamproof check")
     return [(_file_name(name), text) for name, text in clauses.texts.items() if not properties or name in properties]
 
 
 def _graph(system: System, options: SearchOptions, limit: int) -> str:
-    """The graph of reachable states. Raises `TooLarge` when it has more than `limit`, after visiting one more."""
+    """The graph of reachable states. Raises `TooLarge` for more than `limit` states, after visiting one more."""
     most = limit + 1 if options.max_states is None else min(options.max_states, limit + 1)
     return graph_text(run_engine(CHECKS["explicit"], system, replace(options, max_states=most)), limit)
 
 
 def _traces(selection: Selection, system: System, options: SearchOptions) -> list[Evidence]:
-    """The confirmed traces of the chosen properties. Raises `NoTrace` when there is none."""
+    """The confirmed traces of the chosen properties. Raises `NoTrace` if there is none."""
     result = run_engine(CHECKS["explicit"], system, replace(options, properties=selection.properties))
     if result.interrupted:
         raise KeyboardInterrupt
@@ -324,7 +324,7 @@ def _traces(selection: Selection, system: System, options: SearchOptions) -> lis
 
 
 class NoTrace(UsageError):
-    """There is no trace to write: the properties hold, or the search did not come far enough to say."""
+    """No trace to write: the properties hold, or the search ended before they were decided."""
 
     def __init__(self, message: str, *, decided: bool) -> None:
         self.exit_code = Exit.USAGE if decided else Exit.INCONCLUSIVE

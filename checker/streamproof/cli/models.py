@@ -1,4 +1,4 @@
-"""``streamproof models``: what can be checked, with parameters, variants, properties and expected verdicts."""
+"""``streamproof models``: the bundled models, with parameters, variants, properties and expected verdicts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def command(model: str | None, json_to: str | None) -> int:
 
 
 def _loadable() -> Iterator[Target]:
-    """Every bundled model; one whose package is broken is named on standard error and does not hide the others."""
+    """All bundled models; a model that cannot be loaded is reported on standard error and skipped."""
     for name in bundled():
         try:
             yield find(name)
@@ -127,8 +127,8 @@ def _detail(target: Target) -> Iterator[Any]:
     yield line(StyledText(target.text, "title"), f"  {first_line(model.__doc__)}")
     docs = parameter_docs(model)
     limits = {name: f"({limits_text(*ends)})" for name, ends in model.parameter_limits().items()}
-    told = {n: " ".join(filter(None, (docs.get(n, ""), limits.get(n, "")))) for n in target.defaults(None)}
-    yield from table("parameters", [(n, str(v), told[n]) for n, v in target.defaults(None).items()])
+    texts = {n: " ".join(filter(None, (docs.get(n, ""), limits.get(n, "")))) for n in target.defaults(None)}
+    yield from table("parameters", [(n, str(v), texts[n]) for n, v in target.defaults(None).items()])
     sizes = [(name, "", ", ".join(f"{k}={v}" for k, v in s.items()) or "defaults") for name, s in model.sizes.items()]
     yield from table("sizes", sizes)
     yield from table("properties", [(p.name, p.kind.value, p.doc) for p in target.properties()])
@@ -153,7 +153,7 @@ def parameter_docs(model: type[Model]) -> dict[str, str]:
         try:
             tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
         except (OSError, TypeError, SyntaxError):
-            continue  # no source at hand: the parameters are still listed, without their texts
+            continue  # without source, parameters are listed without their docstrings
         body = tree.body[0].body if tree.body and isinstance(tree.body[0], ast.ClassDef) else []
         for first, second in pairwise(body):
             match first, second:

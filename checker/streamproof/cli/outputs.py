@@ -1,4 +1,4 @@
-"""Where results go: JSON to a file or standard output, traces to a folder, and never over a stranger's file."""
+"""Output of results: JSON to a file or standard output, traces to a folder; foreign files are never replaced."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _reserved: list[TextIO] = []
 
 @contextmanager
 def reserved_output() -> Iterator[None]:
-    """Keep standard output for answers: what a model prints goes to standard error."""
+    """Reserve standard output for results: output of the model goes to standard error."""
     _reserved.append(sys.stdout)
     sys.stdout = sys.stderr
     try:
@@ -46,12 +46,12 @@ def reserved_output() -> Iterator[None]:
 
 
 def standard_output() -> TextIO:
-    """Where answers go."""
+    """The stream for results."""
     return _reserved[-1] if _reserved else sys.stdout
 
 
 def write_json(document: Any, where: str, form: Form | None = None) -> None:
-    """Write JSON data to the file `where`, or to standard output for ``-``; the form is that of its ``schema``."""
+    """Write JSON data to the file `where`, or to standard output for ``-``; the default form is that of its ``schema``."""
     text = json.dumps(document, indent=2, allow_nan=False) + "\n"
     if where == STANDARD:
         inner(standard_output()).write(text)
@@ -60,14 +60,14 @@ def write_json(document: Any, where: str, form: Form | None = None) -> None:
 
 
 def people(json_to: str | None) -> TextIO:
-    """The stream for what people read: standard error when standard output carries an answer for machines."""
+    """The stream for text: standard error if standard output has the JSON result."""
     return sys.stderr if json_to == STANDARD else standard_output()
 
 
 def expect_json_writable(where: str | None, form: Form | str) -> None:
-    """Raise `SystemFailure` now when ``--json`` names a file that could not be written after hours of work.
+    """Raises `SystemFailure`, before the work begins, if the file of ``--json`` cannot be written.
 
-    `form` is the form of the answer, or its schema.
+    `form` is the form of the result, or its schema.
     """
     if where is not None and where != STANDARD:
         expect_writable(Path(where), answer_form(form) if isinstance(form, str) else form)
@@ -75,23 +75,23 @@ def expect_json_writable(where: str | None, form: Form | str) -> None:
 
 @dataclass
 class Folder:
-    """A folder of generated files that remembers which ones it wrote, and replaces or removes only those."""
+    """A folder of generated files with a list of them; only listed files are replaced or removed."""
 
     path: Path
     written: dict[str, str] = field(default_factory=dict)
     _new: list[Path] = field(default_factory=list)
-    """The folders that were made for it."""
+    """The parent folders that were created for it."""
 
     LIST = ".streamproof.json"
 
     def expect_writable(self, names: Iterable[str] = ()) -> None:
-        """Raise `SystemFailure` when the folder cannot be written, or holds a file of these names that is not its own."""
+        """Raises `SystemFailure` if the folder cannot be written, or has a foreign file with one of these names."""
         expect_writable(self.path, None)
         for name in names:
             expect_writable(self.path / plain_name(name), form_of(name))
 
     def write(self, name: str, content: Content, about: str) -> Path:
-        """Write a file called `name` that shows `about`; raises `SystemFailure` over a file that is not its own."""
+        """Write the file `name` with the subject `about`; raises `SystemFailure` if it would replace a foreign file."""
         self.announce({name: about})
         try:
             write(self.path / name, content, form_of(name))
@@ -102,9 +102,9 @@ class Folder:
         return self.path / name
 
     def announce(self, files: Mapping[str, str]) -> None:
-        """List files, with what they show, that are about to be written. Raises `SystemFailure` over one of somebody else.
+        """List files, with their subjects, before they are written. Raises `SystemFailure` for a foreign file.
 
-        The list comes first: a file that is listed and missing does no harm, one that is there and unlisted would.
+        The list is written first: a listed file that is missing is harmless, an existing file that is not listed is not.
         """
         self.expect_writable(files)
         ours = self._ours()
@@ -113,7 +113,7 @@ class Folder:
             self._note({**ours, **files})
 
     def _withdraw(self) -> None:
-        """Remove a list of files of which none is there, and the folders that were made for it."""
+        """Remove a list of which no file exists, and the folders that were created for it."""
         if not any((self.path / name).exists() for name in self._ours()):
             remove(self.path / self.LIST, FOLDER_LIST)
             for place in self._new:
@@ -121,7 +121,7 @@ class Folder:
                     place.rmdir()
 
     def forget(self, about: Collection[str]) -> None:
-        """Remove its own older files that show one of `about` and were not written again."""
+        """Remove listed files with a subject in `about` that were not written again."""
         ours = self._ours()
         stale = [name for name, shows in ours.items() if shows in about and name not in self.written]
         for name in stale:
@@ -130,7 +130,7 @@ class Folder:
             self._note({name: shows for name, shows in ours.items() if name not in stale})
 
     def _ours(self) -> dict[str, str]:
-        """The files listed; the list may be anybody's, so names that lead elsewhere are passed over."""
+        """The listed files; the list is untrusted, so names outside of the folder are skipped."""
         try:
             found = read_json(self.path / self.LIST, {"files": {str: str}})["files"]
         except InputError:

@@ -1,4 +1,4 @@
-"""What is being done, on the terminal; nothing where standard error is no terminal."""
+"""Status lines on the terminal; no output if standard error is not a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Status:
-    """Call it with a line of text; each replaces the one before, and the last is removed at the end of the block."""
+    """A status line: each call replaces its text, and the end of the block removes it."""
 
     def __init__(self, *, live: bool = True) -> None:
         self._live = live and sys.stderr.isatty()
@@ -22,14 +22,14 @@ class Status:
     def __call__(self, text: str) -> None:
         """Show `text`."""
         if self._live:
-            import shutil  # for a terminal only: it takes as long to import as ten of our modules
+            import shutil  # for a terminal only, as its import is slow
 
             width = shutil.get_terminal_size().columns
             inner(sys.stderr).write(f"\r\x1b[2K{visible(text)[: max(width - 1, 1)]}")
             sys.stderr.flush()
 
     def clear(self) -> None:
-        """Remove the line, so that what is written next starts on a clean one."""
+        """Remove the line, so that the next output starts on a clean line."""
         if self._live:
             inner(sys.stderr).write("\r\x1b[2K")
             sys.stderr.flush()
@@ -42,7 +42,7 @@ class Status:
 
 
 class EngineProgress:
-    """Call it with what an engine reports, counts of states or a solver's work; close it before anything is written."""
+    """Shows the progress of an engine: counts of states or a solver's effort. Close it before other output."""
 
     def __init__(self) -> None:
         from streamproof.report.console import ProgressPrinter
@@ -51,20 +51,20 @@ class EngineProgress:
         self._status = Status()
 
     def __call__(self, progress: Progress | Effort) -> None:
-        """Show it."""
+        """Show the progress."""
         if isinstance(progress, Progress):
             self._states(progress)
         else:
             self._status(effort_text(progress))
 
     def close(self) -> None:
-        """Remove what is shown."""
+        """Remove the status line."""
         self._states.close()
         self._status.clear()
 
 
 def effort_text(effort: Effort, later: float = 0.0) -> str:
-    """One line about how far the solver is, so many seconds later."""
+    """One line about the solver's effort, `later` seconds after it was reported."""
     return (
         f"{effort.elapsed + later:.0f} s: {effort.doing}, depth {effort.depth}, {effort.queries} queries, "
         f"{effort.undecided} undecided"

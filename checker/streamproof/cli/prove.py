@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from streamproof.cli.answer import DEFAULT_OUT, Request, tell_left_out, trace_folder
+from streamproof.cli.answer import DEFAULT_OUT, Request, print_left_out, trace_folder
 from streamproof.cli.certificate import (
     certificate_json,
     certificate_option,
     certify_proved,
-    tell_certificate,
+    print_certificate,
 )
 from streamproof.cli.discovered import discovered_json, discovered_lines, engine_option
 from streamproof.cli.outputs import expect_json_writable, people
@@ -51,11 +51,11 @@ if TYPE_CHECKING:
 
 ANY_QUERY_SECONDS = 10.0
 SECONDS = 120.0
-"""What one run may take, unless another time is given; most that end at all end long before."""
+"""Default time limit of a run, in seconds; most runs that end at all end long before."""
 MOST_PATIENCE = 1_000_000.0
-"""Seconds; solvers count their milliseconds in 32 bits."""
+"""Largest time limit in seconds; solvers count milliseconds in 32 bits."""
 MAX_SHOWN = 2
-"""How many counterexamples to induction are written out; each is one state and a few steps."""
+"""Largest number of counterexamples to induction that are printed; each is one state and a few steps."""
 
 
 @click.command(
@@ -76,7 +76,7 @@ MAX_SHOWN = 2
     metavar="N",
     default=SOLVER_DEPTH,
     show_default=True,
-    help="Steps of counterexamples looked for.",
+    help="Largest number of steps of counterexamples.",
 )
 @click.option(
     "--any",
@@ -88,7 +88,7 @@ MAX_SHOWN = 2
 @click.option(
     "--rank",
     metavar="EXPRESSION",
-    help='Prove a leads_to by this ranking function, of variables and parameters; "" looks for one.',
+    help='Prove a leads_to by this ranking function, of variables and parameters; "" searches for one.',
 )
 @click.option(
     "--query-timeout",
@@ -131,10 +131,10 @@ def command(
 ) -> int:
     """Prove the invariants, step properties and deadlock freedom of MODEL for all behaviours, by k-induction.
 
-    With --property also temporal properties: that no fair cycle violates them. The lemmas that the model offers are proved
-    and used. What is not inductive is shown with a counterexample to
-    induction, and searched for a real one, which the interpreter replays. With --any, parameters stand for every number
-    within their limits, and lemmas are discovered. Ends with 0 when all is proved.
+    With --property also temporal properties: no fair cycle violates them. The lemmas of the model are proved and used. For a
+    property that is not inductive, the output has a counterexample to induction, and prove searches for a counterexample
+    from an initial state, which the interpreter replays. With --any, the proof is for every value of parameters within their
+    limits, and lemmas are discovered. Ends with 0 when all properties are proved.
     """
     begun, auto = time.perf_counter(), next(iter(PROVERS))
     selection = select(model, variant, size, parameters, properties)
@@ -160,7 +160,7 @@ def command(
     words = tuple(w for name, (v, usual) in given.items() if v != usual for w in (name, f"{v:g}"))
     words = (*(("--rank", rank) if rank is not None else ()), *words)
     words = (*(("--any", ",".join(names)) if names else ()), *(("--engine", engine) if engine != auto else ()), *words)
-    # Whatever proposed it, in the end a proof is one by induction.
+    # Every proof is finally checked by induction, whatever engine proposed it.
     name = "induction" if engine == auto else engine
     request = Request("prove", name, selection, words, trace_folder(out, selection), json_to, full, quiet, begun)
     try:
@@ -176,7 +176,7 @@ def command(
                 if given[name][0] != given[name][1]:
                     raise UsageError(f"{name} is for proofs of one instance", remedy=f"leave out {name}, or --any")
             if engine != auto:
-                raise UsageError("proofs for every size have one engine", remedy="leave out --engine, or --any")
+                raise UsageError("--any does not support --engine", remedy="leave out --engine, or --any")
             from streamproof.cli.prove_any import answer_any
 
             seconds = ANY_QUERY_SECONDS if query_timeout is None else query_timeout
@@ -206,14 +206,14 @@ def command(
     except StreamproofError as error:
         request.fail(error)
         raise
-    tell_left_out(left_out, json_to)
+    print_left_out(left_out, json_to)
     if certificate is not None:
-        tell_certificate(written, selection, proof, json_to)
+        print_certificate(written, selection, proof, json_to)
     return code
 
 
 def _instance(selection: Selection, free: Sequence[str]) -> System | None:
-    """The system to prove things of; None where there is none, because parameters or variables stand for every number."""
+    """The system of the proof; None if free parameters or unbounded variables make it infinite."""
     if free:
         return None
     try:
@@ -223,24 +223,24 @@ def _instance(selection: Selection, free: Sequence[str]) -> System | None:
 
 
 def _seconds(given: float | None, usual: float) -> float | None:
-    """The limit on a run; None where there is none."""
+    """The time limit of a run; None if there is none."""
     seconds = usual if given is None else given
     return None if math.isinf(seconds) else seconds
 
 
 def _notes(proof: Proof) -> Iterator[str]:
-    """What all proofs have in common; what decides the rest, where that is known."""
+    """Remarks about all proofs, and a hint at check for small state spaces."""
     proved = [f for f in proof.findings if f.property in proof.k]
     if proved:
         what = "the proof is" if len(proved) == 1 else f"the {len(proved)} proofs are"
         yield f"{what} for this instance" + ("; confirmed by a second procedure" if proof.confirmed else "")
     if proof.reachable is not None and any(f.verdict is Verdict.INCONCLUSIVE for f in proof.findings):
         found = number_of(proof.reachable, "reachable state")
-        yield f"what is open is decided by streamproof check: there are only {found}"
+        yield f"use streamproof check for open properties: the model has only {found}"
 
 
 def _more(system: System, proof: Proof, left_out: Sequence[str]) -> dict[str, Any]:
-    """What the JSON says of a proof beside what it says of every check."""
+    """The part of the JSON that only proofs have."""
     return {
         "k": dict(proof.k),
         "lemmas": [
@@ -266,7 +266,7 @@ def _more(system: System, proof: Proof, left_out: Sequence[str]) -> dict[str, An
 
 
 def _show_open(system: System, proof: Proof, selection: Selection, json_to: str | None) -> None:
-    """Why the properties (and lemmas) that stay open are not inductive."""
+    """Print the counterexamples to induction of the open properties and lemmas."""
     undecided = {f.property for f in (*proof.findings, *proof.lemmas) if f.verdict is Verdict.INCONCLUSIVE}
     known = {f.property for f in (*proof.findings, *proof.lemmas)}
     ctis = [cti for cti in proof.ctis.values() if cti.of in undecided or (undecided and cti.of not in known)]
@@ -275,14 +275,14 @@ def _show_open(system: System, proof: Proof, selection: Selection, json_to: str 
     others = [cti.of for cti in ctis[MAX_SHOWN:]]
     if others:
         some = f"{len(others)} more {'is' if len(others) == 1 else 'are'} not inductive"
-        text = f"{some} ({', '.join(others)}); --property NAME shows why."
+        text = f"{some} ({', '.join(others)}); --property NAME shows its counterexample to induction."
         print_lines((line(text), BLANK), people(json_to))
 
 
 def _not_inductive(system: System, cti: Cti) -> Iterator[Line]:
     """A counterexample to induction: its first state, which may be unreachable, and the steps that break the claim."""
     yield line(StyledText("Not inductive: ", "title"), StyledText(cti.of, "failed"), f" (k={cti.k})")
-    yield line("From this state, in which all that is assumed holds and which may be unreachable:", indent=2)
+    yield line("From this state, which satisfies all assumptions and may be unreachable:", indent=2)
     for variable, value in system.named(cti.trace.states[0]):
         yield line(StyledText(variable.name, "place"), " = ", show(variable.sort, value), indent=6)
     for number, instance in enumerate(cti.trace.steps, start=1):

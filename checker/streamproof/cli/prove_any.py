@@ -1,4 +1,4 @@
-"""``streamproof prove --any``: proofs in which parameters stand for every number; small instances decide of the rest."""
+"""``streamproof prove --any``: proofs for every value of parameters; small instances for properties that are not proved."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamproof import interrupts
-from streamproof.cli.answer import Request, tell_left_out
+from streamproof.cli.answer import Request, print_left_out
 from streamproof.cli.outputs import people
 from streamproof.cli.ticking import Ticking
 from streamproof.language.model import limits_text
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 COMPARING = "comparing the symbolic reading with concrete ones"
 FOR_EVERY_SIZE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
 INSTANCES = 24
-"""Instances that are searched beside a proof."""
+"""Largest number of instances searched besides a proof."""
 MOST_STATES = 20_000
-"""States of one of them."""
+"""Largest number of states of one instance."""
 DEEPEST = 300
-"""Levels of one of them."""
+"""Largest number of levels of one instance."""
 ALL_STATES = 150_000
-"""States of all of them."""
+"""Largest number of states of all instances."""
 MOST_STARTS = 100_000
-"""Combinations of first values of one of them: a condition on initial states is asked of each."""
+"""Largest number of combinations of initial values of one instance; the initial condition is evaluated for each."""
 MAX_SHOWN = 2
 SIZES_SHOWN = 3
-"""Instances that are named where a property holds and is not proved."""
+"""Largest number of instances listed for a property that holds there and is not proved."""
 
 
 def answer_any(
@@ -57,9 +57,9 @@ def answer_any(
     timeout: float | None,
     certificate: Path | None = None,
 ) -> int:
-    """Prove what can be proved for every value of `free`, search small instances for the rest, and tell of both."""
+    """Prove properties for every value of `free`, search small instances for the others, and print both results."""
     from streamproof.agree.readings import compare_readings
-    from streamproof.cli.certificate_any import certify_proved_any, tell_written, written_json
+    from streamproof.cli.certificate_any import certify_proved_any, print_written, written_json
     from streamproof.symbolic.parametric import prove_any
 
     selection = request.selection
@@ -102,14 +102,14 @@ def answer_any(
         _show(proof, small, request.json_to)
     system = parametric.system if small.violating is None else small.violating
     code = request.answer(system, result, more)
-    tell_left_out(left_out, request.json_to)
+    print_left_out(left_out, request.json_to)
     if certificate is not None:
-        tell_written(written, without, request.selection, request.json_to)
+        print_written(written, without, request.selection, request.json_to)
     return code
 
 
 def stages(selection: Selection, parametric: Parametric) -> list[Stage]:
-    """The sources of discovered claims, in the order in which a proof calls them."""
+    """The sources of discovered claims, in the order of use."""
     from streamproof.symbolic.parametric.bounds import bound_candidates
     from streamproof.symbolic.parametric.laws import drift_candidates, law_candidates
 
@@ -140,14 +140,14 @@ def check_proof(
 
 
 class ProofRefuted(StreamproofError):
-    """A property that was proved for every size, and a behaviour of one size that violates it."""
+    """A property was proved for every size, and a behaviour of one size violates it: a defect."""
 
     exit_code = Exit.DISAGREE
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """One instance that was searched: the values of the free parameters, the findings, and how far it was searched."""
+    """A searched instance: the values of the free parameters, the findings, and the extent of the search."""
 
     values: Mapping[str, int]
     findings: Mapping[str, Finding]
@@ -157,7 +157,7 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Small:
-    """What was searched. `violating`: where something is violated."""
+    """The searched instances. `violating`: the values at which a property is violated."""
 
     searched: list[Searched]
     violating: System | None
@@ -181,9 +181,9 @@ def search_instances(
     names: Sequence[str],
     progress: Callable[[str], None] = lambda _: None,
 ) -> Small:
-    """Search instances up to a budget of states, until one violates something.
+    """Search instances up to a budget of states, until one violates a property.
 
-    Raises `ProofRefuted` where that was proved."""
+    Raises `ProofRefuted` if that property was proved."""
     from streamproof.agree.readings import HEAVIEST, candidates
     from streamproof.explicit import explore
     from streamproof.language.declare import first_values_at_most
@@ -191,7 +191,7 @@ def search_instances(
     searched: list[Searched] = []
     left = ALL_STATES
     worth = candidates(selection.target.spec, selection.variant, selection.given, parametric.free)
-    open_below = [f.name for f in parametric.free if f.least is None]  # nobody said that these may be negative
+    open_below = [f.name for f in parametric.free if f.least is None]  # no lower limit declared
     chosen = [v for v in worth if weight(parametric, v) <= HEAVIEST and all(v[n] >= 0 for n in open_below)]
     chosen = chosen[:INSTANCES] if parametric.free else []
     for values in (*chosen[:1], *sorted(chosen[1:], key=lambda v: (weight(parametric, v), sum(v.values())))):
@@ -209,12 +209,12 @@ def search_instances(
         except interrupts.TimeUp:
             break
         except StreamproofError:
-            continue  # the model refuses these values, or they are too many to search
+            continue  # the model rejects these values, or its state space is too large
         left -= found.counts.distinct
         findings = {f.property: f for f in found.findings}
         searched.append(Searched(values, findings, found.counts.distinct, found.complete))
         if proved and found.mistake is not None:
-            raise _refuted("that the model makes no mistake", values, found.mistake.error.message)
+            raise _refuted("the absence of evaluation errors", values, found.mistake.error.message)
         for name in proved:
             if findings[name].verdict is Verdict.VIOLATED:
                 raise _refuted(name, values, findings[name].because)
@@ -270,7 +270,7 @@ def _why_open(parametric: Parametric, proof: AnySize, name: str) -> str:
         hard = _hard(parametric, name)
         return f"the solver gave up on proving it for every size{hard}: raise --query-timeout, or add a lemma"
     blocking = name if name in proof.ctis else SAFE
-    what = "" if blocking == name else f", as long as the model may make a mistake ({proof.ctis[SAFE].because})"
+    what = "" if blocking == name else f", as long as an evaluation error is possible ({proof.ctis[SAFE].because})"
     if blocking not in proof.ctis:
         what = ""
     elif proof.ctis[blocking].step is None:
@@ -285,7 +285,7 @@ def _why_open(parametric: Parametric, proof: AnySize, name: str) -> str:
 
 
 def _hard(parametric: Parametric, name: str) -> str:
-    """The term that leaves what a solver decides, where there is one."""
+    """A remark about the first term outside of decidable arithmetic, if any."""
     from streamproof.symbolic.parametric.claims import products
 
     for term in products(parametric, parametric.system.property(name)):
@@ -300,7 +300,7 @@ def _notes(proof: AnySize) -> tuple[str, ...]:
 
 
 def _compared(same: GroundingReport, again: Sequence[Mapping[str, int]], small: Small) -> Iterator[str]:
-    """The second opinions on a proof: concrete readings, plain Python, induction at given sizes, explicit search."""
+    """The cross-checks of a proof: concrete readings, plain Python, induction at given sizes, explicit search."""
     yield f"compared with concrete readings at {len(same.values)} values, and {same.runs:,} runs of plain Python"
     if again:
         yield f"induction checked without quantifiers at {len(again)} value{'' if len(again) == 1 else 's'}"
@@ -318,7 +318,7 @@ def _more(
     small: Small,
     left_out: Sequence[str],
 ) -> dict[str, Any]:
-    """What the JSON says of a proof for every size beside what it says of every check."""
+    """The part of the JSON that only proofs for every size have."""
     return {
         "any": {f.name: [f.least, f.most] for f in parametric.free},
         "readings_compared": {
@@ -351,7 +351,7 @@ def _more(
 
 
 def _show(proof: AnySize, small: Small, json_to: str | None) -> None:
-    """The lemmas that nobody wrote, and why what stays open is not inductive."""
+    """Print the discovered lemmas, and the counterexamples to induction of open properties."""
     from streamproof.report.console import print_lines
 
     lines: list[Line] = []
@@ -372,9 +372,7 @@ def _not_inductive(cti: ParametricCti) -> Iterator[Line]:
         yield line(f"In an initial state{f', at {at}' if at else ''}:", indent=2)
     else:
         where = f", at {at}" if at else ""
-        yield line(
-            f"From this state{where}, in which all that is assumed holds and which may be unreachable:", indent=2
-        )
+        yield line(f"From this state{where}, which satisfies all assumptions and may be unreachable:", indent=2)
     for name, value in cti.before:
         yield line(StyledText(name, "place"), f" = {value}", indent=6)
     if cti.step is not None:

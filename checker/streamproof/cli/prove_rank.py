@@ -16,9 +16,9 @@ from streamproof.system.unbounded import Parametric, Unbounded
 from streamproof.system.verdict import CheckResult, Seconds, Verdict
 
 QUERY_SECONDS = 2.0
-"""What one query may take, unless another time is given."""
+"""Default time limit of one query, in seconds."""
 SECONDS = 60.0
-"""What the search for a rank of one property may take."""
+"""Default time limit of the search for a rank of one property, in seconds."""
 
 
 def answer_ranked(
@@ -29,10 +29,11 @@ def answer_ranked(
     query_timeout: float | None,
     timeout: float | None,
 ) -> int:
-    """Prove the chosen properties by the rank given, or by one that is found where it is empty.
+    """Prove the chosen properties by `rank`, or by a discovered ranking function if it is empty.
 
-    With free parameters the reading is compared with concrete ones, and the explicit engine searches instances for what
-    was proved. Raises `UsageError` where a property of another kind is chosen, `ReadingsDiffer` and `ProofRefuted`.
+    With free parameters, the parametric reading is compared with concrete ones, and the explicit engine searches instances
+    for violations of proved properties. Raises `UsageError` for a property of another kind, `ReadingsDiffer` and
+    `ProofRefuted`.
     """
     from streamproof.agree.readings import compare_readings
     from streamproof.cli.prove_any import COMPARING, search_instances

@@ -1,4 +1,4 @@
-"""``streamproof replay``: walk a recorded trace again and say whether it still shows what it claims."""
+"""``streamproof replay``: replay a recorded trace, and check that it shows its property."""
 
 from __future__ import annotations
 
@@ -102,10 +102,10 @@ def command(
 
 
 def confirmed(path: Path | Document, system: System, claimed: str | None) -> tuple[Trace, Property | None]:
-    """The trace in a file, replayed on `system`, and the property that it shows.
+    """The trace of a file, replayed on `system`, and the property that it shows.
 
-    Raises `InputError` for a file that is no trace of such a system, `ReplayError` when it is no behaviour or does not
-    show what it claims, `EvaluationError` when the model makes a mistake on the way.
+    Raises `InputError` for a file without a trace of the system, `ReplayError` if the trace is not a behaviour or does not
+    show its property, `EvaluationError` for an evaluation error of the model.
     """
     from streamproof.exchange.itf import read_itf
     from streamproof.traces.replay import replay, verify
@@ -122,25 +122,25 @@ def confirmed(path: Path | Document, system: System, claimed: str | None) -> tup
 def chosen(
     document: Document, model: str | None, variant: str | None, parameters: Sequence[str], prop: str | None
 ) -> tuple[Selection, str | None]:
-    """What to replay the file on, and the property it is to show: the command line's words before the file's own."""
+    """The selection of the replay, and the claimed property: options of the command line override those of the file."""
     from streamproof.exchange.itf import read_meta
 
     meta, path = read_meta(document), document.name
     if model is None and meta.model is None:
-        raise InputError(f"{path} does not say which model it is of", remedy="name it with --model")
+        raise InputError(f"{path} names no model", remedy="name it with --model")
     if model is None:
         assert meta.model is not None, "checked above"
         target = titled(meta.model)
         if target is None:
             raise InputError(
-                f"{path} is of the model {meta.model!r}, which is not a bundled one",
-                remedy="say where it is: --model path/to/file.py",
+                f"{path} is of the model {meta.model!r}, which is not a bundled model",
+                remedy="name it with --model path/to/file.py",
             )
         model = target.text
-    # With another variant the file's parameters still stand: they are what the trace was found with.
-    asked = select(model, variant if variant is not None else meta.variant, None, parameters)
-    recorded = _recorded(path, asked.target, asked.variant, meta.parameters)
-    selection = Selection(asked.target, asked.variant, {**recorded, **asked.given}, None, asked.options)
+    # With another variant the file's parameters still apply: the trace was found with them.
+    selected = select(model, variant if variant is not None else meta.variant, None, parameters)
+    recorded = _recorded(path, selected.target, selected.variant, meta.parameters)
+    selection = Selection(selected.target, selected.variant, {**recorded, **selected.given}, None, selected.options)
     claimed = prop if prop is not None else meta.property
     known = {p.name: p.kind.value for p in selection.target.properties(selection.variant)}
     if claimed is not None and claimed not in known:
@@ -154,7 +154,7 @@ def chosen(
 
 
 def _recorded(path: str, target: Target, variant: str | None, found: Mapping[str, Any]) -> dict[str, Any]:
-    """The file's parameters, each of the type that the model gives it."""
+    """The file's parameters, converted to the types of the model."""
     cls = target.variant(variant)
     types, values = parameter_types(cls), {}
     for name, value in found.items():

@@ -1,4 +1,4 @@
-"""``streamproof report``: one page and its tables about many recorded runs, by Spark."""
+"""``streamproof report``: a page and tables about many recorded runs, computed by Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options about how the explicit engine works: which code, how many threads, where it keeps what."""
+"""The options for the resources of the explicit engine: tier, threads, memory, disk, checkpoints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from streamproof.system.options import MOST_WORKERS, TIERS, SearchOptions
 
 
 def option_words(engine: str, options: SearchOptions) -> tuple[str, ...]:
-    """The words that choose the engine and set the options again; a run that resumed is done again from its beginning."""
+    """The command-line words for the engine and its options; --resume is left out, so a repetition starts from the
+    beginning."""
     given = {
         "--engine": None if engine == next(iter(CHECKS)) else engine,
         "--max-states": options.max_states,
@@ -33,7 +34,7 @@ def option_words(engine: str, options: SearchOptions) -> tuple[str, ...]:
 
 
 def amount(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
-    """An amount in bytes, as an option gives it."""
+    """The value of an option in bytes."""
     try:
         return None if text is None else parse_bytes(text)
     except UsageError as error:
@@ -41,7 +42,7 @@ def amount(_: click.Context, __: click.Parameter, text: str | None) -> int | Non
 
 
 def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options to a command, which receives them as the argument `resources`: a `SearchOptions` with these alone."""
+    """Add the options to a command, which receives them as the argument `resources`: a `SearchOptions` with these set."""
 
     @wraps(command)
     def collected(
@@ -65,37 +66,37 @@ def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Choice(TIERS),
             default=TIERS[0],
             show_default=True,
-            help="Search by generated Python or by compiled code; auto changes over when the state space turns out large.",
+            help="Generated Python or compiled code; auto: compiled code for large state spaces.",
         ),
         click.option(
             "--workers",
             type=click.IntRange(1, MOST_WORKERS),
             metavar="N",
-            help="Threads of compiled code; results do not depend on it. By default one for each processor, at most 8.",
+            help="Number of threads of compiled code.  [default: one for each processor, at most 8]",
         ),
         click.option(
             "--memory",
             callback=amount,
             metavar="SIZE",
-            help="Stop when the process holds SIZE (500MB, 4GB, 4GiB).  [default: four fifths of the machine's memory]",
+            help="Memory limit of the process (500MB, 4GB, 4GiB).  [default: four fifths of the machine's memory]",
         ),
         click.option(
             "--spill",
             type=click.Path(path_type=Path),
             metavar="DIR",
-            help="Beyond --memory keep states on disk, in DIR, instead of stopping.",
+            help="At the memory limit, continue on disk in DIR.",
         ),
         click.option(
             "--checkpoint",
             type=click.Path(path_type=Path, file_okay=False),
             metavar="DIR",
-            help="Write the search to DIR once a minute, and when a limit ends it.",
+            help="Write a checkpoint to DIR once a minute, and when a limit ends the search.",
         ),
         click.option(
             "--resume",
             type=click.Path(path_type=Path, file_okay=False),
             metavar="DIR",
-            help="Go on from the checkpoint in DIR, and go on writing it.",
+            help="Continue from the checkpoint in DIR, and keep writing it.",
         ),
     )
     for option in reversed(options):

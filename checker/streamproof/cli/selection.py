@@ -1,5 +1,5 @@
-"""Which model, variant, parameters and properties a command line chooses, and what a shell may offer for them; shared by
-the verbs that take a MODEL."""
+"""The model, variant, parameters and properties chosen by a command line, and their completion in shells; shared by the
+verbs with a MODEL."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """One system to look at. `given` are the parameters that the command line set; `properties` None means all."""
+    """A chosen system. `given` are the parameters set by the command line; `properties` None means all."""
 
     target: Target
     variant: str | None = None
     given: dict[str, Any] = field(default_factory=dict)
     properties: tuple[str, ...] | None = None
     options: tuple[str, ...] = ()
-    """The words that made this selection, for a line that repeats it."""
+    """The command-line words of this selection, for a command that repeats it."""
 
     @property
     def name(self) -> str:
@@ -45,7 +45,7 @@ class Selection:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Every parameter with its value."""
+        """All parameters with their values."""
         return {**self.target.defaults(self.variant), **self.given}
 
     def listed(self) -> tuple[Listed, ...]:
@@ -54,21 +54,21 @@ class Selection:
         return every if self.properties is None else tuple(p for p in every if p.name in self.properties)
 
     def only(self, prop: str) -> Selection:
-        """The same with one property."""
+        """This selection with one property."""
         return replace(self, properties=(prop,))
 
     def system(self) -> System:
-        """The transition system chosen."""
+        """The chosen transition system."""
         return self.target.system(self.variant, self.given)
 
     def measures(self) -> tuple[Measure, ...]:
-        """The quantities of the system chosen; none when single properties are asked about."""
+        """The quantities of the chosen system; none if single properties are chosen."""
         return () if self.properties is not None else self.target.measures(self.variant, self.given)
 
     def expected(self, prop: str) -> str | None:
-        """The verdict expected of a property; None where nothing is.
+        """The expected verdict of a property; None if there is none.
 
-        What a variant breaks is stated at its own parameters only. The model itself is to hold at all of them.
+        Violations of a variant are expected at its own parameters only. Properties of the model itself hold at all of them.
         """
         if not self.target.specified:
             return None
@@ -77,7 +77,7 @@ class Selection:
         return self.target.spec.expectation(self.variant, prop)
 
     def command(self, verb: str, *more: str) -> str:
-        """The line that chooses the same again."""
+        """The command that repeats this selection."""
         chosen = [word for name in self.properties or () for word in ("--property", name)]
         return shlex.join(["streamproof", verb, self.target.text, *self.options, *chosen, *more])
 
@@ -89,7 +89,7 @@ def select(
     parameters: Sequence[str] = (),
     properties: Sequence[str] = (),
 ) -> Selection:
-    """What a command line chose. Raises `UsageError` for a name that does not exist, with the nearest ones."""
+    """The selection of a command line. Raises `UsageError` for an unknown name, with the nearest ones."""
     target = find(model)
     cls = target.variant(variant)
     options: list[str] = []
@@ -127,7 +127,7 @@ def expect_once(parameters: Sequence[str]) -> Sequence[str]:
 
 
 def limited_by(option: str, usual: float | None = None) -> Callable[[F], F]:
-    """Holds a verb, from reading the model on, to the seconds that an option gives; `usual` where it is not given."""
+    """Limits a verb, including reading the model, to the seconds of an option; default: `usual`."""
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
@@ -141,19 +141,19 @@ def limited_by(option: str, usual: float | None = None) -> Callable[[F], F]:
     return decorate
 
 
-# --- what a shell may offer after TAB: where something cannot be loaded, nothing
+# --- shell completion: it never fails, and offers no names after an error
 
 Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 
 
 def complete_models(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Bundled names, and whatever files the shell finds."""
+    """The bundled models, and files completed by the shell."""
     names = [_item(name) for name in bundled() if name.startswith(incomplete)]
     return names or [_item(incomplete, type="file")]
 
 
 def _item(text: str, **more: Any) -> CompletionItem:
-    from click.shell_completion import CompletionItem  # only a shell asks for it
+    from click.shell_completion import CompletionItem  # used for completion only
 
     return CompletionItem(text, **more)
 
@@ -167,7 +167,7 @@ def _of_target(offer: Callable[[Target, str | None], Iterable[tuple[str, str]]])
         try:
             target = find(model)
             offered = list(offer(target, ctx.params.get("variant")))
-        except Exception:  # a message in the middle of a command line helps nobody
+        except Exception:  # a message in the middle of a command line is useless
             return []
         return [_item(name, help=doc or None) for name, doc in offered if name.startswith(incomplete)]
 
@@ -230,7 +230,7 @@ def _no_limit(_: click.Context, __: click.Parameter, seconds: float | None) -> f
 
 
 def timeout_option(help: str, name: str = "timeout", default: float | None = None) -> Callable[[F], F]:
-    """The option that limits the time, which the function receives as `name`."""
+    """The option for a time limit, which the function receives as `name`."""
     return click.option(
         "--timeout",
         name,
@@ -251,5 +251,5 @@ def json_option(function: F) -> F:
         "--json",
         "json_to",
         metavar="FILE|-",
-        help="Write the answer as JSON; - means standard output, and text then goes to standard error.",
+        help="Write the result as JSON; - means standard output, and text then goes to standard error.",
     )(function)

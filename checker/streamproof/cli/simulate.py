@@ -1,4 +1,4 @@
-"""``streamproof simulate``: random walks through what is too large to search."""
+"""``streamproof simulate``: random walks through state spaces that are too large to search."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from streamproof.cli.answer import DEFAULT_OUT, Request, tell_left_out, trace_folder
+from streamproof.cli.answer import DEFAULT_OUT, Request, print_left_out, trace_folder
 from streamproof.cli.outputs import expect_json_writable
 from streamproof.cli.progress import Status
 from streamproof.cli.selection import (
@@ -93,10 +93,10 @@ def command(
     quiet: bool,
     json_to: str | None,
 ) -> int:
-    """Take random walks through MODEL and check its properties, when there are too many states for check.
+    """Take random walks through MODEL and check its properties, for state spaces too large for check.
 
-    Ends at the first violation, which is replayed, shortened and shown. Other properties are inconclusive (160), except
-    reachability properties whose state was visited.
+    Stops at the first violation; its trace is replayed, shortened and printed. Other properties are inconclusive (160),
+    except reachability properties whose state was visited.
     """
     begun = time.perf_counter()
     selection = select(model, variant, size, parameters, properties)
@@ -104,7 +104,7 @@ def command(
     left_out = [p.name for p in selection.listed() if p.name not in chosen]
     if not chosen:
         raise UsageError(
-            f"{selection.target.name} has no property that a walk could violate or reach",
+            f"{selection.target.name} has no property that a walk can decide",
             remedy=f"streamproof check decides the others: {', '.join(left_out) or 'none'}",
         )
     expect_json_writable(json_to, "streamproof.simulate/1")
@@ -115,14 +115,14 @@ def command(
     try:
         system = selection.system()
         found = _simulate(system, chosen, walks, steps, seed, guided, time_limit, quiet=quiet)
-        # The walks that were taken are repeated exactly, however fast the machine.
+        # The command repeats exactly these walks, independent of the speed of the machine.
         request = replace(request, words=_words(found.walks, steps, seed, guided))
         shown = replace(found, notes=tuple(_notes(found, steps)))
         code = request.answer(system, shown, _more(found, steps, left_out))
     except StreamproofError as error:
         request.fail(error)
         raise
-    tell_left_out(left_out, json_to)
+    print_left_out(left_out, json_to)
     return code
 
 
@@ -153,7 +153,7 @@ def _simulate(
 
 
 def _words(walks: int, steps: int, seed: int, guided: bool) -> tuple[str, ...]:
-    """The options that take the same walks again."""
+    """The options that repeat the walks."""
     return ("--walks", str(walks), "--steps", str(steps), "--seed", str(seed), *(() if guided else ("--uniform",)))
 
 
@@ -175,7 +175,7 @@ def _notes(found: Simulation, steps: int) -> list[str]:
 
 
 def _more(found: Simulation, steps: int, left_out: list[str]) -> dict[str, Any]:
-    """What the JSON says beyond the fields of a check; memory, which differs from run to run, is left out."""
+    """The part of the JSON that only simulate has, without memory, which differs from run to run."""
     estimate = found.estimate
     return {
         "memory": {"peak_bytes": None},

@@ -1,4 +1,4 @@
-"""``streamproof sweep``: the same question at many configurations, a map of the answers, and a formula of where it holds."""
+"""``streamproof sweep``: verdicts at many configurations, maps, and formulas for the points at which properties hold."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ PROCESSES = 2
 MAX_STATES = 10_000_000
 TIMEOUT = 300.0
 FILES = {"table": "points.parquet", "page": "table.html", "map": "map.svg", "answer": "sweep.json"}
-"""What is in the folder beside `POINTS`, by what it shows; there is no map of what was generated."""
+"""The files in the folder besides `POINTS`, by their subject; generated values have no map."""
 _BOUNDS = "streamproof.sweep.bounds"
 _BOUND = "bound_"
-"""What the names of parameters begin with that are bounds."""
+"""Prefix of the names of parameters for bounds."""
 
 
 class BoundOption(Option):
@@ -59,7 +59,7 @@ class SweepVerb(Verb):
         return [*super().get_params(ctx), *ctx.meta.get(_BOUNDS, ())]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click parses them, once it is known which model is meant."""
+        """Parse the arguments after the model is found, whose bounds are options."""
         unknown = self.unknown_options(ctx, args)
         if unknown or {"-h", "--help"} & {*args}:
             ctx.meta[_BOUNDS] = bound_options(self.named_model(ctx, args, unknown), self.option_names(ctx))
@@ -67,7 +67,7 @@ class SweepVerb(Verb):
 
 
 def bound_options(spec: Spec | None, known: Collection[str]) -> list[BoundOption]:
-    """The options of a model that generates an axis; none where it does not, or there is no model."""
+    """The options of a model that generates an axis; empty for other models and without a model."""
     generated = spec.sweeps.generated if spec is not None and spec.sweeps is not None else None
     if generated is None:
         return []
@@ -191,10 +191,10 @@ def command(
     if math.isinf(timeout):
         raise UsageError("a sweep limits the time of each point", remedy="give --timeout a number of seconds")
     if master is not None and not spark:
-        raise UsageError("--master is of --spark", remedy="add --spark")
+        raise UsageError("--master requires --spark", remedy="add --spark")
     variants = (*variants, *(listed.split(",") if listed else ()))
-    asked = {name.removeprefix(_BOUND): value for name, value in bounds.items() if value is not None}
-    plan = plan_of(model, variants, size, expect_once(parameters), properties, asked)
+    given = {name.removeprefix(_BOUND): value for name, value in bounds.items() if value is not None}
+    plan = plan_of(model, variants, size, expect_once(parameters), properties, given)
     kinds = properties_of(plan)
     expect_json_writable(json_to, "streamproof.sweep/1")
     folder = Folder(out if out is not None else DEFAULT_OUT / f"sweep-{_file_name(plan.target.name)}")
@@ -205,11 +205,11 @@ def command(
     with Status(live=not quiet) as status:
         run = SweepRun(plan, tuple(kinds), limits, folder, status, jobs, place, full)
         run.explore(stream, again=again)
-    points = tuple(known(point, run.records.get(point.key), tuple(kinds)) for point in run.asked)
+    points = tuple(known(point, run.records.get(point.key), tuple(kinds)) for point in run.points)
     words = [word for name in variants for word in ("--variant", name)]
     words += ["--size", size] if size else []
     words += [word for text in parameters for word in ("-p", text)]
-    words += [word for name, value in asked.items() for word in (f"--max-{name}", str(value))]
+    words += [word for name, value in given.items() for word in (f"--max-{name}", str(value))]
     words += ["--full"] if full else []
     words += [word for name in properties for word in ("--property", name)]
     words += ["--max-states", str(max_states)] if max_states != MAX_STATES else []
@@ -239,7 +239,7 @@ def command(
 
 
 def _with_formulas(report: SweepReport, stream: TextIO, status: Status, *, maps: bool) -> SweepReport:
-    """The report with formulas; each property's points are printed before its formula is looked for.
+    """The report with formulas; the points of each property are printed before the search for its formula.
 
     Ctrl-C leaves the remaining formulas out.
     """
@@ -254,7 +254,7 @@ def _with_formulas(report: SweepReport, stream: TextIO, status: Status, *, maps:
             print_lines(boundary_lines(report, boundary, maps=maps), stream)
             stream.flush()
             if not interrupted:
-                status(f"looking for a formula of {boundary.name}")
+                status(f"searching for a formula of {boundary.name}")
                 try:
                     boundary = with_formula(report.plan, report.points, boundary)
                 except KeyboardInterrupt:

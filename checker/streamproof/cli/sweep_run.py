@@ -1,4 +1,4 @@
-"""Getting every point of a sweep decided: what was known before is used again, and what is new is kept."""
+"""Execution of a sweep: decide every point, reuse stored records, and store new ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POINTS = "points.ndjson"
 
 @dataclass
 class SweepRun:
-    """The points of a plan as they are decided; with `full`, refuted variants too at larger sizes of what is generated."""
+    """The run of a sweep plan; with `full`, refuted variants are also checked at larger sizes of generated values."""
 
     plan: SweepPlan
     properties: tuple[str, ...]
@@ -30,24 +30,24 @@ class SweepRun:
     folder: Folder
     status: Callable[[str], None]
     processes: int
-    """How many points are decided at a time."""
+    """Number of points decided at a time."""
     master: str | None
-    """Where Spark decides them; None: they are decided here."""
+    """The Spark master; None: local processes."""
     full: bool
     records: dict[str, Record] = field(default_factory=dict)
-    """By key."""
-    asked: list[SweepPoint] = field(default_factory=list)
-    """The points that were asked about."""
+    """The records by key."""
+    points: list[SweepPoint] = field(default_factory=list)
+    """The points of this run."""
     reused: int = 0
-    """How many were known before."""
+    """Number of points with stored records."""
     interrupted: bool = False
-    """Whether the user ended it."""
+    """Whether the user interrupted the run."""
     _known: dict[str, Record] = field(default_factory=dict)
-    """Records of earlier runs that answer the question of this one, as long as the point's system is the same."""
+    """Records of earlier runs with the same settings, valid if the system of the point is unchanged."""
     _changed: int = 0
 
     def explore(self, stream: TextIO, *, again: bool) -> None:
-        """Decide what is not known yet, one stage after the other; Ctrl-C ends it with what is."""
+        """Decide the points without record, stage by stage; Ctrl-C ends the run with the records found so far."""
         from streamproof.explicit.limits import processors
         from streamproof.pipeline.sweeps.kept import keeping, kept_text, read_kept, source_of
         from streamproof.system.memory import memory_of_machine
@@ -56,7 +56,7 @@ class SweepRun:
         path = self.folder.path / POINTS
         kept, why = ({}, "") if again else read_kept(path, about)
         if why:
-            stream.write(f"{path}: {'not all' if kept else 'none'} of the points kept there are used: {why}\n")
+            stream.write(f"{path}: {'not all' if kept else 'none'} of the stored points are used: {why}\n")
         source = source_of(self.plan.target)
         stages = self.plan.stages()
         expected = sum(map(len, stages))
@@ -70,7 +70,7 @@ class SweepRun:
             for stage in stages:
                 points = [point for point in stage if self.plan.setting(point) not in dropped]
                 expected -= len(stage) - len(points)
-                self.asked += points
+                self.points += points
                 jobs = [self._job(point, memory) for point in points if not self._same(point.key, source)]
                 try:
                     for record in self._decided(jobs) if jobs and not self.interrupted else ():
@@ -85,21 +85,21 @@ class SweepRun:
             stream.write(f"{self._changed} points are decided again: the model has changed since\n")
 
     def _refuted(self, point: SweepPoint) -> bool:
-        """Whether its variant need not be asked about at larger sizes."""
+        """Whether the variant of the point is refuted at a smaller size."""
         verdicts = self.records[point.key]["properties"].values()
         return point.variant is not None and any(found["verdict"] == "violated" for found in verdicts)
 
     def _usable(self, record: Record) -> bool:
-        """Whether a record of an earlier run answers the question of this one."""
+        """Whether a record of an earlier run is valid for the settings of this run."""
         if record["outcome"] != "decided" or set(self.properties) - set(record["asked"]):
             return False
         if self.plan.sampled is not None and set(record["asked"]) != set(self.properties):
-            return False  # another system was built for it
+            return False  # the system has changed
         open_ = any(found["verdict"] == "inconclusive" for found in record["properties"].values())
         return not open_ or bool(record["limits"] == self.limits)
 
     def _same(self, key: str, source: str | None) -> bool:
-        """Whether nothing has changed since a point was decided, not even a source file; then its record is taken."""
+        """Whether no source file has changed since a point was decided; if so, uses its record."""
         before = self._known.get(key)
         if before is None or source is None or before.get("source") != source:
             return False
@@ -108,7 +108,7 @@ class SweepRun:
         return True
 
     def _take(self, record: Record, source: str | None, keep: Callable[[Record], None]) -> None:
-        """What came of a job. Raises `ModelError` where the model is no model."""
+        """Store the record of a job. Raises `ModelError` if the model cannot be read."""
         key, before = record["key"], self._known.get(record["key"])
         if record["outcome"] == "malformed":
             raise ModelError(record["because"], remedy=f"at the point {key}")
@@ -120,7 +120,7 @@ class SweepRun:
         record = {**record, "source": source}
         try:
             keep(record)
-        finally:  # also where Ctrl-C interrupts the wait for the disk
+        finally:  # also if Ctrl-C interrupts the wait for the disk
             self.records[key] = record
 
     def _job(self, point: SweepPoint, memory: int | None) -> Job:

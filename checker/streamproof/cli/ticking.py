@@ -1,4 +1,4 @@
-"""What a solver is doing, on the terminal; the seconds go on while it thinks about one question."""
+"""The progress of a solver on the terminal; the seconds advance during a query."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from streamproof.symbolic.solver import Effort
 
 EVERY = 1.0
-"""Seconds between two looks at the clock."""
+"""Interval between two updates, in seconds."""
 
 
 class Ticking:
-    """Call it with an `Effort`, or with a text; either is shown with the seconds since the beginning until the next."""
+    """A status line with running seconds; each call sets its `Effort` or text."""
 
     def __init__(self, *, live: bool) -> None:
         self._status = Status(live=live)
@@ -31,7 +31,7 @@ class Ticking:
         self._clock = threading.Thread(target=self._tick, daemon=True)
 
     def __call__(self, doing: Effort | str) -> None:
-        """Show what is being done now."""
+        """Show the current activity."""
         now = time.monotonic()
         if isinstance(doing, str):
             begun = self._begun

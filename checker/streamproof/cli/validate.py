@@ -1,4 +1,4 @@
-"""``streamproof validate``: did the recorded runs of an implementation follow the protocol?"""
+"""``streamproof validate``: check recorded runs of an implementation against a model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Runs(click.Path):
     """A path that exists, or a pattern, which the reader of runs expands."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path, or the pattern as it stands."""
+        """The path, or the unexpanded pattern."""
         return Path(value) if any(c in str(value) for c in "*?[") else super().convert(value, param, ctx)
 
 
@@ -48,7 +48,7 @@ class _Model(click.Option):
 
 
 LONGEST = 240
-"""Characters of a variable's value that are shown."""
+"""Largest number of characters printed of a variable's value."""
 
 
 @click.command(
@@ -102,7 +102,7 @@ def command(
 
     source = click.get_current_context().get_parameter_source("form")
     if events is None and source is ParameterSource.COMMANDLINE:
-        raise UsageError("--format is the format of the files that --events writes", remedy="add --events DIR")
+        raise UsageError("--format requires --events", remedy="add --events DIR")
     expect_json_writable(json_to, SCHEMA)
     if events is not None:
         expect_writable(events, None)
@@ -110,7 +110,7 @@ def command(
     with Status() as status:
         verdicts = _on_spark(paths, one, master, status) if master else _here(paths, one, status)
     if not verdicts:
-        raise InputError("no run was found", remedy="name folders that hold the logs of runs")
+        raise InputError("no run was found", remedy="name folders with the logs of runs")
     if json_to is not None:
         records = [verdict.record() for verdict in verdicts]
         document = {"schema": SCHEMA, "version": __version__, "exit_code": int(_code(verdicts)), "verdicts": records}
@@ -138,7 +138,7 @@ def _on_spark(paths: Sequence[Path], one: partial[list[RunVerdict]], master: str
 
 
 def _from(folder: Path, one: partial[list[RunVerdict]], path: Path) -> list[RunVerdict]:
-    """On a worker: the verdicts of a path as it was given, which is relative to the folder of the program."""
+    """On a worker: the verdicts of a path, which is relative to the working folder of the program."""
     with chdir(folder):
         return one(path)
 
@@ -164,7 +164,7 @@ def _lines(verdicts: Sequence[RunVerdict]) -> Iterator[Line]:
 
 
 def _case(verdict: RunVerdict, *, named: bool) -> Iterator[Line]:
-    """`named`: say which of the run's jobs it is."""
+    """`named`: print the name of the job or channel."""
     name = ", ".join(filter(None, (verdict.run, verdict.trace if named else "", verdict.title)))
     restarts = len(verdict.recoveries)
     facts = f"{verdict.matched} of {verdict.read} events matched"
@@ -179,7 +179,7 @@ def _case(verdict: RunVerdict, *, named: bool) -> Iterator[Line]:
 
 
 def _states(states: Sequence[Mapping[str, str]]) -> Iterator[Line]:
-    """The first state in full, of the others what differs from it; long values are cut (the JSON has all of them)."""
+    """The first state in full, and the differences of the others; long values are cut (the JSON has the full values)."""
     for number, state in enumerate(states, 1):
         yield line(StyledText(f"state {number}" + ("" if number == 1 else ", like state 1 but for"), "faint"), indent=8)
         for name, value in state.items():
@@ -199,7 +199,7 @@ def _rejection(rejection: Rejection) -> Iterator[Line]:
     yield from _states(rejection.before)
     for candidate in rejection.candidates:
         if candidate.because == rejection.message:
-            continue  # said above
+            continue  # printed above
         yield line(StyledText(candidate.action, "action"), f"  is not possible: {candidate.because}", indent=6, hang=10)
     if rejection.expected:
         yield line(f"possible here: {', '.join(rejection.expected)}", indent=6, hang=10)

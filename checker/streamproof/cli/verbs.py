@@ -1,4 +1,4 @@
-"""The shape that all verbs share: loaded when they are used, grouped help that ends with an example, an exit code."""
+"""The base of all verbs: lazy loading, help with option groups and an example, and exit codes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _FILE_OR_STANDARD = "FILE|-"
 """Metavariable of options that write to a file, or to standard output for ``-``."""
 FEW = 12
-"""A verb with no more options lists them without groups."""
+"""Largest number of options that are listed without groups."""
 _GROUPS = {
     "System": ("variant", "variants", "listed", "size", "parameters", "properties", "free"),
     "Limits": ("max_states", "depth", "time_limit", "timeout", "query_timeout", "k", "walks", "steps", "limit"),
@@ -37,7 +37,7 @@ _GROUPS = {
 
 
 class Option(click.Option):
-    """An option that may be given once, unless it is `multiple`, and under its `former` names too, which no help lists."""
+    """An option that may be given once, unless it is `multiple`, also by its `former` names, which the help does not list."""
 
     def __init__(self, *args: Any, former: Sequence[str] = (), **more: Any) -> None:
         super().__init__(*args, **more)
@@ -60,7 +60,7 @@ class SecondsType(click.FloatRange):
         super().__init__(min=0, min_open=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number; what is no number fails."""
+        """The number; fails for other text."""
         number = super().convert(value, param, ctx)
         if math.isnan(number):
             self.fail(f"{value} is not a number of seconds", param, ctx)
@@ -68,7 +68,7 @@ class SecondsType(click.FloatRange):
 
 
 class Verb(click.Command):
-    """A command whose help ends with a line to copy. Its function returns an exit code (None is 0)."""
+    """A command whose help ends with an example. Its function returns an exit code (None is 0)."""
 
     def __init__(self, *args: Any, example: str, **kwargs: Any) -> None:
         kwargs.setdefault("context_settings", {"help_option_names": ["-h", "--help"]})
@@ -79,7 +79,7 @@ class Verb(click.Command):
         )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click parses them; an option that takes one value may be given once, a path for one output."""
+        """Parse the arguments; an option with one value may be given once, and a path may be used for one output."""
         try:
             given, _, order = self.make_parser(ctx).parse_args(list(args))
         except click.NoSuchOption:
@@ -93,17 +93,17 @@ class Verb(click.Command):
         return super().parse_args(ctx, args)
 
     def option_names(self, ctx: click.Context) -> set[str]:
-        """Every name of an option, former ones too."""
+        """All names of options, former names included."""
         return {name for option in self.get_params(ctx) for name in (*option.opts, *getattr(option, "former", ()))}
 
     def unknown_options(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
-        """The long options among the words that are not the verb's own: the model may give them a meaning."""
+        """The long options among the words that the verb does not have: they may be parameters of the model."""
         words = dict.fromkeys(word.partition("=")[0] for word in args)
         known = self.option_names(ctx)
         return [word for word in words if word[:2] == "--" != word and word not in known]
 
     def named_model(self, ctx: click.Context, args: Sequence[str], unknown: Sequence[str]) -> Spec | None:
-        """The specification of the model that the words name, whatever `unknown` options mean; None: there is none."""
+        """The specification of the model named by the words, `unknown` options ignored; None without a model."""
         parser = self.make_parser(ctx)
         for number, word in enumerate(unknown):
             click.Option([word, f"unknown_{number}"]).add_to_parser(parser, ctx)
@@ -128,7 +128,7 @@ class Verb(click.Command):
         return found
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options, by groups where there are many."""
+        """The options, in groups if there are many."""
         group_of = {name: group for group, names in _GROUPS.items() for name in names}
         groups: dict[str, list[tuple[str, str]]] = {group: [] for group in _GROUPS}
         for param in self.get_params(ctx):
@@ -143,7 +143,7 @@ class Verb(click.Command):
                     formatter.write_dl(records)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the verb; standard output is for its answer alone."""
+        """Run the verb; standard output is reserved for its result."""
         from streamproof.cli.outputs import reserved_output
 
         with reserved_output():
@@ -156,7 +156,7 @@ class Verb(click.Command):
 
 
 def named(model: Any) -> Spec | None:
-    """The specification of a model; None where the text names none, which is reported when it is read for use."""
+    """The specification of a model; None for an unknown model, which is reported when the verb runs."""
     from streamproof.cli.outputs import reserved_output
     from streamproof.registry import find
 
@@ -173,11 +173,11 @@ class Verbs(click.Group):
         self._modules = modules
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The verbs in the order in which they are usually met."""
+        """The verbs in the order of the help."""
         return list(self._modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The verb called `cmd_name`; None when there is none."""
+        """The verb `cmd_name`; None if there is none."""
         if cmd_name not in self._modules:
             return None
         command = importlib.import_module(self._modules[cmd_name]).command
@@ -187,7 +187,7 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb that the first word names. Raises `UsageError`, with the nearest verb, where there is none."""
+        """The verb named by the first word. Raises `UsageError`, with the nearest verb, for an unknown one."""
         if args[0] not in self._modules and not args[0].startswith("-"):
             remedy = did_you_mean(args[0], self._modules) or f"{ctx.command_path} --help lists the verbs"
             raise UsageError(f"no such verb {args[0]!r}", remedy=remedy)
@@ -195,7 +195,7 @@ class Verbs(click.Group):
 
 
 def complaint(error: click.ClickException) -> tuple[str, str]:
-    """What click found wrong with the command line in one line, in the style of all messages, and what to do."""
+    """The message and the remedy of a usage error of click, in the style of our messages."""
     message, remedy = error.format_message().replace("\n\t", " "), ""
     context = getattr(error, "ctx", None)
     if isinstance(error, click.NoSuchOption) and context is not None:
@@ -206,7 +206,7 @@ def complaint(error: click.ClickException) -> tuple[str, str]:
 
 
 def _expect_apart(given: Sequence[tuple[click.Parameter, Any]]) -> None:
-    """Raises `UsageError` where options name one path for two outputs, or standard output for what is not written there."""
+    """Raises `UsageError` if two outputs have the same path, or an output that does not support it is standard output."""
     outputs: dict[str, tuple[str, bool]] = {}
     for option, text in ((o, t) for o, t in given if isinstance(o, click.Option)):
         kind, form = option.type, option.metavar or ""
@@ -215,18 +215,18 @@ def _expect_apart(given: Sequence[tuple[click.Parameter, Any]]) -> None:
             continue
         name = max(option.opts, key=len)
         if text == "-":
-            if "|" not in form:  # others say themselves what can go there
+            if "|" not in form:  # other verbs check their outputs themselves
                 raise UsageError(f"{name} does not write to standard output", remedy="name a path; ./- is one")
             continue
         path, file = os.path.realpath(text), "FILE" in form
         for other, (first, also) in outputs.items():
             if path == other and (file or also):
-                raise UsageError(f"{first} and {name} are one path, {text}", remedy="give each a path of its own")
+                raise UsageError(f"{first} and {name} have the same path, {text}", remedy="give different paths")
         outputs[path] = name, file
 
 
 def _options(ctx: click.Context) -> list[str]:
-    """The long names of a command's options without their dashes, those that help does not list apart."""
+    """The long names of a command's options without dashes, except hidden ones."""
     shown = [p for p in ctx.command.get_params(ctx) if isinstance(p, click.Option) and not p.hidden]
     return [name[2:] for option in shown for name in option.opts if name.startswith("--")]
 
@@ -237,4 +237,4 @@ def _ask_traceback(ctx: click.Context, parameter: click.Parameter, value: bool) 
 
 
 TRACEBACK = "streamproof.traceback"
-"""Key of the context's `meta` under which a developer asked for Python's traceback of errors."""
+"""Key of the context's `meta` for the hidden option --traceback."""

@@ -62,10 +62,10 @@ def command(
 ) -> int:
     """Check the certificate FILE of check or prove by a small program that shares no engine with them.
 
-    FILE may come from anybody: it causes no import. Only a bundled model is loaded by the name in FILE; --model names any
-    other. The checksum of FILE detects damage, not forgery, because anybody can compute it.
+    FILE is untrusted: it causes no import. Only a bundled model is loaded by the name in FILE; --model names any other. The
+    checksum of FILE detects damage, not forgery, because anyone can compute it.
 
-    Ends with 0 when every claim is shown, with 161 and the reason otherwise, and with 162 when two solvers disagree. It
+    Ends with 0 when every claim is proved, with 161 and the reason otherwise, and with 162 when two solvers disagree. It
     runs at the speed of the interpreter: some thousand states per second.
     """
     from streamproof.certify.verifier import verify
@@ -79,28 +79,28 @@ def command(
     data = read_regular(certificate, 2 * most)
     if is_for_any(data):
         with Status(live=not quiet) as status:
-            tell = verify_for_any(certificate, data, model, smt, query_timeout, status, json_to, most)
-        return tell()
+            print_accepted = verify_for_any(certificate, data, model, smt, query_timeout, status, json_to, most)
+        return print_accepted()
     if smt is not None or query_timeout is not None:
         raise UsageError(
-            f"{certificate} is no certificate of a proof with --any", remedy="leave out --smt and --query-timeout"
+            f"{certificate} is not a certificate of a proof with --any", remedy="leave out --smt and --query-timeout"
         )
     with Status(live=not quiet) as status:
         try:
             header = verify(data, lambda header: _system(header, model), status, most)
-            header["model"] = model or header["model"]  # what it was checked against
+            header["model"] = model or header["model"]  # the model it was checked against
         except StreamproofError as error:
             if json_to is not None and isinstance(error, Rejected):
                 write_json(_document(certificate, data, None, error, begun), json_to)
             raise
     if json_to is not None:
         write_json(_document(certificate, data, header, None, begun), json_to)
-    _tell(certificate, header, begun, json_to)
+    _print_accepted(certificate, header, begun, json_to)
     return Exit.HOLDS
 
 
 def _system(header: Mapping[str, Any], model: str | None) -> System:
-    """The system that a certificate is about, from the model it names or the one given."""
+    """The system of a certificate, from the model it names or from `model`."""
     from streamproof.system.errors import reject
 
     def system(selection: Selection, _: Mapping[str, Sequence[str]]) -> System:
@@ -129,7 +129,7 @@ def _document(
     }
 
 
-def _tell(path: Path, header: Mapping[str, Any], begun: float, json_to: str | None) -> None:
+def _print_accepted(path: Path, header: Mapping[str, Any], begun: float, json_to: str | None) -> None:
     stream = people(json_to)
     width = max((len(name) for name in header["claims"]), default=0)
     for name, verdict in header["claims"].items():
@@ -139,6 +139,6 @@ def _tell(path: Path, header: Mapping[str, Any], begun: float, json_to: str | No
         stream.write(
             f"{counts['generated']} states generated, {counts['distinct']} distinct states, depth {counts['depth']}\n"
         )
-    asked = visible(" ".join([header["model"], *header["options"]]))
-    stream.write(f"accepted: {path} shows this of {asked} ({time.perf_counter() - begun:.2f} s)\n")
+    subject = visible(" ".join([header["model"], *header["options"]]))
+    stream.write(f"accepted: {path} shows this of {subject} ({time.perf_counter() - begun:.2f} s)\n")
     stream.flush()

@@ -49,7 +49,7 @@ class Claims:
         return self._said(formula, None)
 
     def _said(self, formula: Formula, started: str | None) -> str:
-        """The formula, said of the state in which the condition `started` is true for the first time; None: of this one."""
+        """The formula, evaluated at the first state where the condition `started` is true; None: at the first state."""
         here, before = ("", "") if started is None else (f"{started} && ", f"!{started} || ")
         match formula:
             case Atom(expr):

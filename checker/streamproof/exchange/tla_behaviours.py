@@ -90,7 +90,7 @@ def folded(formula: Formula) -> Formula | bool:
 
 
 def _operator(formula: Formula, text: Callable[[Formula], Text]) -> Text:
-    """An operator that TLA+ has, over the texts of its operands."""
+    """An operator of TLA+, applied to the texts of its operands."""
     match formula:
         case NotF(arg) | Always(arg) | Eventually(arg):
             sign = {NotF: "~", Always: "[]", Eventually: "<>"}[type(formula)]

@@ -162,7 +162,8 @@ def _counts(search: LevelSearch) -> Counts:
 
 
 def _coverage(search: LevelSearch, reduced: ReductionPlan) -> Coverage:
-    """Coverage of a search. After a reduced search, missing states and (with stubborn sets) missing actions are no gaps."""
+    """Coverage of a search. After a reduced search, missing states and (with stubborn sets) missing actions do not count as
+    gaps."""
     if reduced.stubborn is not None:
         return Coverage()
     found = coverage(search)

@@ -124,7 +124,7 @@ class LevelSearch(ABC):
             self._reported = elapsed
             self.task.on_progress(Progress(elapsed, len(self.levels), self.known, self.total, self.queue))
 
-    # --- what was found
+    # --- results
 
     @property
     @abstractmethod

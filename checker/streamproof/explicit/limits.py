@@ -44,7 +44,7 @@ class Budget:
     max_bytes: int | None = field(init=False)
     """Memory limit of the process: that of the options, or else a share of the machine's memory."""
     started: float = field(default_factory=time.monotonic)
-    _asked: Callable[[], bool] = lambda: False
+    _interrupted: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
         self.max_bytes = self.options.memory
@@ -79,22 +79,22 @@ class Budget:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Inside, Ctrl-C or SIGTERM requests a stop at the next safe point; a second one raises `KeyboardInterrupt`."""
-        with gently() as asked:
-            self._asked = asked
+        with gently() as interrupted:
+            self._interrupted = interrupted
             try:
                 yield
             finally:
                 was = self.interrupted
-                self._asked = lambda: was
+                self._interrupted = lambda: was
 
     def interrupt(self) -> None:
         """Record an interrupt that arrived outside `listening`."""
-        self._asked = lambda: True
+        self._interrupted = lambda: True
 
     @property
     def interrupted(self) -> bool:
         """Whether the user has interrupted the search."""
-        return self._asked()
+        return self._interrupted()
 
 
 def processors() -> int:

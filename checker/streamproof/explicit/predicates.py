@@ -15,7 +15,7 @@ from streamproof.system.model import State, System
 from streamproof.system.records import dataclass
 
 FEW = 3
-"""Least ratio of variables to variables read at which these are read one by one, not by unpacking the state."""
+"""Variables are read one by one, not by unpacking the state, if at most one variable in `FEW` is read."""
 LARGEST_BATCH = 4096
 """Largest number of states per call of generated code."""
 
@@ -49,7 +49,7 @@ def unpacking(system: System) -> str:
 
 
 def reading(system: System, terms: Iterable[Expr]) -> str:
-    """A line that loads the variables that `terms` read from `_state`; all variables if most are read."""
+    """A line that loads the variables that `terms` read from `_state`; all variables if many are read."""
     names = local_names(system)
     read = {term.name for term in e.subterms(*terms) if isinstance(term, e.Var)}
     if not read:

@@ -170,7 +170,7 @@ class Search(LevelSearch):
         self.parents.extend([-1] * len(level))
         self.levels.append(len(level))
         self._newest = level
-        self._look(level)
+        self._evaluate_level(level)
         self._end_level()
 
     def _fresh(self, states: list[State]) -> list[State]:
@@ -189,7 +189,7 @@ class Search(LevelSearch):
             begun = time.perf_counter()
             batch = self._batch(level[done : done + size], after)
             done += batch.expanded
-            self._look(after)
+            self._evaluate_level(after)
             self._stop(batch)
             seconds = time.perf_counter() - begun
             size = self._next_size(size, seconds)
@@ -233,7 +233,7 @@ class Search(LevelSearch):
             self._compile_steps()
         return batch
 
-    def _look(self, level: list[State]) -> None:
+    def _evaluate_level(self, level: list[State]) -> None:
         """Evaluate the properties of single states in the unchecked states of the newest level."""
         first = len(self.seen) - len(level)
         while self._inspected < len(self.seen):

@@ -114,9 +114,9 @@ def simulate(
         guided=guided,
         walks=run.walks,
         steps=run.steps,
-        distinct=len(run.met),
+        distinct=len(run.visits),
         longest=run.longest,
-        estimate=chao2(run.met.values(), run.walks),
+        estimate=chao2(run.visits.values(), run.walks),
     )
 
 

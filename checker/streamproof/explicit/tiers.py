@@ -21,7 +21,7 @@ COMPILER_BYTES = 100 << 20
 RIVAL_BYTES = 4 * COMPILER_BYTES
 """Memory limit in bytes below which a reduced search runs without the competing full search."""
 SMALL_STATES, SMALL_WORK, GROWING = 5_000, 3_000_000, 500
-"""Size below which generated Python finishes before the compiler is loaded (0.1 s)."""
+"""Limits (`search.Handover`) below which generated Python finishes before the compiler is loaded (0.1 s)."""
 
 
 def run_tiers(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> tuple[LevelSearch, str, ReductionPlan]:

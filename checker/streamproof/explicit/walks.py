@@ -63,7 +63,7 @@ class Walks:
     guided: bool
     most_steps: int
     on_progress: Callable[[WalkEffort], None] | None = None
-    met: dict[State, int] = field(default_factory=dict)
+    visits: dict[State, int] = field(default_factory=dict)
     """Number of walks that visited each state."""
     walks: int = 0
     steps: int = 0
@@ -119,7 +119,7 @@ class Walks:
         for instance, possible, new in zip(self.system.instances, self.generated, self.distinct, strict=True):
             generated[instance.action] += possible
             distinct[instance.action] += new
-        return Coverage(generated, distinct, expanded=len(self.met), complete=False)
+        return Coverage(generated, distinct, expanded=len(self.visits), complete=False)
 
     def shortened(self, path: Sequence[State]) -> list[State]:
         """A shortest path from the first of these states to the last that visits only these states."""
@@ -141,7 +141,7 @@ class Walks:
         state = self._start()
         self._path, self._at = [state], {state: 0}
         self._meet(state)
-        self._look([state], ahead=False)
+        self._evaluate([state], ahead=False)
         while self.stopped is None:
             options = self._expand(state)
             if not options or self.stopped is not None or len(self._path) > self.most_steps:
@@ -158,8 +158,8 @@ class Walks:
 
     def _meet(self, state: State) -> bool:
         """Count a state once per walk; returns whether it is new."""
-        walks = self.met.get(state, 0)
-        self.met[state] = walks + 1
+        walks = self.visits.get(state, 0)
+        self.visits[state] = walks + 1
         return walks == 0
 
     def _expand(self, state: State) -> list[Option]:
@@ -174,7 +174,7 @@ class Walks:
             return []
         for instance, _ in options:
             self.generated[instance] += 1
-        self._look([after for _, after in options if after not in self.met], ahead=True)
+        self._evaluate([after for _, after in options if after not in self.visits], ahead=True)
         if not options and not self._ends([state]):
             for number, _ in self._open(Kind.DEADLOCK):
                 self._found(number, WalkEvent(tuple(self._path)))
@@ -186,7 +186,7 @@ class Walks:
         if not self.guided:
             return options[int(drawn * len(options))]
         weights = [
-            1.0 / (math.sqrt(1 + self.taken[instance]) * (1 + self.met.get(after, 0)) ** 3)
+            1.0 / (math.sqrt(1 + self.taken[instance]) * (1 + self.visits.get(after, 0)) ** 3)
             for instance, after in options
         ]
         rest = drawn * sum(weights)
@@ -205,7 +205,7 @@ class Walks:
         self._path.append(state)
         self._at.setdefault(state, len(self._path) - 1)
 
-    def _look(self, states: Sequence[State], *, ahead: bool) -> None:
+    def _evaluate(self, states: Sequence[State], *, ahead: bool) -> None:
         """Evaluate the properties of single states: in the successors (`ahead`) or in the current state."""
         hits: list[Hit] = []
         if self._inspect is not None:
@@ -255,4 +255,4 @@ class Walks:
         elapsed = self.budget.elapsed
         if self.on_progress is not None and elapsed - self._reported >= 1.0:
             self._reported = elapsed
-            self.on_progress(WalkEffort(elapsed, self.walks, self.steps, len(self.met)))
+            self.on_progress(WalkEffort(elapsed, self.walks, self.steps, len(self.visits)))

@@ -1,8 +1,7 @@
-"""What an author writes as values: which host values may be read as the plain type they are an instance of, and what lists,
-dicts, sets and names come to as values of a sort.
+"""Conversion of values written by an author (numbers, texts, lists, dicts, sets, names) to values of a sort.
 
-Where ordinary Python meets the state, lowering spells out what numbers, texts and containers mean. A subclass that has its
-own `__contains__`, `__eq__`, `__len__` and the like means something else, which lowering would not see.
+Lowering expands the meaning of numbers, texts and containers that meet the state, so a host value must have the meaning
+of its plain base type. It would not see a subclass's own `__contains__`, `__eq__`, `__len__` and the like.
 """
 
 from __future__ import annotations

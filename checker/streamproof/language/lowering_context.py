@@ -421,7 +421,8 @@ def boolean(value: Term, loc: Loc) -> Expr:
 
 
 class Evaluator(Protocol):
-    """What lowers the nodes of a rule's syntax tree, as the functions for single kinds of nodes see it; see `lowering`."""
+    """The `Evaluator` protocol: lowering of syntax nodes, as used by the functions for the individual node kinds; see
+    `lowering`."""
 
     context: Context
 

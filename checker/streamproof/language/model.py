@@ -230,7 +230,7 @@ class Model:
 
 
 def with_guards(function: Callable[..., T], free: Collection[str] | bool) -> Callable[..., T]:
-    """A function of the user's; it runs with guards, which are loaded then, where some parameters are `free`."""
+    """Calls a user function, guarded if some parameters are `free`; the guards are imported on demand."""
     if not free:
         return function
     from streamproof.language.guarded import called
@@ -239,7 +239,7 @@ def with_guards(function: Callable[..., T], free: Collection[str] | bool) -> Cal
 
 
 def attribute_of(owner: object, name: str, free: Collection[str] | bool) -> Any:
-    """The attribute of an ordinary object, read with guards where some parameters are `free`."""
+    """Reads an attribute of an ordinary object, guarded if some parameters are `free`."""
     if not free:
         return getattr(owner, name)
     from streamproof.language.guarded import read

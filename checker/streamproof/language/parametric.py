@@ -33,7 +33,7 @@ from streamproof.system.sorts import (
 from streamproof.system.unbounded import Free, Parametric, forall
 
 Compile: TypeAlias = Callable[..., tuple[System, Mapping[str, Decl]]]
-"""Reads a model whose parameters stand for every number: `spec.compile_unbounded`."""
+"""Compiles a model with free parameters: `spec.compile_unbounded`."""
 
 
 def compile_parametric(

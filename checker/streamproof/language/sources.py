@@ -1,4 +1,4 @@
-"""Where the user's code is: the syntax tree of a function, and the line at which the user's own code calls or fails."""
+"""Source code of the user: the syntax tree of a function, and the user's line in a stack or traceback."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a run found, for people: the console, and pages in HTML."""
+"""Reports of results for people: console output and HTML pages."""

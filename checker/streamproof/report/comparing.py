@@ -1,4 +1,4 @@
-"""Carrying out a comparison: one search for every design and setting, and the claims judged by what was found."""
+"""Execution of a comparison: one search per design and setting, and a judgement of each claim."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STYLES: dict[Judgement, Style] = {
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim and what became of it."""
+    """A claim and its judgement."""
 
     claim: Claim
     judgement: Judgement
@@ -35,7 +35,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Compared:
-    """A comparison that was carried out. `searches` and `states`: how many state spaces were searched, and their size."""
+    """The result of a comparison. `searches`: number of state spaces searched; `states`: their total size."""
 
     model: str
     comparison: Comparison
@@ -46,7 +46,7 @@ class Compared:
 
     @property
     def decided(self) -> bool:
-        """Whether every question was answered."""
+        """Whether every question is decided."""
         return all(cell.text != "?" for cell in self.table.cells.values())
 
     def to_json(self) -> dict[str, Any]:
@@ -93,12 +93,16 @@ def _answer(design: str, cell: Cell) -> dict[str, Any]:
 
 
 def compare(
-    spec: Spec, comparison: Comparison, *, max_states: int | None = None, told: Callable[[str], None] = lambda _: None
+    spec: Spec,
+    comparison: Comparison,
+    *,
+    max_states: int | None = None,
+    on_search: Callable[[str], None] = lambda _: None,
 ) -> Compared:
-    """Answer every question of a comparison, and judge its claims.
+    """Decide every question of a comparison, and judge its claims.
 
-    `max_states` bounds each search; what it keeps from being decided is open. `told` is called before each search, with
-    what it is of. Raises `ModelError` and `UsageError` as the specification does.
+    `max_states` limits each search; questions undecided at the limit are open. `on_search` is called before each search with
+    its parameters as text. Raises `ModelError` and `UsageError` as the specification does.
     """
     spec = replace(spec, properties=(*spec.properties, *comparison.properties))
     columns = [column for block in comparison.blocks for column in block.columns]
@@ -110,7 +114,7 @@ def compare(
     for design in comparison.designs:
         for at, group in groups.items():
             parameters = {**dict(at), comparison.parameter: design}
-            told(", ".join(f"{name}={value}" for name, value in parameters.items()))
+            on_search(", ".join(f"{name}={value}" for name, value in parameters.items()))
             found, count = _answers(spec, parameters, group, max_states)
             cells |= {(design, name): cell for name, cell in found.items()}
             searches, states = searches + 1, states + count
@@ -129,12 +133,12 @@ def _judged(claim: Claim, table: Table) -> Judged:
 def _answers(
     spec: Spec, parameters: dict[str, Any], columns: list[Column], max_states: int | None
 ) -> tuple[dict[str, Cell], int]:
-    """The answers to the questions about one instance of the model, and how many states it has."""
+    """The answers to the questions about one instance of the model, and its number of states."""
     from streamproof.explicit import explore
     from streamproof.explicit.measuring import measured
 
     wanted = {column.of for column in columns}
-    # What nobody asks about here, a refinement say, need not be read either.
+    # Skip properties without a question here, such as refinements.
     spec = replace(spec, properties=tuple(f for f in spec.properties if f.__name__ in wanted))
     system = spec.system(None, **parameters)
     properties = [p.name for p in system.properties if p.name in wanted]

@@ -1,7 +1,7 @@
-"""The console: the outcome of a check, counterexamples, progress. Colours on a terminal, plain text elsewhere.
+"""Console output: the result of a check, counterexamples, progress. Colours on a terminal, plain text elsewhere.
 
-Without a terminal the text is `PLAIN_WIDTH` columns wide whatever the environment says, so that logs and golden files
-compare.
+Without a terminal, the text is `PLAIN_WIDTH` columns wide whatever the environment, so that logs and golden files are
+comparable.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from streamproof.traces.lines import BLANK, Line, Style, StyledText, line, text,
 from streamproof.traces.render import About, counterexample, parameters_text, source
 
 SHORT = 80
-"""Characters of a reason that several properties may have without the others referring to the first."""
+"""Length of a reason, in characters, above which further properties with it refer to the first."""
 PLAIN_WIDTH = 100
-"""Columns of the text that does not go to a terminal."""
+"""Width of the text without a terminal, in columns."""
 
 _COLOURS: dict[Style, str] = {
     "plain": "",
@@ -41,10 +41,10 @@ _COLOURS: dict[Style, str] = {
 }
 
 EARLY = {
-    "every property decided": "every property asked about is decided",
-    "max_violations": "as many violations were found as were asked for",
+    "every property decided": "all requested properties are decided",
+    "max_violations": "the requested number of violations was found",
 }
-"""Reasons to end a search that need not show in a property's row."""
+"""Reasons for the end of a search that are not shown in the rows of properties."""
 
 _VERDICTS: dict[Verdict, Style] = {
     Verdict.HOLDS: "good",
@@ -55,13 +55,13 @@ _VERDICTS: dict[Verdict, Style] = {
 
 
 def print_lines(lines: Iterable[Line], stream: TextIO | None = None) -> None:
-    """Write styled lines to `stream` (standard output): with colours when it is a terminal, else as plain text."""
+    """Write styled lines to `stream` (default: standard output): with colours on a terminal, else as plain text."""
     stream = stream or sys.stdout
     lines = [replace(one, spans=tuple(StyledText(abridged(s.text), s.style) for s in one.spans)) for one in lines]
     if not stream.isatty() and not os.environ.get("FORCE_COLOR"):
         inner(stream).write(visible(_encodable(text(lines, PLAIN_WIDTH), stream), lines=True))
         return
-    # Not needed in a pipe, and as slow to import as a small model is to check.
+    # Not needed in a pipe, and as slow to import as the check of a small model.
     from rich.console import Console
     from rich.text import Text
 
@@ -71,7 +71,7 @@ def print_lines(lines: Iterable[Line], stream: TextIO | None = None) -> None:
 
 
 def print_check(report: CheckReport, stream: TextIO | None = None, *, detailed: bool = False) -> None:
-    """Write the outcome of a check: properties, coverage, counts, verdict. `detailed`: see `check_lines`."""
+    """Write the result of a check: properties, coverage, counts, verdict. `detailed`: see `check_lines`."""
     print_lines(check_lines(report, detailed=detailed), stream)
 
 
@@ -89,9 +89,9 @@ def print_counterexample(
 
 
 def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
-    """The outcome of a check as styled lines.
+    """The result of a check as styled lines.
 
-    `detailed` shows every action with its guard's conditions, and the levels; otherwise only what was never seen is told.
+    `detailed` shows every action with the conjuncts of its guard, and the levels; otherwise only gaps in coverage are shown.
     """
     variant = f", variant {report.variant}" if report.variant else ""
     lines = [line(StyledText(f"{report.model}{variant}", "title"), f", engine {report.engine}")]
@@ -102,8 +102,8 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
     if report.measures:
         lines.extend((BLANK, *_measures(report.measures)))
     if report.result.coverage is not None and report.result.coverage.generated:
-        told = _coverage(report.result.coverage) if detailed else _coverage_summary(report.result.coverage)
-        lines.extend((BLANK, *told))
+        covered = _coverage(report.result.coverage) if detailed else _coverage_summary(report.result.coverage)
+        lines.extend((BLANK, *covered))
     lines.append(BLANK)
     if report.result.counts is not None:
         lines.append(line(counts_text(report.result.counts)))
@@ -132,7 +132,7 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
 
 
 def counts_text(counts: Counts) -> str:
-    """State counts in TLC's words."""
+    """State counts in the wording of TLC."""
     return (
         f"{counts.generated} states generated, {counts.distinct} distinct states found, "
         f"{counts.queue} states left on queue, depth {counts.depth}"
@@ -140,7 +140,7 @@ def counts_text(counts: Counts) -> str:
 
 
 def _shape(counts: Counts, seconds: float) -> str:
-    """How fast the states came, how many were new, and how they hang together."""
+    """Search speed, share of duplicates, out-degree and level sizes."""
     parts = [
         f"{counts.generated / seconds if seconds > 0 else 0:.0f} s/s, "
         f"{counts.distinct / seconds if seconds > 0 else 0:.0f} ds/s",
@@ -155,7 +155,7 @@ def _shape(counts: Counts, seconds: float) -> str:
 
 
 def _duplicates(counts: Counts | Progress) -> float:
-    """The share of generated states that were known already, in percent."""
+    """The share of duplicates among generated states, in percent."""
     return 100 * (1 - counts.distinct / counts.generated) if counts.generated else 0.0
 
 
@@ -169,7 +169,7 @@ def _properties(results: tuple[Result, ...]) -> Iterator[Line]:
 
     if not any(r.expected for r in results):
         rows[0] = (*rows[0][:3], "")
-    told: dict[str, str] = {}
+    shown: dict[str, str] = {}
     yield line(StyledText("".join(padded(rows[0], at) for at in range(4)), "faint"), indent=2)
     for row, result in zip(rows[1:], results, strict=True):
         verdict = _VERDICTS[result.finding.verdict]
@@ -181,13 +181,13 @@ def _properties(results: tuple[Result, ...]) -> Iterator[Line]:
             indent=2,
         )
         for note in _notes(result):
-            first = told.setdefault(note, result.finding.property)
+            first = shown.setdefault(note, result.finding.property)
             again = len(note) > SHORT and first != result.finding.property
             yield line(f"as for {first}" if again else note, indent=6, hang=6)
 
 
 def _measures(measures: tuple[Measured, ...]) -> Iterator[Line]:
-    """Quantities with the largest value that any state gives them."""
+    """Quantities with their largest values."""
     rows = [(m.name, largest_text(m), m.doc.partition("\n")[0] if m.value is not None else m.because) for m in measures]
     wide = [max(len(row[at]) for row in [*rows, ("measure", "largest", "")]) for at in range(2)]
     yield line(StyledText(f"{'measure':<{wide[0]}}  {'largest':<{wide[1]}}", "faint"), indent=2)
@@ -197,7 +197,7 @@ def _measures(measures: tuple[Measured, ...]) -> Iterator[Line]:
 
 
 def largest_text(measured: Measured) -> str:
-    """The largest value of a quantity as people read it: ``4``, ``4 or more``, ``none``."""
+    """The largest value of a quantity as text: ``4``, ``4 or more``, ``none``."""
     if measured.value is None:
         return "none"
     return str(measured.value) if measured.exact else f"{measured.value} or more"
@@ -231,7 +231,7 @@ def _coverage(coverage: Coverage) -> Iterator[Line]:
         yield line(row(name, generated, distinct), *never, indent=2)
         yield from _conditions([c for c in coverage.conditions or () if c.action == name], coverage)
     if coverage.conditions is None:
-        yield line("the conditions of guards were not counted: the search had no time or memory left", indent=2)
+        yield line("guard conditions not counted: the search had no time or memory left", indent=2)
 
 
 def _conditions(conditions: list[Condition], coverage: Coverage) -> Iterator[Line]:
@@ -280,10 +280,10 @@ def _overall(report: CheckReport) -> Line:
 
 
 class ProgressPrinter:
-    """Writes how far a search is: once a second in place on a terminal, otherwise one line a minute.
+    """Prints the progress of a search: once a second in place on a terminal, otherwise one line per minute.
 
-    Call it with every `Progress` that the engine reports, and `close` it at the end. Fields have TLC's names. Rates are
-    those since the line before.
+    Call it with every `Progress` of the engine, and `close` it at the end. Fields have TLC's names. Rates are measured since
+    the previous line.
     """
 
     def __init__(
@@ -303,7 +303,7 @@ class ProgressPrinter:
         self._shown = False
 
     def __call__(self, progress: Progress) -> None:
-        """Note how far the search is; writes when the last line is old enough."""
+        """Record the progress; prints if the last line is old enough."""
         now = self._clock()
         if now - self._printed < self._every:
             return
@@ -313,7 +313,7 @@ class ProgressPrinter:
         if self._live:
             import shutil
 
-            # Erase the line, write the new one without ending it; too long a line would wrap and could not be erased.
+            # Erase the line, write the new one without a newline; a longer line would wrap and could not be erased.
             inner(self._stream).write(f"\r\x1b[2K{written[: max(shutil.get_terminal_size().columns - 1, 1)]}")
         else:
             self._stream.write(written + "\n")
@@ -321,7 +321,7 @@ class ProgressPrinter:
         self._shown = True
 
     def close(self) -> None:
-        """Remove the line from the terminal, so that the outcome starts on a clean one."""
+        """Erase the line from the terminal, so that the result starts on a clean line."""
         if self._live and self._shown:
             inner(self._stream).write("\r\x1b[2K")
             self._stream.flush()
@@ -329,7 +329,7 @@ class ProgressPrinter:
 
 
 def progress_text(progress: Progress, before: Progress, memory: int) -> str:
-    """One line of progress, rates taken since `before`, in TLC's words."""
+    """One line of progress in the wording of TLC, with rates since `before`."""
     span = progress.elapsed - before.elapsed
     generated = (progress.generated - before.generated) / span if span > 0 else 0.0
     distinct = (progress.distinct - before.distinct) / span if span > 0 else 0.0
@@ -344,7 +344,7 @@ def progress_text(progress: Progress, before: Progress, memory: int) -> str:
 
 
 def size_text(count: int) -> str:
-    """Bytes as people read them, in powers of 1000: ``45 MB``."""
+    """A size in bytes as text, with decimal units: ``45 MB``."""
     if count < 1000:
         return f"{count} B"
     size = float(count)

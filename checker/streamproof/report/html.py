@@ -1,4 +1,4 @@
-"""One self-contained HTML page about many runs: no script, no request, light and dark, readable on a phone."""
+"""The self-contained HTML page about many runs: no scripts, no requests, light and dark, readable on a phone."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from streamproof.system.wording import number_of
 
 _KINDS = {
     "action": "No action of the model explains the event",
-    "state": "The model cannot be in the state that was recorded",
+    "state": "The model cannot be in the recorded state",
     "contradiction": "The log contradicts itself",
     "property": "The run breaks an invariant",
 }
-"""What the kinds of rejection that validation knows mean; others are shown as they are."""
+"""Descriptions of the kinds of rejection; other kinds are shown unchanged."""
 
 
 def render_report(
     tables: Mapping[str, pa.Table], *, title: str, read: Sequence[str], skipped: Sequence[tuple[str, str]]
 ) -> str:
-    """The page for the tables of a report, `read` and `skipped` (path, reason) being the files it was made from.
+    """The page for the tables of a report; `read` and `skipped` (path, reason) are its input files.
 
-    Equal tables give an equal page, byte for byte: it carries no date of its own.
+    Deterministic, byte for byte: the page has no date.
     """
     facts = html_facts.facts_of(tables)
     return (
@@ -74,7 +74,7 @@ def _moment(value: datetime) -> str:
 
 
 def _percent(part: int, whole: int) -> str:
-    """Rounded towards the middle: only all is 100 %, only none is 0 %."""
+    """A percentage; 100 % only for all, 0 % only for none."""
     if whole == 0:
         return "–"  # noqa: RUF001 (an en dash stands for no value)
     rounded = round(100 * part / whole)

@@ -1,4 +1,4 @@
-"""The pictures of the page: small inline SVG whose colours come from the page's style, so it follows light and dark."""
+"""The charts of the page: small inline SVG with colours from the page's style, light and dark."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from markupsafe import Markup, escape
 
 from streamproof.report.html_facts import Bin, RunCoverage
 
-_LETTER = 7  # pixels of a letter of a label, generously
-_CELL = 15  # pixels of a matrix cell with its gap
+_LETTER = 7  # upper bound on the width of a letter, in pixels
+_CELL = 15  # width of a matrix cell with its gap, in pixels
 
 
 def share_bar(parts: Sequence[tuple[str, int]], *, label: str) -> Markup:
@@ -30,12 +30,12 @@ def share_bar(parts: Sequence[tuple[str, int]], *, label: str) -> Markup:
 
 
 def small_bar(parts: Sequence[tuple[str, int]], most: int) -> Markup:
-    """A bar in a table cell: `parts` (style class, count) end to end, `most` being the full width."""
+    """A bar in a table cell: `parts` (style class, count) end to end; `most` is the full width."""
     pieces: list[Markup] = []
     left = 0.0
     for name, count in parts:
         if count:
-            # What is there must be seen, however small its share.
+            # Every part is visible, however small its share.
             width = max(100 * count / most, 1.5) if most else 0
             pieces.append(_rect(left, 0, width, 6, f"fill-{name}", f"{name}: {count:,}"))
             left += width
@@ -86,7 +86,7 @@ def matrix_head(coverage: RunCoverage) -> Markup:
 
 
 def matrix_row(coverage: RunCoverage, cells: Sequence[int], action: str) -> Markup:
-    """One action against the runs: the more often taken, the darker; an empty frame where never."""
+    """One action against the runs: darker for higher counts; an empty frame for 0."""
     most = max((count for row in coverage.rows for count in row.cells), default=0)
     pieces: list[Markup] = []
     for index, (run, count) in enumerate(zip(coverage.runs, cells, strict=True)):
@@ -99,7 +99,7 @@ def matrix_row(coverage: RunCoverage, cells: Sequence[int], action: str) -> Mark
 
 
 def _heat(count: int, most: int) -> int:
-    """One of five shades, logarithmic: whether an action was taken twice or twenty times matters more than 200 or 220."""
+    """One of five shades, on a logarithmic scale."""
     return 1 + min(4, int(5 * math.log1p(count) / math.log1p(most) - 1e-9))
 
 

@@ -1,6 +1,6 @@
-"""What the page of a report says, worked out from the report's tables: no markup here, no numbers in the template.
+"""The content of the page of a report, computed from the report's tables: no markup here, no numbers in the template.
 
-The tables may hold any number of runs; a page that a browser opens holds the worst of them and says where the rest is.
+The tables may have any number of runs; the page shows the worst of them and names the files with the others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from streamproof.system.records import dataclass
 
 SEVERITY = ("rejected", "error", "inconclusive", "not validated", "accepted")
-"""Verdicts in the order in which a reader wants them."""
+"""Verdicts in the order of display."""
 
 RUN_ROWS = 500
 MATRIX_RUNS = 60
@@ -33,7 +33,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class CoverageRow:
-    """One action of a model: in how many runs it was taken, how often, and (if few runs) the count in each."""
+    """One action of a model: number of runs that took it, total count, and (for few runs) the count in each."""
 
     action: str
     runs: int
@@ -48,7 +48,7 @@ class CoverageRow:
 
 @dataclass(frozen=True, slots=True)
 class RunCoverage:
-    """Actions of one model against the runs that were validated against it. `runs` is empty when they are too many."""
+    """Actions of one model against the runs validated against it. `runs` is empty if there are too many."""
 
     model: str
     checked: int
@@ -62,7 +62,7 @@ class RunCoverage:
 
     @property
     def taken(self) -> int:
-        """How many actions some run took."""
+        """Number of actions taken by some run."""
         return sum(not row.never for row in self.rows)
 
 
@@ -76,7 +76,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Least, middle, 95th percentile (nearest rank: a value that did occur) and greatest of some values."""
+    """Minimum, median, 95th percentile (nearest rank) and maximum of some values."""
 
     least: float
     median: float
@@ -85,7 +85,7 @@ class Spread:
 
     @staticmethod
     def of(values: Iterable[float]) -> Spread | None:
-        """The spread of `values`, or None of none."""
+        """The spread of `values`; None without values."""
         ordered = sorted(values)
         if not ordered:
             return None
@@ -95,7 +95,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Recoveries:
-    """Restarts over all runs: how large, how long, and which deserve a look."""
+    """Restarts over all runs: sizes, durations, and the remarkable ones."""
 
     total: int
     runs: int
@@ -113,7 +113,7 @@ class Recoveries:
 
 @dataclass(frozen=True, slots=True)
 class EventKind:
-    """All events of one kind: how many, in how many runs, recorded by how many processes."""
+    """All events of one kind: number of events, of runs, and of recording processes."""
 
     event: str
     count: int
@@ -123,7 +123,7 @@ class EventKind:
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """The whole page."""
+    """The content of the page."""
 
     verdicts: tuple[tuple[str, int], ...]
     runs: int
@@ -145,7 +145,7 @@ class PageFacts:
 
 
 def facts_of(tables: Mapping[str, pa.Table]) -> PageFacts:
-    """Work out the page from the tables of a report (`pipeline.tables.SCHEMAS` names them and their columns)."""
+    """The content of the page from the tables of a report (`pipeline.tables.SCHEMAS` has their columns)."""
     runs = tables["runs"]
     verdicts = Counter(runs["verdict"].to_pylist())
     rows = sorted(runs.to_pylist(), key=lambda row: (SEVERITY.index(row["verdict"]), natural(row["run"]), row["trace"]))
@@ -167,7 +167,7 @@ def facts_of(tables: Mapping[str, pa.Table]) -> PageFacts:
         recoveries=_recoveries(tables["recoveries"]),
         kinds=kinds[:EVENT_ROWS],
         kinds_total=len(kinds),
-        # A whole log was read when it was accepted; another number of events means that the log is not the one judged.
+        # An accepted log was read completely; another number of events means that the log has changed since.
         miscounted=tuple(
             row
             for row in rows
@@ -239,7 +239,7 @@ def _recoveries(table: pa.Table) -> Recoveries:
 
 
 def size_bins(sizes: Sequence[int]) -> tuple[Bin, ...]:
-    """One bar per size while that is readable, else bars that double in width."""
+    """One bar per size if that is readable, else bars of doubling width."""
     if not sizes:
         return ()
     counts = Counter(sizes)
@@ -256,7 +256,7 @@ def size_bins(sizes: Sequence[int]) -> tuple[Bin, ...]:
 
 
 def second_bins(seconds: Sequence[float]) -> tuple[Bin, ...]:
-    """Bars whose bounds go 1, 2, 5, 10: recovery times spread over orders of magnitude. A bar includes its upper bound."""
+    """Bars with bounds 1, 2, 5, 10, ..., as recovery times spread over orders of magnitude; upper bounds are inclusive."""
     if not seconds:
         return ()
     bounds = [0.0]
@@ -272,13 +272,13 @@ def second_bins(seconds: Sequence[float]) -> tuple[Bin, ...]:
 
 
 def _trimmed(bins: list[Bin]) -> tuple[Bin, ...]:
-    """Without the empty bars before the first and after the last one."""
+    """The bars without leading and trailing empty ones."""
     full = [index for index, item in enumerate(bins) if item.count]
     return tuple(bins[full[0] : full[-1] + 1]) if full else ()
 
 
 def duration(seconds: float) -> str:
-    """A time for people: 850 ms, 12.3 s, 2 min 5 s, 1 h 4 min."""
+    """A duration as text: 850 ms, 12.3 s, 2 min 5 s, 1 h 4 min."""
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 60:

@@ -1,6 +1,6 @@
-"""The outcome of one check as a value: what the console prints and what ``--json`` writes.
+"""The report of one check: the data printed on the console and written by ``--json``.
 
-The JSON has the schema ``streamproof.check/1``; a key is never removed or given another meaning under that name.
+The JSON has the schema ``streamproof.check/1``; keys of this schema are never removed or given another meaning.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCHEMA = "streamproof.check/1"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One property's finding, the verdict that the specification expects, and the file its trace was written to."""
+    """One property's finding, its expected verdict, and the file of its trace."""
 
     finding: Finding
     expected: str | None = None
@@ -30,16 +30,16 @@ class Result:
 
     @property
     def surprising(self) -> bool:
-        """Whether the opposite of the expected verdict came; an inconclusive one contradicts nothing."""
+        """Whether the verdict contradicts the expected one; an inconclusive verdict never does."""
         decided = self.finding.verdict in (Verdict.HOLDS, Verdict.VIOLATED)
         return self.expected is not None and decided and self.expected != self.finding.verdict.value
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The result of one check of one model, with what it was asked of.
+    """The result of one check, with its model and parameters.
 
-    `error` is what ended the check before its end. `reproduce` is the command that does it again. `peak_bytes` is the largest
+    `error`: the error that ended the check early. `reproduce`: the command that repeats the check. `peak_bytes`: peak
     resident memory of the process.
     """
 
@@ -53,16 +53,16 @@ class CheckReport:
     reproduce: str = ""
     error: StreamproofError | None = None
     measures: tuple[Measured, ...] = ()
-    """Quantities with their largest values, of engines that visit states."""
+    """Quantities with their largest values, for engines that visit states."""
 
     @property
     def stopped(self) -> str | None:
-        """Why an engine that counts states left out some of them; None where it left out none."""
+        """The reason for an incomplete search of an engine that counts states; None after a complete one."""
         return None if self.result.counts is None else self.result.stopped
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all: an error beats a violation, a violation beats an inconclusive answer."""
+        """The overall verdict: error before violated before inconclusive before holds."""
         verdicts = {result.finding.verdict for result in self.properties}
         if self.error is not None or Verdict.ERROR in verdicts:
             return Verdict.ERROR
@@ -73,7 +73,7 @@ class CheckReport:
 
     @property
     def exit_code(self) -> Exit:
-        """What the process ends with; of several violations safety comes first, then deadlock, then termination."""
+        """The exit code; of several violations safety comes first, then deadlock, then termination."""
         if self.result.interrupted:
             return Exit.INTERRUPTED
         match self.verdict:
@@ -137,7 +137,7 @@ def _property(result: Result) -> dict[str, Any]:
     finding = result.finding
     trace = None
     if finding.trace is not None:
-        # The length of a trace is its number of steps, as people count them.
+        # The length of a trace is its number of steps.
         trace = {
             "length": len(finding.trace.steps),
             "loop": finding.trace.loop,
@@ -191,7 +191,7 @@ def _condition(condition: Condition) -> dict[str, Any]:
 
 
 def _rates(counts: Counts, seconds: float) -> dict[str, int] | None:
-    """States per second of searching; None where it took no time that could be measured."""
+    """States per second of search time; None if the time is too short to measure."""
     if seconds <= 0:
         return None
     return {"generated": round(counts.generated / seconds), "distinct": round(counts.distinct / seconds)}

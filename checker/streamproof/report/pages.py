@@ -1,4 +1,4 @@
-"""The templates of HTML pages and drawings: text of others is escaped, and what would not be seen in it is shown."""
+"""The templates of HTML pages and drawings: untrusted text is escaped, and invisible characters are made visible."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def environment() -> Environment:
     """The environment of all templates."""
     return Environment(
         loader=PackageLoader("streamproof.report"),
-        autoescape=True,  # task names, file names and messages come from other people's logs
+        autoescape=True,  # task names, file names and messages come from untrusted logs
         finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -1,4 +1,4 @@
-"""The outcome of a sweep as a value: a verdict for each point and property, and where they change."""
+"""The report of a sweep: a verdict for each point and property, and boundaries between verdicts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REFUSED: Mark = "refused"
 
 
 class Sign(NamedTuple):
-    """How a mark is shown."""
+    """The display of a mark."""
 
     glyph: str
     word: str
@@ -28,16 +28,16 @@ SIGNS: dict[Mark, Sign] = {
     "inconclusive": Sign("?", "inconclusive", "new"),
     "error": Sign("!", "error", "failed"),
     "refused": Sign("-", "not allowed", "faint"),
-    "open": Sign(".", "not looked at", "faint"),
+    "open": Sign(".", "not checked", "faint"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """Where a property holds, for the model or a variant.
+    """The boundary of the points at which a property holds, for the model or a variant.
 
-    `formula` is true of every decided point where it holds and false of every other decided one; None where there is none,
-    and then `because` says why.
+    `formula` is true at every decided point where the property holds and false at all other decided points; None if no
+    formula was found, with the reason in `because`.
     """
 
     variant: str | None
@@ -47,17 +47,17 @@ class Boundary:
     violated: int
     undecided: int
     vacuous: int
-    """Points at which it holds because what it takes for granted never happens."""
+    """Number of points at which it holds vacuously."""
     formula: str | None = None
     smallest: bool = True
     others: tuple[str, ...] = ()
     because: str = ""
     proof: str | None = None
-    """The command that tries to prove for every size all that holds at every point as this does; None: none can."""
+    """The command that tries to prove, for every size, the properties that hold at every point; None if not possible."""
 
     @property
     def title(self) -> str:
-        """The property, and of which variant it is."""
+        """The name of the property, and its variant."""
         return f"{self.name}{f', variant {self.variant}' if self.variant else ''}"
 
     @property
@@ -67,13 +67,13 @@ class Boundary:
 
     @property
     def uneven(self) -> bool:
-        """Whether it does not have one answer at every point."""
+        """Whether it has different verdicts at different points."""
         return self.changes or bool(self.undecided)
 
 
 @dataclass(frozen=True, slots=True)
 class SweepReport:
-    """A whole sweep."""
+    """The result of a sweep."""
 
     plan: SweepPlan
     properties: Mapping[str, str]
@@ -86,7 +86,7 @@ class SweepReport:
     interrupted: bool = False
     files: Mapping[str, str] = field(default_factory=dict)
     reused: int = 0
-    """Points whose records were there already."""
+    """Number of points with records from an earlier run."""
 
     @property
     def model(self) -> str:
@@ -94,24 +94,24 @@ class SweepReport:
         return self.plan.target.name
 
     def count(self, mark: Mark) -> int:
-        """The points at which some property has this mark."""
+        """Number of points at which some property has this mark."""
         return sum(any(answer.verdict == mark for answer in point.verdicts.values()) for point in self.points)
 
     def settings(self, more: Mapping[str, Any] | None = None) -> list[str]:
-        """What varies, but for what was generated, and what does not."""
+        """The varied parameters (without generated ones), and the fixed ones."""
         free = None if self.plan.sampled is None else self.plan.sampled.parameter
         varied = [f"{name}: {', '.join(map(shown, v))}" for name, v in self.plan.axes.items() if name != free]
         return [*varied, *assignments({**self.plan.fixed, **(more or {})}.items())]
 
     @property
     def caveats(self) -> list[str]:
-        """What formulas are not, where there are any."""
+        """The limitation of formulas, if there are any."""
         some = any(boundary.formula for boundary in self.boundaries)
-        return ["Formulas generalise from the points explored; they are no proofs."] if some else []
+        return ["Formulas generalise from the points explored; they are not proofs."] if some else []
 
     @property
     def exit_code(self) -> Exit:
-        """0 when every point that the model allows is decided: a violation is a result of a survey, not its failure."""
+        """0 if every allowed point is decided: a violation is a result of a sweep, not a failure."""
         if self.interrupted:
             return Exit.INTERRUPTED
         if self.count("error"):
@@ -125,5 +125,5 @@ def assignments(values: Iterable[tuple[str, Any]]) -> list[str]:
 
 
 def shown(value: Any) -> str:
-    """A parameter's value as people write it."""
+    """A parameter's value as text."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""A sweep in lines: a map of each property that changes, what it amounts to, and what is left open."""
+"""Console output of a sweep: a map of each property that changes, its formula, and the open points."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GAP = 3
 
 
 def opening_lines(report: SweepReport) -> Iterator[Line]:
-    """What was swept: the first lines; where values were generated, also what came of it."""
+    """The first lines: model and points; for generated values, also the results."""
     axis = report.plan.sampled
     if axis is None:
         yield line(StyledText(report.model, "title"), f", {len(report.points)} points")
@@ -24,7 +24,7 @@ def opening_lines(report: SweepReport) -> Iterator[Line]:
         yield from (line(text, indent=2) for text in settings[:varied])
         if report.plan.fixed:
             yield line(", ".join(settings[varied:]), indent=2)
-        # Which variants were searched in place of the model, and at how many points.
+        # The variants that replace the model, with their numbers of points.
         for variant, count in Counter(p.checked_as for p in report.points if p.checked_as != p.variant).items():
             yield line(f"{count} points are checked as variant {variant}", indent=2)
         return
@@ -39,7 +39,7 @@ def opening_lines(report: SweepReport) -> Iterator[Line]:
 
 
 def _swept(one: SweptVariant, by: str, things: str) -> Iterator[Line]:
-    """What came of the model or a variant: a table of its sizes, and what it amounts to."""
+    """The results for the model or a variant: a table by size, and a summary."""
     rows = [(stage.size, stage.samples, stage.states, stage.largest) for stage in one.stages]
     texts = [(by, things, "states", "largest"), *(tuple(f"{number:,}" for number in row) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
@@ -62,7 +62,7 @@ def _swept(one: SweptVariant, by: str, things: str) -> Iterator[Line]:
 
 
 def boundary_lines(report: SweepReport, boundary: Boundary, *, maps: bool = True) -> Iterator[Line]:
-    """The points of one property: known before there is a formula."""
+    """The map of one property, without its formula."""
     yield BLANK
     if not maps:
         yield line(StyledText(boundary.title, "title"))
@@ -98,7 +98,7 @@ def _band(drawn: SweepMap, panels: Sequence[MapPanel], width: int, wide: int, la
 
 
 def formula_lines(boundary: Boundary) -> Iterator[Line]:
-    """In words: where it holds."""
+    """The formula of one property, in words."""
     decided = boundary.holds + boundary.violated
     if boundary.formula is not None:
         yield line("holds where ", StyledText(boundary.formula, "good"), indent=2)
@@ -108,7 +108,7 @@ def formula_lines(boundary: Boundary) -> Iterator[Line]:
         if not boundary.smallest:
             yield line("a smaller formula may exist: the search for one was given up", indent=4)
         for other in boundary.others:
-            yield line(f"so is: {other}", indent=4)
+            yield line(f"equivalent on these points: {other}", indent=4)
     elif boundary.changes:
         yield line(f"holds at {boundary.holds} and not at {boundary.violated} points: {boundary.because}", indent=2)
     elif decided:
@@ -122,7 +122,7 @@ def formula_lines(boundary: Boundary) -> Iterator[Line]:
 
 
 def even_lines(report: SweepReport, *, proofs: bool = True) -> Iterator[Line]:
-    """The properties that have one answer at every point, and with `proofs` how to have it for every size."""
+    """The properties with the same verdict at every point, and with `proofs` the commands that prove them for every size."""
     groups: dict[tuple[str | None, bool, int], list[Boundary]] = {}
     for one in report.boundaries:
         if not one.uneven:
@@ -140,7 +140,7 @@ def even_lines(report: SweepReport, *, proofs: bool = True) -> Iterator[Line]:
 
 
 def closing_lines(report: SweepReport) -> Iterator[Line]:
-    """What is the same everywhere, what is left open, and where the answer is: the last lines."""
+    """The last lines: open points, files, and totals."""
     yield from even_lines(report)
     reasons: Counter[str] = Counter()
     for point in report.points:
@@ -155,7 +155,7 @@ def closing_lines(report: SweepReport) -> Iterator[Line]:
     yield from map(line, report.caveats)
     for name, place in report.files.items():
         yield line(f"{name}: {place}")
-    again = f", {report.reused} known from before" if report.reused else ""
+    again = f", {report.reused} from earlier runs" if report.reused else ""
     decided = len(report.points) - sum(report.count(mark) for mark in (*UNDECIDED, REFUSED))
     yield line(f"{decided} of {len(report.points)} points decided{again}, {report.seconds:.1f} s")
     yield line(StyledText("reproduce: ", "faint"), report.reproduce)

@@ -1,4 +1,4 @@
-"""How the points of a sweep are laid out: one panel of columns and rows for each combination of the other axes."""
+"""The layout of the points of a sweep: one panel of columns and rows for each combination of the other axes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from streamproof.pipeline.sweeps.plan import Mark
 from streamproof.report.sweep import SIGNS, Boundary, SweepReport, assignments, shown
 
 SHORT = 3
-"""Characters of a value that may head a column."""
+"""Largest length of the heading of a column, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapPanel:
-    """A map of two axes; `title` says what the others are. `cells` go row by row, the top row first: a mark, and values."""
+    """A map of two axes; `title` has the values of the others. `cells` are rows from the top: a mark, and values."""
 
     title: str
     cells: tuple[tuple[tuple[Mark, str], ...], ...]
@@ -26,8 +26,8 @@ class MapPanel:
 class SweepMap:
     """The points of one property.
 
-    `caption` says which axis is across, which is down, and which make no difference at any point and are left out; the
-    others tell panels apart.
+    `caption` names the axes of columns and rows, and the axes without influence at any point, which are left out; the other
+    axes distinguish panels.
     """
 
     caption: str
@@ -37,12 +37,12 @@ class SweepMap:
 
     @property
     def marks(self) -> list[Mark]:
-        """Those that occur."""
+        """The marks that occur."""
         used = {mark for panel in self.panels for row in panel.cells for mark, _ in row}
         return [mark for mark in SIGNS if mark in used]
 
     def bands(self, beside: int) -> Iterator[tuple[MapPanel, ...]]:
-        """The panels, so many side by side."""
+        """The panels in rows of `beside`."""
         for first in range(0, len(self.panels), max(1, beside)):
             yield self.panels[first : first + max(1, beside)]
 
@@ -69,7 +69,7 @@ def map_of(report: SweepReport, boundary: Boundary) -> SweepMap:
     rows = axes[down] if down is not None else ("",)
     if all(isinstance(value, int) for value in rows):
         rows = tuple(reversed(rows))
-    # Where an axis makes no difference any of its values will do.
+    # For an axis without influence, any of its values is used.
     usual = {name: report.plan.axes[name][0] for name in alike}
 
     def cell(chosen: Mapping[Any, Any]) -> tuple[Mark, str]:
@@ -81,12 +81,14 @@ def map_of(report: SweepReport, boundary: Boundary) -> SweepMap:
         chosen: dict[Any, Any] = dict(zip(others, combination, strict=True))
         cells = tuple(tuple(cell({**chosen, across: column, down: row}) for column in columns) for row in rows)
         panels.append(MapPanel(", ".join(assignments(chosen.items())), cells))
-    told = [f"columns: {across}" if across else "", f"rows: {down}" if down else ""]
-    told.append(f"the same for every {', '.join(alike)} explored" if alike else "")
-    return SweepMap(", ".join(filter(None, told)), tuple(map(shown, columns)), tuple(map(shown, rows)), tuple(panels))
+    caption = [f"columns: {across}" if across else "", f"rows: {down}" if down else ""]
+    caption.append(f"the same for every {', '.join(alike)} explored" if alike else "")
+    return SweepMap(
+        ", ".join(filter(None, caption)), tuple(map(shown, columns)), tuple(map(shown, rows)), tuple(panels)
+    )
 
 
 def _makes_no_difference(marks: Mapping[tuple[Any, ...], Mark], at: int) -> bool:
-    """Whether points that differ in one value only have the same mark."""
+    """Whether points that differ only in the value at position `at` have the same mark."""
     seen: dict[tuple[Any, ...], Mark] = {}
     return all(seen.setdefault((*v[:at], *v[at + 1 :]), mark) == mark for v, mark in marks.items())

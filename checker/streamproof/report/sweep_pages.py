@@ -1,4 +1,4 @@
-"""A sweep as a picture and as a page: the maps of properties that change, and a table of every point."""
+"""A sweep as an SVG drawing and an HTML page: the maps of properties that change, and a table of all points."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from streamproof.traces.lines import Line
 WIDTH = 860
 _EDGE = 24
 _PITCH = 25
-"""From one cell to the next; a cell is 22 wide."""
+"""Distance between two cells; a cell is 22 wide."""
 _LETTER = 7.2
-"""About the width of a letter."""
+"""Approximate width of a letter."""
 _LINE = 19
 
 
 def render_map(report: SweepReport) -> str:
-    """The picture as SVG, self-contained, for light and dark; equal reports give equal text.
+    """The drawing as self-contained SVG, for light and dark; deterministic.
 
-    Answers are told apart by their sign as well as by colour, and each cell says in words what it stands for.
+    Verdicts differ by sign as well as by colour, and each cell has its meaning as title.
     """
     drawing = _Drawing(report)
     template = environment().get_template("sweep.svg.j2")
@@ -35,13 +35,13 @@ def render_map(report: SweepReport) -> str:
 
 
 class _Drawing:
-    """Places everything from the top down; `y` is where the next thing goes."""
+    """Lays out elements from the top down; `y` is the position of the next element."""
 
     def __init__(self, report: SweepReport) -> None:
         self.texts: list[tuple[float, float, str, str]] = []
-        """Where each text is, and its style."""
+        """Position, text and style of each text."""
         self.marks: list[tuple[float, float, Mark, str]] = []
-        """Where each cell is, and what it says."""
+        """Position, mark and title of each cell."""
         self.y = float(_EDGE)
         self._write(f"{report.model}: where properties hold", "head")
         self.y += 10
@@ -59,7 +59,7 @@ class _Drawing:
             self._write(text)
 
     def _write(self, text: str, style: str = "") -> None:
-        """A line, or as many as the text needs."""
+        """A text, wrapped into lines."""
         room = int((WIDTH - 2 * _EDGE) / (_LETTER + 0.6 * (style == "formula")))
         while text:
             cut = len(text) if len(text) <= room else (text.rfind(" ", 0, room + 1) + 1 or room)
@@ -109,9 +109,9 @@ def _text(one: Line) -> str:
 
 
 def render_page(report: SweepReport) -> str:
-    """What it amounts to, and a table of every point, or of every generated value with the variants side by side.
+    """A summary, and a table of all points, or of all generated values with the variants side by side.
 
-    Self-contained, for light and dark; equal reports give equal text, so that times are left out.
+    Self-contained, for light and dark; deterministic, so without times.
     """
     heads, rows = _table(report)
     uneven = [boundary for boundary in report.boundaries if boundary.uneven]
@@ -123,7 +123,7 @@ def render_page(report: SweepReport) -> str:
             settings=report.settings(report.limits),
             swept=[(one, ", ".join(assignments(one.parameters.items()))) for one in swept(report)],
             about=report.plan.sampled and report.plan.sampled.about,
-            said=[(boundary, list(map(_text, formula_lines(boundary)))) for boundary in uneven],
+            changing=[(boundary, list(map(_text, formula_lines(boundary)))) for boundary in uneven],
             same=list(filter(None, map(_text, even_lines(report)))),
             heads=heads,
             rows=rows,
@@ -133,13 +133,13 @@ def render_page(report: SweepReport) -> str:
 
 
 _TableCell = tuple[str, str, str]
-"""A text, the mark that colours it, and what it says when pointed at."""
+"""A text, the mark of its colour, and its tooltip."""
 _Row = tuple[tuple[str, ...], tuple[_TableCell, ...]]
-"""What a line of the table is about, and its cells."""
+"""The heading of a row, and its cells."""
 
 
 def _table(report: SweepReport) -> tuple[tuple[str, ...], Iterator[_Row]]:
-    """The heads, and a row for each point; of a sampled axis for each sample, with what each variant breaks there."""
+    """The column headings, and a row per point; with a sampled axis a row per sample, with the violations of each variant."""
     axis, axes = report.plan.sampled, report.plan.axes
     if axis is None:
         several = len(report.plan.variants) > 1
@@ -168,13 +168,13 @@ def _table(report: SweepReport) -> tuple[tuple[str, ...], Iterator[_Row]]:
 
 
 def _together(answers: Mapping[str, PointVerdict]) -> _TableCell:
-    """All properties of one point: what is violated, or else what is open, or a plus."""
+    """All properties of one point: the violated ones, or else the open ones, or a plus."""
     by_mark: dict[Mark, list[str]] = {mark: [n for n, a in answers.items() if a.verdict == mark] for mark in SIGNS}
     mark: Mark
     for mark in ("error", "violated", "inconclusive", "open"):
         if names := by_mark[mark]:
-            told = "; ".join(_verdict(name, answers[name])[2] for name in names)
-            return f"{SIGNS[mark].glyph} {', '.join(names)}", mark, told
+            tooltip = "; ".join(_verdict(name, answers[name])[2] for name in names)
+            return f"{SIGNS[mark].glyph} {', '.join(names)}", mark, tooltip
     mark = "holds" if by_mark["holds"] else "refused"
     return SIGNS[mark].glyph, mark, ""
 

@@ -1,4 +1,4 @@
-"""A sweep over everything up to a size, summed up: how much was explored, and the smallest that refutes each variant."""
+"""Summary of a sweep over all samples up to a size: numbers explored, and the smallest refutation of each variant."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class SizeSummary:
-    """What was explored of one size: `samples`, their states together and those of the largest, verdicts by property."""
+    """Results for one size: number of `samples`, states in total and of the largest sample, verdicts by property."""
 
     size: int
     samples: int
@@ -29,7 +29,7 @@ class SizeSummary:
 
 @dataclass(frozen=True, slots=True)
 class Refutation:
-    """The smallest sample that violates a property, and how many of its size do."""
+    """The smallest sample that violates a property, and the number of such samples of its size."""
 
     property: str
     value: Any
@@ -41,7 +41,7 @@ class Refutation:
 
 @dataclass(frozen=True, slots=True)
 class SweptVariant:
-    """The model or a variant: `parameters` other than the generated one, and what came of it."""
+    """The results of the model or a variant; `parameters` are those other than the generated one."""
 
     variant: str | None
     parameters: Mapping[str, Any]
@@ -49,17 +49,17 @@ class SweptVariant:
     refutations: tuple[Refutation, ...]
 
     def total(self, mark: Mark) -> int:
-        """How many verdicts are of this kind."""
+        """Number of verdicts with this mark."""
         return sum(marks.get(mark, 0) for stage in self.stages for marks in stage.verdicts.values())
 
     @property
     def undecided(self) -> int:
-        """Verdicts that are neither ``holds`` nor ``violated``, where the model allows the sample."""
+        """Number of verdicts other than ``holds`` and ``violated`` at allowed samples."""
         return sum(map(self.total, UNDECIDED))
 
 
 def grouped(points: Sequence[SweepPoint], key: Callable[[SweepPoint], Key]) -> dict[Key, list[SweepPoint]]:
-    """The points by a key, keys in the order of their first points."""
+    """The points grouped by a key, in the order of their first points."""
     found: dict[Key, list[SweepPoint]] = {}
     for point in points:
         found.setdefault(key(point), []).append(point)
@@ -73,7 +73,7 @@ def settings_of(report: SweepReport) -> dict[tuple[Any, ...], list[SweepPoint]]:
 
 
 def swept(report: SweepReport) -> tuple[SweptVariant, ...]:
-    """What came of each of them; nothing where no values were generated."""
+    """The results of the model and each variant; empty without generated values."""
     axis = report.plan.sampled
     return () if axis is None else tuple(_swept(report, axis, points) for points in settings_of(report).values())
 
@@ -85,7 +85,7 @@ def _swept(report: SweepReport, axis: SampledAxis, points: Sequence[SweepPoint])
         for _, group in stages:
             violated = [point for point in group if point.verdicts[name].verdict == "violated"]
             if violated:
-                # Of one size, points come in the order in which samples are made: simple ones first.
+                # Samples of one size are in the order of generation: simple ones first.
                 value, length = violated[0].parameters[axis.parameter], violated[0].verdicts[name].length
                 refutations.append(Refutation(name, value, axis.sizes[value], length, len(violated), len(group)))
                 break
@@ -132,7 +132,7 @@ def to_json(report: SweepReport) -> dict[str, Any]:
 
 
 def _json(value: Any) -> Any:
-    """JSON data: records are objects of their fields."""
+    """JSON data; dataclasses become objects."""
     match value:
         case Mapping():
             return {str(name): _json(one) for name, one in value.items()}

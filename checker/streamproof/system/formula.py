@@ -147,7 +147,7 @@ def claims(formula: Formula) -> Iterator[Formula]:
 
 
 def mapped(formula: Formula, change: Callable[[Formula], Formula]) -> Formula:
-    """The same operator of the direct subformulas, each as `change` makes it; a formula without any as it is."""
+    """The same operator with `change` applied to its direct subformulas; an atom unchanged."""
     match formula:
         case Atom() | Recurs():
             return formula

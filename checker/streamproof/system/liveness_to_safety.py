@@ -154,7 +154,7 @@ def _term(formula: Formula) -> Expr:
 
 
 def _untils(formula: Formula) -> Iterator[Until]:
-    """The untils of a plain formula, inner ones first."""
+    """The untils of a formula in core form, inner ones first."""
     for part in parts(formula):
         yield from _untils(part)
     if isinstance(formula, Until):
@@ -162,7 +162,7 @@ def _untils(formula: Formula) -> Iterator[Until]:
 
 
 def _agains(formula: Formula) -> Iterator[Again]:
-    """What a plain formula says to be true again and again."""
+    """The conditions that a formula in core form requires infinitely often."""
     match formula:
         case Recurs():
             yield formula

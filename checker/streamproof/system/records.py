@@ -1,12 +1,12 @@
-"""Dataclasses whose methods are made when they are first called.
+"""Dataclasses whose methods are generated on first use.
 
-The standard `dataclasses.dataclass` compiles five to eight functions for every class it decorates, some 0.4 ms a class, and
-the classes of this package would take half of the time that it needs to be imported. Most of them are never instantiated
-in a run. This `dataclass` only notes the fields and makes the slots; the constructor is made for the first object, from
-that of a class with as many fields if there is one, and comparison, hash and `repr` need no code of their own.
+The standard `dataclasses.dataclass` compiles five to eight functions for every class it decorates, about 0.4 ms per
+class, which would be half of this package's import time. Most of these classes are never instantiated in a run. This
+`dataclass` only records the fields and creates the slots; the constructor is generated for the first object, from that
+of a class with the same number of fields if there is one, and comparison, hash and `repr` are shared functions.
 
-Type checkers see the standard decorator; for `dataclasses.fields`, `replace` and `asdict` it is applied to a class of the
-same fields once one of them is called. The `replace` of this module does without.
+Type checkers see the standard decorator; for `dataclasses.fields`, `replace` and `asdict` it is applied to a class of
+the same fields on the first call. The `replace` of this module does not need it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ else:
         slots: bool = False,
         weakref_slot: bool = False,
     ) -> Any:
-        """As `dataclasses.dataclass` with these options; bases that are dataclasses must be made by this one."""
+        """Like `dataclasses.dataclass` with these options; base dataclasses must also use this decorator."""
         if cls is None:
             return lambda decorated: dataclass(
                 decorated, frozen=frozen, eq=eq, repr=repr, slots=slots, weakref_slot=weakref_slot
@@ -49,7 +49,7 @@ _SHAPE = "__record_shape__"
 
 
 class _Shape:
-    """The fields of one class, and what is to be written for it."""
+    """The fields of one class, and the methods to generate for it."""
 
     __slots__ = ("cls", "compared", "fields", "frozen", "own", "shown", "slots", "standard")
 
@@ -74,7 +74,7 @@ class _Shape:
             self.fields[name] = (annotations[name], space.get(name, _ABSENT))
 
     def made(self, weakref_slot: bool) -> type:
-        """The class, with slots if it wants them, and with methods that have themselves written at first use."""
+        """The class, with slots if requested, and with methods that are generated on first use."""
         cls = self.cls
         added = self._methods()
         added[_SHAPE] = self
@@ -105,7 +105,7 @@ class _Shape:
         return made
 
     def _methods(self) -> dict[str, Any]:
-        """Stand-ins for what the standard decorator would write, except for what the class defines itself."""
+        """Placeholders for the methods of the standard decorator, except those that the class defines itself."""
         space = self.cls.__dict__
         added: dict[str, Any] = {}
         if "__init__" not in space:
@@ -122,7 +122,7 @@ class _Shape:
         return added
 
     def write(self, name: str) -> Callable[..., Any]:
-        """Makes a method, in the place of the one that stood in for it."""
+        """Generates a method and replaces its placeholder."""
         method: Callable[..., Any] = getattr(self, name[2:-2])()
         method.__name__, method.__qualname__ = name, f"{self.cls.__qualname__}.{name}"
         method.__module__ = self.cls.__module__
@@ -198,7 +198,7 @@ class _Shape:
         return text
 
     def _names(self, purpose: str) -> list[str]:
-        """The fields that take part in something."""
+        """The fields used by an operation."""
         return [
             name
             for name, (_, default) in self.fields.items()
@@ -206,7 +206,7 @@ class _Shape:
         ]
 
     def _values(self, purpose: str) -> Callable[[Any], tuple[Any, ...]]:
-        """Gives the values of those fields."""
+        """A function that returns the values of those fields."""
         names = self._names(purpose)
         if not names:
             return lambda one: ()
@@ -225,7 +225,7 @@ class _Shape:
 
 
 def replace(one: T, /, **changes: Any) -> T:
-    """As `dataclasses.replace`, for objects of the classes made here."""
+    """Like `dataclasses.replace`, for objects of classes made here."""
     shape: _Shape = getattr(type(one), _SHAPE)
     for name, (_, default) in shape.fields.items():
         if isinstance(default, dataclasses.Field) and not default.init:
@@ -237,13 +237,13 @@ def replace(one: T, /, **changes: Any) -> T:
 
 
 def annotated(cls: type) -> dict[str, Any]:
-    """The fields of a class made here, each with its annotation."""
+    """The fields of a class made here, with their annotations."""
     shape: _Shape = getattr(cls, _SHAPE)
     return {name: kind for name, (kind, _) in shape.fields.items()}
 
 
 class _Written:
-    """An attribute that the standard decorator gives a class, once somebody asks for it."""
+    """An attribute of the standard decorator, created on first access."""
 
     __slots__ = ("name", "shape")
 
@@ -256,23 +256,23 @@ class _Written:
 
 @lru_cache(maxsize=256)
 def _constructor(source: str) -> types.CodeType:
-    """The code of a constructor in which ``f0``, ``f1`` ... stand for the names of fields. To compile it takes a hundred
-    times as long as to name the fields, and most classes are built as many others are."""
+    """The code of a constructor in which ``f0``, ``f1`` ... are placeholders for field names. Compiling takes a hundred
+    times as long as renaming, and most classes have the shape of others."""
     return next(part for part in compile(source, "<constructor>", "exec").co_consts if isinstance(part, types.CodeType))
 
 
 def _stand_in(shape: _Shape, name: str) -> Callable[..., Any]:
-    """A method that has the real one made and calls it."""
+    """A placeholder that generates the real method and calls it."""
     return lambda *args, **kwargs: shape.write(name)(*args, **kwargs)
 
 
 def _positional(default: object) -> bool:
-    """Whether a field is an argument of the constructor that needs no name."""
+    """Whether a field is a positional argument of the constructor."""
     return not isinstance(default, dataclasses.Field) or (default.init and default.kw_only is not True)
 
 
 def _replace_default(cls: type, name: str, described: dataclasses.Field[Any]) -> None:
-    """What the standard decorator does with the attribute that described a field: its default, or nothing."""
+    """Replaces the attribute that describes a field by its default, or removes it, like the standard decorator."""
     if described.default is dataclasses.MISSING:
         delattr(cls, name)
     else:
@@ -288,7 +288,7 @@ def _refuse_delete(self: object, name: str) -> None:
 
 
 def _state(self: Any) -> list[Any]:
-    """What is pickled of a frozen object with slots."""
+    """The pickled state of a frozen object with slots."""
     return [getattr(self, name) for name in getattr(type(self), _SHAPE).fields]
 
 

@@ -257,7 +257,7 @@ class Checkpoints:
         if why := why_no_file(path):
             raise InputError(f"{path} {why}", remedy="start anew")
         if path.stat().st_size < size:
-            raise InputError(f"{path} is shorter than its checkpoint says", remedy="start anew")
+            raise InputError(f"{path} is shorter than recorded in its checkpoint", remedy="start anew")
 
     def _read(self, kind: int, path: Path, count: int) -> None:
         """Read the records of `count` states into memory, and truncate the file after them.

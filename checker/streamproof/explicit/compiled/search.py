@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from streamproof.explicit.state_graph import StateGraph
 
 MOST_STATES = 0xFFFF_FFF0
-"""States are numbered in 32 bits."""
+"""Limit on the number of states: they are numbered in 32 bits."""
 MOST_BATCHES = 1 << 20
-"""Largest number of states per piece of work."""
+"""Largest number of batches per call of compiled code."""
 BLOCK = 1 << 18
 """Number of states per call of compiled code in a pass over all states."""
 TOGETHER, WIDE_TOGETHER = 1 << 21, 1 << 24
@@ -85,7 +85,7 @@ class CompiledSearch(LevelSearch):
         self._written = 0.0
         self._pace = 16
 
-    # --- what was found ---
+    # --- results ---
 
     @property
     def known(self) -> int:
@@ -100,7 +100,7 @@ class CompiledSearch(LevelSearch):
     @property
     def generated(self) -> list[int]:
         """Successors per instance."""
-        return self._met()[self._facts.generated(0) : self._facts.hit(0)]
+        return self._counters()[self._facts.generated(0) : self._facts.hit(0)]
 
     @property
     def distinct(self) -> list[int]:
@@ -111,12 +111,12 @@ class CompiledSearch(LevelSearch):
     @property
     def least(self) -> int:
         """Smallest number of successors of an expanded state."""
-        return self._met()[StepCounters.LEAST]
+        return self._counters()[StepCounters.LEAST]
 
     @property
     def most(self) -> int:
         """Largest number of successors of an expanded state."""
-        return self._met()[StepCounters.MOST]
+        return self._counters()[StepCounters.MOST]
 
     @property
     def faulty(self) -> int:
@@ -131,7 +131,7 @@ class CompiledSearch(LevelSearch):
     def _most_states(self) -> int:
         return min(self.budget.max_states, MOST_STATES)
 
-    def _met(self) -> list[int]:
+    def _counters(self) -> list[int]:
         """The merged counters of all workers."""
         return self._facts.merged([w.facts.slice(0, self._facts.size) for w in self._workers])
 
@@ -222,7 +222,7 @@ class CompiledSearch(LevelSearch):
         self.levels[-1:] = [self.known - sum(self.levels[:-1])]
         if len(self.levels) == 1:
             self.initial = self.known
-        self._look()
+        self._evaluate_level()
 
     def _blocks(self, first: int) -> Iterator[tuple[int, int, int]]:
         """The states from number `first` on, as blocks in memory: address, number of the first state, number of states."""
@@ -254,7 +254,7 @@ class CompiledSearch(LevelSearch):
             tuple(self.levels),
             self.initial,
             self.stuck,
-            tuple(self._met()),
+            tuple(self._counters()),
             tuple(self.distinct),
             dict(self.events),
             self.worker.table.next,
@@ -278,7 +278,7 @@ class CompiledSearch(LevelSearch):
 
     def _end_level(self) -> None:
         """Record the end of the newest level, and evaluate its states."""
-        self._look()
+        self._evaluate_level()
         if not self.stopped:
             self._marked = self._mark()
 
@@ -358,7 +358,7 @@ class CompiledSearch(LevelSearch):
     def _end_team(self) -> None:
         """Merge the counters of all workers into those of the first worker."""
         if self._team is not None:
-            met, news = self._met(), self.distinct
+            met, news = self._counters(), self.distinct
             team, self._team = self._team, None
             team.close()
             self.worker.facts.fill(met)
@@ -373,7 +373,7 @@ class CompiledSearch(LevelSearch):
         self.stopped = self.budget.spent()
         self._report()
 
-    def _look(self) -> None:
+    def _evaluate_level(self) -> None:
         """Evaluate the properties of single states in the states of the newest level.
 
         An evaluation error of a property is used if no state of the level decides it.
@@ -415,7 +415,7 @@ class CompiledSearch(LevelSearch):
         return watch_code(self.layout, [(w.mistake, w.condition) for w in watches]) if watches else ""
 
     def _note_steps(self) -> None:
-        met = self._met()
+        met = self._counters()
         for at, (number, _) in enumerate(self._steps):
             for place, mistake in ((self._facts.hit(at), False), (self._facts.hit(at) + 2, True)):
                 if met[place] != NONE:

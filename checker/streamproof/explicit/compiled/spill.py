@@ -129,7 +129,7 @@ class SpillingSearch(CompiledSearch):
         # Fail now if the folder cannot be written, not after hours.
         SpillFile(self.folder, np.uint8).close()
 
-    # --- what was found ---
+    # --- results ---
 
     @property
     def known(self) -> int:

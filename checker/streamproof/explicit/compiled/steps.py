@@ -148,21 +148,21 @@ class _Expand:
     def _when(self, conditions: Sequence[Expr], pos: str, idle: str, inside) -> tuple[str, str]:  # type: ignore[no-untyped-def]
         """Code that runs if all of `conditions` are true; cheap ones are tested together."""
         out = self._emit
-        asked: list[str] = []
+        tested: list[str] = []
         spent = 0
         for k, condition in enumerate(conditions):
             cost = out.cost(condition)
-            if asked and spent + cost > CHEAP:
+            if tested and spent + cost > CHEAP:
                 rest = conditions[k:]
-                return self._branch(asked, pos, idle, lambda p, i, rest=rest: self._when(rest, p, i, inside))
+                return self._branch(tested, pos, idle, lambda p, i, rest=rest: self._when(rest, p, i, inside))
             spent += cost
-            asked.append(out.term(condition))
-        return self._branch(asked, pos, idle, inside) if asked else inside(pos, idle)
+            tested.append(out.term(condition))
+        return self._branch(tested, pos, idle, inside) if tested else inside(pos, idle)
 
-    def _branch(self, asked: Sequence[str], pos: str, idle: str, inside) -> tuple[str, str]:  # type: ignore[no-untyped-def]
+    def _branch(self, tested: Sequence[str], pos: str, idle: str, inside) -> tuple[str, str]:  # type: ignore[no-untyped-def]
         out = self._emit
-        condition = asked[0]
-        for other in asked[1:]:
+        condition = tested[0]
+        for other in tested[1:]:
             condition = out.new(f"and i1 {condition}, {other}")
         yes, after = out.label("yes"), out.label("after")
         out.line(f"br i1 {condition}, label %{yes}, label %{after}")

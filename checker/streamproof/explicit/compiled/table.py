@@ -24,7 +24,7 @@ DOUBLING = 1 << 24
 LOAD = 0.75
 """Load factor above which the table grows."""
 FRUGAL = ((1.25, LOAD), (1.125, LOAD), (1.0, 0.8), (1.125, 0.85), (1.0, 0.85), (1.0625, 0.9), (1.0, 0.9))
-"""Alternatives if memory does not suffice, best first: smaller growth, and higher (slower) load factors."""
+"""Growth and load factors that are tried if memory does not suffice, best first; higher load factors are slower."""
 SLACK = 1 << 18
 """Number of slack slots behind the table's end: more than the overflow of one batch."""
 

@@ -100,7 +100,7 @@ def _refuse_more_memory(budget: Budget, needed: int) -> None:
     if not budget.allows(needed):
         raise TooLarge(
             f"the graph with monitors of steps needs {needed / 2**30:.1f} GiB",
-            remedy="give the run more memory with --memory, or choose smaller parameters",
+            remedy="raise --memory, or choose smaller parameters",
         )
 
 

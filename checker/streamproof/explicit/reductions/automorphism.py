@@ -93,21 +93,21 @@ class _Comparison:
         are candidates too. A candidate with the same form comes first.
         """
         candidates: dict[tuple[object, ...], list[Instance]] = {}
-        looks: dict[tuple[object, ...], Instance] = {}
+        forms: dict[tuple[object, ...], Instance] = {}
         for rule in self.simple.instances:
             candidates.setdefault(_picking(rule), []).append(rule)
-            looks.setdefault((_picking(rule), self._look(rule)), rule)
+            forms.setdefault((_picking(rule), self._form(rule)), rule)
         for instance, renamed in zip(self.simple.instances, self.other.instances, strict=True):
             found = candidates.get(_picking(renamed), [])
             if not found:
                 raise Asymmetric(
                     f"{self.exchange} would make {instance.label} into {renamed.label}, which is not a rule"
                 )
-            same = looks.get((_picking(renamed), self._look(renamed)))
+            same = forms.get((_picking(renamed), self._form(renamed)))
             ordered = sorted(found, key=lambda rule: rule.picks != renamed.picks)[:MOST_CANDIDATES]
             self._any_rule(instance, ordered if same is None else [same], renamed)
 
-    def _look(self, rule: Instance) -> tuple[object, ...]:
+    def _form(self, rule: Instance) -> tuple[object, ...]:
         """A key that is equal for two rules only if they are equivalent in every state."""
         form = self.equal.forms
         updates = dict(rule.updates)
@@ -133,10 +133,10 @@ class _Comparison:
         what = f"action {instance.label}"
         if rule.label != instance.label:
             what += f": it is not equivalent to {rule.label}"
-        asking = _any(rule.guard_checks)
-        self._same(what, [(asking, _any(renamed.guard_checks))])
+        undefined = _any(rule.guard_checks)
+        self._same(what, [(undefined, _any(renamed.guard_checks))])
         guard = b.and_(c.expr for c in rule.guard)
-        under = b.not_(asking)
+        under = b.not_(undefined)
         self._same(what, [(guard, b.and_(c.expr for c in renamed.guard))], under)
         under = b.and_((under, guard))
         taking = _any(rule.effect_checks)

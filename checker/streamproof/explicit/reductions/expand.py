@@ -69,10 +69,10 @@ def reduced_expander(
                 generated[chosen] += 1
                 if edges:
                     targets.append(at)
-                if judge is not None and (told := judge(state)):
+                if judge is not None and (results := judge(state)):
                     for k, (prop, _, _) in enumerate(rules[chosen].steps):
-                        if told >> 2 * k & 3:
-                            hits.append((prop, number, chosen, bool(told >> 2 * k & 1)))
+                        if results >> 2 * k & 3:
+                            hits.append((prop, number, chosen, bool(results >> 2 * k & 1)))
             if edges:
                 targets.append(-1)
             degree = len(choice.taken)
@@ -89,8 +89,8 @@ def reduced_expander(
 
 def _mistake(system: System, rules: Sequence[Rule]) -> Expr:
     """The condition of an evaluation error in some guard or in the effect of an enabled instance."""
-    asking = (check.condition for instance in system.instances for check in instance.guard_checks)
-    return b.or_((*asking, *(b.and_((*rule.guard, rule.faults)) for rule in rules)))
+    undefined = (check.condition for instance in system.instances for check in instance.guard_checks)
+    return b.or_((*undefined, *(b.and_((*rule.guard, rule.faults)) for rule in rules)))
 
 
 def _truth(system: System, terms: Sequence[Expr]) -> Truth:

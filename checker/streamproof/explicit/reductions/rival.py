@@ -28,7 +28,7 @@ PER_STATE = 40
 MOST_STATES = 1 << 23
 """Number of states after which the full search is given up: a reduction may be needed because memory is small."""
 MEMORY_SHARE = 2
-"""Share of the memory limit at which the full search is given up."""
+"""Divisor of the memory limit: the full search is given up when the process uses that share."""
 
 
 @dataclass(slots=True)

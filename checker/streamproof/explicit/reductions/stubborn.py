@@ -197,8 +197,8 @@ def stubborn_sets(system: System, properties: Sequence[Property], alive: Mapping
 
 
 def _mistakes(system: System, rules: Sequence[Rule], guards: Sequence[Condition], atoms: Atoms) -> list[StubbornGoal]:
-    asking = b.or_(check.condition for i in system.instances for check in i.guard_checks)
-    found = [] if asking is b.FALSE else [StubbornGoal(MISTAKE, atoms.condition(asking))]
+    undefined = b.or_(check.condition for i in system.instances for check in i.guard_checks)
+    found = [] if undefined is b.FALSE else [StubbornGoal(MISTAKE, atoms.condition(undefined))]
     for rule, guard in zip(rules, guards, strict=True):
         if rule.faults is not b.FALSE:
             found.append(StubbornGoal(MISTAKE, Every((guard, atoms.condition(rule.faults)))))

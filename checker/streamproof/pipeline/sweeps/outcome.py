@@ -41,7 +41,7 @@ def _listed(plan: SweepPlan, points: Sequence[SweepPoint]) -> tuple[Property, ..
 
 
 def known(point: SweepPoint, record: Record | None, properties: Sequence[str]) -> SweepPoint:
-    """The point with what its record says of it; None: nobody has looked."""
+    """The point with the results in its record; None: not checked."""
     if record is None:
         return replace(point, verdicts=dict.fromkeys(properties, PointVerdict("open")))
     missing = PointVerdict("refused")
