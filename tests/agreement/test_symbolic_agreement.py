@@ -35,9 +35,9 @@ def test_bounded_search_finds_what_breadth_first_search_finds_and_as_early(
     """Verdict and length of the shortest behaviour agree for each property that is decided within the depth."""
     seen: Counter[str] = Counter()
     for seed in range(systems):
-        referee = panel.interpreter_result(random_system(Random(seed)))
-        opinion = panel.bounded(referee.system, DEPTH, integers=integers)
-        referee.compare(opinion)
+        result = panel.interpreter_result(random_system(Random(seed)))
+        opinion = panel.bounded(result.system, DEPTH, integers=integers)
+        result.compare(opinion)
         for answer in opinion.answers.values():
             seen[answer.verdict.value] += 1
             seen["after two steps or more"] += answer.length is not None and answer.length > 2
