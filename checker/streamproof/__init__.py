@@ -30,12 +30,19 @@ from typing import TYPE_CHECKING, Any
 from streamproof.version import VERSION
 
 if TYPE_CHECKING:
-    from streamproof.conformance.binding import Binding
-    from streamproof.conformance.run_verdict import RunVerdict
-    from streamproof.conformance.validate import validate_paths
-    from streamproof.explicit.exploration import Exploration, explore
-    from streamproof.explicit.simulation import Simulation, simulate
-    from streamproof.language.comparison import Block, Claim, Column, Comparison, Judgement, Table
+    from streamproof.conformance.binding import Binding as Binding
+    from streamproof.conformance.run_verdict import RunVerdict as RunVerdict
+    from streamproof.conformance.validate import validate_paths as validate_paths
+    from streamproof.explicit.exploration import Exploration as Exploration
+    from streamproof.explicit.exploration import explore as explore
+    from streamproof.explicit.simulation import Simulation as Simulation
+    from streamproof.explicit.simulation import simulate as simulate
+    from streamproof.language.comparison import Block as Block
+    from streamproof.language.comparison import Claim as Claim
+    from streamproof.language.comparison import Column as Column
+    from streamproof.language.comparison import Comparison as Comparison
+    from streamproof.language.comparison import Judgement as Judgement
+    from streamproof.language.comparison import Table as Table
     from streamproof.language.composition import Parts, each, part
     from streamproof.language.declare import (
         ANY,
@@ -76,13 +83,20 @@ if TYPE_CHECKING:
     from streamproof.language.spec import Spec
     from streamproof.language.sweeping import Generated, Sample, Sweep
     from streamproof.language.temporal import always, eventually, leads_to, until
-    from streamproof.symbolic.bmc import Bounded, bmc
-    from streamproof.symbolic.proof import Proof, prove
+    from streamproof.symbolic.bmc import Bounded as Bounded
+    from streamproof.symbolic.bmc import bmc as bmc
+    from streamproof.symbolic.proof import Proof as Proof
+    from streamproof.symbolic.proof import prove as prove
     from streamproof.system.errors import EvaluationError, ModelError, StreamproofError, UsageError
     from streamproof.system.model import System
-    from streamproof.system.options import SearchOptions
-    from streamproof.system.verdict import CheckResult, Counts, Finding, Trace, Verdict
-    from streamproof.traces.replay import replay_labels, verify
+    from streamproof.system.options import SearchOptions as SearchOptions
+    from streamproof.system.verdict import CheckResult as CheckResult
+    from streamproof.system.verdict import Counts as Counts
+    from streamproof.system.verdict import Finding as Finding
+    from streamproof.system.verdict import Trace as Trace
+    from streamproof.system.verdict import Verdict as Verdict
+    from streamproof.traces.replay import replay_labels as replay_labels
+    from streamproof.traces.replay import verify as verify
 
 __version__ = VERSION
 
@@ -97,14 +111,15 @@ AUTHORING = {
     "composition": ("language.composition", "Parts each part"),
     "specifications": ("language.spec", "Spec"),
     "grids": ("language.sweeping", "Generated Sample Sweep"),
-    "comparisons": ("language.comparison", "Block Claim Column Comparison Judgement Table"),
     "execution": ("language.native", "Native"),
     "errors": ("system.errors", "EvaluationError ModelError StreamproofError UsageError"),
     "systems": ("system.model", "System"),
 }
-"""What models and specifications are written with, by kind: the module inside this package, and the names."""
+"""What models and specifications are written with, by kind: the module inside this package, and the names. ``import *``
+gives these."""
 
 USING = {
+    "comparisons": ("language.comparison", "Block Claim Column Comparison Judgement Table"),
     "options": ("system.options", "SearchOptions"),
     "results": ("system.verdict", "CheckResult Counts Finding Trace Verdict"),
     "search": ("explicit.exploration", "Exploration explore"),
@@ -116,7 +131,8 @@ USING = {
     "validation": ("conformance.validate", "validate_paths"),
     "verdicts on runs": ("conformance.run_verdict", "RunVerdict"),
 }
-"""What systems and logs are checked with. `streamproof.conformance` has all that a binding is written with.
+"""What designs are compared with, and systems and logs are checked with. All names for bindings are in
+`streamproof.conformance`.
 
 Whatever is in neither table is internal, and may change without notice."""
 
@@ -131,6 +147,10 @@ def __getattr__(name: str) -> Any:
         found = globals()[name] = getattr(import_module(_HOMES[name]), name)
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
 
 
 __all__ = [  # noqa: RUF022 -- by kind
@@ -182,13 +202,6 @@ __all__ = [  # noqa: RUF022 -- by kind
     "Generated",
     "Sample",
     "Sweep",
-    # comparisons of designs
-    "Comparison",
-    "Block",
-    "Column",
-    "Claim",
-    "Judgement",
-    "Table",
     # execution
     "Native",
     "System",
@@ -197,28 +210,6 @@ __all__ = [  # noqa: RUF022 -- by kind
     "ModelError",
     "StreamproofError",
     "UsageError",
-    # engines and what they answer
-    "SearchOptions",
-    "CheckResult",
-    "Counts",
-    "Finding",
-    "Verdict",
-    "Exploration",
-    "explore",
-    "Simulation",
-    "simulate",
-    "Bounded",
-    "bmc",
-    "Proof",
-    "prove",
-    # traces
-    "Trace",
-    "replay_labels",
-    "verify",
-    # conformance
-    "Binding",
-    "RunVerdict",
-    "validate_paths",
     # version
     "__version__",
 ]

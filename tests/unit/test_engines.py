@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import streamproof
@@ -54,9 +57,18 @@ def test_the_finding_of_an_engine_is_not_believed(relay: System) -> None:
 
 
 def test_the_public_door() -> None:
-    """Each public name stands in exactly one table, and can be had."""
-    tables = (*streamproof.AUTHORING.values(), *streamproof.USING.values())
-    names = [name for _, listed in tables for name in listed.split()]
-    assert sorted([*names, "__version__"]) == sorted(streamproof.__all__)
-    assert len(set(names)) == len(names)
-    assert all(getattr(streamproof, name).__doc__ for name in names if callable(getattr(streamproof, name)))
+    """Each public name is in one table and can be loaded; ``import *`` gives what models are written with."""
+    authoring = [name for _, listed in streamproof.AUTHORING.values() for name in listed.split()]
+    using = [name for _, listed in streamproof.USING.values() for name in listed.split()]
+    assert sorted([*authoring, "__version__"]) == sorted(streamproof.__all__)
+    assert len({*authoring, *using}) == len(authoring) + len(using)
+    assert {*authoring, *using} <= set(dir(streamproof))
+    public = [getattr(streamproof, name) for name in (*authoring, *using)]
+    assert all(value.__doc__ for value in public if callable(value))
+
+
+def test_what_models_are_written_with_loads_no_engine() -> None:
+    """A model that imports everything from the door does not wait for engines."""
+    program = "from streamproof import *; import sys; print([m for m in sys.modules if 'explicit' in m or 'z3' in m])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
