@@ -74,7 +74,7 @@ def test_one_file_holds_one_text(streamproof: Any, tmp_path: Path) -> None:
     assert streamproof(*words, "--property", "end_is_detected", "--out", str(tmp_path / "b.pml")).code == 0
     assert "ltl claim" in (tmp_path / "b.pml").read_text(encoding="utf-8")
     refused = streamproof(*words, "--property", "dijkstra", "--out", str(tmp_path / "c.pml"))
-    assert (refused.code, "dijkstra is in the text of the model" in refused.err) == (2, True)
+    assert (refused.code, "dijkstra is part of the text of the model" in refused.err) == (2, True)
     assert not (tmp_path / "c.pml").exists()
 
 

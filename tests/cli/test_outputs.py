@@ -476,7 +476,7 @@ def test_an_answer_goes_into_no_file_of_the_model(folder: Path) -> None:
         capture_output=True, text=True, cwd=folder, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (150, "")
-    assert "closes files that are not its own" in done.stderr
+    assert "closes files of the program" in done.stderr
     assert [(folder / f"kept-{n}.txt").read_bytes() for n in range(4)] == [b""] * 4
 
 
