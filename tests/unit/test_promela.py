@@ -223,7 +223,7 @@ def test_a_mistake_of_the_model_is_asserted() -> None:
 def test_without_spin_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing program is one sentence and a remedy."""
     monkeypatch.setattr("streamproof.exchange.spin_run.shutil.which", lambda program: None)
-    with pytest.raises(SystemFailure, match="no program 'spin'\n  install Spin and a C compiler"):
+    with pytest.raises(SystemFailure, match="program not found: 'spin'\n  install Spin and a C compiler"):
         run(export(system(Variable("n", SMALL, (0,)))), SpinOptions())
 
 
