@@ -196,7 +196,7 @@ def test_random_finite_systems() -> None:
         expected = reference(system)
         if not expected.levels or expected.mistake is not None:
             continue
-        found = prove_by_ranking(system, "p", seconds=1)
+        found = prove_by_ranking(system, "p", seconds=5)
         seen[found.finding.verdict.value] += 1
         if found.finding.verdict is Verdict.HOLDS:
             assert expected.decisions["p"].verdict is Verdict.HOLDS
