@@ -1,4 +1,4 @@
-"""What holds for every test: where Spark tests run, and how property-based tests draw their examples."""
+"""What holds for every test: where Spark tests run, how property-based tests draw their examples, when garbage is collected."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from collections.abc import Iterator
 
 import hypothesis
 import pytest
+
+from streamproof.__main__ import GARBAGE
+
+gc.set_threshold(GARBAGE)  # as the program does
 
 # In CI the same examples every time, so a red run can be repeated; elsewhere new ones, so the search goes on.
 # No deadline per example: the machine's load decides it, not the code.
