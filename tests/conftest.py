@@ -1,4 +1,4 @@
-"""What holds for every test: where Spark tests run, how property-based tests draw their examples, when garbage is collected."""
+"""What holds for every test: where Spark tests run, how examples are drawn, and when garbage is collected."""
 
 from __future__ import annotations
 
