@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import hypothesis
 import pytest
@@ -34,6 +35,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("spark"))
         if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(3600))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A running local session: whatever runs on Spark in this process joins it."""
+    from streamproof.pipeline.session import spark_session
+
+    with spark_session("local[2]") as session:
+        yield session
 
 
 @pytest.fixture(autouse=True)

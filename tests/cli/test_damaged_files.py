@@ -140,6 +140,7 @@ def test_a_point_of_another_form(at: str, value: Any, why: str, folder: Path, st
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_one_damaged_file_does_not_end_a_report(folder: Path, streamproof: Command) -> None:
     """In a folder it is named and left out; by itself it is refused, and so is a folder that holds nothing else."""
     event = {"trace": "t", "process": "p", "seq": 0, "event": "start"}

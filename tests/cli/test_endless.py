@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +55,18 @@ HARD = {"at import, swallowing", "at import, in native code", "in setup"}
 """Those that only another process can end, after some seconds of grace."""
 
 
-def program(folder: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+PROGRAM = ["-m", "streamproof"]
+HASTY = [
+    "-c",
+    "from streamproof import __main__, supervisor; supervisor.GRACE, supervisor.LONG = 0.5, 0.5; __main__.program()",
+]
+"""The program, with less patience than usual."""
+
+
+def program(folder: Path, *words: str, how: Sequence[str] = PROGRAM, **more: Any) -> subprocess.CompletedProcess[str]:
     """The program in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "streamproof", *words],
+        [sys.executable, *how, *words],
         cwd=folder, capture_output=True, text=True, timeout=HANGS, check=False, **more,
     )  # fmt: skip
 
@@ -79,7 +88,7 @@ def test_a_time_limit_covers_reading_the_model(tmp_path: Path, verb: str, which:
 def test_what_does_not_react_to_a_time_limit_is_killed(tmp_path: Path, which: str) -> None:
     """Code that swallows every exception, or never comes back to Python, ends too."""
     (tmp_path / "m.py").write_text(ENDLESS[which])
-    done = program(tmp_path, "check", "m.py", "--time-limit", "1")
+    done = program(tmp_path, "check", "m.py", "--time-limit", "1", how=HASTY)
     assert done.returncode == 160, done.stderr
     assert "time limit of 1 s reached while reading the model" in done.stderr
     assert "Traceback" not in done.stderr
@@ -94,10 +103,11 @@ def test_a_time_limit_is_told_to_machines(tmp_path: Path) -> None:
     assert "while reading the model" in document["error"]["message"]
 
 
-def test_what_takes_long_is_said(tmp_path: Path) -> None:
-    """A model that is read for some seconds is no silent program."""
+@pytest.mark.parametrize("how", [HASTY, pytest.param(PROGRAM, marks=pytest.mark.long)], ids=["hasty", "usual"])
+def test_what_takes_long_is_said(tmp_path: Path, how: Sequence[str]) -> None:
+    """A model whose reading takes long is no silent program."""
     (tmp_path / "m.py").write_text(ENDLESS["at import"])
-    done = program(tmp_path, "check", "m.py", "--time-limit", "11")
+    done = program(tmp_path, "check", "m.py", "--time-limit", "11" if how == PROGRAM else "3", how=how)
     assert done.stderr.startswith("streamproof: reading the model ...\n")
 
 
@@ -240,7 +250,7 @@ def test_what_is_called_at_the_end_has_a_limit(folder: Path) -> None:
     (folder / "late.py").write_text(
         "import atexit, time\natexit.register(time.sleep, 10**6)\n" + (folder / "counter.py").read_text()
     )
-    done = program(folder, "check", "late.py", "-q")
+    done = program(folder, "check", "late.py", "-q", how=HASTY)
     assert (done.returncode, "violated: low" in done.stdout) == (12, True)
     assert done.stderr == "streamproof: functions registered with atexit take too long\n"
 

@@ -143,6 +143,7 @@ def test_errors_of_the_validation_are_shown(streamproof: Any, folder: Path, monk
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_recorded_runs_become_a_report(streamproof: Any, folder: Path) -> None:
     """Two recorded Flink runs are accepted, here and on Spark alike; the report on them is a page with tables."""
     with tarfile.open(RUNS) as archive:

@@ -338,6 +338,7 @@ def test_other_processes_find_the_same(streamproof: Any, folder: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_spark_finds_the_same(streamproof: Any, folder: Path) -> None:
     """One Spark task a point gives the records that local processes give, of a file and of a bundled model."""
     for words in (("counter.py", "-p", "limit=1..6"), CREDIT):

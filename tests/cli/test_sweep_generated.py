@@ -179,6 +179,7 @@ def test_other_processes_find_the_same(streamproof: Any, words: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_spark_finds_the_same(streamproof: Any, words: Path) -> None:
     """One Spark task a graph and variant gives what local processes give."""
     options = ("sweep", "baton", "--max-operators", "3", "--variants", "head-unasked", "-q", "--json", "-")

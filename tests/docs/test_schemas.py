@@ -19,7 +19,7 @@ from typing import Any
 import click
 import pytest
 
-from streamproof.cli.app import cli
+from streamproof.cli.app import cli, run
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -30,10 +30,11 @@ PREPARE = {
     "cat report.json": (
         "tar xf tests/data/flink/logs.tar.xz && streamproof validate logs/a-taskfail-1 --json verdicts.json"
         " && mkdir all && cp verdicts.json all && echo x > all/damaged.json"
-        " && streamproof report all --out report --json report.json"
     ),
 }
-"""What makes the files that some of the commands show."""
+"""What makes the files that some of the commands show, or read."""
+ON_SPARK = {"cat report.json": ("report", "all", "--out", "report", "--json", "report.json")}
+"""What else does, in this process, which has a Spark session."""
 ONE_MODEL = (
     "import streamproof.cli.counterexamples as verb; verb.bundled = lambda: ['task_attempt'];"
     " from streamproof.__main__ import main; main()"
@@ -80,8 +81,18 @@ def answer(command: str, folder: Path) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize(("more", "command", "table"), TABLES, ids=[row[1] for row in TABLES])
-def test_fields(more: str, command: str, table: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("more", "command", "table"),
+    [pytest.param(*row, id=row[1], marks=[pytest.mark.spark] if row[1] in ON_SPARK else []) for row in TABLES],
+)
+def test_fields(
+    more: str,
+    command: str,
+    table: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Each field that is there is described, and each that is described is there."""
     for name in ("tests", "counterexamples"):
         (tmp_path / name).symlink_to(ROOT / name)
@@ -95,6 +106,10 @@ def test_fields(more: str, command: str, table: str, tmp_path: Path) -> None:
             timeout=300,
             check=True,
         )
+    if command in ON_SPARK:
+        request.getfixturevalue("spark")
+        monkeypatch.chdir(tmp_path)
+        assert run(ON_SPARK[command]) == 0
     paths = set(shape(answer(command, tmp_path)))
     fields = documented(table)
     known = fields + (documented(TABLES[1][2]) if more else [])
@@ -108,6 +123,7 @@ def test_every_json_verb_has_a_table() -> None:
     described |= {
         verb for file, preparation in PREPARE.items() for verb in re.findall(r"streamproof ([a-z-]+)", preparation)
     }
+    described |= {verb for verb, *_ in ON_SPARK.values()}
     context = click.Context(cli)
     verbs = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
     writing = {

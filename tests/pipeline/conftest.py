@@ -1,10 +1,10 @@
-"""One Spark session for all tests of the pipeline, and small inputs written by hand."""
+"""Small inputs of the pipeline, written by hand."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from streamproof.pipeline.session import spark_session
-
 Write = Callable[[Path, Sequence[Mapping[str, Any]]], Path]
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """A running local session: everything that asks for one joins it."""
-    with spark_session("local[2]") as session:
-        yield session
 
 
 @pytest.fixture(scope="session")

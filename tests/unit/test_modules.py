@@ -4,6 +4,7 @@ class shares its name with another."""
 from __future__ import annotations
 
 import ast
+import functools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -20,6 +21,7 @@ def name_of(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@functools.cache
 def trees() -> dict[str, ast.Module]:
     """The modules of the checker."""
     return {name_of(file): ast.parse(file.read_text(encoding="utf-8")) for file in sorted(CHECKER.rglob("*.py"))}

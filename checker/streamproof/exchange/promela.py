@@ -121,6 +121,7 @@ class _Export:
         """Variables whose initial value is not part of their declaration."""
         self.terms = PromelaTerms({b.var(v.name, v.sort): self.names[v.name] for v in self.system.variables})
         self.temporaries = Temporaries()
+        self.plain = Assuming()
         self.queries = {
             p.name: SpinQuery(p.kind, f"CHECK{name}", f"found{name}", f"error{name}")
             for p in self.system.properties
@@ -280,7 +281,10 @@ class _Export:
 
     def _effect(self, instance: Instance) -> Iterator[str]:
         updates = {b.var(name, self.sorts[name]): term for name, term in instance.updates}
-        statements = [*self._step_properties(instance), *Assignments(self.terms, self.temporaries).statements(updates)]
+        statements = [
+            *self._step_properties(instance),
+            *Assignments(self.terms, self.temporaries, self.plain).statements(updates),
+        ]
         wrong = _fires(instance.effect_checks)
         if wrong is b.FALSE:
             yield from (line if line.startswith("#") else f"     {line}" for line in statements)
@@ -296,7 +300,7 @@ class _Export:
         step = Substitution(
             {b.next_(v.name, v.sort): after.get(v.name, b.var(v.name, v.sort)) for v in self.system.variables}
         )
-        here = Assuming(c.expr for c in instance.guard)
+        here = Assuming((c.expr for c in instance.guard), self.plain)
         for prop in self.system.properties:
             if prop.kind is not Kind.STEP:
                 continue

@@ -43,9 +43,11 @@ class Temporaries:
 class Assignments:
     """Writes simultaneous updates, from variables to terms over the old values, as a sequence of statements."""
 
-    def __init__(self, terms: PromelaTerms, temporaries: Temporaries) -> None:
+    def __init__(self, terms: PromelaTerms, temporaries: Temporaries, plain: Assuming) -> None:
+        """`plain`: a simplifier without assumptions; what it knows serves all steps of a model."""
         self._terms = terms
         self._temporaries = temporaries
+        self._plain = plain
 
     def statements(self, updates: Mapping[Expr, Expr]) -> list[str]:
         """The lines of the statements, each ended by a semicolon."""
@@ -60,7 +62,7 @@ class Assignments:
         lines = ["if"]
         conditions = ((question, f":: {self._terms.text(question)} ->"), (b.not_(question), ":: else ->"))
         for condition, opening in conditions:
-            here = Assuming((condition,))
+            here = Assuming((condition,), self._plain)
             rest = {v: t for v, term in updates.items() if (t := here(term)) is not v}
             inner = self._branch(rest, depth - 1) if rest else ["skip;"]
             lines += [opening, *(f"   {line}" for line in inner)]
