@@ -121,11 +121,11 @@ def test_books_that_one_action_breaks_are_bounds(streamproof: Any, credits: None
 
 def test_what_is_open_in_the_end_says_what_decides_it(streamproof: Any, credits: None) -> None:
     """A deadlock 240 steps away is found by no engine in that time; there are few states, so `check` will find it."""
-    chosen = ("--variant", "endless", "-p", "records=60", "--property", "deadlock", "--timeout", "20", "-q")
+    chosen = ("--variant", "endless", "-p", "records=60", "--property", "deadlock", "--timeout", "8", "-q")
     done = streamproof("prove", "credits.py", *chosen)
     assert done.code == 160
     assert "use streamproof check for open properties: the model has only 595 reachable states" in done.out
-    assert "out of time after 20 s: no violation in the first " in done.out
+    assert "out of time after 8 s: no violation in the first " in done.out
 
 
 def test_limits_are_told(streamproof: Any) -> None:

@@ -210,7 +210,7 @@ def test_a_raised_interrupt_is_caught_in_the_middle_of_a_batch() -> None:
 def test_progress_comes_about_once_a_second() -> None:
     """The callback hears of a search that takes longer, with counts that grow."""
     heard: list[Progress] = []
-    result = explore(counters(8, 9), SearchOptions(time_limit=3.5), on_progress=heard.append)
+    result = explore(counters(8, 9), SearchOptions(time_limit=3.5, properties=()), on_progress=heard.append)
     assert len(heard) in (2, 3)
     assert 1.0 <= heard[0].elapsed < heard[1].elapsed - 0.9
     assert 0 < heard[0].distinct < heard[1].distinct <= result.counts.distinct
