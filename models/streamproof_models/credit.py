@@ -251,12 +251,10 @@ class ZeroExclusive(Credit, variant="zero-exclusive"):
     limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {"exclusive": (0, 0)}
 
 
-class ZeroExclusiveReading(ZeroExclusive, variant="zero-exclusive-reading"):
+class ZeroExclusiveReading(ZeroExclusive, variant="zero-exclusive-reading", without=("stall", "release")):
     """Channels live on the pool, and all consumers read, so that everything must come to a good end."""
 
     check_deadlock = True
-    stall = None  # type: ignore[assignment]  # no such step
-    release = None  # type: ignore[assignment]  # no such step
 
     @terminal
     def delivered(self, s: Any) -> Any:
@@ -264,16 +262,12 @@ class ZeroExclusiveReading(ZeroExclusive, variant="zero-exclusive-reading"):
         return all(s.left[c] == 0 and self.idle(s, c) for c in range(self.channels))
 
 
-class ZeroExclusiveSilent(ZeroExclusiveReading, variant="zero-exclusive-silent"):
+class ZeroExclusiveSilent(ZeroExclusiveReading, variant="zero-exclusive-silent", without="tell"):
     """Before FLINK-16641: a backlog is announced with buffers only."""
 
-    tell = None  # type: ignore[assignment]  # no such step
 
-
-class AnyBacklog(Credit, variant="any-backlog"):
+class AnyBacklog(Credit, variant="any-backlog", without="tell"):
     """Backlog announcements are ignored: the receiver requests and returns floating buffers arbitrarily."""
-
-    tell = None  # type: ignore[assignment]  # no such step
 
     @action(c="channels", fairness=WEAK)
     def receive(self, s: Any, c: int) -> None:

@@ -50,14 +50,14 @@ DECLARED = [
     (
         "    k: float = 1.5",
         "the parameter k is declared as float",
-        "parameters are int, bool or str; declare other attributes",
+        "parameters are int, bool, str, or int | None and the like; declare other attributes",
     ),
     (
         "    k: list = [1]",
         "the parameter k is declared as list",
-        "parameters are int, bool or str; declare other attributes",
+        "parameters are int, bool, str, or int | None and the like; declare other attributes",
     ),
-    ('    k: "Nowhere" = 1', "the parameter k is declared as Nowhere", "parameters are int, bool or str"),
+    ('    k: "Nowhere" = 1', "the parameter k is declared as Nowhere", "parameters are int, bool, str, or int | None"),
     (
         "    def __init__(self, z):\n        self.z = z",
         "Counts has its own __init__, and cannot be made from its parameters",

@@ -155,3 +155,12 @@ def test_one_parameter_that_never_varies_is_in_no_formula() -> None:
     """Parameters with one value tell nothing apart."""
     said = separate([({"a": a, "b": 7}, a >= 2) for a in range(4)])
     assert (str(said.formula), said.others) == ("a >= 2", ())
+
+
+def test_a_parameter_that_may_be_none_is_compared_but_not_computed_with() -> None:
+    """None is a value of its own beside the numbers of an optional parameter."""
+    points = [({"a": a, "most": most}, most is None and a > 0) for a in range(3) for most in (None, 0, 1)]
+    formula = separate(points).formula
+    assert formula is not None
+    assert [formula.at(point) for point, _ in points] == [says for _, says in points]
+    assert str(formula) == "a >= 1 and most == None"

@@ -33,6 +33,7 @@ from streamproof import (
 from streamproof.language.native import Native
 from streamproof.system import Conjunct, Fairness, Interpreter, Kind, ModelError
 from streamproof.system.build import TRUE
+from streamproof.system.sorts import values
 
 
 class Pump(Model):
@@ -342,6 +343,75 @@ def test_parameters_outside_their_limits(variant: str | None, given: dict[str, i
         Limited.system(variant, **given)
     assert str(caught.value) == message
     assert Limited.system(n=9, level=2).parameters == {"n": 9, "level": 2}
+
+
+class Restarts(Model):
+    """A job that is restarted any number of times, or at most so often."""
+
+    most: int | None = None
+    label: str | None = None
+    limits = {"most": (0, 5)}  # noqa: RUF012
+
+    def state(self) -> State:
+        """One variable."""
+        return State(failed=Range(0, 3 if self.most is None else self.most))
+
+    @action
+    def fail(self, s):
+        """One more failure; where nothing is counted, the third is the last."""
+        require(s.failed < (3 if self.most is None else self.most))
+        s.failed += 1
+
+    @action
+    def rest(self, s):
+        """Nothing happens."""
+
+    @invariant
+    def few(self, s):
+        """Few failures."""
+        return s.failed < 3
+
+
+class Tireless(Restarts, variant="tireless", without="rest"):
+    """Never rests."""
+
+
+class Fair(Restarts, variant="unchecked", without=("rest", "few")):
+    """Neither rests nor claims anything."""
+
+
+def test_optional_parameters() -> None:
+    """`int | None` accepts numbers within the limits and None, written none on the command line; any number for proofs."""
+    assert (Restarts.parse("most", "none"), Restarts.parse("most", "None"), Restarts.parse("most", "2")) == (
+        None,
+        None,
+        2,
+    )
+    assert Restarts.parse("label", "none") is None
+    assert Restarts.system().parameters == {"most": None, "label": None}
+    assert [len(list(values(Restarts.system(most=m).variables[0].sort))) for m in (None, 0, 2)] == [4, 1, 3]
+    with pytest.raises(UsageError, match=r"most='x' is not a value of type int \| None\n  give an integer, or none"):
+        Restarts.parse("most", "x")
+    with pytest.raises(UsageError, match="restarts does not allow most=6\n  most is 0 to 5"):
+        Restarts.system(most=6)
+    wrong = type("Wrong", (Restarts,), {"sizes": {"small": {"most": "1"}}})
+    with pytest.raises(ModelError, match=r"sets, for 'small', most to '1'\n  most is of type int \| None"):
+        wrong.system()
+
+
+def test_rules_and_properties_are_removed_by_name() -> None:
+    """`without=` removes what a variant inherits; the other variants and the model keep it."""
+    assert [a.name for a in Restarts.system("tireless").actions] == ["fail"]
+    assert [p.name for p in Restarts.system("unchecked").properties] == ["deadlock"]
+    assert [a.name for a in Restarts.system().actions] == ["fail", "rest"]
+    with pytest.raises(
+        ModelError, match=r"without 'fial', which is no inherited rule or property\n  did you mean fail\?"
+    ):
+        type("Wrong", (Restarts,), {}, without="fial")
+    with pytest.raises(ModelError, match="without 'rest', which is no inherited"):
+        type("Wrong", (Tireless,), {}, without="rest")
+    with pytest.raises(ModelError, match="is declared without 'fail', and defines it"):
+        type("Wrong", (Restarts,), {"fail": Restarts.fail}, without="fail")
 
 
 def test_limits_of_what_is_no_parameter() -> None:

@@ -82,7 +82,7 @@ def candidates(spec: Spec, variant: str | None, given: Mapping[str, Any], free: 
     usual = {**cls.parameters(), **spec.variant_parameters.get(variant or "", {}), **given}
     chance = random.Random(SEED)
     written = dict.fromkeys(n for c in integers_in(cls, spec.properties) for n in (c, c + 1, c - 1))
-    start = {f.name: _inside(f, int(usual[f.name])) for f in free}
+    start = {f.name: _inside(f, int(usual[f.name] or 0)) for f in free}
     small = [[_inside(f, _least(f) + n) for n in range(SMALL)] for f in free]
     kinds = [
         [{**start, f.name: _inside(f, _least(f) + n)} for n in range(NEAR) for f in free],

@@ -163,8 +163,8 @@ def _recorded(path: str, target: Target, variant: str | None, found: Mapping[str
                 f"{path}: #meta.parameters.{name}: {target.name} has no such parameter",
                 remedy=f"its parameters: {', '.join(cls.parameters()) or 'none'}",
             )
-        if type(value) is not types[name]:
-            raise InputError(f"{path}: #meta.parameters.{name}: {value!r} is not of type {types[name].__name__}")
+        if not types[name].accepts(value):
+            raise InputError(f"{path}: #meta.parameters.{name}: {value!r} is not of type {types[name]}")
         values[name] = value
     return values
 

@@ -12,13 +12,29 @@ import types
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
 from streamproof.language.conversion import plain
 from streamproof.system.errors import Loc, ModelError, did_you_mean
+from streamproof.system.records import dataclass
 
 TYPES: dict[str, type] = {"int": int, "bool": bool, "str": str}
-"""Permitted types of parameters."""
+"""Permitted types of parameters; each also as ``int | None``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterType:
+    """The declared type of a parameter: `kind`, or None as well if `optional`."""
+
+    kind: type
+    optional: bool = False
+
+    def accepts(self, value: object) -> bool:
+        """Whether a value is of this type."""
+        return type(value) is self.kind or (self.optional and value is None)
+
+    def __str__(self) -> str:
+        return f"{self.kind.__name__} | None" if self.optional else self.kind.__name__
 
 
 def class_place(cls: type) -> Loc | None:
@@ -41,14 +57,14 @@ def attribute_place(cls: type, name: str) -> Loc | None:
     )
 
 
-def parameter_types(cls: type) -> Mapping[str, type]:
+def parameter_types(cls: type) -> Mapping[str, ParameterType]:
     """The type of each parameter. Raises `ModelError` for a type other than int, bool or str, or an inconsistent default."""
     return _parameter_types(cls)
 
 
 @lru_cache(maxsize=4096)
-def _parameter_types(cls: Any) -> Mapping[str, type]:
-    found: dict[str, type] = {}
+def _parameter_types(cls: Any) -> Mapping[str, ParameterType]:
+    found: dict[str, ParameterType] = {}
     parameters = cls.parameters()
     for c in reversed(cls.__mro__):
         for name, hint in inspect.get_annotations(c).items():
@@ -57,30 +73,31 @@ def _parameter_types(cls: Any) -> Mapping[str, type]:
     for name, default in parameters.items():
         if isinstance(default, types.FunctionType):
             continue  # a duplicate name, which the check of the class body rejects
-        if type(default) is not found[name]:
+        if not found[name].accepts(default):
             home = next(c for c in cls.__mro__ if name in vars(c))
             raise ModelError(
-                f"the default of {name}, {default!r}, is not of type {found[name].__name__}",
+                f"the default of {name}, {default!r}, is not of type {found[name]}",
                 loc=attribute_place(home, name),
-                remedy=f"give it one: {name}: {found[name].__name__} = {found[name]()!r}",
+                remedy=f"give it one: {name}: {found[name]} = {found[name].kind()!r}",
             )
     return found
 
 
-def _type(cls: type, name: str, hint: Any) -> type:
+def _type(cls: type, name: str, hint: Any) -> ParameterType:
     if isinstance(hint, str) and hint not in TYPES:
         with suppress(Exception):  # a name under TYPE_CHECKING is not a parameter type
             hint = eval(hint, vars(sys.modules[cls.__module__]), dict(vars(cls)))
-    kind = TYPES.get(hint) if isinstance(hint, str) else hint
-    if kind not in TYPES.values():
+    kinds = [TYPES.get(hint)] if isinstance(hint, str) else get_args(hint) or [hint]
+    kind = next((k for k in kinds if k in TYPES.values()), None)
+    if kind is None or {*kinds} - {kind, types.NoneType}:
         shown = hint if isinstance(hint, str) else getattr(hint, "__name__", repr(hint))
         raise ModelError(
             f"the parameter {name} is declared as {shown}",
             loc=attribute_place(cls, name),
-            remedy=f"parameters are int, bool or str; declare other attributes as {name}: ClassVar[...] = ...",
+            remedy=f"parameters are int, bool, str, or int | None and the like; declare other attributes as "
+            f"{name}: ClassVar[...] = ...",
         )
-    assert isinstance(kind, type)
-    return kind
+    return ParameterType(kind, optional=len(kinds) > 1)
 
 
 def check_model(cls: type) -> None:
@@ -105,7 +122,7 @@ Wrong = tuple[str, str] | None
 """The error message and its remedy."""
 
 
-def _sizes(given: Any, parameters: Mapping[str, type]) -> Wrong:
+def _sizes(given: Any, parameters: Mapping[str, ParameterType]) -> Wrong:
     remedy = 'write sizes = {"small": {"n": 1}, "medium": {"n": 2}}'
     if not isinstance(given, Mapping) or not all(isinstance(one, Mapping) for one in given.values()):
         return f"is {given!r}", remedy
@@ -117,13 +134,13 @@ def _sizes(given: Any, parameters: Mapping[str, type]) -> Wrong:
     return None
 
 
-def wrong_values(values: Mapping[Any, Any], parameters: Mapping[str, type]) -> Wrong:
+def wrong_values(values: Mapping[Any, Any], parameters: Mapping[str, ParameterType]) -> Wrong:
     """The error for invalid parameter values."""
     for name, value in values.items():
         if name not in parameters:
             return f"{name!r}, which is not a parameter", known_names(name, parameters, "its parameters")
-        if type(plain(value)) is not parameters[name]:
-            return f"{name} to {value!r}", f"{name} is of type {parameters[name].__name__}"
+        if not parameters[name].accepts(plain(value)):
+            return f"{name} to {value!r}", f"{name} is of type {parameters[name]}"
     return None
 
 
@@ -132,15 +149,15 @@ def known_names(name: Any, known: Collection[str], kind: str) -> str:
     return did_you_mean(str(name), known) or f"{kind}: {', '.join(known) or 'none'}"
 
 
-def _limits(given: Any, parameters: Mapping[str, type]) -> Wrong:
+def _limits(given: Any, parameters: Mapping[str, ParameterType]) -> Wrong:
     remedy = 'write limits = {"n": (1, 8)}, with None for no limit'
     if not isinstance(given, Mapping):
         return f"is {given!r}", remedy
     for name, pair in given.items():
         if name not in parameters:
             return f"names {name!r}, which is not a parameter", known_names(name, parameters, "its parameters")
-        if parameters[name] is not int:
-            return f"names {name}, which is of type {parameters[name].__name__}", "only numbers have limits"
+        if parameters[name].kind is not int:
+            return f"names {name}, which is of type {parameters[name]}", "only numbers have limits"
         two = isinstance(pair, tuple | list) and len(pair) == 2
         if not two or not all(end is None or type(end) is int for end in pair):
             return f"gives {name} {pair!r}", remedy
@@ -149,20 +166,20 @@ def _limits(given: Any, parameters: Mapping[str, type]) -> Wrong:
     return None
 
 
-def _name(given: Any, parameters: Mapping[str, type]) -> Wrong:
+def _name(given: Any, parameters: Mapping[str, ParameterType]) -> Wrong:
     return None if isinstance(given, str) else (f"is {given!r}", "give a text")
 
 
-def _flag(given: Any, parameters: Mapping[str, type]) -> Wrong:
+def _flag(given: Any, parameters: Mapping[str, ParameterType]) -> Wrong:
     return None if isinstance(given, bool) else (f"is {given!r}", "give True or False")
 
 
-def _setup(given: Any, parameters: Mapping[str, type]) -> Wrong:
+def _setup(given: Any, parameters: Mapping[str, ParameterType]) -> Wrong:
     needed = list(inspect.signature(given).parameters) if inspect.isfunction(given) else ["self"]
     return None if len(needed) == 1 else (f"takes {', '.join(needed) or 'nothing'}", "it takes self and nothing else")
 
 
-_CHECKS: dict[str, Callable[[Any, Mapping[str, type]], Wrong]] = {
+_CHECKS: dict[str, Callable[[Any, Mapping[str, ParameterType]], Wrong]] = {
     "sizes": _sizes,
     "limits": _limits,
     "name": _name,

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from streamproof.language.class_body import check_class
 from streamproof.language.conversion import plain
 from streamproof.language.declarations import (
+    ParameterType,
     attribute_place,
     check_model,
     class_place,
@@ -25,7 +26,7 @@ from streamproof.language.declare import State
 from streamproof.language.primitives import MARK, ActionMark
 from streamproof.language.sources import ordinary, place
 from streamproof.language.symbolic_parameters import SymbolicInt
-from streamproof.system.errors import ModelError, UsageError
+from streamproof.system.errors import ModelError, UsageError, did_you_mean
 from streamproof.system.files import is_plain
 from streamproof.system.foreign import visible
 from streamproof.system.model import System
@@ -73,8 +74,10 @@ class Model:
     """``system(variant=None, **parameters)``: the model's transition system with its own properties; defined in `spec`,
     which imports the compiler."""
 
-    def __init_subclass__(cls, variant: str | None = None, **kwargs: Any) -> None:
+    def __init_subclass__(cls, variant: str | None = None, without: str | Iterable[str] = (), **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        for name in [without] if isinstance(without, str) else without:
+            _remove(cls, name)
         for name, member in cls.__dict__.items():
             own = isinstance(member, types.FunctionType) and not hasattr(member, MARK)
             if name in RESERVED and not (name in ("parts", "setup", "state") and own):
@@ -111,19 +114,19 @@ class Model:
     def __init__(self, **given: Any) -> None:
         parameters = type(self).parameters()
         check_model(type(self))
-        types = parameter_types(type(self))
+        declared = parameter_types(type(self))
         for name, value in given.items():
             if name not in parameters:
                 known = ", ".join(parameters) or "none"
                 untyped = hasattr(type(self), name) and name not in RESERVED
                 remedy = f"give it a type to make it one: {name}: int = ..." if untyped else f"its parameters: {known}"
                 raise UsageError(f"{type(self).title()} has no parameter {name!r}", remedy=remedy)
-            kind, value = types[name], plain(value)
-            if kind is int and type(value) is SymbolicInt:
+            kind, value = declared[name], plain(value)
+            if kind.kind is int and type(value) is SymbolicInt:
                 setattr(self, name, value)
                 continue
-            if type(value) is not kind:
-                raise UsageError(f"{name}={value!r} is not a value of type {kind.__name__}", remedy=_example(kind))
+            if not kind.accepts(value):
+                raise UsageError(f"{name}={value!r} is not a value of type {kind}", remedy=_example(kind))
             setattr(self, name, value)
         self._within_limits()
         if type(self).setup is not Model.setup:
@@ -134,8 +137,8 @@ class Model:
         """Raises `UsageError` for a parameter that is outside its limits."""
         for name, (least, most) in type(self).parameter_limits().items():
             value = getattr(self, name)
-            if type(value) is SymbolicInt:
-                continue  # assumed to be within its limits
+            if value is None or type(value) is SymbolicInt:
+                continue  # a symbolic value is assumed to be within its limits
             if (least is not None and value < least) or (most is not None and value > most):
                 raise UsageError(
                     f"{type(self).title()} does not allow {name}={value}",
@@ -205,13 +208,15 @@ class Model:
             known = ", ".join(cls.parameters()) or "none"
             raise UsageError(f"{cls.title()} has no parameter {name!r}", remedy=f"its parameters: {known}")
         kind = parameter_types(cls)[name]
+        if kind.optional and text.lower() == "none":
+            return None
         try:
-            if kind is bool:
+            if kind.kind is bool:
                 return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
-            if kind is int:
+            if kind.kind is int:
                 return int(text)
         except (KeyError, ValueError):
-            raise UsageError(f"{name}={text!r} is not a value of type {kind.__name__}", remedy=_example(kind)) from None
+            raise UsageError(f"{name}={text!r} is not a value of type {kind}", remedy=_example(kind)) from None
         return text
 
     def settings(self) -> dict[str, Any]:
@@ -254,8 +259,9 @@ def limits_text(least: int | None, most: int | None) -> str:
     return f"{least} or more" if most is None else f"{least} to {most}"
 
 
-def _example(kind: type) -> str:
-    return {bool: "give true or false", int: "give an integer"}.get(kind, "give a text")
+def _example(kind: ParameterType) -> str:
+    said = {bool: "give true or false", int: "give an integer"}.get(kind.kind, "give a text")
+    return f"{said}, or none" if kind.optional else said
 
 
 def marked(cls: type[Model]) -> dict[str, tuple[Any, Callable[..., Any]]]:
@@ -284,6 +290,24 @@ def marked(cls: type[Model]) -> dict[str, tuple[Any, Callable[..., Any]]]:
     return found
 
 
+def _remove(cls: type[Model], name: Any) -> None:
+    """Removes an inherited rule or property. Raises `ModelError` if there is none of this name."""
+    inherited = {n for c in cls.__mro__[1:] for n, member in vars(c).items() if hasattr(member, MARK)}
+    if name not in inherited or getattr(cls, name) is None:
+        raise ModelError(
+            f"{cls.__name__} is declared without {name!r}, which is no inherited rule or property",
+            loc=class_place(cls),
+            remedy=did_you_mean(str(name), inherited) or f"it inherits {', '.join(sorted(inherited)) or 'none'}",
+        )
+    if name in vars(cls):
+        raise ModelError(
+            f"{cls.__name__} is declared without {name!r}, and defines it",
+            loc=attribute_place(cls, name),
+            remedy="remove the definition, or the name behind without=",
+        )
+    setattr(cls, name, None)
+
+
 def _replaced(cls: type, name: str, mark: Any, function: Callable[..., Any], by: str, member: Any) -> ModelError:
     """The error for a subclass attribute that replaces a rule or property by something else."""
     old, new = place(function), place(getattr(member, "fget", member)) or class_place(cls)
@@ -292,7 +316,7 @@ def _replaced(cls: type, name: str, mark: Any, function: Callable[..., Any], by:
     return ModelError(
         f"{name!r} of {cls.__name__} replaces {what}{at} by {by}",
         loc=new,
-        remedy=f"choose another name; {name} = None removes what is inherited",
+        remedy=f"choose another name; without={name!r} behind the base class removes what is inherited",
     )
 
 

@@ -95,7 +95,7 @@ def _free(cls: type[Model], name: str, parameters: Mapping[str, Any]) -> Free:
     if name not in cls.parameters():
         known = ", ".join(cls.parameters()) or "none"
         raise UsageError(f"{cls.title()} has no parameter {name!r}", remedy=f"its parameters: {known}")
-    if parameter_types(cls)[name] is not int:
+    if parameter_types(cls)[name].kind is not int:
         raise UsageError(f"{name} is not a number", remedy="only parameters of type int can be any number")
     if name in parameters:
         raise UsageError(f"{name} is to be any number and {parameters[name]}", remedy="leave one of the two out")

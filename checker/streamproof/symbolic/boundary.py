@@ -21,7 +21,7 @@ from streamproof import interrupts
 from streamproof.system.errors import UsageError
 from streamproof.system.records import dataclass
 
-Value: TypeAlias = int | str
+Value: TypeAlias = int | str | None
 Values: TypeAlias = Mapping[str, Value]
 
 CLAUSES = (1, 2, 3, 4)
@@ -51,8 +51,8 @@ class ProductTerm:
 
     def at(self, values: Values) -> int:
         """The value of the term."""
-        number = int(values[self.first]) + self.more
-        return number if self.second is None else number * int(values[self.second])
+        number = int(values[self.first] or 0) + self.more
+        return number if self.second is None else number * int(values[self.second] or 0)
 
     def __str__(self) -> str:
         first = f"({self.first} {'+' if self.more > 0 else '-'} {abs(self.more)})" if self.more else self.first
@@ -215,7 +215,7 @@ def _useful(inside: Sequence[Values], outside: Sequence[Values]) -> list[_Candid
 def _atoms(points: Sequence[Values]) -> Iterator[tuple[Atom, int]]:
     """Every atom that is true at some but not all of the points, with its bit mask."""
     names = [name for name in points[0] if len({values[name] for values in points}) > 1]
-    words = [name for name in names if any(isinstance(values[name], str) for values in points)]
+    words = [name for name in names if any(isinstance(values[name], str | None) for values in points)]
     for name in names:
         for is_it in (True, False):
             for value in dict.fromkeys(values[name] for values in points):
