@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import cached_property
 
 import pytest
@@ -30,6 +31,7 @@ from streamproof import (
     step,
     terminal,
 )
+from streamproof.language.grounding import Rules
 from streamproof.language.native import Native
 from streamproof.system import Conjunct, Fairness, Interpreter, Kind, ModelError
 from streamproof.system.build import TRUE
@@ -412,6 +414,75 @@ def test_rules_and_properties_are_removed_by_name() -> None:
         type("Wrong", (Tireless,), {}, without="rest")
     with pytest.raises(ModelError, match="is declared without 'fail', and defines it"):
         type("Wrong", (Restarts,), {"fail": Restarts.fail}, without="fail")
+
+
+class Width(StrEnum):
+    """Of an edge."""
+
+    PLAIN = "plain"
+    BROAD = "broad"
+
+
+class Edges(Model):
+    """A walk along the edges of a graph."""
+
+    n: int = 4
+
+    def setup(self):
+        """Node i has i edges."""
+        self.out = {i: [(i + d) % self.n for d in range(1, i + 1)] for i in range(self.n)}
+
+    def state(self):
+        """The node."""
+        return State(at=Range(0, self.n - 1, init=self.n - 1), kind=Enum(Width))
+
+    @action(kind=lambda m, to, at: [Width.PLAIN, Width.BROAD][: at - to], at="n", to=lambda m, at: m.out[at])
+    def go(self, s, at, to, kind):
+        """Along one edge."""
+        require(s.at == at)
+        s.at = to
+        s.kind = Width.BROAD if kind is Width.PLAIN else kind
+
+
+def test_a_domain_may_depend_on_earlier_parameters() -> None:
+    """Only the combinations that the functions give are instances; the rule gets members of an enumeration."""
+    system = Edges.system()
+    assert [tuple(v for _, v in i.args) for i in system.instances] == [
+        (1, 2, "plain"),
+        *[(2, 3, "plain"), (2, 0, "plain"), (2, 0, "broad")],
+        *[(3, 0, "plain"), (3, 0, "broad"), (3, 1, "plain"), (3, 1, "broad"), (3, 2, "plain")],
+    ]
+    native, interpreter = Native(Edges()), Interpreter(system)
+    state = next(native.initial())
+    for instance in system.instances:
+        assert native.step(state, "go", *(v for _, v in instance.args)) == interpreter.take(instance, state)
+    rules = Rules(Edges())
+    assert len(rules.instances("go", {"at": 2, "to": 0, "kind": "broad"})) == 1
+    assert rules.instances("go", {"at": 2, "to": 1, "kind": "plain"}) == ()
+
+
+@pytest.mark.parametrize(
+    ("domains", "message"),
+    [
+        ({"a": lambda m, b: [b], "b": 2}, "the domain of go\\(a\\) depends on 'b', which is not an earlier parameter"),
+        ({"a": 2, "b": lambda m, c: [c]}, "depends on 'c', which is not an earlier parameter\n  earlier parameters: a"),
+        ({"a": 2, "b": lambda m, a: 0.5}, "the domain of go\\(b\\) is 0.5"),
+        ({"a": 2000, "b": lambda m, a: 2000}, "go has more than 2,000,000 combinations of values"),
+    ],
+)
+def test_wrong_dependent_domains(domains: dict[str, object], message: str) -> None:
+    """One message each; the number of combinations is bounded."""
+
+    class Wrong(Edges):
+        """Another rule."""
+
+        @action(**domains)
+        def go(self, s, a, b):
+            """Never."""
+            require(a > b > a)
+
+    with pytest.raises(ModelError, match=message):
+        Wrong.system()
 
 
 def test_limits_of_what_is_no_parameter() -> None:

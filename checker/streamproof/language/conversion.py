@@ -6,10 +6,9 @@ of its plain base type. It would not see a subclass's own `__contains__`, `__eq_
 
 from __future__ import annotations
 
-import enum
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any, assert_never
@@ -99,28 +98,6 @@ def plain_inside(value: Any) -> Any:
     if type(value) is tuple or type(value) is frozenset:
         return type(value)(map(plain_inside, value))
     return plain(value)
-
-
-Members = Mapping[str, Mapping[tuple[type, Any], Any]]
-"""For action parameters: the enumeration members in their domains, by type and value of the plain value."""
-
-
-def members(model: object, domains: Iterable[tuple[str, Any]]) -> Members:
-    """The enumeration members in an action's domains: a system uses plain values, the model's functions get members."""
-    found: dict[str, dict[tuple[type, Any], Any]] = {}
-    for name, given in domains:
-        given = getattr(model, given, None) if isinstance(given, str) else given
-        given = given(model) if isinstance(given, types.FunctionType) else given
-        for value in given if isinstance(given, enum.EnumType | list | tuple | AbstractSet | Mapping) else ():
-            whole = plain_inside(value)
-            if whole is not value:
-                found.setdefault(name, {})[type(whole), whole] = value
-    return found
-
-
-def as_member(table: Members, name: str, value: Any) -> Any:
-    """The enumeration member for a parameter's plain value, or the value itself."""
-    return table[name].get((type(value), value), value) if name in table else value
 
 
 # --- values of a sort

@@ -11,6 +11,7 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
+from streamproof.language.domains import Domains
 from streamproof.language.model import Model, marked
 from streamproof.language.primitives import ActionMark
 from streamproof.language.reader import Reader, deep
@@ -36,6 +37,7 @@ class Rules:
             for name, (mark, function) in marked(type(model)).items()
             if isinstance(mark, ActionMark) and isinstance(function, types.FunctionType)
         }
+        self._domains = {name: Domains(model, name, mark, function) for name, (mark, function) in self._rules.items()}
         self._numbers = {name: self._ranges(mark) for name, (mark, _) in self._rules.items()}
         self._lowered: dict[tuple[str, _Args], tuple[Instance, ...]] = {}
         self._ground: dict[tuple[str, _Args], tuple[Instance, ...]] = {}
@@ -73,8 +75,11 @@ class Rules:
         numbers = self._numbers[action]
         if any(args[p] not in r for p, r in numbers.items()):
             return ()
+        domains = self._domains[action]
+        if any(args[p] not in domains.values(p, args) for p in domains.given if domains.reads(p)):
+            return ()
         symbols = {p: b.var(f"{action}.{p}", RangeSort(r[0], r[-1])) for p, r in numbers.items()}
-        given = tuple((p, symbols.get(p, args[p])) for p, _ in self._rules[action][0].domains)
+        given = tuple((p, symbols.get(p, args[p])) for p in domains.given)
         key = action, tuple((p, v) for p, v in given if p not in symbols)
         if key not in self._lowered:
             with deep():

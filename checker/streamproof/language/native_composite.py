@@ -13,9 +13,10 @@ from streamproof.language.machines import Machine, below, resolve_pattern
 from streamproof.language.model import Model, marked
 from streamproof.language.native_machine import READ_ONLY, NativeMachine
 from streamproof.language.patterns import Given, parsed
-from streamproof.language.primitives import ActionMark, Disabled, InitiallyMark, Picks, PropertyMark
+from streamproof.language.primitives import Disabled, InitiallyMark, Picks, PropertyMark
 from streamproof.language.reader import Scope, choice_conditions
 from streamproof.language.scopes import Entry, PartFamily, ScopeNames, VariableName
+from streamproof.language.sources import parameters
 from streamproof.language.views import Box, FixedValue, checked, look
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.expr import Expr
@@ -238,9 +239,8 @@ def _parameters(machine: Machine, action: str) -> tuple[str, ...]:
     """The parameter names of an action, in order."""
     joint = next((j for j in machine.parts.joint if j.name == action), None) if machine.parts else None
     if joint is None:
-        mark, _ = marked(type(machine.model))[action]
-        assert isinstance(mark, ActionMark)
-        return tuple(name for name, _ in mark.domains)
+        _, function = marked(type(machine.model))[action]
+        return parameters(function)[2:]
     found: dict[str, None] = {}
     for pattern in (parsed(text, joint.loc) for text in joint.participants):
         found |= dict.fromkeys(pattern.parameters)

@@ -5,17 +5,19 @@ Lowering and this module share no code that determines what a rule does: tests c
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
-from typing import Any
+from typing import Any, cast
 
 from streamproof.language.call_sites import RUNNING, CallSite, as_model_error
-from streamproof.language.conversion import as_member, members, to_value
+from streamproof.language.conversion import to_value
 from streamproof.language.declare import State
+from streamproof.language.domains import as_member, members
 from streamproof.language.model import Model, marked
 from streamproof.language.primitives import PICKS, ActionMark, Disabled, InitiallyMark, Picks
 from streamproof.language.reader import choice_conditions
-from streamproof.language.sources import place
+from streamproof.language.sources import parameters, place
 from streamproof.language.terms import describe
 from streamproof.language.views import Box, FixedValue, checked, look
 from streamproof.system.errors import ModelError, StreamproofError, UsageError, nearest
@@ -104,7 +106,7 @@ class NativeMachine:
         if not isinstance(mark, ActionMark) or function is None:
             actions = [n for n, (m, _) in self._found.items() if isinstance(m, ActionMark)]
             raise UsageError(f"no action {action!r}", remedy=f"the actions are {', '.join(actions)}")
-        names = [n for n, _ in mark.domains]
+        names = parameters(function)[2:]
         given = [*zip(names, args, strict=False), *named.items()]
         view = StateView(self._sorts, self.values(state), writable=True)
         shown = f"{action}({', '.join(f'{n}={v}' for n, v in given)})"
@@ -168,9 +170,10 @@ class NativeMachine:
         """The result of a function of `model`; picks passed by the caller may remain unused."""
         answers = picks if isinstance(picks, Picks) else Picks(tuple(picks))
         owner = self.model if model is None else model
-        mark = marked(type(owner)).get(function.__name__, (None, None))[0] if len(args) > 1 or named else None
-        if isinstance(mark, ActionMark) and (table := members(owner, mark.domains)):
-            names = [n for n, _ in mark.domains]
+        name = function.__name__
+        mark, rule = marked(type(owner)).get(name, (None, None)) if len(args) > 1 or named else (None, None)
+        if isinstance(mark, ActionMark) and (table := members(owner, name, mark, cast(types.FunctionType, rule))):
+            names = parameters(cast(types.FunctionType, rule))[2:]
             args = [*args[:1], *(as_member(table, n, v) for n, v in zip([*names, *args], args[1:], strict=False))]
             named = {n: as_member(table, n, v) for n, v in named.items()}
         running = RUNNING.set(label)

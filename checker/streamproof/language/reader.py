@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import enum
 import inspect
-import math
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
-from itertools import islice, product
+from itertools import islice
 from typing import Any, TypeAlias
 
 from streamproof.language.class_body import check_module
-from streamproof.language.conversion import as_member, members, plain_inside
+from streamproof.language.conversion import plain_inside
 from streamproof.language.declare import Decl, State
-from streamproof.language.elements import in_order, refuse_iterator
+from streamproof.language.domains import INSTANCE_LIMIT, Domains, as_member, members, too_many
 from streamproof.language.lowering import Lowering
 from streamproof.language.lowering_context import Context, OutsideCalls, Pick
-from streamproof.language.model import RESERVED, Model, attribute_of, class_place, marked, with_guards
+from streamproof.language.model import RESERVED, Model, class_place, marked, with_guards
 from streamproof.language.mutation_guard import MutationGuard
 from streamproof.language.primitives import (
     MARK,
@@ -30,19 +27,15 @@ from streamproof.language.primitives import (
     TerminalMark,
 )
 from streamproof.language.scopes import ScopeNames
-from streamproof.language.sources import decoration, ordinary, parameters, place
-from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange, range_between, sort_of, term_of
+from streamproof.language.sources import ordinary, parameters, place
 from streamproof.language.terms import StateRef, describe
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Action, Check, Conjunct, Instance, Kind, Property, System, Variable
 from streamproof.system.records import dataclass
-from streamproof.system.sorts import Sort, cardinality_up_to, values
+from streamproof.system.sorts import Sort
 
-INSTANCE_LIMIT = 200_000
-COMBINATIONS = 10 * INSTANCE_LIMIT
-"""Maximum number of combinations of an action's arguments, even if guards disable most of them."""
 READ_AGAIN = 8
 """Maximum number of choice branches of an action that are read twice to detect nondeterminism, if the rule calls impure
 Python code."""
@@ -50,8 +43,6 @@ DEADLOCK = "deadlock"
 TERMINATION = "termination"
 DECLARED_AGAIN = 1_000
 """Maximum total number of initial values up to which `state()` is called twice to detect nondeterminism."""
-_READ_ALIKE = frozenset({list, tuple, set, frozenset, dict, range, enum.EnumType})
-"""Types of domains with the same values at each reading."""
 STACK = 8_000
 """Maximum stack depth during lowering: nested calls of the model need several frames each."""
 
@@ -66,8 +57,9 @@ def choice_conditions(
     the choice, and whether the pick is the first option, which represents all options where the choice is not reached."""
     with deep():
         mark, function = marked(type(model))[action]
+        assert isinstance(mark, ActionMark)
         assert isinstance(function, types.FunctionType)
-        table = members(model, mark.domains)
+        table = members(model, action, mark, function)
         args = tuple((n, as_member(table, n, v)) for n, v in args)
         return {
             instance: tuple((p.reached_when, p.first) for p in picks)
@@ -284,38 +276,9 @@ class Reader:
     # --- actions
 
     def _action(self, name: str, mark: ActionMark, function: types.FunctionType, unchanged: MutationGuard) -> Action:
-        names = list(parameters(function))[1:]
-        if not names:
-            raise ModelError(
-                f"action {name} takes no state", loc=place(function), remedy=f"write def {name}(self, s, ...)"
-            )
-        if function.__code__.co_kwonlyargcount:
-            raise ModelError(
-                f"action {name} has parameters behind a *",
-                loc=place(function),
-                remedy=f"write def {name}(self, s, ...)",
-            )
-        given, declared = names[1:], dict(mark.domains)
-        for p in given:
-            if p not in declared:
-                raise ModelError(
-                    f"parameter {p!r} of action {name} has no domain",
-                    loc=decoration(function),
-                    remedy=f"give it in the decorator: @action({p}=range(2))",
-                )
-        for p in declared:
-            if p not in given:
-                raise ModelError(
-                    f"@action of {name} gives a domain for {p!r}, which is not a parameter",
-                    loc=decoration(function),
-                    remedy=f"write def {name}(self, s, {', '.join(declared)})",
-                )
-        domains = [self._domain(name, p, declared[p], function) for p in given]
+        domains = Domains(self.model, name, mark, function, self.free, self.called(name))
         instances: list[Instance] = []
-        if math.prod(map(len, domains)) > COMBINATIONS:
-            raise _too_many(name, f"{COMBINATIONS:,} combinations of values", function)
-        for at, chosen in enumerate(product(*domains)):
-            args = tuple(zip(given, chosen, strict=True))
+        for at, args in enumerate(domains.combinations()):
             outside = self.outside if at else OutsideCalls()
             made = [i for i, _ in self.instances(name, function, args, outside=outside)]
             if at == 0 and outside.impure:
@@ -329,59 +292,14 @@ class Reader:
                 )
             instances.extend(made)
             if len(instances) > INSTANCE_LIMIT:
-                raise _too_many(name, f"{INSTANCE_LIMIT:,} instances", function)
+                raise too_many(name, f"{INSTANCE_LIMIT:,} instances", function)
+        self.outside.impure |= domains.impure
         doc = inspect.getdoc(function) or ""
-        return Action(self.called(name), tuple(given), mark.fairness, tuple(instances), place(function), doc)
+        return Action(self.called(name), tuple(domains.given), mark.fairness, tuple(instances), place(function), doc)
 
     def _again(self, name: str, function: types.FunctionType, args: tuple[tuple[str, Any], ...]) -> list[Instance]:
         """Reads the first instances of an action again, to detect nondeterminism."""
         return [i for i, _ in islice(self.instances(name, function, args), READ_AGAIN)]
-
-    def _domain(self, action: str, parameter: str, given: Any, function: types.FunctionType) -> list[Any]:
-        loc, what = decoration(function), f"the domain of {action}({parameter})"
-        if isinstance(given, str):
-            try:
-                given = attribute_of(self.model, given, self.free)
-            except AttributeError:
-                raise ModelError(
-                    f"{what}, {given!r}, is not an attribute of the model",
-                    loc=loc,
-                    remedy="name a parameter or something set in setup(), or give a list",
-                ) from None
-        if isinstance(given, types.FunctionType | types.MethodType):
-            self.outside.impure = True
-            given = ordinary(partial(with_guards(given, self.free), self.model), what, loc)
-        refuse_iterator(given, loc, what)
-        if type(given) is SymbolicInt:
-            given = range_between([term_of(given)], loc)
-        if type(given) is SymbolicRange:
-            return [b.var(f"{self.called(action)}.{parameter}", sort_of(given), loc)]
-        if isinstance(given, int) and not isinstance(given, bool):
-            given = range(given)
-        if isinstance(given, Decl):
-            few = cardinality_up_to(given.sort, INSTANCE_LIMIT) <= INSTANCE_LIMIT
-            given = tuple(values(given.sort)) if few else range(INSTANCE_LIMIT + 1)
-        if not isinstance(given, Iterable) or isinstance(given, str):
-            raise ModelError(f"{what} is {describe(given)}", loc=loc, remedy="use an int, a range, or a list")
-        domain = _elements(given)
-        if type(given) not in _READ_ALIKE and domain != _elements(given):
-            raise ModelError(
-                f"{what} is not deterministic: two evaluations gave different values",
-                loc=loc,
-                remedy="keep a list or tuple: list(...)",
-            )
-        if len(domain) > INSTANCE_LIMIT:
-            raise ModelError(
-                f"{what} has more than {INSTANCE_LIMIT:,} values", loc=loc, remedy="a smaller domain, as range(3)"
-            )
-        for v in domain:
-            try:
-                hash(v)
-            except TypeError:
-                raise ModelError(
-                    f"{what} holds {describe(v)}, which is not hashable", loc=loc, remedy="use tuples instead of lists"
-                ) from None
-        return domain
 
     def instances(
         self,
@@ -508,12 +426,3 @@ def _next(context: Context) -> tuple[int, ...] | None:
     while taken and taken[-1] + 1 >= context.widths[len(taken) - 1]:
         taken.pop()
     return (*taken[:-1], taken[-1] + 1) if taken else None
-
-
-def _too_many(action: str, what: str, function: types.FunctionType) -> ModelError:
-    return ModelError(f"action {action} has more than {what}", loc=place(function), remedy="smaller domains")
-
-
-def _elements(domain: Iterable[Any]) -> list[Any]:
-    """The values of a domain, up to one more than the maximum."""
-    return in_order(islice(domain, INSTANCE_LIMIT + 1) if not isinstance(domain, set | frozenset) else domain)
