@@ -7,19 +7,22 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-from streamproof.language import lvalues, methods, operators
+from streamproof.language import lvalues, methods, operators, sequence_methods
 from streamproof.language.conversion import expect_faithful
+from streamproof.language.elements import in_sequence
 from streamproof.language.lowering_context import Evaluator, Frame, where
 from streamproof.language.lvalues import dereference
 from streamproof.language.model import attribute_of
 from streamproof.language.purity import is_plain_attribute
 from streamproof.language.scopes import PartFamily, ScopeNames, VariableName
+from streamproof.language.sequences import listed
 from streamproof.language.sources import text
 from streamproof.language.terms import (
     Cases,
     Closure,
     HeapCell,
     Method,
+    PartialList,
     Ref,
     Several,
     StateRef,
@@ -31,7 +34,7 @@ from streamproof.language.terms import (
 )
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError, suggest
-from streamproof.system.expr import Expr
+from streamproof.system.expr import Expr, Node
 from streamproof.system.sorts import ArraySort, OptionSort, QueueSort, RecordSort, SetSort
 
 
@@ -123,7 +126,7 @@ def _queue_attribute(ev: Evaluator, whole: Expr, node: ast.Attribute, frame: Fra
     assert isinstance(sort, QueueSort)
     if node.attr == "full":
         return b.less_eq(b.num(sort.capacity), b.length(whole), loc)
-    return methods.queue_head(ev.context, whole, loc, text(node.value))
+    return sequence_methods.queue_head(ev.context, whole, loc, text(node.value))
 
 
 def _term_attribute(ev: Evaluator, owner: Expr, node: ast.Attribute, frame: Frame) -> Term:
@@ -174,11 +177,13 @@ def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: F
         if isinstance(whole.sort, ArraySort):
             return b.select(whole, lvalues.index_term(ev.context, whole.sort, key, loc, label), loc)
         if isinstance(whole.sort, QueueSort):
-            return methods.queue_item(ev.context, whole, key, loc, text(node.value))
+            return sequence_methods.queue_item(ev.context, whole, key, loc, text(node.value))
         raise ModelError(f"{describe(whole)} cannot be indexed", loc=loc, remedy="arrays and queues can")
     content = ev.context.content(whole) if isinstance(whole, HeapCell) else whole
     if isinstance(content, StateRef):
         raise ModelError("the state is not indexed", loc=loc, remedy="write s.name")
+    if isinstance(content, PartialList):
+        return sequence_methods.list_item(ev.context, content.items, key, loc)
     if isinstance(content, Several | Closure | Method):
         raise ModelError(f"{describe(content)} cannot be indexed", loc=loc, remedy="arrays, queues and lists can")
     is_known, host = known(key)
@@ -196,11 +201,18 @@ def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: F
 
 
 def _slice(ev: Evaluator, owner: Term, node: ast.Slice, loc: Any, frame: Frame) -> Term:
-    ends = [ev.value(x, frame) if x else None for x in (node.lower, node.upper, node.step)]
+    ends = [dereference(ev.context, ev.value(x, frame)) if x else None for x in (node.lower, node.upper, node.step)]
     content = ev.context.content(owner) if isinstance(owner, HeapCell) else owner
+    queue = isinstance(owner, Ref | Node) and isinstance(owner.sort, QueueSort)
+    moving = isinstance(content, PartialList) or (isinstance(owner, HeapCell | list) and any(map(symbolic, ends)))
+    if ends[2] is None and (queue or moving) and not isinstance(content, Mapping):
+        items = in_sequence(ev.context, owner, loc)
+        return ev.context.allocate(listed(sequence_methods.sliced(ev.context, items, ends[0], ends[1], loc)))
     if any(symbolic(x) for x in ends) or not isinstance(content, tuple | list | str | range):
         raise ModelError(
-            "only local and host sequences can be sliced, at known positions", loc=loc, remedy="index one by one"
+            f"{describe(owner)} cannot be sliced like this",
+            loc=loc,
+            remedy="queues and lists can, without a step; tuples and texts at known positions",
         )
     part = operators.host(ev.context, lambda: content[slice(*ends)], loc)
     if isinstance(part, list):

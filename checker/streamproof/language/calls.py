@@ -8,9 +8,18 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from streamproof.language import lvalues
+from streamproof.language import lvalues, sequences
 from streamproof.language.conversion import expect_faithful, plain
-from streamproof.language.elements import distinct, elements, everywhere, iterator, refuse_lazy, sources, unconditional
+from streamproof.language.elements import (
+    distinct,
+    elements,
+    everywhere,
+    in_sequence,
+    iterator,
+    refuse_lazy,
+    sources,
+    unconditional,
+)
 from streamproof.language.lowering_context import Context
 from streamproof.language.operators import equal, integer
 from streamproof.language.symbolic_parameters import range_between
@@ -19,6 +28,7 @@ from streamproof.language.terms import (
     Backward,
     Cases,
     HeapCell,
+    PartialList,
     Ref,
     Several,
     Term,
@@ -56,9 +66,10 @@ UNKNOWN: Any = object()
 def length(context: Context, value: Term, loc: Loc) -> Term:
     """``len``."""
     if isinstance(value, HeapCell):
-        return len(context.content(value))
+        content = context.content(value)
+        return simple(sequences.count(content.items, loc)) if isinstance(content, PartialList) else len(content)
     if isinstance(value, Several) and not value.once:
-        return simple(_count([c for c, _ in value.items], loc))
+        return simple(sequences.count(value.items, loc))
     whole = lvalues.dereference(context, value)
     if is_expr(whole):
         match whole.sort:
@@ -72,18 +83,16 @@ def length(context: Context, value: Term, loc: Loc) -> Term:
                 return cardinality(index)
     elif isinstance(whole, tuple):
         return len(whole)
+    elif isinstance(whole, Cases):
+        one, two = whole.then, whole.other
+        return context.conditional(
+            whole.cond, lambda: length(context, one, loc), lambda: length(context, two, loc), loc
+        )
     raise ModelError(
         f"{describe(value)} has no length",
         loc=loc,
         remedy="len works on queues, sets, arrays and lists; count with sum(condition for ...)",
     )
-
-
-def _count(conditions: list[Expr], loc: Loc) -> Expr:
-    total: Expr = b.num(0)
-    for condition in conditions:
-        total = b.add(total, b.ite(condition, b.num(1), b.num(0)), loc)
-    return total
 
 
 def truth(context: Context, value: Term, name: str, loc: Loc) -> Expr:
@@ -245,7 +254,7 @@ def _boolean(context: Context, args: list[Term], kwargs: dict[str, Term], loc: L
 
 
 def _list(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
-    return context.allocate(tuple(unconditional(context, args[0], loc)))
+    return context.allocate(sequences.listed(in_sequence(context, args[0], loc)))
 
 
 def _set(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:

@@ -20,9 +20,9 @@ from streamproof.system.unbounded import exists, forall, total
 
 
 def comprehended(
-    ev: Evaluator, generators: list[ast.comprehension], elt: ast.expr, frame: Frame
+    ev: Evaluator, generators: list[ast.comprehension], elt: ast.expr, frame: Frame, *, in_turn: bool = False
 ) -> list[tuple[Expr, Term]]:
-    """Each element of a comprehension, with the condition under which it is present."""
+    """Each element of a comprehension, with the condition under which it is present; `in_turn`: their order matters."""
     made: list[tuple[Expr, Term]] = []
 
     def keep(there: Expr, inner: Frame) -> Expr:
@@ -31,12 +31,17 @@ def comprehended(
         made.append((there, value))
         return b.TRUE
 
-    each_round(ev, generators, frame, keep)
+    each_round(ev, generators, frame, keep, in_turn=in_turn)
     return made
 
 
 def each_round(
-    ev: Evaluator, generators: list[ast.comprehension], frame: Frame, visit: Callable[[Expr, Frame], Expr]
+    ev: Evaluator,
+    generators: list[ast.comprehension],
+    frame: Frame,
+    visit: Callable[[Expr, Frame], Expr],
+    *,
+    in_turn: bool = False,
 ) -> None:
     """Calls `visit` once per combination of loop variables of a comprehension, guarded by its presence condition.
 
@@ -44,7 +49,7 @@ def each_round(
     """
     names = frozenset(n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name))
     inner = Frame(frame.function, frame.file, {}, frame.globals, names, parent=frame, depth=frame.depth)
-    _each(ev, generators, inner, frame, b.TRUE, visit)
+    _each(ev, generators, inner, frame, b.TRUE, visit, in_turn)
 
 
 def _each(
@@ -54,13 +59,14 @@ def _each(
     outside: Frame,
     there: Expr,
     visit: Callable[[Expr, Frame], Expr],
+    in_turn: bool,
 ) -> Expr:
     """One level of nested loops. Returns the condition under which iteration continues after it."""
     first, rest = generators[0], generators[1:]
     loc = where(frame, first.iter)
     if first.is_async:
         raise ModelError("'async for' is not part of the language", loc=loc, remedy="use 'for'")
-    loop = Loop(ev.context, ev.value(first.iter, outside), loc)
+    loop = Loop(ev.context, ev.value(first.iter, outside), loc, in_turn)
     going: Expr = b.TRUE
     for done, (cond, item) in enumerate(loop.items, 1):
         here = b.and_((there, cond))
@@ -68,7 +74,7 @@ def _each(
         def body(item: Term = item, here: Expr = here, done: int = done) -> Expr:
             before = loop.begin()
             bind(ev, first.target, item, frame)
-            goes = _filtered(ev, first.ifs, rest, frame, here, visit)
+            goes = _filtered(ev, first.ifs, rest, frame, here, visit, in_turn)
             loop.end(before, done, b.not_(goes))
             return goes
 
@@ -90,6 +96,7 @@ def _filtered(
     frame: Frame,
     there: Expr,
     visit: Callable[[Expr, Frame], Expr],
+    in_turn: bool,
 ) -> Expr:
     """The filters of one loop, then its inner loops, then the element."""
     if tests:
@@ -99,7 +106,7 @@ def _filtered(
         try:
             goes: Expr = ev.context.guarded(
                 test,
-                lambda: _filtered(ev, tests[1:], rest, frame, b.and_((there, test)), visit),
+                lambda: _filtered(ev, tests[1:], rest, frame, b.and_((there, test)), visit, in_turn),
                 where(frame, tests[0]),
             )
         except Halt:
@@ -108,7 +115,7 @@ def _filtered(
             return b.not_(test)
         return b.implies(test, goes)
     if rest:
-        return _each(ev, rest, frame, frame, there, visit)
+        return _each(ev, rest, frame, frame, there, visit, in_turn)
     return visit(there, frame)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -15,6 +15,7 @@ from streamproof.language.terms import (
     Backward,
     Cases,
     HeapCell,
+    PartialList,
     Ref,
     Several,
     Term,
@@ -55,7 +56,8 @@ MOST_CASES = 6
 def elements(context: Context, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
     """The present elements, in order."""
     if isinstance(value, HeapCell):
-        return [(b.TRUE, v) for v in context.content(value)]
+        content = context.content(value)
+        return list(content.items) if isinstance(content, PartialList) else [(b.TRUE, v) for v in content]
     if isinstance(value, Several):
         if any(now is not then for (_, now), (_, then) in zip(_held(context, value.seen), value.seen, strict=True)):
             raise _between(loc)
@@ -70,6 +72,10 @@ def elements(context: Context, value: Term, loc: Loc) -> list[tuple[Expr, Term]]
         return _of_term(whole, loc)
     if type(whole) is SymbolicRange:
         raise any_number(sort_of(whole), loc)
+    if isinstance(whole, Cases) and _of_lists(context, whole):
+        one, two = elements(context, whole.then, loc), elements(context, whole.other, loc)
+        both = [(b.and_((whole.cond, there)), v) for there, v in one]
+        return both + [(b.and_((b.not_(whole.cond), there)), v) for there, v in two]
     if isinstance(whole, Cases):
         raise ModelError(
             "what is iterated over depends on the state",
@@ -93,6 +99,15 @@ def elements(context: Context, value: Term, loc: Loc) -> list[tuple[Expr, Term]]
     return [(b.TRUE, v) for v in found]
 
 
+def _of_lists(context: Context, value: Term) -> bool:
+    """Whether a value is a list or tuple, or one of several, depending on the state."""
+    if isinstance(value, Cases):
+        return _of_lists(context, value.then) and _of_lists(context, value.other)
+    if isinstance(value, HeapCell):
+        return not isinstance(context.content(value), Mapping)
+    return type(value) is list or type(value) is tuple
+
+
 @dataclass(frozen=True, slots=True)
 class Over:
     """Iteration over an unbounded index range: its sort, and the loop element at an index."""
@@ -112,6 +127,13 @@ def everywhere(context: Context, value: Term, loc: Loc) -> Over | None:
         term = value
         return Over(value.sort.index, lambda at: b.select(term, at, loc))
     return None
+
+
+def in_sequence(context: Context, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
+    """The present elements where their order matters: those of a local set in ascending order."""
+    if isinstance(value, Several) and value.lazy:
+        return [(b.TRUE, v) for v in unconditional(context, value, loc)]
+    return elements(context, ascending(value, loc) if isinstance(value, Several) and not value.once else value, loc)
 
 
 def any_number(sort: Sort, loc: Loc) -> ModelError:

@@ -16,7 +16,7 @@ from streamproof.language.elements import elements, in_order, refuse_early, refu
 from streamproof.language.expressions import closed_over
 from streamproof.language.lift import merge
 from streamproof.language.literals import spread
-from streamproof.language.lowering_context import Evaluator, Frame, Halt, Pick, where
+from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, Pick, where
 from streamproof.language.model import with_guards
 from streamproof.language.primitives import Disabled, NoPick, choose, require
 from streamproof.language.purity import is_pure_call
@@ -24,7 +24,9 @@ from streamproof.language.sources import definition, is_standard, local_names, p
 from streamproof.language.symbolic_parameters import as_term, watch
 from streamproof.language.temporal import is_operator, operator
 from streamproof.language.terms import (
+    Cases,
     Closure,
+    HeapCell,
     Method,
     Several,
     StateRef,
@@ -95,10 +97,32 @@ def call(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None = None) -
             raise ModelError("'**' in a call is not part of the language", loc=loc, remedy="name the arguments")
         kwargs[k.arg] = ev.value(k.value, frame)
     refuse_early([*args, *kwargs.values()], loc)
-    if isinstance(function, Method):
+    if _is_method(function):
         label = text(node.func.value) if isinstance(node.func, ast.Attribute) else "it"
-        return methods.method(ev.context, function, args, kwargs, loc, label)
+        return _method_called(ev.context, function, args, kwargs, loc, label)
     return _applied(ev, function, args, kwargs, frame, node)
+
+
+def _is_method(function: Term) -> bool:
+    """Whether a function is a method of a container, or of one of several local lists, depending on the state."""
+    if isinstance(function, Cases):
+        sides = function.then, function.other
+        return all(_is_method(m) and (isinstance(m, Cases) or isinstance(m.owner, HeapCell)) for m in sides)
+    return isinstance(function, Method)
+
+
+def _method_called(
+    context: Context, function: Term, args: list[Term], kwargs: dict[str, Term], loc: Loc, label: str
+) -> Term:
+    if isinstance(function, Cases):
+        one, two = function.then, function.other
+        return context.conditional(
+            function.cond,
+            lambda: _method_called(context, one, args, kwargs, loc, label),
+            lambda: _method_called(context, two, args, kwargs, loc, label),
+            loc,
+        )
+    return methods.method(context, function, args, kwargs, loc, label)
 
 
 def _applied(

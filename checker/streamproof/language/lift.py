@@ -12,7 +12,18 @@ from functools import partial, reduce
 from typing import Any, Protocol
 
 from streamproof.language.conversion import expect_faithful, is_faithful, mismatch, plain, unknown_member
-from streamproof.language.terms import Cases, HeapCell, Ref, Several, Term, Undefined, describe, is_expr, symbolic
+from streamproof.language.terms import (
+    Cases,
+    HeapCell,
+    PartialList,
+    Ref,
+    Several,
+    Term,
+    Undefined,
+    describe,
+    is_expr,
+    symbolic,
+)
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Const, Expr, Insert, Ite, Push
@@ -106,6 +117,8 @@ class _Lifting:
                 return self.array(sort, value)
             case QueueSort() if isinstance(value, tuple | list):
                 return self.queue(sort, value)
+            case QueueSort() if isinstance(value, PartialList):
+                return self.partial_queue(sort, value.items)
             case SetSort() if isinstance(value, Several) and not value.once:
                 return self.set(sort, value.items)
             case SetSort() if isinstance(value, AbstractSet):
@@ -157,12 +170,22 @@ class _Lifting:
             queue = b.push(queue, part, self.loc)
         return queue
 
-    def set(self, sort: SetSort, items: Iterable[tuple[Expr, Any]]) -> Expr:
-        run = partial(self.to_term, sort=sort.element, inside=True)
+    def partial_queue(self, sort: QueueSort, items: Iterable[tuple[Expr, Any]]) -> Expr:
+        made = self.each(sort.element, items)
+        longest = QueueSort(_joined(sort.element, [v for _, v in made]), max(sort.capacity, len(made)))
+        queue = b.const(longest, (), self.loc)
+        for there, part in made:
+            queue = b.ite(there, b.push(queue, part, self.loc), queue, self.loc)
+        return queue
+
+    def each(self, element: Sort, items: Iterable[tuple[Expr, Any]]) -> list[tuple[Expr, Expr]]:
+        run = partial(self.to_term, sort=element, inside=True)
         if self.paths is None or self.loc is None:
-            made = [(there, run(v)) for there, v in items]
-        else:
-            made = list(self.paths.of_each(items, run, self.loc))
+            return [(there, run(v)) for there, v in items]
+        return list(self.paths.of_each(items, run, self.loc))
+
+    def set(self, sort: SetSort, items: Iterable[tuple[Expr, Any]]) -> Expr:
+        made = self.each(sort.element, items)
         result = b.const(SetSort(_joined(sort.element, [v for _, v in made])), frozenset(), self.loc)
         for there, part in made:
             result = b.ite(there, b.insert(result, part, self.loc), result, self.loc)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from streamproof.language import operators
+from streamproof.language import operators, sequences
 from streamproof.language.comprehensions import comprehended
 from streamproof.language.conversion import expect_faithful
 from streamproof.language.elements import distinct, generator, refuse_used_up, unconditional
@@ -37,14 +37,8 @@ def set_display(ev: Evaluator, node: ast.Set, frame: Frame) -> Term:
 
 def list_comprehension(ev: Evaluator, node: ast.ListComp, frame: Frame) -> Term:
     """``[a for ...]``."""
-    items = comprehended(ev, node.generators, node.elt, frame)
-    if any(there is not b.TRUE for there, _ in items):
-        raise ModelError(
-            "how many elements the list has depends on the state",
-            loc=where(frame, node),
-            remedy="use any, all, sum, min, max over a generator, or a list of truth values",
-        )
-    return ev.context.allocate(tuple(v for _, v in items))
+    items = comprehended(ev, node.generators, node.elt, frame, in_turn=True)
+    return ev.context.allocate(sequences.listed(items))
 
 
 def set_comprehension(ev: Evaluator, node: ast.SetComp, frame: Frame) -> Term:

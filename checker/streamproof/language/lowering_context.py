@@ -6,15 +6,15 @@ State and heap are replaced, never mutated, so that a branch can restore the val
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from functools import lru_cache, partial
 from typing import Any, Protocol
 
 from streamproof.language.facts import GuardFacts
-from streamproof.language.lift import merge
-from streamproof.language.terms import HeapCell, Ref, Term, Undefined, describe, is_expr, known
+from streamproof.language.lift import merge, same
+from streamproof.language.terms import HeapCell, PartialList, Ref, Term, Undefined, describe, is_expr, known
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -28,7 +28,7 @@ UNROLL_LIMIT = 200_000
 
 _NOWHERE = object()
 
-Content = tuple[Term, ...] | Mapping[Any, Term]
+Content = tuple[Term, ...] | PartialList | Mapping[Any, Term]
 """The contents of a local list (its elements) or dict."""
 
 
@@ -361,13 +361,11 @@ class Context:
 
 
 def _merge_contents(cond: Expr, a: Content, c: Content, loc: Loc) -> Content:
+    if isinstance(a, PartialList) or isinstance(c, PartialList) or (isinstance(a, tuple) and len(a) != len(c)):
+        return _merge_lists(
+            cond, *(x.items if isinstance(x, PartialList) else [(b.TRUE, v) for v in x] for x in (a, c))
+        )
     if isinstance(a, tuple) and isinstance(c, tuple):
-        if len(a) != len(c):
-            raise ModelError(
-                "the length of a local list depends on the state",
-                loc=loc,
-                remedy="keep it the same on both branches: a fixed list of truth values, or a Queue or Set of the state",
-            )
         return tuple(merge(cond, x, y, loc) for x, y in zip(a, c, strict=True))
     assert isinstance(a, Mapping)
     assert isinstance(c, Mapping)
@@ -378,6 +376,18 @@ def _merge_contents(cond: Expr, a: Content, c: Content, loc: Loc) -> Content:
             remedy="create every key first, then change its value under the condition",
         )
     return {k: merge(cond, a[k], c[k], loc) for k in a}
+
+
+def _merge_lists(cond: Expr, a: Sequence[tuple[Expr, Term]], c: Sequence[tuple[Expr, Term]]) -> PartialList:
+    """The elements of `a` where `cond` holds and those of `c` elsewhere; the common ones at the beginning once."""
+    start = next((at for at, (x, y) in enumerate(zip(a, c, strict=False)) if not _alike(x, y)), min(len(a), len(c)))
+    rest = [(b.and_((cond, there)), v) for there, v in a[start:]]
+    rest += [(b.and_((b.not_(cond), there)), v) for there, v in c[start:]]
+    return PartialList((*a[:start], *((there, v) for there, v in rest if there is not b.FALSE)))
+
+
+def _alike(x: tuple[Expr, Term], y: tuple[Expr, Term]) -> bool:
+    return x[0] is y[0] and (x[1] is y[1] or same(x[1], y[1]))
 
 
 def describe_operand(term: Expr) -> str:

@@ -9,7 +9,18 @@ from streamproof.language import conversion
 from streamproof.language.conversion import expect_faithful, unknown_member
 from streamproof.language.lift import merge, to_term, widened
 from streamproof.language.lowering_context import Context, Replacement
-from streamproof.language.terms import Cases, HeapCell, Ref, Several, Term, describe, is_expr, known, symbolic
+from streamproof.language.terms import (
+    Cases,
+    HeapCell,
+    PartialList,
+    Ref,
+    Several,
+    Term,
+    describe,
+    is_expr,
+    known,
+    symbolic,
+)
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -112,6 +123,8 @@ def resolve_deep(context: Context, value: Term) -> Term:
         held = context.content(value)
         if isinstance(held, Mapping):
             return {k: resolve_deep(context, v) for k, v in held.items()}
+        if isinstance(held, PartialList):
+            return PartialList(tuple((c, resolve_deep(context, v)) for c, v in held.items))
         return [resolve_deep(context, v) for v in held]
     if type(value) is tuple:
         return tuple(resolve_deep(context, v) for v in value)

@@ -9,19 +9,18 @@ from typing import Any
 
 from streamproof.language import lvalues
 from streamproof.language.conversion import expect_faithful, plain
-from streamproof.language.elements import iterator, unconditional
+from streamproof.language.elements import iterator
 from streamproof.language.lift import merge
-from streamproof.language.lowering_context import Content, Context
-from streamproof.language.operators import equal, host, integer
-from streamproof.language.terms import Cases, HeapCell, Method, Ref, Term, describe, is_expr, known, simple
+from streamproof.language.lowering_context import Context
+from streamproof.language.operators import equal, integer
+from streamproof.language.sequence_methods import QUEUE, arity, list_method, queue_method
+from streamproof.language.terms import Cases, HeapCell, Method, Ref, Term, describe, is_expr, known
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.sorts import BoolSort, EnumSort, OptionSort, QueueSort, RangeSort, SetSort, Sort, contains
 
-QUEUE = "a Queue has push, pop, clear, head, full, len, in and []"
 SET = "a Set has add, discard, remove, clear, len, in, | & - and <="
-LIST = "a local list has append, extend, insert, pop, clear, copy, reverse, count, len, in and []"
 DICT = "a local dict has get, items, keys, values, copy, len, in and []"
 
 
@@ -33,7 +32,7 @@ def method(context: Context, m: Method, args: list[Term], kwargs: dict[str, Term
         content = context.content(m.owner)
         if isinstance(content, Mapping):
             return _dict_method(context, m.owner, content, m.name, args, loc)
-        return _list_method(context, m.owner, content, m.name, args, loc)
+        return list_method(context, m.owner, m.name, args, loc)
     ref = m.owner
     if isinstance(ref, Cases):
         raise ModelError(
@@ -43,7 +42,7 @@ def method(context: Context, m: Method, args: list[Term], kwargs: dict[str, Term
         )
     assert isinstance(ref, Ref)
     if isinstance(ref.sort, QueueSort):
-        return _queue_method(context, ref, m.name, args, loc, text)
+        return queue_method(context, ref, m.name, args, loc, text)
     if isinstance(ref.sort, SetSort):
         return _set_method(context, ref, m.name, args, loc, text)
     raise no_method(ref.sort, m.name, loc)
@@ -64,66 +63,12 @@ def no_method(sort: Sort, name: str, loc: Loc) -> ModelError:
             )
 
 
-def _arity(name: str, args: list[Term], least: int, most: int, loc: Loc, remedy: str) -> None:
-    if not least <= len(args) <= most:
-        wanted = "no argument" if most == 0 else f"{most} argument{'s' if most > 1 else ''}"
-        raise ModelError(f"{name}() takes {wanted}, got {len(args)}", loc=loc, remedy=remedy)
-
-
-def _queue_method(context: Context, ref: Ref, name: str, args: list[Term], loc: Loc, text: str) -> Term:
-    sort = ref.sort
-    assert isinstance(sort, QueueSort)
-    match name:
-        case "push" | "append":
-            _arity(name, args, 1, 1, loc, f"write {text}.push(value)")
-            value = lvalues.convert(context, args[0], sort.element, loc, "the value")
-            whole = lvalues.read(context, ref)
-            full = b.less_eq(b.num(sort.capacity), b.length(whole))
-            context.check(full, f"push on the full queue {text}", loc, (text, whole))
-            context.check(
-                b.not_(b.in_domain(value, sort.element)),
-                f"the value pushed on {text} leaves {sort.element}",
-                loc,
-                ("value", value),
-            )
-            lvalues.store(context, ref, b.push(whole, value, loc), loc)
-            return None
-        case "pop" | "popleft":
-            _arity(name, args, 0, 0, loc, f"write {text}.pop(): it takes the head")
-            whole = lvalues.read(context, ref)
-            head = queue_head(context, whole, loc, text)
-            lvalues.store(context, ref, b.pop(whole, loc), loc)
-            return head
-        case "clear":
-            _arity(name, args, 0, 0, loc, f"write {text}.clear()")
-            lvalues.store(context, ref, b.const(sort, ()), loc)
-            return None
-    raise no_method(sort, name, loc)
-
-
-def queue_head(context: Context, whole: Expr, loc: Loc, text: str) -> Term:
-    """The head of a queue."""
-    context.check(b.less_eq(b.length(whole), b.num(0)), f"head of the empty queue {text}", loc, (text, whole))
-    return simple(b.peek(whole, b.num(0), loc))
-
-
-def queue_item(context: Context, whole: Expr, at: Term, loc: Loc, text: str) -> Term:
-    """An element of a queue; negative positions count from the end, as in Python."""
-    n, index = b.length(whole), integer(context, at, loc, "position")
-    assert isinstance(index.sort, RangeSort)
-    if index.sort.lo < 0:
-        index = b.ite(b.less(index, b.num(0)), b.add(n, index), index, loc)
-    bad = b.or_((b.less(index, b.num(0)), b.less_eq(n, index)))
-    context.check(bad, f"position outside the queue {text}", loc, ("position", index), (text, whole))
-    return simple(b.peek(whole, index, loc))
-
-
 def _set_method(context: Context, ref: Ref, name: str, args: list[Term], loc: Loc, text: str) -> Term:
     sort = ref.sort
     assert isinstance(sort, SetSort)
     match name:
         case "add" | "discard" | "remove":
-            _arity(name, args, 1, 1, loc, f"write {text}.{name}(value)")
+            arity(name, args, 1, 1, loc, f"write {text}.{name}(value)")
             value = lvalues.convert(context, args[0], sort.element, loc, "the value")
             whole = lvalues.read(context, ref)
             if name == "add":
@@ -141,7 +86,7 @@ def _set_method(context: Context, ref: Ref, name: str, args: list[Term], loc: Lo
             lvalues.store(context, ref, made, loc)
             return None
         case "clear":
-            _arity(name, args, 0, 0, loc, f"write {text}.clear()")
+            arity(name, args, 0, 0, loc, f"write {text}.clear()")
             lvalues.store(context, ref, b.const(sort, frozenset()), loc)
             return None
     raise no_method(sort, name, loc)
@@ -152,63 +97,21 @@ def _dict_method(
 ) -> Term:
     parts = {"items": content.items(), "keys": content.keys(), "values": content.values()}
     if name in parts:
-        _arity(name, args, 0, 0, loc, DICT)
+        arity(name, args, 0, 0, loc, DICT)
         return iterator(context, [(b.TRUE, v) for v in parts[name]], (cell,))
     if name == "copy":
-        _arity(name, args, 0, 0, loc, DICT)
+        arity(name, args, 0, 0, loc, DICT)
         return context.allocate(dict(content))
     if name == "get":
-        _arity(name, args, 1, 2, loc, DICT)
+        arity(name, args, 1, 2, loc, DICT)
         is_known, key = known(args[0])
         if is_known:
             return content.get(key, args[1] if len(args) > 1 else None)
     raise ModelError(f"dict.{name}() cannot be lowered here", loc=loc, remedy=DICT)
 
 
-def _list_method(
-    context: Context, cell: HeapCell, content: tuple[Term, ...], name: str, args: list[Term], loc: Loc
-) -> Term:
-    match name:
-        case "append":
-            _arity(name, args, 1, 1, loc, LIST)
-            context.put(cell, (*content, args[0]))
-        case "extend":
-            _arity(name, args, 1, 1, loc, LIST)
-            context.put(cell, (*content, *unconditional(context, args[0], loc)))
-        case "insert" if len(args) == 2 and isinstance(args[0], int):
-            changed = list(content)
-            changed.insert(args[0], args[1])
-            context.put(cell, tuple(changed))
-        case "pop" if all(isinstance(a, int) for a in args):
-            _arity(name, args, 0, 1, loc, LIST)
-            changed = list(content)
-            taken = host(context, lambda: changed.pop(*args), loc)
-            context.put(cell, tuple(changed))
-            return taken
-        case "clear":
-            _arity(name, args, 0, 0, loc, LIST)
-            context.put(cell, ())
-        case "reverse":
-            _arity(name, args, 0, 0, loc, LIST)
-            context.put(cell, content[::-1])
-        case "copy":
-            _arity(name, args, 0, 0, loc, LIST)
-            return context.allocate(content)
-        case "count":
-            _arity(name, args, 1, 1, loc, LIST)
-            total: Expr = b.num(0)
-            for v in content:
-                same = equal(context, v, args[0], loc)
-                total = b.add(total, b.ite(same if is_expr(same) else b.truth(same), b.num(1), b.num(0)), loc)
-            return simple(total)
-        case _:
-            raise ModelError(f"list.{name}() cannot be lowered", loc=loc, remedy=LIST)
-    return None
-
-
-def pick_from_list(context: Context, content: Content, index: Term, loc: Loc, text: str) -> Term:
+def pick_from_list(context: Context, content: tuple[Term, ...], index: Term, loc: Loc, text: str) -> Term:
     """The element of a constant sequence at a symbolic position; negative positions count from the end."""
-    assert not isinstance(content, Mapping)
     term, size = integer(context, index, loc, text), len(content)
     assert isinstance(term.sort, RangeSort)
     bad = b.or_((b.less(term, b.num(-size)), b.less_eq(b.num(size), term)))

@@ -15,11 +15,24 @@ from streamproof.language.elements import distinct, elements, refuse_iterator, r
 from streamproof.language.lift import natural, to_term
 from streamproof.language.lowering_context import Context
 from streamproof.language.lvalues import convert, dereference, resolve_deep, unwrap_option
+from streamproof.language.sequences import count, ranks
 from streamproof.language.symbolic_parameters import SymbolicRange, sort_of
-from streamproof.language.terms import Cases, HeapCell, Ref, Several, Term, describe, is_expr, known, simple, symbolic
+from streamproof.language.terms import (
+    Cases,
+    HeapCell,
+    PartialList,
+    Ref,
+    Several,
+    Term,
+    describe,
+    is_expr,
+    known,
+    simple,
+    symbolic,
+)
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, StreamproofError
-from streamproof.system.expr import Expr
+from streamproof.system.expr import Expr, Node
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,
@@ -123,6 +136,9 @@ def binary(context: Context, op: ast.operator, left: Term, right: Term, loc: Loc
         return host(context, lambda: HOST_BINARY[type(op)](left, right), loc)
     if isinstance(op, ast.Add) and type(left) is tuple and type(right) is tuple:
         return left + right
+    queues = [x for x in (left, right) if isinstance(x, Ref | Node) and isinstance(x.sort, QueueSort)]
+    if isinstance(op, ast.Add) and queues:
+        return _joined(context, left, right, loc)
     if isinstance(left, HeapCell) or isinstance(right, HeapCell):
         return _lists(context, op, left, right, loc)
     left, right = dereference(context, left), dereference(context, right)
@@ -178,6 +194,8 @@ def _local_sets(context: Context, op: ast.operator, left: Term, right: Term, loc
 def _lists(context: Context, op: ast.operator, left: Term, right: Term, loc: Loc) -> Term:
     _expect_faithful(left, right, loc=loc)
     one, two = (context.content(x) if isinstance(x, HeapCell) else x for x in (left, right))
+    if isinstance(op, ast.Add) and (isinstance(one, PartialList) or isinstance(two, PartialList)):
+        return _joined(context, left, right, loc)
     if (
         isinstance(op, ast.Add)
         and isinstance(left, HeapCell)
@@ -195,6 +213,22 @@ def _lists(context: Context, op: ast.operator, left: Term, right: Term, loc: Loc
         loc=loc,
         remedy="two lists can be added, a list can be repeated a known number of times",
     )
+
+
+def _joined(context: Context, left: Term, right: Term, loc: Loc) -> Term:
+    """The list of the elements of two queues or lists, one of which has a length that depends on the state."""
+    for side in (left, right):
+        queue = isinstance(side, Ref | Node) and isinstance(side.sort, QueueSort)
+        lists = isinstance(side, list) or (
+            isinstance(side, HeapCell) and not isinstance(context.content(side), Mapping)
+        )
+        if not queue and not lists:
+            raise ModelError(
+                f"'+' does not work on {describe(left)} and {describe(right)}",
+                loc=loc,
+                remedy="queues and lists can be added to each other",
+            )
+    return context.allocate(PartialList((*elements(context, left, loc), *elements(context, right, loc))))
 
 
 def compare(context: Context, op: ast.cmpop, left: Term, right: Term, loc: Loc, texts: tuple[str, str]) -> Term:
@@ -350,6 +384,8 @@ def _equal_containers(context: Context, left: Term, right: Term, loc: Loc) -> Te
         if set(one) != set(two):
             return False
         return simple(b.and_([_truth(equal(context, v, two[k], loc)) for k, v in one.items()], loc))
+    if isinstance(one, PartialList) or isinstance(two, PartialList):
+        return _equal_lists(context, left, right, loc)
     both_lists = (isinstance(left, HeapCell) or isinstance(one, list)) and (
         isinstance(right, HeapCell) or isinstance(two, list)
     )
@@ -358,6 +394,20 @@ def _equal_containers(context: Context, left: Term, right: Term, loc: Loc) -> Te
     if isinstance(left, Several) or isinstance(right, Several):
         raise ModelError("a list is never equal to a set", loc=loc, remedy="compare two lists or two sets")
     return False
+
+
+def _equal_lists(context: Context, left: Term, right: Term, loc: Loc) -> Term:
+    """Whether two lists, one of which has a length that depends on the state, have equal elements in the same order."""
+    if any(not isinstance(side, HeapCell | list) for side in (left, right)):
+        return False
+    one, two = elements(context, left, loc), elements(context, right, loc)
+    parts = [b.eq(count(one), count(two), loc)]
+    for (here, x), rank in zip(one, ranks(one), strict=True):
+        for (there, y), other in zip(two, ranks(two), strict=True):
+            both = b.and_((here, there, b.eq(rank, other)))
+            if both is not b.FALSE:
+                parts.append(b.implies(both, _truth(equal(context, x, y, loc))))
+    return simple(b.and_(parts, loc))
 
 
 def _equal_sets(context: Context, left: Term, right: Term, loc: Loc) -> Term:
@@ -388,7 +438,8 @@ def contained(context: Context, needle: Term, hay: Term, loc: Loc, texts: tuple[
             loc,
         )
     if isinstance(hay, HeapCell):
-        hay = tuple(context.content(hay))
+        content = context.content(hay)
+        hay = Several(content.items, once=False) if isinstance(content, PartialList) else tuple(content)
     if isinstance(hay, Ref) or is_expr(hay):
         whole = dereference(context, hay)
         if isinstance(whole.sort, SetSort):

@@ -9,16 +9,18 @@ from streamproof.language import lvalues, operators
 from streamproof.language.access import assigned_variable
 from streamproof.language.comprehensions import bind, unpacked
 from streamproof.language.conjuncts import conjuncts
-from streamproof.language.elements import Loop, refuse_used_up, unconditional
+from streamproof.language.elements import Loop, elements, in_sequence, refuse_used_up
 from streamproof.language.functions import call, closure, means
 from streamproof.language.literals import dict_key
 from streamproof.language.lowering_context import UNROLL_LIMIT, Evaluator, Frame, Halt, boolean, where
 from streamproof.language.primitives import require
 from streamproof.language.purity import mutation
+from streamproof.language.sequences import listed
 from streamproof.language.sources import text
 from streamproof.language.terms import (
     Cases,
     HeapCell,
+    PartialList,
     Ref,
     Several,
     StateRef,
@@ -172,6 +174,7 @@ def _assign(ev: Evaluator, target: ast.expr, value: Term, frame: Frame) -> None:
 
 def _put(ev: Evaluator, cell: HeapCell, key: Any, value: Term) -> None:
     content = ev.context.content(cell)
+    assert not isinstance(content, PartialList)
     if isinstance(content, tuple):
         ev.context.put(cell, (*content[:key], value, *content[key:][1:]))
     else:
@@ -244,6 +247,12 @@ def _cell_target(ev: Evaluator, owner: HeapCell, key: Term, node: ast.Subscript,
             remedy="loop over the positions and write under an if",
         )
     content = ev.context.content(owner)
+    if isinstance(content, PartialList):
+        raise ModelError(
+            "a list whose length depends on the state is written at a position",
+            loc=where(frame, node),
+            remedy="make a new list: [... for i, v in enumerate(...)]",
+        )
     if not isinstance(content, tuple):
         return owner, dict_key(ev, key, node.slice, frame)
     if not isinstance(host, int):
@@ -263,7 +272,8 @@ def augmented_assignment(ev: Evaluator, node: ast.AugAssign, frame: Frame) -> No
         if isinstance(now, HeapCell):
             if not isinstance(op, ast.Add):
                 raise ModelError("a local list only has +=", loc=loc, remedy="build a new list")
-            ev.context.put(now, (*ev.context.content(now), *unconditional(ev.context, given, loc)))
+            more = in_sequence(ev.context, given, loc)
+            ev.context.put(now, listed([*elements(ev.context, now, loc), *more]))
         elif isinstance(now, Ref):  # as in Python, the place that the name refers to is changed
             result = operators.binary(ev.context, op, lvalues.read(ev.context, now), given, loc, texts)
             lvalues.write(ev.context, now, result, loc, text(target))
@@ -283,6 +293,7 @@ def augmented_assignment(ev: Evaluator, node: ast.AugAssign, frame: Frame) -> No
         return
     cell, key = place
     content = ev.context.content(cell)
+    assert not isinstance(content, PartialList)
     old = operators.host(ev.context, lambda: content[key], loc)
     given = ev.value(value, frame)
     if isinstance(old, HeapCell):
@@ -320,6 +331,9 @@ def _expect_unshared(
         known += [v for name, v in scope.locals.items() if name != own]
         scope = scope.parent
     for number, content in ev.context.heap.items():
+        if isinstance(content, PartialList):
+            known += [v for _, v in content.items]
+            continue
         held = content.items() if isinstance(content, dict) else enumerate(content)
         known += [v for key, v in held if at is None or (number, key) != (at[0].number, at[1])]
     if is_expr(now) or any(_holds(v, now) for v in known):

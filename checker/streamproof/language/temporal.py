@@ -9,7 +9,17 @@ from typing import Any, NoReturn
 from streamproof.language import lvalues
 from streamproof.language.lowering_context import Context, Evaluator, Frame, where
 from streamproof.language.sources import caller, text
-from streamproof.language.terms import Cases, Closure, HeapCell, StateRef, Term, describe, is_expr, symbolic
+from streamproof.language.terms import (
+    Cases,
+    Closure,
+    HeapCell,
+    PartialList,
+    StateRef,
+    Term,
+    describe,
+    is_expr,
+    symbolic,
+)
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -159,6 +169,8 @@ def _of_now(ev: Evaluator, value: Term) -> bool:
         return any(_of_now(ev, default) for _, default in value.defaults)
     if isinstance(value, HeapCell):
         content = ev.context.content(value)
+        if isinstance(content, PartialList):
+            return True
         held = content if isinstance(content, tuple) else tuple(content.values())
         return any(_of_now(ev, part) for part in held)
     if isinstance(value, tuple):

@@ -92,6 +92,14 @@ class Several:
     acts: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class PartialList:
+    """The contents of a local list whose length depends on the state: its elements in order, each with the condition
+    under which it is present."""
+
+    items: tuple[tuple[Expr, Any], ...]
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Closure:
     """A lambda or nested function with its defining frame and the values of its defaults."""

@@ -264,6 +264,10 @@ class ArrayView(View):
         return any(v == value for v in self)
 
 
+_HEAD: Any = object()
+"""The default position of `QueueView.pop`."""
+
+
 class QueueView(View):
     """A bounded first-in-first-out queue."""
 
@@ -279,44 +283,100 @@ class QueueView(View):
         """Whether the queue is full."""
         return bool(len(self) >= self._sort.capacity)
 
-    def _item(self, at: Any, message: str) -> Any:
+    def _index(self, at: Any, message: str) -> int:
+        """A position counted from the head."""
         whole = self._place.get()
         if at is None:
             raise fail("position is None where a value is needed", CallSite(), ("position", "None"))
-        index = at + len(whole) if at < 0 else at
+        index = int(at + len(whole) if at < 0 else at)
         if not 0 <= index < len(whole):
             spot = CallSite()
             queue = (spot.owner(), show(self._sort, whole))
             operands = (queue,) if message.startswith("head") else (("position", str(index)), queue)
             raise fail(f"{message} {spot.owner()}", spot, *operands)
-        return look(self._sort.element, FixedValue(whole[index]))
+        return index
+
+    def _item(self, at: Any, message: str) -> Any:
+        return look(self._sort.element, FixedValue(self._place.get()[self._index(at, message)]))
+
+    def _added(self, given: Iterable[Any], place: int, full: str, leaves: str) -> None:
+        """Adds values in front of a position."""
+        spot, whole, element = CallSite(), self._place.get(), self._sort.element
+        added = tuple(raw(element, v, spot, "the value") for v in given)
+        if len(whole) + len(added) > self._sort.capacity:
+            raise fail(f"{full} {spot.owner()}", spot, (spot.owner(), show(self._sort, whole)))
+        for value in added:
+            if not contains(element, value):
+                raise fail(
+                    f"the value {leaves} {spot.owner()} leaves {element}", spot, ("value", _shown(element, value))
+                )
+        self._place.put((*whole[:place], *added, *whole[place:]))
 
     def push(self, given: Any) -> None:
         """Appends a value."""
-        spot, whole, element = CallSite(), self._place.get(), self._sort.element
-        value = raw(element, given, spot, "the value")
-        if self.full:
-            raise fail(f"push on the full queue {spot.owner()}", spot, (spot.owner(), show(self._sort, whole)))
-        if not contains(element, value):
-            raise fail(f"the value pushed on {spot.owner()} leaves {element}", spot, ("value", _shown(element, value)))
-        self._place.put((*whole, value))
+        self._added((given,), len(self), "push on the full queue", "pushed on")
 
     append = push
 
-    def pop(self) -> Any:
-        """Removes the head."""
-        head = self._item(0, "head of the empty queue")
-        self._place.put(self._place.get()[1:])
-        return head
+    def extend(self, given: Iterable[Any]) -> None:
+        """Appends values."""
+        self._added(tuple(given), len(self), "extend beyond the capacity of the queue", "pushed on")
+
+    def insert(self, at: int, given: Any) -> None:
+        """Inserts a value in front of a position; as in Python, one outside is the next end."""
+        place = max(at + len(self), 0) if at < 0 else at
+        self._added((given,), place, "insert into the full queue", "inserted into")
+
+    def pop(self, at: Any = _HEAD) -> Any:
+        """Removes the head, or the element at a position."""
+        index = (
+            self._index(0, "head of the empty queue") if at is _HEAD else self._index(at, "position outside the queue")
+        )
+        whole = self._place.get()
+        self._place.put((*whole[:index], *whole[index + 1 :]))
+        return look(self._sort.element, FixedValue(whole[index]))
 
     popleft = pop
+
+    def remove(self, given: Any) -> None:
+        """Removes the first element that is equal to a value."""
+        index = self._first(given, "remove()")
+        whole = self._place.get()
+        self._place.put((*whole[:index], *whole[index + 1 :]))
+
+    def index(self, given: Any) -> int:
+        """The position of the first element that is equal to a value."""
+        return self._first(given, "index()")
+
+    def count(self, given: Any) -> int:
+        """The number of elements that are equal to a value."""
+        return sum(v == given for v in self)
+
+    def _first(self, given: Any, what: str) -> int:
+        for at, value in enumerate(self):
+            if value == given:
+                return at
+        spot = CallSite()
+        raise fail(f"{what} of a value that is not in {spot.owner()}", spot, ("value", str(given)))
 
     def clear(self) -> None:
         """Removes all values."""
         self._place.put(())
 
-    def __getitem__(self, at: int) -> Any:
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return list(self)[at]
         return self._item(at, "position outside the queue")
+
+    def __add__(self, other: Iterable[Any]) -> list[Any]:
+        return [*self, *other]
+
+    def __radd__(self, other: Iterable[Any]) -> list[Any]:
+        return [*other, *self]
+
+    def __iadd__(self, other: Iterable[Any]) -> QueueView:
+        self._place.put(checked(self._sort, [*self, *other], CallSite()))
+        return self
 
     def __setitem__(self, at: int, given: Any) -> None:
         raise no_method(self._sort, "[] =", CallSite().loc)  # type: ignore[arg-type]

@@ -1,0 +1,285 @@
+"""Positions, slices and methods of queues of the state and of local lists."""
+
+from __future__ import annotations
+
+from streamproof.language import lvalues
+from streamproof.language.elements import elements, in_sequence
+from streamproof.language.lift import merge
+from streamproof.language.lowering_context import Context
+from streamproof.language.operators import equal, host, integer
+from streamproof.language.sequences import Items, count, inserted, listed, ranks, without
+from streamproof.language.terms import HeapCell, PartialList, Ref, Term, is_expr, simple
+from streamproof.system import build as b
+from streamproof.system.errors import Loc, ModelError
+from streamproof.system.expr import Expr
+from streamproof.system.sorts import QueueSort, RangeSort
+
+QUEUE = "a Queue has push, pop, insert, remove, extend, clear, count, index, head, full, len, in, + and []"
+LIST = "a local list has append, extend, insert, pop, remove, clear, copy, reverse, count, index, len, in, + and []"
+
+
+def arity(name: str, args: list[Term], least: int, most: int, loc: Loc, remedy: str) -> None:
+    """Raises `ModelError` for a wrong number of arguments."""
+    if not least <= len(args) <= most:
+        wanted = "no argument" if most == 0 else f"{most} argument{'s' if most > 1 else ''}"
+        raise ModelError(f"{name}() takes {wanted}, got {len(args)}", loc=loc, remedy=remedy)
+
+
+# --- queues
+
+
+def queue_method(context: Context, ref: Ref, name: str, args: list[Term], loc: Loc, text: str) -> Term:
+    """A method of a queue of the state, written as `text`."""
+    sort = ref.sort
+    assert isinstance(sort, QueueSort)
+    whole = lvalues.read(context, ref)
+    items = elements(context, whole, loc)
+    match name:
+        case "push" | "append":
+            arity(name, args, 1, 1, loc, f"write {text}.push(value)")
+            value = lvalues.convert(context, args[0], sort.element, loc, "the value")
+            _expect_room(context, whole, f"push on the full queue {text}", loc, text)
+            _expect_value(context, value, sort, f"the value pushed on {text}", loc)
+            lvalues.store(context, ref, b.push(whole, value, loc), loc)
+            return None
+        case "pop" | "popleft" if not args:
+            head = queue_head(context, whole, loc, text)
+            lvalues.store(context, ref, b.pop(whole, loc), loc)
+            return head
+        case "pop":
+            arity(name, args, 0, 1, loc, f"write {text}.pop() for the head, or {text}.pop(position)")
+            index = queue_position(context, whole, args[0], loc, text)
+            taken = simple(b.peek(whole, index, loc))
+            lvalues.store(context, ref, _without_position(whole, sort, index, loc), loc)
+            return taken
+        case "insert":
+            arity(name, args, 2, 2, loc, f"write {text}.insert(position, value)")
+            index = _place(context, args[0], b.length(whole), loc)
+            value = lvalues.convert(context, args[1], sort.element, loc, "the value")
+            _expect_room(context, whole, f"insert into the full queue {text}", loc, text)
+            _expect_value(context, value, sort, f"the value inserted into {text}", loc)
+            lvalues.store(context, ref, _with_position(whole, sort, index, value, loc), loc)
+            return None
+        case "remove":
+            arity(name, args, 1, 1, loc, f"write {text}.remove(value)")
+            gone = _first(context, items, args[0], loc, f"remove() of a value that is not in {text}")
+            lvalues.store(context, ref, _queue(sort, without(items, gone), loc), loc)
+            return None
+        case "extend":
+            arity(name, args, 1, 1, loc, f"write {text}.extend(values)")
+            given = in_sequence(context, args[0], loc)
+            more = list(
+                context.of_each(given, lambda v: lvalues.convert(context, v, sort.element, loc, "the value"), loc)
+            )
+            total = b.add(b.length(whole), count(more))
+            full = b.less(b.num(sort.capacity), total)
+            context.check(full, f"extend beyond the capacity of the queue {text}", loc, (text, whole))
+            for there, value in more:
+                outside = b.and_((there, b.not_(b.in_domain(value, sort.element))))
+                context.check(outside, f"the value pushed on {text} leaves {sort.element}", loc, ("value", value))
+            lvalues.store(context, ref, _queue(sort, more, loc, whole), loc)
+            return None
+        case "clear":
+            arity(name, args, 0, 0, loc, f"write {text}.clear()")
+            lvalues.store(context, ref, b.const(sort, ()), loc)
+            return None
+        case "count" | "index":
+            arity(name, args, 1, 1, loc, f"write {text}.{name}(value)")
+            return _found(context, name, items, args[0], loc, text)
+    raise ModelError(f"a Queue has no {name!r}", loc=loc, remedy=QUEUE)
+
+
+def _expect_room(context: Context, whole: Expr, message: str, loc: Loc, text: str) -> None:
+    assert isinstance(whole.sort, QueueSort)
+    full = b.less_eq(b.num(whole.sort.capacity), b.length(whole))
+    context.check(full, message, loc, (text, whole))
+
+
+def _expect_value(context: Context, value: Expr, sort: QueueSort, what: str, loc: Loc) -> None:
+    context.check(b.not_(b.in_domain(value, sort.element)), f"{what} leaves {sort.element}", loc, ("value", value))
+
+
+def queue_head(context: Context, whole: Expr, loc: Loc, text: str) -> Term:
+    """The head of a queue."""
+    context.check(b.less_eq(b.length(whole), b.num(0)), f"head of the empty queue {text}", loc, (text, whole))
+    return simple(b.peek(whole, b.num(0), loc))
+
+
+def queue_item(context: Context, whole: Expr, at: Term, loc: Loc, text: str) -> Term:
+    """An element of a queue; negative positions count from the end, as in Python."""
+    return simple(b.peek(whole, queue_position(context, whole, at, loc, text), loc))
+
+
+def queue_position(context: Context, whole: Expr, at: Term, loc: Loc, text: str) -> Expr:
+    """A position in a queue, counted from the head, with a check that there is an element."""
+    n = b.length(whole)
+    index = _from_start(integer(context, at, loc, "position"), n, loc)
+    bad = b.or_((b.less(index, b.num(0)), b.less_eq(n, index)))
+    context.check(bad, f"position outside the queue {text}", loc, ("position", index), (text, whole))
+    return index
+
+
+def _without_position(whole: Expr, sort: QueueSort, index: Expr, loc: Loc) -> Expr:
+    """A queue without the element at `index`: those behind it move up."""
+    n, result = b.sub(b.length(whole), b.num(1)), b.const(sort, (), loc)
+    for at in range(sort.capacity - 1):
+        value = b.ite(b.less(b.num(at), index), b.peek(whole, b.num(at)), b.peek(whole, b.num(at + 1)), loc)
+        result = b.ite(b.less(b.num(at), n), b.push(result, value, loc), result, loc)
+    return result
+
+
+def _with_position(whole: Expr, sort: QueueSort, index: Expr, value: Expr, loc: Loc) -> Expr:
+    """A queue that is not full with another element at `index`: those behind it move down."""
+    n, result = b.length(whole), b.const(sort, (), loc)
+    for at in range(sort.capacity):
+        here = b.peek(whole, b.num(at - 1)) if at else value
+        here = b.ite(b.eq(b.num(at), index), value, here, loc)
+        here = b.ite(b.less(b.num(at), index), b.peek(whole, b.num(at)), here, loc)
+        result = b.ite(b.less_eq(b.num(at), n), b.push(result, here, loc), result, loc)
+    return result
+
+
+def _queue(sort: QueueSort, items: Items, loc: Loc, before: Expr | None = None) -> Expr:
+    """The elements as a queue, after those of `before`."""
+    result: Expr = b.const(sort, (), loc) if before is None else before
+    for there, value in items:
+        term = value if is_expr(value) else b.const(sort.element, value, loc)
+        result = b.ite(there, b.push(result, term, loc), result, loc)
+    return result
+
+
+# --- local lists
+
+
+def list_method(context: Context, cell: HeapCell, name: str, args: list[Term], loc: Loc) -> Term:
+    """A method of a local list."""
+    content = context.content(cell)
+    assert isinstance(content, tuple | PartialList)
+    items = content.items if isinstance(content, PartialList) else tuple((b.TRUE, v) for v in content)
+    if isinstance(content, tuple) and name in ("insert", "pop") and all(isinstance(a, int) for a in args[:1]):
+        return _plain_method(context, cell, content, name, args, loc)
+    made: Items
+    match name:
+        case "append":
+            arity(name, args, 1, 1, loc, LIST)
+            made = [*items, (b.TRUE, args[0])]
+        case "extend":
+            arity(name, args, 1, 1, loc, LIST)
+            made = [*items, *in_sequence(context, args[0], loc)]
+        case "clear":
+            arity(name, args, 0, 0, loc, LIST)
+            made = []
+        case "reverse":
+            arity(name, args, 0, 0, loc, LIST)
+            made = items[::-1]
+        case "copy":
+            arity(name, args, 0, 0, loc, LIST)
+            return context.allocate(content)
+        case "pop":
+            arity(name, args, 0, 1, loc, LIST)
+            index = position_in(context, items, args[0] if args else -1, loc)
+            taken = _at(items, index)
+            context.put(cell, listed(without(items, [b.eq(rank, index) for rank in ranks(items)])))
+            return taken
+        case "insert":
+            arity(name, args, 2, 2, loc, LIST)
+            made = inserted(items, _place(context, args[0], count(items), loc), args[1])
+        case "remove":
+            arity(name, args, 1, 1, loc, LIST)
+            made = without(items, _first(context, items, args[0], loc, "remove() of a value that is not in the list"))
+        case "count" | "index":
+            arity(name, args, 1, 1, loc, LIST)
+            return _found(context, name, items, args[0], loc, "the list")
+        case _:
+            raise ModelError(f"list.{name}() cannot be lowered", loc=loc, remedy=LIST)
+    context.put(cell, listed(made))
+    return None
+
+
+def _plain_method(
+    context: Context, cell: HeapCell, content: tuple[Term, ...], name: str, args: list[Term], loc: Loc
+) -> Term:
+    """``insert`` and ``pop`` at a known position of a list of known length."""
+    least, most = (2, 2) if name == "insert" else (0, 1)
+    arity(name, args, least, most, loc, LIST)
+    changed = list(content)
+    taken = host(context, lambda: getattr(changed, name)(*args), loc)
+    context.put(cell, tuple(changed))
+    return taken
+
+
+def position_in(context: Context, items: Items, at: Term, loc: Loc) -> Expr:
+    """A position in a list, counted from the start, with a check that there is an element."""
+    n = count(items)
+    index = _from_start(integer(context, at, loc, "position"), n, loc)
+    bad = b.or_((b.less(index, b.num(0)), b.less_eq(n, index))) if items else b.TRUE
+    context.check(bad, "position outside the list", loc, ("position", index))
+    return index
+
+
+def list_item(context: Context, items: Items, at: Term, loc: Loc) -> Term:
+    """The element of a list at a position; negative positions count from the end."""
+    return _at(items, position_in(context, items, at, loc))
+
+
+def _at(items: Items, index: Expr) -> Term:
+    result: Term = items[-1][1]
+    for (there, value), rank in reversed(list(zip(items[:-1], ranks(items), strict=False))):
+        result = merge(b.and_((there, b.eq(rank, index))), value, result, None)
+    return result
+
+
+def sliced(context: Context, items: Items, lower: Term, upper: Term, loc: Loc) -> list[tuple[Expr, Term]]:
+    """The elements from position `lower` up to, not including, `upper`; None: the ends."""
+    n = count(items)
+    low, high = (
+        None if end is None else _from_start(integer(context, end, loc, "position"), n, loc) for end in (lower, upper)
+    )
+    kept = []
+    for (there, value), rank in zip(items, ranks(items), strict=True):
+        behind = b.TRUE if low is None else b.less_eq(low, rank)
+        kept.append((b.and_((there, behind, b.TRUE if high is None else b.less(rank, high))), value))
+    return kept
+
+
+# --- both
+
+
+def _from_start(index: Expr, n: Expr, loc: Loc) -> Expr:
+    """A position that may be negative, counted from the start."""
+    assert isinstance(index.sort, RangeSort)
+    return b.ite(b.less(index, b.num(0)), b.add(n, index), index, loc) if index.sort.lo < 0 else index
+
+
+def _place(context: Context, at: Term, n: Expr, loc: Loc) -> Expr:
+    """The position at which ``insert(at, ...)`` puts an element: at least 0 and at most the length, as in Python."""
+    index = _from_start(integer(context, at, loc, "position"), n, loc)
+    return b.ite(b.less(index, b.num(0)), b.num(0), b.ite(b.less(n, index), n, index))
+
+
+def _matches(context: Context, items: Items, value: Term, loc: Loc) -> list[Expr]:
+    """For each element, whether it is present and equal to `value`."""
+    found = []
+    for there, x in items:
+        alike = equal(context, x, value, loc)
+        found.append(b.and_((there, alike if is_expr(alike) else b.truth(bool(alike)))))
+    return found
+
+
+def _first(context: Context, items: Items, value: Term, loc: Loc, message: str) -> list[Expr]:
+    """For each element, whether it is the first that is equal to `value`, with a check that there is one."""
+    hits = _matches(context, items, value, loc)
+    operands = [("value", value)] if is_expr(value) else []
+    context.check(b.not_(b.or_(hits)), message, loc, *operands)
+    return [b.and_((hit, b.not_(b.or_(hits[:at])))) for at, hit in enumerate(hits)]
+
+
+def _found(context: Context, name: str, items: Items, value: Term, loc: Loc, text: str) -> Term:
+    """``count`` or ``index``."""
+    if name == "count":
+        return simple(count([(hit, None) for hit in _matches(context, items, value, loc)], loc))
+    hits = _first(context, items, value, loc, f"index() of a value that is not in {text}")
+    result: Expr = b.num(0)
+    for hit, rank in reversed(list(zip(hits, ranks(items), strict=True))):
+        result = b.ite(hit, rank, result, loc)
+    return simple(result)
