@@ -161,7 +161,11 @@ class Writer:
             case "bool":
                 return f"(({self.truth(depth - 1, scope)}) + 1)"
             case "last":
-                return "s.queue[-1]"
+                return self.pick(
+                    "s.queue[-1]", f"s.queue.pop({sub()})", f"s.queue.count({sub()})", f"s.chans[i].index({sub()})",
+                    "len(s.queue + s.chans[i])", f"sum(s.queue[{sub()}:{sub()}])", f"max(s.queue[:{sub()}])",
+                    f"len([v for v in s.arr if v != {sub()}])", f"[v for v in s.arr if v > {sub()}][{sub()}]",
+                )  # fmt: skip
             case "name":
                 return f"(lambda x, y={sub()}: x + y)({sub()})"
             case _:
@@ -222,7 +226,13 @@ class Writer:
                 return self.pick(f"self.bump(s, {num()})", f"self.bump(s, {num()}, by={num()})")
             case "queue":
                 return self.pick(
-                    f"s.queue == [{num()}]", "s.chans[0] == s.chans[1]", f"s.grid[i] == [{num()}, {num()}]"
+                    f"s.queue[1:] == [{num()}]",
+                    f"s.queue + [{num()}] == [*s.arr][:{num()}]",
+                    f"[v for v in s.arr if v != {num()}] == [1, {num()}]",
+                    f"{num()} in s.queue[{num()}:]",
+                    f"s.queue == [{num()}]",
+                    "s.chans[0] == s.chans[1]",
+                    f"s.grid[i] == [{num()}, {num()}]",
                 )
             case "names":
                 return f"{self.enum(depth - 1, scope)} in s.names"
@@ -260,7 +270,7 @@ class Writer:
         kinds = [
             "int", "int", "aug", "aug", "arr", "arr", "bool", "enum", "opt", "rec", "recfield", "list", "push", "pop",
             "clear", "add", "setop", "local", "local", "localbool", "localenum", "swap", "require", "alias", "helper",
-            "choose", "lists", "copy", "chan", "mail", "closure", "grid",
+            "choose", "lists", "copy", "chan", "mail", "closure", "grid", "sequence", "sequence", "growing", "growing",
         ]  # fmt: skip
         if depth > 0:
             kinds += ["if"] * 8 + ["for"] * 5 + ["pairs"] * 2
@@ -354,6 +364,42 @@ class Writer:
                 return [
                     self.pick(f's.mail.push({{"k": "D", "n": {num()}}})', "s.mail.pop()", "s.rec.n = s.mail.pop().n")
                 ]
+            case "sequence":
+                place = self.pick("s.queue", "s.queue", "s.chans[i]", f"s.chans[{num(1)}]")
+                return [
+                    self.pick(
+                        f"{place}.insert({num()}, {num()})", f"{place}.remove({num()})", f"{place}.pop({num()})",
+                        f"{place}.extend([{num()}])", f"{place}.extend(s.queue)", f"{place} += [{num()}]",
+                        f"{place} = {place}[{num()}:] + [{num()}]", f"{place} = s.queue[:{num()}]",
+                        f"{place} = [v for v in s.queue if v != {num()}]", "s.chans[0] = s.chans[1] + s.chans[0]",
+                    )
+                ]  # fmt: skip
+            case "growing":
+                name, inner = self.name("g"), {**scope, "int": [*scope["int"], "v"]}
+                lines = [
+                    f"{name} = {self.pick('[]', f'[{num()}]', f's.queue[:{num()}]')}",
+                    f"for v in {self.pick('s.arr', 's.few', 's.queue', '(0, 2)')}:",
+                    f"    if {self.truth(1, inner)}:",
+                    f"        {name}.{self.pick('append', 'append', 'remove')}({self.number(1, inner)})",
+                ]
+                for _ in range(self.pick(0, 1, 2)):
+                    lines.append(
+                        self.pick(
+                            f"{name}.pop({self.pick('', num())})", f"{name}.insert({num()}, {num()})",
+                            f"{name}.remove({num()})", f"{name}.reverse()", f"{name} += [{num()}]",
+                            f"{name} = {name}[{num()}:]", f"{name} = {name} + [{num()}]",
+                            f"{name} = [w for w in {name} if w != {num()}]", f"{name}.extend(s.queue)",
+                        )
+                    )  # fmt: skip
+                lines.append(
+                    self.pick(
+                        f"s.queue = {name}", f"s.a = len({name})", f"s.a = sum({name})", f"s.a = {name}[{num()}]",
+                        f"s.b = {name}.count({num()})", f"s.b = {name}.index({num()})", f"s.p = {num()} in {name}",
+                        f"s.p = {name} == [{num()}]", f"s.p = {name} == s.queue[1:]", f"s.few = set({name})",
+                        f"s.a = max({name}, default=1)", f"s.b = {name}[-1]",
+                    )
+                )  # fmt: skip
+                return lines
             case "closure":
                 name = self.name("f")
                 return [

@@ -121,6 +121,9 @@ def _meaning(error: Exception, node: ast.AST | None) -> str | None:
             return _worded(f"division by zero: {shown} is 0", (shown, "0"))
         case ValueError() if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             return _worded(f"{node.func.id}() of an empty collection") if node.func.id in ("min", "max") else None
+        case ValueError() if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            missing = node.func.attr in ("remove", "index")
+            return _worded(f"{node.func.attr}() of a value that is not in {text(node.func.value)}") if missing else None
         case IndexError() | KeyError():
             return _worded(f"{type(error).__name__}: {error}")
         case TypeError() | AttributeError() if "NoneType" in str(error):

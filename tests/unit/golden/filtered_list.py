@@ -1,4 +1,4 @@
-"""A list that leaves out some elements of the state."""
+"""Names for the elements of a list of any length."""
 
 from streamproof import *
 
@@ -14,4 +14,5 @@ class Shop(Model):
 
     @action
     def work(self, s):
-        s.backlog = len([c for c in s.credit if c > 0])
+        first, second = [c for c in s.credit if c > 0]
+        s.backlog = first + second

@@ -1,4 +1,4 @@
-"""A local list whose length depends on the state."""
+"""A position in a local list whose length depends on the state."""
 
 from streamproof import *
 
@@ -16,4 +16,5 @@ class Shop(Model):
         waiting = []
         if s.full:
             waiting.append(1)
+        waiting[0] = 2
         s.backlog = len(waiting)

@@ -1,4 +1,4 @@
-"""A pop with an argument."""
+"""A pop with two positions."""
 
 from streamproof import *
 
@@ -13,4 +13,4 @@ class Shop(Model):
 
     @action
     def work(self, s):
-        s.wire.pop(0)
+        s.wire.pop(0, 1)
