@@ -50,7 +50,9 @@ def supervised(work: Callable[[], int]) -> int:
             interrupts.install(outgoing)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, forwarded)
             return work()
-        except KeyboardInterrupt:  # outside of the program's handlers
+        except BaseException as error:  # outside of the program's handlers: while modules are loaded
+            if not isinstance(error, KeyboardInterrupt) and not interrupts.requested():
+                raise
             _print("streamproof: error: interrupted\n")
             os._exit(INTERRUPTED)
     os.close(outgoing)

@@ -17,6 +17,7 @@ import pytest
 import tree_sitter
 import tree_sitter_tlaplus
 
+from random_constraints import corpus
 from random_systems import random_system, temporal_system
 from streamproof import Spec
 from streamproof.agree.asking import checked_by_tlc
@@ -92,7 +93,8 @@ def counts_agree(system: System) -> None:
     level = ours.mistake if isinstance(ours.mistake, int) or ours.mistake is None else len(ours.mistake.trace)
     assert counted.mistake == level
     if level is None:
-        wanted = (ours.counts.distinct, ours.counts.generated, ours.counts.depth)
+        counts = ours.counts.inside
+        wanted = (counts.distinct, counts.generated, counts.depth)
         assert (counted.distinct, counted.generated, counted.depth) == wanted
 
 
@@ -247,6 +249,21 @@ def test_forty_random_systems_are_decided_alike(jar: Path, five: int) -> None:
 def test_forty_systems_with_formulas_are_decided_alike(jar: Path, five: int) -> None:
     """Five at a time."""
     _each(range(5 * five, 5 * five + 5), temporal_system, verdicts_agree)
+
+
+@pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 120), marks=pytest.mark.long)], ids=["few", "many"])
+def test_constraints_are_counted_and_decided_alike(jar: Path, seeds: range) -> None:
+    """TLC's counts and verdicts with `CONSTRAINT` are ours."""
+    for system in corpus(seeds):
+        counts_agree(system)
+        verdicts_agree(system)
+
+
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 80), marks=pytest.mark.long)], ids=["few", "many"])
+def test_constraints_under_fairness_are_decided_alike(jar: Path, seeds: range) -> None:
+    """TLC's verdicts on formulas under fairness, with `CONSTRAINT`, are ours."""
+    for system in corpus(seeds, temporal=True):
+        verdicts_agree(system)
 
 
 def test_without_tlc_the_message_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def explored(system: System, tier: str, workers: int = 1, *, seconds: float | No
         return _failed(name, error, begun)
     if not found.complete and found.mistake is None:
         return silent(name, f"stopped: {found.stopped}", time.perf_counter() - begun)
-    counts, mistake = found.counts, found.mistake
+    counts, mistake = found.counts.inside, found.mistake
     return Opinion(
         name,
         {f.property: Answer.of(f) for f in found.findings},
@@ -40,7 +40,7 @@ def explored(system: System, tier: str, workers: int = 1, *, seconds: float | No
         counts.generated,
         counts.depth,
         counts.levels,
-        None if mistake is not None else digest(system.variables, found.states(), counts.levels),
+        None if mistake is not None else digest(system.variables, found.states(), found.counts.levels),
         None if mistake is None else len(mistake.trace),
         tells_mistakes=True,
         in_order=workers == 1,
@@ -108,9 +108,9 @@ def spun(system: System, options: SpinOptions | None = None, *, seconds: float |
     return Opinion(
         name,
         answers,
-        counted.distinct,
+        None if system.constraint is not None else counted.distinct,  # Spin counts the states outside too
         counted.generated,
-        counted.depth,
+        None if system.constraint is not None else counted.depth,
         mistake=counted.mistake,
         tells_mistakes=True,
         seconds=time.perf_counter() - begun,

@@ -55,7 +55,7 @@ def interpreter_result(system: System, *, thorough: bool = True) -> InterpreterR
     if later:
         decisions |= reference(replace(system, properties=tuple(later))).decisions
     answers = {name: Answer(d.verdict, d.length, d.loop) for name, d in decisions.items()}
-    counts = found.counts
+    counts = found.counts.inside
     opinion = Opinion(
         NAME,
         {p.name: answers[p.name] for p in system.properties if p.name in answers},
@@ -63,7 +63,7 @@ def interpreter_result(system: System, *, thorough: bool = True) -> InterpreterR
         counts.generated,
         counts.depth,
         counts.levels,
-        digest(system.variables, chain(*found.levels), counts.levels),
+        digest(system.variables, chain(*found.levels), found.counts.levels),
         found.mistake,
         tells_mistakes=True,
         in_order=True,

@@ -114,6 +114,7 @@ class Request:
             reproduce=self.reproduce,
             error=None if mistake is None else mistake.error,
             measures=measures,
+            constraint=None if system.constraint is None else system.constraint.text,
         )
         code = report.exit_code
         if self.json_to is not None:

@@ -38,7 +38,7 @@ from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.files import GENERATOR
 from streamproof.system.model import Check, Fairness, Kind, Property, System
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 from streamproof.system.substitute import Substitution
 
 MISTAKE = "NoMistake"
@@ -83,12 +83,16 @@ class TlcRun:
     specification: str
     claims: tuple[TlcClaim, ...]
     about: str
+    constraint: str | None = None
+    """The operator that limits the states whose steps are followed."""
 
     def configuration(self, *, deadlock: bool = True) -> str:
         """The text of the file; `deadlock` disables TLC's own deadlock check."""
         lines = [f"\\* {comment(self.about)}", f"\\* {GENERATOR} export", f"SPECIFICATION {self.specification}"]
         if deadlock:
             lines.append("CHECK_DEADLOCK FALSE")
+        if self.constraint is not None:
+            lines.append(f"CONSTRAINT {self.constraint}")
         for word, temporal in (("INVARIANT", False), ("PROPERTY", True)):
             lines += [f"{word} {c.name}" for c in self.claims if c.temporal is temporal]
         return "\n".join((*lines, ""))
@@ -163,6 +167,7 @@ class _Export:
         self.runs: list[TlcRun] = []
         self.left_out: list[str] = []
         self.stems = TlaNames({self.module, f"{self.module}_states"})
+        self.inside = None if self.system.constraint is None else self.names.new("Inside")
 
     def document(self) -> Tla:
         start, steps, about = list(self._start()), list(self._steps()), list(self._properties())
@@ -183,7 +188,7 @@ class _Export:
         return Tla(
             self.module,
             {self.module: text, **self.extra},
-            (main, states, *self.runs),
+            tuple(replace(run, constraint=self.inside) for run in (main, states, *self.runs)),
             self.variables,
             operators,
             tuple(self.left_out),
@@ -269,6 +274,9 @@ class _Export:
                 for definition in self.actions.definitions(group):
                     yield from definition.lines
                 yield ""
+        if self.system.constraint is not None and self.inside is not None:
+            limits = [closed(self.writer.ground(c.expr), Bind.COMPARED) for c in self.system.constraint.conjuncts]
+            yield from _definition(self.inside, bulleted("/\\", limits), "The states whose steps are followed.")
         yield from _definition("Next", self.actions.next_step())
         yield from _definition("UnfairSpec", atom("Init /\\ [][Next]_vars"))
         if self.fair:

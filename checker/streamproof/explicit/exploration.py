@@ -14,10 +14,12 @@ from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.reductions.plan import ReductionPlan, plan
 from streamproof.explicit.tiers import run_tiers
 from streamproof.interrupts import patiently, requested
+from streamproof.system import build as b
 from streamproof.system.assume import simplify
 from streamproof.system.byte_sizes import bytes_about
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.files import expect_writable, new_folders
+from streamproof.system.flatten import Rewriter
 from streamproof.system.memory import peak_bytes, resident_bytes
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.options import DEFAULTS, SearchOptions
@@ -128,7 +130,7 @@ def explore(
         whole = time.perf_counter() - begun
         return Exploration(
             findings=findings,
-            counts=_counts(search),
+            counts=_counts(search, system),
             coverage=_coverage(search, followed),
             mistake=mistake,
             stopped=None if search.stopped is None else search.stopped.value,
@@ -156,9 +158,12 @@ def _chosen(system: System, options: SearchOptions) -> list[Property]:
     ]
 
 
-def _counts(search: LevelSearch) -> Counts:
+def _counts(search: LevelSearch, system: System) -> Counts:
     degree = OutDegree(search.least, sum(search.generated) / search.expanded, search.most) if search.expanded else None
-    return Counts(search.known, search.total, len(search.levels), tuple(search.levels), search.queue, degree)
+    outside: tuple[int, ...] = ()
+    if system.constraint is not None:
+        outside = search.count(b.not_(b.and_(Rewriter().scalar(c.expr) for c in system.constraint.conjuncts)))
+    return Counts(search.known, search.total, len(search.levels), tuple(search.levels), search.queue, degree, outside)
 
 
 def _coverage(search: LevelSearch, reduced: ReductionPlan) -> Coverage:

@@ -192,6 +192,10 @@ class LevelSearch(ABC):
         """For each condition, whether it is true in at least one known state."""
 
     @abstractmethod
+    def count(self, condition: Expr) -> tuple[int, ...]:
+        """The number of known states of each level in which a condition is true."""
+
+    @abstractmethod
     def largest(self, term: Expr) -> int:
         """The largest value of an integer term in the known states."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from streamproof.explicit.digraph import Digraph
 from streamproof.explicit.level_search import LevelSearch, SearchEvent, SearchTask
 from streamproof.explicit.limits import Stop
-from streamproof.explicit.predicates import LARGEST_BATCH, Hit, Inspect, ever_true, inspector, keeper, largest
+from streamproof.explicit.predicates import LARGEST_BATCH, Hit, Inspect, counter, ever_true, inspector, keeper, largest
 from streamproof.explicit.successors import Batch, Expand, StepHit, Steps, expander
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import encode
@@ -119,6 +119,11 @@ class Search(LevelSearch):
     def ever_true(self, conditions: Sequence[Expr]) -> list[bool]:
         """For each condition, whether it is true in at least one known state."""
         return ever_true(self.system, conditions, self.seen)
+
+    def count(self, condition: Expr) -> tuple[int, ...]:
+        """The number of known states of each level in which a condition is true."""
+        counted, states = counter(self.system, [condition]), iter(self.seen)
+        return tuple(counted(list(islice(states, level)))[0] for level in self.levels)
 
     def largest(self, term: Expr) -> int:
         """The largest value of an integer term in the known states."""

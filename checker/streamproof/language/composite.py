@@ -15,7 +15,7 @@ from streamproof.language.reader import DEADLOCK, TERMINATION, Compile, Reader, 
 from streamproof.system import build as b
 from streamproof.system.composition import Joint, JointStep, joined, side_by_side
 from streamproof.system.errors import Loc, ModelError, suggest
-from streamproof.system.model import Action, Check, Instance, Kind, Property, System
+from streamproof.system.model import Action, Check, Conjunct, Instance, Kind, Property, System
 from streamproof.system.records import replace
 
 
@@ -36,6 +36,7 @@ class CompositeReader:
         self.whole = instantiate(model, free=bool(free))
         self.declarations = self.whole.declared
         self.end_checks: list[Check] = []
+        self.constraints: list[Conjunct] = []
 
     def run(self, extra: tuple[Callable[..., Any], ...], termination: bool) -> System:
         """The system of the composite; `extra` are properties stated outside the model. Raises `ModelError`."""
@@ -62,6 +63,7 @@ class CompositeReader:
         reader = self._reader(machine)
         own = reader.run(extra, False)
         self.end_checks += reader.end_checks
+        self.constraints += reader.constraints
         own = replace(own, properties=tuple(p for p in own.properties if p.kind is not Kind.DEADLOCK))
         if not composite:
             return own

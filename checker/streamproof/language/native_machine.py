@@ -15,7 +15,7 @@ from streamproof.language.conversion import to_value
 from streamproof.language.declare import State
 from streamproof.language.domains import as_member, members
 from streamproof.language.model import Model, marked
-from streamproof.language.primitives import PICKS, ActionMark, Disabled, InitiallyMark, Picks
+from streamproof.language.primitives import PICKS, ActionMark, ConstraintMark, Disabled, InitiallyMark, Picks
 from streamproof.language.reader import choice_conditions
 from streamproof.language.sources import parameters, place
 from streamproof.language.terms import describe
@@ -109,6 +109,8 @@ class NativeMachine:
         names = parameters(function)[2:]
         given = [*zip(names, args, strict=False), *named.items()]
         view = StateView(self._sorts, self.values(state), writable=True)
+        if not self._inside(self.values(state)):
+            return None
         shown = f"{action}({', '.join(f'{n}={v}' for n, v in given)})"
         try:
             self._run(function, shown, [view, *args], named, picks)
@@ -138,7 +140,7 @@ class NativeMachine:
     def take(self, state: Values, instance: Instance, system: System) -> Values | None:
         """The state after a step of a trace, or None if the step is disabled."""
         picks = self.picks(state, instance, system)
-        if picks is None:
+        if picks is None or not self._inside(state):
             return None
         view = StateView(self._sorts, state, writable=True)
         _, function = self._found[instance.action]
@@ -147,6 +149,11 @@ class NativeMachine:
         except Disabled:
             return None
         return tuple(view._values.get().values())
+
+    def _inside(self, state: Values) -> bool:
+        """Whether the constraints of the model are true."""
+        found = [f for mark, f in self._found.values() if isinstance(mark, ConstraintMark)]
+        return all(self._call(f, f.__name__, [state], ()) for f in found)
 
     def holds(self, prop: str | Callable[..., Any], state: Values, after: Values | None = None) -> bool:
         """Whether a property holds in a state, or for the step from it to `after`."""

@@ -74,6 +74,11 @@ class InitiallyMark:
     """The mark of `initially`."""
 
 
+@dataclass(frozen=True, slots=True)
+class ConstraintMark:
+    """The mark of `constraint`."""
+
+
 def put_mark(function: F, mark: Any) -> F:
     """`function`, marked. Raises `ModelError` if it already has a mark, or cannot have one."""
     loc = caller()
@@ -215,5 +220,7 @@ measure = _Marker(MeasureMark())
 """Marks ``(self, s) -> int``: a quantity; `check` reports its largest value over the reachable states."""
 terminal = _Marker(TerminalMark())
 """Marks ``(self, s) -> bool``: terminal states; any other state without a successor is a deadlock."""
+constraint = _Marker(ConstraintMark())
+"""Marks ``(self, s) -> bool``: steps are followed from the states where it is true."""
 initially = _Marker(InitiallyMark())
 """Marks ``(self, s) -> bool``: the combinations of initial values that are initial states."""

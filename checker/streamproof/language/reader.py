@@ -21,6 +21,7 @@ from streamproof.language.mutation_guard import MutationGuard
 from streamproof.language.primitives import (
     MARK,
     ActionMark,
+    ConstraintMark,
     InitiallyMark,
     PropertyMark,
     RefinementMark,
@@ -148,6 +149,7 @@ class Reader:
         self.called = within.called if within is not None else str
         self.sorts: dict[str, Sort] = {n: d.sort for n, d in self.declarations.items()}
         self.end_checks: list[Check] = []
+        self.constraints: list[Conjunct] = []
         self.outside = OutsideCalls()
 
     def run(self, extra: tuple[Callable[..., Any], ...], termination: bool) -> System:
@@ -183,7 +185,11 @@ class Reader:
                     ends.append(cond)
                     self.end_checks += checks
                 case InitiallyMark():
-                    initially = b.and_((initially, self._initially(function)))
+                    initially = b.and_((initially, self._total(function, "initially", "first values")))
+                case ConstraintMark():
+                    self._expect_outermost(name, function)
+                    limit = self._total(function, "constraint", "states")
+                    self.constraints.append(Conjunct(limit, name, place(function)))
             self._expect(unchanged, function)
         if not actions and not (self.within is not None and self.within.composite):
             raise ModelError(
@@ -408,15 +414,25 @@ class Reader:
         expr, parts, checks = self._predicate(function, 2 if mark.kind is Kind.STEP else 1)
         return Property(name, mark.kind, expr, parts, checks, place(function), inspect.getdoc(function) or "")
 
-    def _initially(self, function: Callable[..., Any]) -> Expr:
+    def _total(self, function: Callable[..., Any], mark: str, what: str) -> Expr:
+        """A condition that must have a value everywhere."""
         expr, _, checks = self._predicate(function, 1)
         for check in checks:
             raise ModelError(
-                f"{check.message}, perhaps, in @initially {function.__name__}",
+                f"{check.message}, perhaps, in @{mark} {function.__name__}",
                 loc=check.loc,
-                remedy="test first that the value is there: a condition on first values must be defined for all of them",
+                remedy=f"test first that the value is there: a condition on {what} must be defined for all of them",
             )
         return expr
+
+    def _expect_outermost(self, name: str, function: Callable[..., Any]) -> None:
+        """Raises `ModelError` for a constraint of a part of a composition."""
+        if self.names is not None and self.names.path:
+            raise ModelError(
+                f"@constraint {name} is in a part of a composition",
+                loc=place(function),
+                remedy="a constraint limits the whole: state it in the outermost model",
+            )
 
 
 def _next(context: Context) -> tuple[int, ...] | None:

@@ -64,6 +64,10 @@ def refined(
     """
     home = mark.loc if mark.named is not None else place(function)
     abstract = _abstract(compiled, model, mark, home)
+    if abstract.constraint is not None:
+        raise ModelError(
+            f"{abstract.name}, which {name} refines, has a constraint", loc=home, remedy="refine a model without one"
+        )
     context = Context(sorts=sorts, state={n: b.var(n, s) for n, s in sorts.items()}, label=f"{name}()", in_action=False)
     loc = home or Loc("?", 0)
     given: Mapping[str, Any]

@@ -16,6 +16,7 @@ from streamproof.language.primitives import MeasureMark
 from streamproof.language.reader import Reader, deep
 from streamproof.language.sources import caller
 from streamproof.language.terms import article
+from streamproof.system.constraint import constrained
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.measure import Measure
 from streamproof.system.model import System
@@ -54,7 +55,7 @@ def compile_model(
                     loc=decl.loc,
                     remedy="declare a Range, or prove what must hold: streamproof prove",
                 )
-        return reader.run(tuple(properties), termination)
+        return constrained(reader.run(tuple(properties), termination), reader.constraints)
 
 
 def compile_unbounded(
@@ -72,7 +73,7 @@ def compile_unbounded(
     with deep():
         reader = _reader(model, False, free, carries)
         reader.safety_only = not temporal
-        return reader.run(tuple(properties), False), reader.declarations
+        return constrained(reader.run(tuple(properties), False), reader.constraints), reader.declarations
 
 
 def _reader(

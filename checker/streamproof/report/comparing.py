@@ -160,7 +160,7 @@ def _answers(
             found[column.name] = Cell(holds=finding.verdict is Verdict.HOLDS, length=length)
         else:
             found[column.name] = Cell()
-    return found, explored.counts.distinct
+    return found, explored.counts.inside.distinct
 
 
 def compared_lines(compared: Compared) -> Iterator[Line]:

@@ -105,11 +105,13 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
         covered = _coverage(report.result.coverage) if detailed else _coverage_summary(report.result.coverage)
         lines.extend((BLANK, *covered))
     lines.append(BLANK)
-    if report.result.counts is not None:
-        lines.append(line(counts_text(report.result.counts)))
-        lines.append(line(_shape(report.result.counts, report.result.seconds.explore)))
+    if report.counts is not None:
+        lines.append(line(counts_text(report.counts)))
+        lines.append(line(_shape(report.counts, report.result.seconds.explore)))
         if detailed:
-            lines.append(line(f"new states per level: {' '.join(map(str, report.result.counts.levels))}", hang=2))
+            lines.append(line(f"new states per level: {' '.join(map(str, report.counts.levels))}", hang=2))
+    if report.constraint is not None:
+        lines.append(line(_constraint(report), hang=2))
     if report.stopped in EARLY:
         lines.append(line(f"the search ended early, not all states were searched: {EARLY[report.stopped]}"))
     lines.extend(line(note) for note in report.result.notes)
@@ -129,6 +131,18 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
     if report.reproduce:
         lines.append(line(StyledText("reproduce: ", "faint"), report.reproduce))
     return lines
+
+
+def _constraint(report: CheckReport) -> str:
+    """The behaviours that the constraint cuts."""
+    start = f"constraint {report.constraint}: "
+    if report.counts is None:
+        return f"{start}no step from a state outside it is considered"
+    if not report.outside:
+        return f"{start}every state is inside"
+    if report.outside == 1:
+        return f"{start}behaviours end at the state outside it, which is checked but not counted"
+    return f"{start}behaviours end at the {report.outside:,} states outside it, which are checked but not counted"
 
 
 def counts_text(counts: Counts) -> str:

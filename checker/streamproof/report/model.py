@@ -54,6 +54,18 @@ class CheckReport:
     error: StreamproofError | None = None
     measures: tuple[Measured, ...] = ()
     """Quantities with their largest values, for engines that visit states."""
+    constraint: str | None = None
+    """The text of the model's state constraint."""
+
+    @property
+    def counts(self) -> Counts | None:
+        """The state counts by TLC's rules: without the states outside the constraint."""
+        return None if self.result.counts is None else self.result.counts.inside
+
+    @property
+    def outside(self) -> int:
+        """The number of states outside the constraint."""
+        return 0 if self.result.counts is None else sum(self.result.counts.outside)
 
     @property
     def stopped(self) -> str | None:
@@ -91,7 +103,7 @@ class CheckReport:
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON data, schema ``streamproof.check/1``."""
-        result, counts, seconds = self.result, self.result.counts, self.result.seconds
+        result, counts, seconds = self.result, self.counts, self.result.seconds
         return {
             "schema": SCHEMA,
             "version": __version__,
@@ -109,6 +121,7 @@ class CheckReport:
                 "depth": counts.depth,
                 "queue": counts.queue,
             },
+            "constraint": None if self.constraint is None else {"text": self.constraint, "outside": self.outside},
             "stopped": self.stopped,
             "levels": [] if counts is None else list(counts.levels),
             "out_degree": None

@@ -153,6 +153,20 @@ class Property:
     """Named terms shown in a trace in addition to the variables: for a refinement, the abstract state."""
 
 
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """The condition of the states whose steps are followed, as conjuncts; see `constraint`."""
+
+    conjuncts: tuple[Conjunct, ...]
+    free: System
+    """The system without it."""
+
+    @property
+    def text(self) -> str:
+        """Its source text."""
+        return " and ".join(c.text for c in self.conjuncts)
+
+
 @dataclass(frozen=True)
 class System:
     """A finite transition system with its properties. Build it with the language, or by hand for tests."""
@@ -168,6 +182,8 @@ class System:
     variant: str | None = None
     lemmas: tuple[Property, ...] = ()
     """Auxiliary invariants for the induction engines; they have no verdict unless also listed in `properties`."""
+    constraint: Constraint | None = field(default=None, compare=False, repr=False)
+    """The state constraint that is part of guards, terminal states and formulas, for counts and exports."""
 
     @cached_property
     def index(self) -> Mapping[str, int]:

@@ -71,7 +71,12 @@ class _Exploration:
                 self.decided[prop.name] = self._at_the_end(prop)
         depth = max(self.level_of.values(), default=0)
         levels = tuple(tuple(s for s, at in self.level_of.items() if at == n) for n in range(1, depth + 1))
-        counts = Counts(len(self.level_of), self.generated, depth, tuple(map(len, levels)))
+        outside: tuple[int, ...] = ()
+        if self.system.constraint is not None:
+            limits = [c.expr for c in self.system.constraint.conjuncts]
+            inside = [[all(self.interpreter.value(c, s) for c in limits) for s in level] for level in levels]
+            outside = tuple(level.count(False) for level in inside)
+        counts = Counts(len(self.level_of), self.generated, depth, tuple(map(len, levels)), outside=outside)
         return Reference(levels, counts, self.decided, self.mistake)
 
     def _meet(self, state: State, level: int, queue: deque[State]) -> None:

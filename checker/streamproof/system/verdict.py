@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from streamproof.system.errors import EvaluationError, Loc
 from streamproof.system.model import Fairness, Instance, Kind, State
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 
 
 class Verdict(Enum):
@@ -120,6 +120,17 @@ class Counts:
     levels: tuple[int, ...] = ()
     queue: int = field(default=0, compare=False)
     out_degree: OutDegree | None = field(default=None, compare=False)
+    outside: tuple[int, ...] = ()
+    """The number of states outside the state constraint, at each level; empty without a constraint."""
+
+    @property
+    def inside(self) -> Counts:
+        """The counts without the states outside the constraint, as TLC counts."""
+        levels = [every - out for every, out in zip(self.levels, self.outside or (0,) * len(self.levels), strict=True)]
+        depth = max((at for at, level in enumerate(levels, 1) if level), default=0)
+        return replace(
+            self, distinct=self.distinct - sum(self.outside), depth=depth, levels=tuple(levels[:depth]), outside=()
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ result does not depend on their number.
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.compiled import search_kernels
@@ -16,7 +18,15 @@ from streamproof.explicit.compiled.memory import WordBlock
 from streamproof.explicit.compiled.native import Module, build
 from streamproof.explicit.compiled.prefault import Prefault
 from streamproof.explicit.compiled.snapshot import Recorder, Snapshot
-from streamproof.explicit.compiled.steps import NONE, StepCounters, ever_code, expand_code, module, watch_code
+from streamproof.explicit.compiled.steps import (
+    NONE,
+    StepCounters,
+    count_code,
+    ever_code,
+    expand_code,
+    module,
+    watch_code,
+)
 from streamproof.explicit.compiled.table import fixed_code
 from streamproof.explicit.compiled.worker import Worker
 from streamproof.explicit.level_search import LevelSearch, SearchEvent, SearchTask
@@ -168,6 +178,22 @@ class CompiledSearch(LevelSearch):
         for at, k in enumerate(open_):
             found[k] = bool(flags[at])
         return found
+
+    def count(self, condition: Expr) -> tuple[int, ...]:
+        """The number of known states of each level in which a condition is true."""
+        run = build(module(count_code(self.layout, condition)), ["count"], optimise=False).function("count", 3)
+        flags, ends = WordBlock([0]), list(accumulate(self.levels))
+        found = [0] * len(ends)
+        for address, first, count in self._blocks(0):
+            at = 0
+            while at < count:
+                level = bisect_right(ends, first + at)
+                part = min(count, ends[level] - first) - at
+                flags.fill([0])
+                run(address + 8 * self.layout.words * at, part, flags.address)
+                found[level] += flags[0]
+                at += part
+        return tuple(found)
 
     def largest(self, term: Expr) -> int:
         """The largest value of an integer term in the known states, by bisection with thresholds."""

@@ -339,6 +339,11 @@ def ever_code(layout: Layout, conditions: Sequence[Expr]) -> str:
     return _over_states(layout, conditions, "ever", _set_bytes)
 
 
+def count_code(layout: Layout, condition: Expr) -> str:
+    """``count(states, n, out)`` adds to a word the number of states in which the condition is true."""
+    return _over_states(layout, [condition], "count", _add_one)
+
+
 def watch_code(layout: Layout, watches: Sequence[tuple[Expr, Expr]]) -> str:
     """``watch(states, n, out)`` records, for each pair of an evaluation error and a condition, where they are first true.
 
@@ -390,6 +395,13 @@ def _set_bytes(out: Emitter, k: int, condition: Expr, many: int) -> None:
     value = out.new(f"zext i1 {out.term(condition)} to i8")
     have = out.new(f"load i8, ptr {place}")
     out.line(f"store i8 {out.new(f'or i8 {value}, {have}')}, ptr {place}")
+
+
+def _add_one(out: Emitter, k: int, condition: Expr, many: int) -> None:
+    place = out.new(f"getelementptr i64, ptr %out.p, i64 {k}")
+    one = out.new(f"zext i1 {out.term(condition)} to i64")
+    have = out.new(f"load i64, ptr {place}")
+    out.line(f"store i64 {out.new(f'add i64 {one}, {have}')}, ptr {place}")
 
 
 def _note_first(out: Emitter, k: int, pair: tuple[Expr, Expr], many: int) -> None:

@@ -15,7 +15,7 @@ from streamproof.explicit.liveness.outcome import Lasso, TemporalAnswer, fairnes
 from streamproof.explicit.liveness.reachable import ReachableProduct
 from streamproof.explicit.liveness.tableau import state_term
 from streamproof.explicit.state_graph import StateGraph
-from streamproof.system.formula import Always, Formula, LeadsTo, claims
+from streamproof.system.formula import Always, Eventually, Formula, LeadsTo, OrF, claims
 from streamproof.system.model import System
 
 
@@ -56,6 +56,8 @@ class TemporalChecker:
 
     def _vacuous(self, claim: Formula) -> bool:
         """Whether the claim is an implication whose antecedent is never true."""
+        if isinstance(claim, OrF) and isinstance(claim.args[0], Eventually):
+            claim = claim.args[-1]  # under a constraint; see `system.constraint`
         inner = claim.arg if isinstance(claim, Always) else claim
         condition = state_term(inner.left) if isinstance(inner, LeadsTo) else None
         return condition is not None and not self.graph.evaluate([condition]).any()

@@ -12,9 +12,11 @@ from streamproof.explicit.liveness.outcome import Lasso, violated
 from streamproof.explicit.reductions.plan import ReductionPlan
 from streamproof.explicit.witness import Witnesses
 from streamproof.interrupts import TimeUp, alarm
+from streamproof.system import build as b
 from streamproof.system.errors import TooLarge, UsageError
-from streamproof.system.formula import Formula, claims, recurring
-from streamproof.system.model import Property
+from streamproof.system.flatten import Rewriter
+from streamproof.system.formula import Atom, Eventually, Formula, claims, recurring
+from streamproof.system.model import Constraint, Property
 from streamproof.system.verdict import Finding, Verdict
 from streamproof.system.wording import number_of
 
@@ -39,6 +41,7 @@ class Temporal:
     def __init__(self, search: LevelSearch, plan: ReductionPlan, witnesses: Witnesses) -> None:
         self._search, self._plan, self._witnesses = search, plan, witnesses
         self.seconds = 0.0
+        self._leave: bool | None = None
 
     @cached_property
     def _checker(self) -> TemporalChecker:
@@ -81,13 +84,25 @@ class Temporal:
         if answer.lasso is not None:
             return self._violated(prop, answer.lasso)
         states = number_of(self._checker.graph.states, "state")
+        limit = self._search.scalarised.original.constraint
+        within = "" if limit is None else " that stays within the constraint"
+        if limit is not None and self._all_leave(limit):
+            because = "vacuous: every fair behaviour leaves the constraint"
+            return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
         if answer.vacuous:
             because = (
                 f"vacuous: its antecedent is false in {'the only state' if states == '1 state' else f'all {states}'}"
             )
             return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
-        because = f"true of every fair behaviour of {states} and {number_of(self._checker.graph.steps, 'step')}"
+        because = f"true of every fair behaviour of {states} and {number_of(self._checker.graph.steps, 'step')}{within}"
         return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because)
+
+    def _all_leave(self, limit: Constraint) -> bool:
+        """Whether no fair behaviour stays within the constraint."""
+        if self._leave is None:
+            outside = b.not_(b.and_(Rewriter().scalar(c.expr) for c in limit.conjuncts))
+            self._leave = self._checker.decide(Eventually(Atom(outside))).lasso is None
+        return self._leave
 
     def _monitored(self, prop: Property, formula: Formula) -> Finding:
         """The finding for a formula with conditions on steps: its conjuncts one by one, usually with one monitor bit each."""

@@ -127,7 +127,7 @@ def _searched(system: System, job: Job) -> Record:
         if found.stopped == Stop.MEMORY.value:
             because = f"out of memory after {found.counts.distinct:,} states: with fewer --workers each has more"
             findings = [replace(f, because=because) if f.verdict is Verdict.INCONCLUSIVE else f for f in findings]
-        counts = found.counts
+        counts = found.counts.inside
         record["because"] = None if found.mistake is None else found.mistake.error.short_text
         record["states"] = {"distinct": counts.distinct, "generated": counts.generated, "depth": counts.depth}
     record["properties"] = {finding.property: _verdict(finding) for finding in findings}
