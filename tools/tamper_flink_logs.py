@@ -24,7 +24,7 @@ from pathlib import Path
 from streamproof.conformance import Event, validate_paths
 from streamproof.conformance.flink import FlinkRun, graph_of, read_run
 from streamproof.conformance.flink.graph import producers_of
-from streamproof.conformance.flink.heads import read_head
+from streamproof.conformance.flink.log_lines import read_head
 
 DECISIONS = ("failover.restart", "failover.global.restart")
 

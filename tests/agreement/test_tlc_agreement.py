@@ -18,6 +18,7 @@ import tree_sitter
 import tree_sitter_tlaplus
 
 from random_constraints import corpus
+from random_fairness import partly_fair
 from random_systems import random_system, temporal_system
 from streamproof import Spec
 from streamproof.agree.asking import checked_by_tlc
@@ -264,6 +265,15 @@ def test_constraints_under_fairness_are_decided_alike(jar: Path, seeds: range) -
     """TLC's verdicts on formulas under fairness, with `CONSTRAINT`, are ours."""
     for system in corpus(seeds, temporal=True):
         verdicts_agree(system)
+
+
+@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 80), marks=pytest.mark.long)], ids=["few", "many"])
+def test_partial_fairness_is_decided_alike(jar: Path, seeds: range) -> None:
+    """WF and SF of a part of an action, among its parameters and picks."""
+    for seed in seeds:
+        system = partly_fair(seed)
+        if system is not None and reference(system).levels:
+            verdicts_agree(system)
 
 
 def test_without_tlc_the_message_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink import FlinkRun, find_runs, read_run
-from streamproof.conformance.flink.families import FAMILIES
+from streamproof.conformance.flink.message_forms import FAMILIES
 
 DATA = Path(__file__).parents[1] / "data" / "flink"
 COUNTS: dict[str, dict[str, int]] = json.loads((DATA / "counts.json").read_text())

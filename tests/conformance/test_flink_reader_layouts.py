@@ -10,8 +10,8 @@ import pytest
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink import FlinkRun, read_run
 from streamproof.conformance.flink.causes import read_causes
-from streamproof.conformance.flink.families import FORMS
-from streamproof.conformance.flink.heads import read_head
+from streamproof.conformance.flink.log_lines import read_head
+from streamproof.conformance.flink.message_forms import FORMS
 
 JOB = "337d69de26fec894361caf2e7c702644"
 RECORDED = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d),(\d{3}) (\w+) +(\S+) +\[\] - (.*)")

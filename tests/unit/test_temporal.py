@@ -27,6 +27,7 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
+from streamproof.system.fairness import fairness_constraints, fairness_of
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -40,7 +41,7 @@ from streamproof.system.formula import (
     Until,
     written,
 )
-from streamproof.system.temporal import fairness_of, obligations, true_of
+from streamproof.system.temporal import true_of
 from streamproof.system.verdict import Owed
 
 NONE, WEAK, STRONG = Fairness.NONE, Fairness.WEAK, Fairness.STRONG
@@ -191,7 +192,7 @@ def test_picks_share_their_fairness() -> None:
     back = move("back", WEAK, (1, 0), (2, 0))
     heads = Always(Eventually(at(1)))
     system = dial(flip, back, heads=heads, moves=Always(Eventually(at(1, 2))))
-    assert [o.numbers for o in obligations(system)] == [(0, 1), (2,)]
+    assert [o.numbers for o in fairness_constraints(system)] == [(0, 1), (2,)]
     assert verdicts(explore(system)) == {"heads": "violated", "moves": "holds"}
     apart = Action("flip", ("side",), STRONG, tuple(replace(i, args=i.picks, picks=()) for i in picks))
     assert verdicts(explore(dial(apart, back, heads=heads))) == {"heads": "holds"}

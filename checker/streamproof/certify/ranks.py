@@ -13,10 +13,10 @@ from streamproof.explicit.digraph import Digraph
 from streamproof.explicit.level_search import LevelSearch
 from streamproof.explicit.state_graph import StateGraph
 from streamproof.system.errors import Exit, StreamproofError
+from streamproof.system.fairness import fairness_constraints
 from streamproof.system.formula import Formula
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
-from streamproof.system.temporal import obligations
 
 
 class NoRanks(StreamproofError):
@@ -46,7 +46,7 @@ def examined(system: System, found: LevelSearch, graph: StateGraph) -> Verifier:
     seen.states = list(map(found.scalarised.decode, found.states()))
     seen.initial = graph.initial
     owner = np.zeros(len(system.instances), dtype=object)
-    for at, one in enumerate(obligations(system)):
+    for at, one in enumerate(fairness_constraints(system)):
         owner[list(one.numbers)] = 1 << at
     offsets, targets, takes = graph.offsets.tolist(), graph.targets.tolist(), owner[graph.instances].tolist()
     for at, (first, last) in enumerate(pairwise(offsets)):

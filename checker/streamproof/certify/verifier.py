@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 from streamproof.system.bounded import MOST, malformed, parsed, parts_of
 from streamproof.system.errors import EvaluationError, StreamproofError, reject
+from streamproof.system.fairness import fairness_constraints, fairness_of
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.formula import Formula
 from streamproof.system.interpreter import Interpreter
@@ -25,7 +26,7 @@ from streamproof.system.leaves import decode
 from streamproof.system.model import Fairness, Instance, Kind, Property, State, System
 from streamproof.system.reference_temporal import ReferenceTableau
 from streamproof.system.sorts import Sort, Value, contains, show
-from streamproof.system.temporal import fairness_of, obligations, true_of
+from streamproof.system.temporal import true_of
 from streamproof.system.verdict import Trace, Verdict
 
 MAGIC = b"streamproof certificate 2 "
@@ -177,7 +178,8 @@ class Verifier:
             *self.interpreter.initial_states()
         }:
             reject("it lists a state twice, or its first level is not the initial states")
-        fair = {id(self.system.instances[n]): 1 << k for k, o in enumerate(obligations(self.system)) for n in o.numbers}
+        owed = enumerate(fairness_constraints(self.system))
+        fair = {id(self.system.instances[n]): 1 << k for k, constraint in owed for n in constraint.numbers}
         generated, first = ends[0], 0
         for last, deeper in pairwise([*ends, ends[-1]]):
             self.report(f"{first:,} of {len(self.states):,} states")

@@ -13,12 +13,13 @@ from streamproof.exchange.promela_bits import with_bits
 from streamproof.exchange.spin_run import SearchOrder, SpinGoal, SpinOptions, SpinReport, installed, run
 from streamproof.exchange.spin_trail import StrayTrail, behaviour, read
 from streamproof.system.errors import TooLarge, UsageError
-from streamproof.system.explicit_fairness import Scheduled, scheduled
+from streamproof.system.fairness import fairness_of
 from streamproof.system.formula import AndF, Formula, written
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.records import dataclass
-from streamproof.system.temporal import fairness_of, true_of
+from streamproof.system.scheduler import Scheduled, scheduled
+from streamproof.system.temporal import true_of
 from streamproof.system.verdict import Trace, Verdict
 
 __all__ = [
@@ -125,7 +126,7 @@ def decide(
 
 
 def claimed(system: System, name: str) -> tuple[Promela, ...]:
-    """The texts for a temporal property, with fairness and stuttering explicit (`system.explicit_fairness`): one for
+    """The texts for a temporal property, with fairness and stuttering explicit (`system.scheduler`): one for
     each conjunct, because Spin's automaton for a claim grows exponentially.
 
     Raises `UsageError` for another kind of property, and as `export` does.

@@ -162,7 +162,8 @@ class _Export:
         self.claim_names = {p.name: self.names.new(p.name) for p in self.system.properties}
         self.actions = Actions(self.system, self.plain, self.writer)
         self.next_is_now = Substitution({b.next_(v.name, v.sort): b.var(v.name, v.sort) for v in self.system.variables})
-        self.fair = [a for a in self.system.actions if a.fairness is not Fairness.NONE and self.actions.of(a)]
+        fair = (a for a in self.system.actions if a.fairness is not Fairness.NONE and any(i.fair for i in a.instances))
+        self.fair = [a for a in fair if self.actions.of(a)]
         self.main: list[TlcClaim] = [TlcClaim(TYPES, None, Means.MISTAKE)]
         self.runs: list[TlcRun] = []
         self.left_out: list[str] = []
@@ -294,13 +295,16 @@ class _Export:
         action = self.system.action(name)
         word = "WF_vars" if action.fairness is Fairness.WEAK else "SF_vars"
         groups = self.actions.of(action)
-        if len(groups) == 1 and not action.instances[0].picks and len(groups[0].instances) > 1:
+        whole = all(instance.fair for instance in action.instances)
+        if whole and len(groups) == 1 and not action.instances[0].picks and len(groups[0].instances) > 1:
             group = groups[0]
             yield group.over("\\A", lambda given: atom(f"{word}({group.name}{given})"))
             return
         by_arguments: dict[Any, list[str]] = {}
         for group in groups:
             for at, instance in enumerate(group.instances):
+                if not instance.fair:
+                    continue
                 by_arguments.setdefault(typed(instance.args), []).append(group.ground(at))
         for operators in by_arguments.values():
             yield beside(f"{word}(", listed("\\/", [atom(o) for o in operators]), ")")

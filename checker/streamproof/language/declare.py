@@ -133,6 +133,26 @@ class Decl:
         return values(self.sort)
 
 
+def _varies(init: Any) -> bool:
+    """Whether an initial value is, or contains, several."""
+    if isinstance(init, Mapping):
+        return any(map(_varies, init.values()))
+    return isinstance(init, AnyOf) or (type(init) in (list, tuple) and any(map(_varies, init)))
+
+
+def _each(init: Any) -> Iterator[Any]:
+    """Every initial value that an `any_of`, on its own or inside a list or dict, permits."""
+    if isinstance(init, AnyOf):
+        for option in init.values:
+            yield from _each(option)
+    elif isinstance(init, Mapping):
+        yield from (dict(zip(init, row, strict=True)) for row in product(*(tuple(_each(v)) for v in init.values())))
+    elif type(init) in (list, tuple) and _varies(init):
+        yield from map(list, product(*(tuple(_each(v)) for v in init)))
+    else:
+        yield init
+
+
 def _parts(decl: Decl) -> tuple[Any, ...]:
     return decl.sort, decl.first, decl.loc, decl.guessed
 
@@ -151,8 +171,8 @@ def _decl(sort: Sort, init: Any, otherwise: Iterable[Value]) -> Decl:
         options: Iterable[Value] = otherwise
     elif isinstance(init, _Any):
         options = [ANY] if isinstance(sort, RangeSort) and endless(sort) else values(sort)
-    elif isinstance(init, AnyOf):
-        options = [to_value(sort, v, loc) for v in init.values]
+    elif _varies(init):
+        options = (to_value(sort, v, loc) for v in _each(init))
     else:
         options = [to_value(sort, init, loc)]
     _expect_fits(sort, loc)

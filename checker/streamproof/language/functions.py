@@ -11,14 +11,14 @@ from functools import lru_cache
 from typing import Any
 
 from streamproof.language import calls, lvalues, methods, operators, purity
-from streamproof.language.comprehensions import indices, quantified, summed
-from streamproof.language.elements import elements, in_order, refuse_early, refuse_iterator, refuse_used_up
+from streamproof.language.comprehensions import each_round, indices, quantified, summed
+from streamproof.language.elements import elements, in_order, in_sequence, refuse_early, refuse_iterator, refuse_used_up
 from streamproof.language.expressions import closed_over
 from streamproof.language.lift import merge
 from streamproof.language.literals import spread
 from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, Pick, where
 from streamproof.language.model import with_guards
-from streamproof.language.primitives import Disabled, NoPick, choose, require
+from streamproof.language.primitives import NOTHING, Disabled, NoPick, choose, enabled, first, require
 from streamproof.language.purity import is_pure_call
 from streamproof.language.sources import definition, is_standard, local_names, parameters, place, text
 from streamproof.language.symbolic_parameters import as_term, watch
@@ -39,8 +39,10 @@ from streamproof.language.terms import (
 )
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, StreamproofError
+from streamproof.system.expr import Expr
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import SetSort
+from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Undecided
 
 CALL_DEPTH = 60
@@ -80,6 +82,10 @@ def call(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None = None) -
         return operator(ev, function, node, frame)
     if function is choose:
         return _choice(ev, node, frame, name)
+    if function is enabled:
+        return _enabled(ev, node, frame)
+    if function is first:
+        return _first(ev, node, frame)
     if function is require:
         raise ModelError("require(...) is a statement of its own", loc=loc, remedy="write it on a line by itself")
     if function in (builtins.all, builtins.any) and len(node.args) == 1 and not node.keywords:
@@ -101,6 +107,72 @@ def call(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None = None) -
         label = text(node.func.value) if isinstance(node.func, ast.Attribute) else "it"
         return _method_called(ev.context, function, args, kwargs, loc, label)
     return _applied(ev, function, args, kwargs, frame, node)
+
+
+def _enabled(ev: Evaluator, node: ast.Call, frame: Frame) -> Term:
+    """``enabled(self.send, s, c)``: the disjunction of the guards of the rule's instances with these arguments."""
+    loc = where(frame, node)
+    args = [] if node.keywords else list(spread(ev, node.args, frame))
+    rule, state = (*args[:2], None, None)[:2]
+    if not isinstance(rule, types.MethodType) or not isinstance(state, StateRef):
+        raise ModelError(
+            "enabled(...) takes a rule of the model, the state and the rule's arguments",
+            loc=loc,
+            remedy="write enabled(self.send, s, c)",
+        )
+    if ev.context.rules is None:
+        raise ModelError("enabled(...) in an action", loc=loc, remedy="use it in a property, or repeat the condition")
+    found = []
+    for instance in ev.context.rules(rule.__name__, loc):
+        if len(instance.args) != len(args) - 2:
+            raise ModelError(
+                f"{rule.__name__} takes {len(instance.args)} arguments behind the state, got {len(args) - 2}",
+                loc=loc,
+                remedy="give each of them, in order",
+            )
+        put: dict[Expr, Expr] = {}
+        parts: list[Expr] = []
+        for (name, own), given in zip(instance.args, args[2:], strict=True):
+            if is_expr(own):
+                put[own] = operators.integer(ev.context, given, loc, name)
+                parts.append(b.in_domain(put[own], own.sort))
+            else:
+                same = operators.equal(ev.context, given, own, loc)
+                parts.append(same if is_expr(same) else b.truth(bool(same)))
+        if state.after:
+            put |= {b.var(n, s): b.next_(n, s) for n, s in ev.context.sorts.items()}
+        change = Substitution(put)
+        parts += [change(conjunct.expr) for conjunct in instance.guard]
+        found.append(b.and_(parts))
+    return simple(b.or_(found, loc))
+
+
+def _first(ev: Evaluator, node: ast.Call, frame: Frame) -> Term:
+    """``first(... for ...)``; like Python, it stops at the first element."""
+    made: list[tuple[Expr, Term]] = []
+    loc, options = where(frame, node), node.args[0] if node.args else None
+    if options is None or len(node.args) > 2 or any(k.arg != "default" for k in node.keywords):
+        raise ModelError(
+            "first() takes the options, and default=", loc=loc, remedy="write first(x for x in ... if ...)"
+        )
+
+    def keep(there: Expr, inner: Frame) -> Expr:
+        assert isinstance(options, ast.GeneratorExp)
+        made.append((there, ev.value(options.elt, inner)))
+        return b.FALSE
+
+    if isinstance(options, ast.GeneratorExp):
+        each_round(ev, options.generators, frame, keep, in_turn=True)
+    else:
+        made = in_sequence(ev.context, ev.value(options, frame), loc)
+    defaults = [*node.args[1:], *(k.value for k in node.keywords)]
+    fallback = ev.value(defaults[0], frame) if defaults else NOTHING
+    if fallback is NOTHING:
+        ev.context.check(b.not_(b.or_(there for there, _ in made)), "first() of an empty collection", loc)
+        fallback = made[-1][1]
+    for there, value in reversed(made):
+        fallback = merge(there, value, fallback, loc)
+    return fallback
 
 
 def _is_method(function: Term) -> bool:

@@ -19,7 +19,7 @@ from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.formula import FORMULAS
-from streamproof.system.model import Check, Conjunct
+from streamproof.system.model import Check, Conjunct, Instance
 from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import BoolSort, RangeSort, Sort
 from streamproof.system.unbounded import exists
@@ -138,6 +138,8 @@ class Context:
     outside: OutsideCalls = field(default_factory=OutsideCalls)
     replaced: tuple[Replacement, ...] = ()
     """The replaced containers of the state on all paths so far, in ascending order of generation."""
+    rules: Callable[[str, Loc], Sequence[Instance]] | None = None
+    """The instances of a rule of the machine by its name, for `enabled`; None: `enabled` is not allowed."""
     assigning: int | None = None
     """The generation before the assignment in progress, whose right-hand side refers to the containers of that generation."""
     _cells: int = 0

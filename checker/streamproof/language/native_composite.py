@@ -21,7 +21,7 @@ from streamproof.language.views import Box, FixedValue, checked, look
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Instance, Kind, System
+from streamproof.system.model import Conjunct, Instance, Kind, System
 from streamproof.system.model import State as Values
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import Sort
@@ -139,7 +139,8 @@ class NativeComposite(NativeMachine):
         if not instance.picks:
             return []
         interpreter, found = Interpreter(system), []
-        for taken, conditions in self._split(instance):
+        guard = instance.guard if system.constraint is None else system.constraint.own_guard(instance)
+        for taken, conditions in self._split(instance, guard):
             for (_, value), (condition, first) in zip(taken.picks, conditions, strict=True):
                 if interpreter.value(condition, state):
                     found.append(value)
@@ -210,15 +211,17 @@ class NativeComposite(NativeMachine):
 
     # --- assignment of picks to participants
 
-    def _split(self, instance: Instance) -> list[tuple[Instance, tuple[tuple[Expr, bool], ...]]]:
+    def _split(
+        self, instance: Instance, guard: Sequence[Conjunct]
+    ) -> list[tuple[Instance, tuple[tuple[Expr, bool], ...]]]:
         """The steps of the participants, each with the conditions under which it reaches its picks."""
         machine, own = self._named[instance.action]
         options = [self._ways(move) for move in _moves(machine, own, instance.args)]
         wanted = tuple(value for _, value in instance.picks)
-        guard = tuple(c.expr for c in instance.guard)
+        terms = tuple(c.expr for c in guard)
         for chosen in product(*(o.items() for o in options)):
             picks = tuple(value for one, _ in chosen for _, value in one.picks)
-            if picks == wanted and tuple(c.expr for one, _ in chosen for c in one.guard) == guard:
+            if picks == wanted and tuple(c.expr for one, _ in chosen for c in one.guard) == terms:
                 return list(chosen)
         raise UsageError(f"{instance.label} is not a step of the model", remedy="give one of its system")
 

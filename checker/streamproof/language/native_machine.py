@@ -15,7 +15,7 @@ from streamproof.language.conversion import to_value
 from streamproof.language.declare import State
 from streamproof.language.domains import as_member, members
 from streamproof.language.model import Model, marked
-from streamproof.language.primitives import PICKS, ActionMark, ConstraintMark, Disabled, InitiallyMark, Picks
+from streamproof.language.primitives import COPY, PICKS, ActionMark, ConstraintMark, Disabled, InitiallyMark, Picks
 from streamproof.language.reader import choice_conditions
 from streamproof.language.sources import parameters, place
 from streamproof.language.terms import describe
@@ -59,6 +59,15 @@ class StateView:
 
     def __repr__(self) -> str:
         return ", ".join(f"{n}={getattr(self, n)!r}" for n in self._sorts)
+
+
+def copied(view: Any) -> Any:
+    """A copy of a state, or of the part of a composition that a view shows, that a rule may change."""
+    made = object.__new__(type(view))
+    for name in type(view).__slots__:
+        object.__setattr__(made, name, object.__getattribute__(view, name))
+    object.__setattr__(made, "_values", Box(dict(view._values.get())))
+    return made
 
 
 class NativeMachine:
@@ -130,7 +139,9 @@ class NativeMachine:
         if key not in self._reached:
             self._reached[key] = choice_conditions(self.model, *key)
         interpreter, picks = Interpreter(system), []
-        for (_, value), (condition, first) in zip(instance.picks, self._reached[key][instance], strict=True):
+        guard = instance.guard if system.constraint is None else system.constraint.own_guard(instance)
+        found = next(c for i, c in self._reached[key].items() if (i.picks, i.guard) == (instance.picks, guard))
+        for (_, value), (condition, first) in zip(instance.picks, found, strict=True):
             if interpreter.value(condition, state):
                 picks.append(value)
             elif not first:
@@ -184,7 +195,7 @@ class NativeMachine:
             args = [*args[:1], *(as_member(table, n, v) for n, v in zip([*names, *args], args[1:], strict=False))]
             named = {n: as_member(table, n, v) for n, v in named.items()}
         running = RUNNING.set(label)
-        token = PICKS.set(answers)
+        token, copying = PICKS.set(answers), COPY.set(copied)
         try:
             result = function(owner, *args, **named)
         except (Disabled, StreamproofError):
@@ -195,6 +206,7 @@ class NativeMachine:
                 raise
             raise mistake from error
         finally:
+            COPY.reset(copying)
             PICKS.reset(token)
             RUNNING.reset(running)
         if answers is not picks and answers.used < len(answers.given):

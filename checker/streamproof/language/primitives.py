@@ -13,8 +13,8 @@ from typing import Any, TypeVar, overload
 
 from streamproof.language.conversion import plain
 from streamproof.language.sources import caller
-from streamproof.system.errors import Loc, ModelError
-from streamproof.system.model import Fairness, Kind
+from streamproof.system.errors import EvaluationError, Loc, ModelError
+from streamproof.system.model import Fairness, Kind, PartialFairness
 from streamproof.system.records import dataclass
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,7 +27,7 @@ MARK = "__streamproof__"
 _LINE = "__streamproof_line__"
 """Attributes of a marked function: its mark, and the line of the decorator."""
 _MARKERS = ("streamproof.language.primitives", "streamproof.language.refines")
-"""Modules whose public functions, other than `require` and `choose`, are decorators."""
+"""Modules whose public functions, other than those for use in rules and properties, are decorators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ class ActionMark:
 
     fairness: Fairness
     domains: tuple[tuple[str, Any], ...]
+    where: Any = None
+    """The condition of `Fairness.where`; None: every step of the action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def is_marker(value: Any) -> bool:
     """Whether an object is a marking decorator: `action`, the result of `action(...)`, `invariant`, `refines` ..."""
     if isinstance(value, _Marker):
         return True
-    return getattr(value, "__module__", None) in _MARKERS and value not in (require, choose)
+    return getattr(value, "__module__", None) in _MARKERS and value not in (require, choose, enabled, first)
 
 
 class Disabled(Exception):
@@ -114,6 +116,9 @@ class Disabled(Exception):
 
 class NoPick(ModelError):
     """Raised by `choose` in native execution if no pick is left."""
+
+    options: tuple[Any, ...] = ()
+    """The values among which to choose."""
 
 
 def require(condition: Any) -> None:
@@ -131,6 +136,8 @@ class Picks:
 
 
 PICKS: ContextVar[Picks | None] = ContextVar("streamproof_picks", default=None)
+COPY: ContextVar[Callable[[Any], Any]] = ContextVar("streamproof_copy")
+"""In native execution: a function that copies the state passed to a rule or property, for `enabled`."""
 
 
 def choose(domain: Iterable[Any]) -> Any:
@@ -139,11 +146,13 @@ def choose(domain: Iterable[Any]) -> Any:
     if not options:
         raise Disabled
     if picks is None or picks.used >= len(picks.given):
-        raise NoPick(
+        missing = NoPick(
             "choose(...) was reached with no pick given",
             loc=caller(),
             remedy="give one value per choose, in order: Native(model).step(state, action, ..., picks=(value, ...))",
         )
+        missing.options = tuple(options)
+        raise missing
     value = picks.given[picks.used]
     picks.used += 1
     if value not in options:
@@ -151,15 +160,52 @@ def choose(domain: Iterable[Any]) -> Any:
     return next((o for o in options if o == value and type(plain(o)) is type(value)), value)
 
 
+def enabled(rule: Callable[..., Any], state: Any, *args: Any) -> bool:
+    """In a property: whether a rule, ``self.send``, is enabled in `state` with these arguments and some picks."""
+    copy = COPY.get(None)
+    if copy is None:
+        raise ModelError("enabled(...) outside a property", loc=caller(), remedy="use it in a property of the model")
+    return _possible(lambda: rule(copy(state), *args), ())
+
+
+def _possible(run: Callable[[], Any], picks: tuple[Any, ...]) -> bool:
+    token = PICKS.set(Picks(picks))
+    try:
+        run()
+    except Disabled:
+        return False
+    except NoPick as missing:
+        return any(_possible(run, (*picks, plain(option))) for option in missing.options)
+    except EvaluationError:  # behind its guards
+        return True
+    finally:
+        PICKS.reset(token)
+    return True
+
+
+NOTHING: Any = object()
+"""The default of the `default` of `first`."""
+
+
+def first(options: Iterable[F], default: Any = NOTHING) -> Any:
+    """The first of the options, or the default if there is none: ``first(c for c in range(3) if s.free[c])``."""
+    for option in options:
+        return option
+    if default is NOTHING:
+        raise IndexError("first() of an empty collection")
+    return default
+
+
 @overload
 def action(function: F, /) -> F: ...
 @overload
-def action(*, fairness: Fairness = ..., **domains: Any) -> Callable[[F], F]: ...
-def action(function: Any = None, /, *more: Any, fairness: Fairness = NONE, **domains: Any) -> Any:
+def action(*, fairness: Fairness | PartialFairness = ..., **domains: Any) -> Callable[[F], F]: ...
+def action(function: Any = None, /, *more: Any, fairness: Fairness | PartialFairness = NONE, **domains: Any) -> Any:
     """Marks a method ``(self, s, ...)`` as a rule of the protocol.
 
     One keyword per further parameter gives its domain: the name of a model attribute (an int n means ``range(n)``), an
-    iterable, or a function of the model. `fairness` is the fairness constraint on each instance.
+    iterable, or a function of the model. `fairness` is the fairness constraint on each instance;
+    ``WEAK.where(condition)`` concerns some of its steps.
     """
     if more or (function is not None and not _markable(function)):
         raise ModelError(
@@ -167,6 +213,8 @@ def action(function: Any = None, /, *more: Any, fairness: Fairness = NONE, **dom
             loc=caller(),
             remedy='write @action(c="channels") above def send(self, s, c)',
         )
+    where = fairness.condition if isinstance(fairness, PartialFairness) else None
+    fairness = fairness.fairness if isinstance(fairness, PartialFairness) else fairness
     if not isinstance(fairness, Fairness):
         raise ModelError(
             f"{fairness!r} is not a fairness constraint",
@@ -177,7 +225,7 @@ def action(function: Any = None, /, *more: Any, fairness: Fairness = NONE, **dom
         return put_mark(function, ActionMark(NONE, ()))
 
     def mark(f: F) -> F:
-        return put_mark(f, ActionMark(fairness, tuple(domains.items())))
+        return put_mark(f, ActionMark(fairness, tuple(domains.items()), where))
 
     return mark
 

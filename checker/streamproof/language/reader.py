@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeAlias
@@ -28,13 +28,13 @@ from streamproof.language.primitives import (
     TerminalMark,
 )
 from streamproof.language.scopes import ScopeNames
-from streamproof.language.sources import ordinary, parameters, place
+from streamproof.language.sources import decoration, ordinary, parameters, place
 from streamproof.language.terms import StateRef, describe
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Action, Check, Conjunct, Instance, Kind, Property, System, Variable
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import Sort
 
 READ_AGAIN = 8
@@ -55,7 +55,10 @@ def choice_conditions(
     model: Model, action: str, args: tuple[tuple[str, Any], ...], within: Scope | None = None
 ) -> Mapping[Instance, tuple[tuple[Expr, bool], ...]]:
     """For each instance of an action with these arguments, and each pick: the condition under which the action reaches
-    the choice, and whether the pick is the first option, which represents all options where the choice is not reached."""
+    the choice, and whether the pick is the first option, which represents all options where the choice is not reached.
+
+    The instances are those of the system without constraint.
+    """
     with deep():
         mark, function = marked(type(model))[action]
         assert isinstance(mark, ActionMark)
@@ -150,6 +153,7 @@ class Reader:
         self.sorts: dict[str, Sort] = {n: d.sort for n, d in self.declarations.items()}
         self.end_checks: list[Check] = []
         self.constraints: list[Conjunct] = []
+        self._instances: dict[str, list[Instance]] = {}
         self.outside = OutsideCalls()
 
     def run(self, extra: tuple[Callable[..., Any], ...], termination: bool) -> System:
@@ -328,9 +332,60 @@ class Reader:
             context = Context(self.sorts, self._state(), label, script, free=self.free, outside=noted)
             Lowering(context).action(function, given)
             instance = self._instance(name, args, context)
-            if instance is not None:
-                yield instance, list(context.picks)
+            for part in () if instance is None else self._fair_parts(function, instance, args, context.picks):
+                yield part, list(context.picks)
             script = _next(context)
+
+    def _fair_parts(
+        self, function: types.FunctionType, instance: Instance, args: tuple[tuple[str, Any], ...], picks: Sequence[Pick]
+    ) -> Iterator[Instance]:
+        """The instance, or its steps to which a partial fairness constraint applies, and the others."""
+        mark = marked(type(self.model)).get(function.__name__, (None, None))[0]
+        where = mark.where if isinstance(mark, ActionMark) else None
+        if where is None:
+            yield instance
+            return
+        condition = self._fair_where(function, where, {**dict(args), **{p.name: p.value for p in picks}})
+        text = where if isinstance(where, str) else where.__name__
+        for applies, term in ((True, condition), (False, b.not_(condition))):
+            if term is not b.FALSE:
+                own = () if term is b.TRUE else (Conjunct(term, text if applies else f"not {text}", place(where)),)
+                yield replace(instance, guard=(*instance.guard, *own), fair=applies)
+
+    def _fair_where(self, function: types.FunctionType, where: Any, known: Mapping[str, Any]) -> Expr:
+        """The condition of a partial fairness constraint, with these values of parameters and picks."""
+        condition = getattr(type(self.model), where, None) if isinstance(where, str) else where
+        if not isinstance(condition, types.FunctionType):
+            raise ModelError(
+                f"{where!r} is no condition for the fairness of {function.__name__}",
+                loc=decoration(function),
+                remedy="give a function (self, s, ...) or the name of a method",
+            )
+        wanted = parameters(condition)[2:]
+        values = [known.get(name) for name in wanted]
+        expr, _, checks = self._condition(condition, [self.model, StateRef(names=self.names), *values], self.outside)
+        if checks:
+            raise ModelError(
+                f"{checks[0].message}, perhaps, in {condition.__name__}, the fairness of {function.__name__}",
+                loc=checks[0].loc,
+                remedy="test first that the value is there: the condition must be defined for all states",
+            )
+        return expr
+
+    def _of_rule(self, name: str, loc: Loc) -> Sequence[Instance]:
+        """The instances of a rule, for `enabled`. Raises `ModelError` if there is no such rule."""
+        if name not in self._instances:
+            mark, function = marked(type(self.model)).get(name, (None, None))
+            if not isinstance(mark, ActionMark) or not isinstance(function, types.FunctionType):
+                raise ModelError(
+                    f"{name} is no rule of {type(self.model).__name__}",
+                    loc=loc,
+                    remedy="name one with @action: enabled(self.send, s)",
+                )
+            domains = Domains(self.model, name, mark, function, self.free, self.called(name))
+            found = (self.instances(name, function, args) for args in domains.combinations())
+            self._instances[name] = [instance for made in found for instance, _ in made]
+        return self._instances[name]
 
     def _state(self) -> dict[str, Expr]:
         return {n: b.var(n, s) for n, s in self.sorts.items()}
@@ -364,6 +419,7 @@ class Reader:
             temporal=True,
             free=self.free,
             outside=self.outside,
+            rules=self._of_rule,
         )
         formula = Lowering(context).behaviour(function, [self.model, StateRef(names=self.names)])
         checks = tuple(p.check for p in context.checks)
@@ -404,6 +460,7 @@ class Reader:
             in_action=False,
             free=self.free,
             outside=outside,
+            rules=self._of_rule,
         )
         expr, parts = Lowering(context).predicate(function, args)
         return expr, parts, tuple(p.check for p in context.checks)

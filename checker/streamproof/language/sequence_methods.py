@@ -33,7 +33,6 @@ def queue_method(context: Context, ref: Ref, name: str, args: list[Term], loc: L
     sort = ref.sort
     assert isinstance(sort, QueueSort)
     whole = lvalues.read(context, ref)
-    items = elements(context, whole, loc)
     match name:
         case "push" | "append":
             arity(name, args, 1, 1, loc, f"write {text}.push(value)")
@@ -62,6 +61,7 @@ def queue_method(context: Context, ref: Ref, name: str, args: list[Term], loc: L
             return None
         case "remove":
             arity(name, args, 1, 1, loc, f"write {text}.remove(value)")
+            items = elements(context, whole, loc)
             gone = _first(context, items, args[0], loc, f"remove() of a value that is not in {text}")
             lvalues.store(context, ref, _queue(sort, without(items, gone), loc), loc)
             return None
@@ -85,7 +85,7 @@ def queue_method(context: Context, ref: Ref, name: str, args: list[Term], loc: L
             return None
         case "count" | "index":
             arity(name, args, 1, 1, loc, f"write {text}.{name}(value)")
-            return _found(context, name, items, args[0], loc, text)
+            return _found(context, name, elements(context, whole, loc), args[0], loc, text)
     raise ModelError(f"a Queue has no {name!r}", loc=loc, remedy=QUEUE)
 
 

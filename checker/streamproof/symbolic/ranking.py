@@ -29,16 +29,16 @@ from streamproof.symbolic.theory import Integers, Term
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.errors import UsageError
-from streamproof.system.explicit_fairness import enabled
 from streamproof.system.expr import Expr, intern
+from streamproof.system.fairness import FairnessConstraint, fairness_constraints
 from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, NotF, OrF, atoms, claims
 from streamproof.system.model import Action, Conjunct, Instance, Kind, Property, System
 from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import scalarise
+from streamproof.system.scheduler import enabled
 from streamproof.system.sorts import BOOL, INFINITY, BoolSort, EnumSort, RangeSort, Scalar, TermRange, is_scalar
 from streamproof.system.step_bits import after, changing
 from streamproof.system.substitute import Substitution
-from streamproof.system.temporal import Obligation, obligations
 from streamproof.system.unbounded import Forall, Parametric, Total, written
 from streamproof.system.verdict import Finding, Verdict
 
@@ -132,7 +132,7 @@ class _Attempt:
             if isinstance(s, EnumSort):  # terms of enums have no other values, whatever is computed
                 self.solver.add(now[n] >= 0, now[n] < len(s.members))
         self._refuse_quantifiers()
-        self.owed = obligations(self.system)
+        self.owed = fairness_constraints(self.system)
         self.invariants: list[tuple[str, Expr]] = []
 
     def _refuse_quantifiers(self) -> None:
@@ -257,7 +257,7 @@ class _Attempt:
 
     # --- the rule ---
 
-    def _ranked(self, p: Expr, q: Expr, wanted: Expr | None) -> tuple[Expr, tuple[Obligation, ...]] | None:
+    def _ranked(self, p: Expr, q: Expr, wanted: Expr | None) -> tuple[Expr, tuple[FairnessConstraint, ...]] | None:
         """A rank that proves `p` leads to `q`, with its helpful constraints."""
         inv = [c for _, c in self.invariants]
         for region in (b.TRUE, p):
@@ -273,7 +273,7 @@ class _Attempt:
     def _stays(self, wait: Sequence[Expr], condition: Expr) -> bool:
         return all(self.valid([*wait, *_guard(i)], self._next(i, condition)) for i in self.system.instances)
 
-    def _shows(self, wait: Sequence[Expr], q: Expr, rank: Expr) -> tuple[Obligation, ...] | None:
+    def _shows(self, wait: Sequence[Expr], q: Expr, rank: Expr) -> tuple[FairnessConstraint, ...] | None:
         """The helpful constraints, if the rank proves the property."""
 
         def steps(instance: Instance, claim: Expr) -> bool:

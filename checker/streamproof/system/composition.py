@@ -201,6 +201,7 @@ def _together(joint: Joint, row: _Row) -> Instance | None:
         early,
         tuple(c for step in row.steps for c in step.effect_checks),
         tuple(label for step in row.steps for label in (step.of or (step.label,))),
+        joint.fairness is not None or all(step.fair for step in row.steps),
     )
 
 

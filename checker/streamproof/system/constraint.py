@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from streamproof.system import build as b
 from streamproof.system.formula import AndF, Atom, Eventually, OrF, claims
-from streamproof.system.model import Check, Conjunct, Constraint, Instance, Property, System
+from streamproof.system.model import Check, Conjunct, Instance, Property, StateConstraint, System
 from streamproof.system.records import replace
 
 
@@ -41,5 +41,5 @@ def constrained(system: System, conjuncts: Sequence[Conjunct]) -> System:
         actions=tuple(replace(a, instances=tuple(map(instance, a.instances))) for a in system.actions),
         properties=tuple(map(prop, system.properties)),
         terminal=outside if system.terminal is None else b.or_((outside, system.terminal)),
-        constraint=Constraint(tuple(conjuncts), system),
+        constraint=StateConstraint(tuple(conjuncts), system),
     )

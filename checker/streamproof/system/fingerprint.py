@@ -36,7 +36,7 @@ def _lines(system: System, numbers: dict[e.Expr, int]) -> Iterator[str]:
     for action in system.actions:
         yield f"action {action.name} {action.fairness.value}"
         for instance in action.instances:
-            yield f"instance {instance.label}"
+            yield f"instance {instance.label}{'' if instance.fair else ' without fairness'}"
             yield from _terms(numbers, "guard", *(c.expr for c in instance.guard))
             yield from _checks(numbers, (*instance.guard_checks, *instance.effect_checks))
             for name, term in instance.updates:

@@ -36,6 +36,22 @@ class Fairness(Enum):
     WEAK = "weak"
     STRONG = "strong"
 
+    def where(self, condition: Any) -> PartialFairness:
+        """Fairness of the steps of an action for which `condition` is true: WF(A and condition) in TLA+.
+
+        `condition` is a function ``(self, s, ...)`` of the state before the step, or the name of a method; further parameters
+        are those of the action, and the names of its picks (None where a choice is not reached).
+        """
+        return PartialFairness(self, condition)
+
+
+@dataclass(frozen=True, slots=True)
+class PartialFairness:
+    """A fairness constraint on some steps of an action; see `Fairness.where`."""
+
+    fairness: Fairness
+    condition: Any
+
 
 class Kind(Enum):
     """The kind of a property."""
@@ -113,6 +129,8 @@ class Instance:
     effect_checks: tuple[Check, ...] = ()
     of: tuple[str, ...] = ()
     """The labels of the component steps of a joint action."""
+    fair: bool = True
+    """Whether the fairness constraint of the action applies; an action that is fair in part has instances of both kinds."""
 
     @property
     def label(self) -> str:
@@ -154,7 +172,7 @@ class Property:
 
 
 @dataclass(frozen=True, slots=True)
-class Constraint:
+class StateConstraint:
     """The condition of the states whose steps are followed, as conjuncts; see `constraint`."""
 
     conjuncts: tuple[Conjunct, ...]
@@ -165,6 +183,10 @@ class Constraint:
     def text(self) -> str:
         """Its source text."""
         return " and ".join(c.text for c in self.conjuncts)
+
+    def own_guard(self, instance: Instance) -> tuple[Conjunct, ...]:
+        """The guard of an instance of the constrained system, without the constraint."""
+        return instance.guard[len(self.conjuncts) :]
 
 
 @dataclass(frozen=True)
@@ -182,7 +204,7 @@ class System:
     variant: str | None = None
     lemmas: tuple[Property, ...] = ()
     """Auxiliary invariants for the induction engines; they have no verdict unless also listed in `properties`."""
-    constraint: Constraint | None = field(default=None, compare=False, repr=False)
+    constraint: StateConstraint | None = field(default=None, compare=False, repr=False)
     """The state constraint that is part of guards, terminal states and formulas, for counts and exports."""
 
     @cached_property

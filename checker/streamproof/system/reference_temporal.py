@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
+from streamproof.system.fairness import FairnessConstraint, fairness_constraints
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -30,7 +31,6 @@ from streamproof.system.formula import (
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Fairness, State, System
 from streamproof.system.records import dataclass
-from streamproof.system.temporal import Obligation, obligations
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -107,7 +107,7 @@ class ReferenceTableau:
         self.interpreter = Interpreter(system)
         self.untils = tuple(dict.fromkeys(untils(self.formula)))
         self.steps = tuple(dict.fromkeys(recurring(self.formula)))
-        self.owed: tuple[Obligation, ...] = obligations(system)
+        self.owed: tuple[FairnessConstraint, ...] = fairness_constraints(system)
         self.guesses: tuple[Guess, ...] = tuple(product((False, True), repeat=len(self.untils) + len(self.steps)))
         self._known: dict[tuple[State, Formula], bool] = {}
         self._after: dict[tuple[Guess, tuple[bool, ...]], tuple[int, ...]] = {}

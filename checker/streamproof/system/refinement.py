@@ -16,12 +16,12 @@ from functools import cached_property
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, TooLarge
 from streamproof.system.expr import Expr
+from streamproof.system.fairness import FairnessConstraint, fairness_constraints
 from streamproof.system.formula import Always, AndF, Atom, Eventually, Formula, NotF, OrF, Recurs
 from streamproof.system.model import Check, Conjunct, Fairness, Instance, Kind, Property, System, Variable
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import cardinality
 from streamproof.system.substitute import Substitution
-from streamproof.system.temporal import Obligation, obligations
 
 START = "_start"
 """The suffix of the property of initial states."""
@@ -79,7 +79,7 @@ class Refinement:
                 views=views,
             ),
         ]
-        owed = obligations(self.abstract)
+        owed = fairness_constraints(self.abstract)
         if any(a.fairness is not Fairness.NONE for a in self.abstract.actions):
             found.append(
                 Property(
@@ -148,7 +148,7 @@ class Refinement:
         )
         return self._seen(moved)
 
-    def _fairness(self, owed: Obligation) -> Formula:
+    def _fairness(self, owed: FairnessConstraint) -> Formula:
         instances = [self.abstract.instances[number] for number in owed.numbers]
         enabled = b.or_(b.and_((self._enabled(i), self._changes(i))) for i in instances)
         moved = b.or_(b.not_(b.eq(self._next(term), term)) for term in self.mapping.values())

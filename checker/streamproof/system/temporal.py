@@ -1,17 +1,15 @@
-"""Semantics of temporal formulas and fairness on a single lasso. Slow and simple on purpose: the reference.
+"""Semantics of temporal formulas on a single lasso. Slow and simple on purpose: the reference.
 
 A lasso is a behaviour with an infinitely repeated cycle, a `Trace` with a loop; one without a loop stutters in its last
-state. Fairness is that of TLA+: an action instance, with arbitrary picks, counts as *enabled* where it can be taken and
-changes the state, and a step that changes the state *takes* every instance that could have made it. Weak fairness: an
-instance that is enabled continuously from some point on is taken infinitely often. Strong fairness: an instance that is
-enabled infinitely often is taken infinitely often.
+state. `fairness` defines which behaviours are fair.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, assert_never
+from typing import assert_never
 
+from streamproof.system.fairness import cycle_start, cycle_steps
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -26,52 +24,14 @@ from streamproof.system.formula import (
     Until,
 )
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Fairness, State, System
+from streamproof.system.model import System
 from streamproof.system.records import dataclass
-from streamproof.system.verdict import Owed, Trace
-
-
-@dataclass(frozen=True, slots=True)
-class Obligation:
-    """The fairness constraint on one action for one combination of its parameters; any picks satisfy it."""
-
-    action: str
-    args: tuple[tuple[str, Any], ...]
-    fairness: Fairness
-    numbers: tuple[int, ...]
-    """Positions in `System.instances`, one per combination of picks."""
-
-    @property
-    def label(self) -> str:
-        """The label in traces: ``send(c=1)``."""
-        return f"{self.action}({', '.join(f'{n}={v}' for n, v in self.args)})"
-
-
-def obligations(system: System) -> tuple[Obligation, ...]:
-    """Every fairness constraint of the system, in the order of the instances."""
-    found: list[Obligation] = []
-    number = 0
-    for action in system.actions:
-        groups: dict[tuple[tuple[str, Any], ...], list[int]] = {}
-        for instance in action.instances:
-            groups.setdefault(instance.args, []).append(number)
-            number += 1
-        if action.fairness is not Fairness.NONE:
-            found += [Obligation(action.name, a, action.fairness, tuple(n)) for a, n in groups.items()]
-    return tuple(found)
+from streamproof.system.verdict import Trace
 
 
 def true_of(system: System, formula: Formula, trace: Trace) -> bool:
     """Whether the behaviour satisfies `formula` in its first state."""
     return _Lasso(Interpreter(system), trace).true(formula, 0)
-
-
-def fairness_of(system: System, trace: Trace) -> tuple[Owed, ...]:
-    """The behaviour's treatment of every fair action instance; it is fair if each of them is `paid`.
-
-    Raises `EvaluationError` for a model error.
-    """
-    return tuple(_owed(Interpreter(system), obligation, trace) for obligation in obligations(system))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +61,7 @@ class _Lasso:
             case LeadsTo(left, right):
                 return all(not self.true(left, k) or self.true(Eventually(right), k) for k in self.future(at))
             case Recurs(step):
-                return any(self.interpreter.value(step, before, after) for _, before, after in _cycle(self.trace))
+                return any(self.interpreter.value(step, before, after) for _, before, after in cycle_steps(self.trace))
             case _:
                 assert_never(formula)
 
@@ -115,35 +75,6 @@ class _Lasso:
 
     def future(self, at: int) -> Iterator[int]:
         """The positions from `at` on, in order of first visit."""
-        start = _start(self.trace)
+        start = cycle_start(self.trace)
         yield from range(at, len(self.trace.states))
         yield from range(start, at)
-
-
-def _start(trace: Trace) -> int:
-    """The position where the cycle begins."""
-    return len(trace.states) - 1 if trace.loop is None else trace.loop
-
-
-def _cycle(trace: Trace) -> Iterator[tuple[int, State, State]]:
-    """The steps of the cycle that change the state: number from 1, state before, state after."""
-    if trace.loop is None:
-        return
-    for number in range(trace.loop, len(trace.steps)):
-        before = trace.states[number]
-        after = trace.states[number + 1] if number + 1 < len(trace.states) else trace.states[trace.loop]
-        if before != after:
-            yield number + 1, before, after
-
-
-def _owed(interpreter: Interpreter, obligation: Obligation, trace: Trace) -> Owed:
-    instances = [interpreter.system.instances[number] for number in obligation.numbers]
-
-    def successors(state: State) -> set[State]:
-        return {after for i in instances if (after := interpreter.take(i, state)) is not None and after != state}
-
-    taken = next((number for number, before, after in _cycle(trace) if after in successors(before)), None)
-    around = range(_start(trace), len(trace.states))
-    enabled = next((k for k in around if successors(trace.states[k])), None)
-    disabled = next((k for k in around if not successors(trace.states[k])), None)
-    return Owed(obligation.label, obligation.fairness, taken, enabled, disabled)

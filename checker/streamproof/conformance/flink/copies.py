@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from streamproof.conformance.flink.records import plain_text, time_of
+from streamproof.conformance.flink.log_records import plain_text, time_of
 from streamproof.system.records import dataclass
 
 _PROBED: Final = 5000

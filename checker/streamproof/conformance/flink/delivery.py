@@ -13,7 +13,7 @@ from dataclasses import field
 from typing import Any, Final
 
 from streamproof.conformance.flink.drafts import Draft
-from streamproof.conformance.flink.records import Record
+from streamproof.conformance.flink.log_records import Record
 from streamproof.system.records import dataclass
 
 _ONCE: Final = frozenset(

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from streamproof.conformance.flink.copies import find_copies
-from streamproof.conformance.flink.records import LONGEST, Problem
+from streamproof.conformance.flink.log_records import LONGEST, Problem
 from streamproof.conformance.flink.rotation import INFIX, NUMBERED, LogPart, are_numbered_parts, are_one_log, in_order
 from streamproof.conformance.packed import packed_as
 from streamproof.system.bounded import bounded_lines

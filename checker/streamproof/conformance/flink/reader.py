@@ -14,8 +14,8 @@ from streamproof.conformance.events import Event
 from streamproof.conformance.flink.causes import read_causes
 from streamproof.conformance.flink.delivery import MISPLACED, LineOrder, Repetitions, by_process, describe, misplaced
 from streamproof.conformance.flink.drafts import Draft
-from streamproof.conformance.flink.families import FORMS, LONGEST, resembles
 from streamproof.conformance.flink.joins import resolve
+from streamproof.conformance.flink.log_records import Clock, Problem, Problems, Record, read_records
 from streamproof.conformance.flink.logfiles import (
     LOOKED_FOR,
     UNORDERED,
@@ -25,7 +25,7 @@ from streamproof.conformance.flink.logfiles import (
     find_runs,
     read_lines,
 )
-from streamproof.conformance.flink.records import Clock, Problem, Problems, Record, read_records
+from streamproof.conformance.flink.message_forms import FORMS, LONGEST, resembles
 from streamproof.conformance.flink.rest import find_rest
 from streamproof.conformance.flink.run import FlinkRun, Process, Role
 from streamproof.system.bounded import read_regular

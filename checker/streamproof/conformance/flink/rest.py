@@ -25,7 +25,7 @@ from streamproof.conformance.flink.graph import (
     same_connections,
 )
 from streamproof.conformance.flink.identifiers import HEX
-from streamproof.conformance.flink.records import Problem
+from streamproof.conformance.flink.log_records import Problem
 from streamproof.system.errors import InputError
 from streamproof.system.reading import read_json
 from streamproof.system.records import dataclass

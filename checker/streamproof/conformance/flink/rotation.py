@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, Literal
 
-from streamproof.conformance.flink.records import time_of
+from streamproof.conformance.flink.log_records import time_of
 from streamproof.conformance.flink.times import forward, second_of
 from streamproof.system.records import dataclass
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from streamproof.conformance.events import Event
-from streamproof.conformance.flink.records import Problem
+from streamproof.conformance.flink.log_records import Problem
 from streamproof.system.records import dataclass
 
 Role = Literal["jobmanager", "taskmanager", "both", "unknown"]

@@ -11,7 +11,7 @@ from streamproof.explicit.liveness.fair_components import fair_components
 from streamproof.explicit.liveness.fair_graph import FairGraph, Labels
 from streamproof.explicit.liveness.lasso import find_lasso
 from streamproof.explicit.liveness.negation import negation_automaton
-from streamproof.explicit.liveness.outcome import Lasso, TemporalAnswer, fairness_constraints
+from streamproof.explicit.liveness.outcome import Lasso, TemporalAnswer, numbered_constraints
 from streamproof.explicit.liveness.reachable import ReachableProduct
 from streamproof.explicit.liveness.tableau import state_term
 from streamproof.explicit.state_graph import StateGraph
@@ -27,7 +27,7 @@ class TemporalChecker:
 
     def __init__(self, system: System, graph: StateGraph) -> None:
         self.graph = graph
-        self._fair = FairGraph.of(graph, fairness_constraints(system), len(system.instances))
+        self._fair = FairGraph.of(graph, numbered_constraints(system), len(system.instances))
 
     def decide(self, formula: Formula) -> TemporalAnswer:
         """Whether `formula` is true of every fair behaviour. Raises `TooLarge` for too many atoms.

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from streamproof.explicit.liveness.buchi import BuchiAutomaton
 from streamproof.explicit.state_graph import StateGraph
 from streamproof.system.errors import TooLarge
+from streamproof.system.fairness import FairnessConstraint
 from streamproof.system.model import Fairness
 from streamproof.system.records import dataclass
-from streamproof.system.temporal import Obligation
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Numbers: TypeAlias = npt.NDArray[np.int32]
@@ -53,12 +53,12 @@ class FairGraph:
     """Per step, its source state."""
     taken: Constraints
     """Per step, the constraint that it takes."""
-    constraints: tuple[Obligation, ...]
+    constraints: tuple[FairnessConstraint, ...]
     restless: Mask
     """The states in which some constraint is enabled: infinite stuttering there is not fair."""
 
     @classmethod
-    def of(cls, graph: StateGraph, constraints: Sequence[Obligation], instances: int) -> FairGraph:
+    def of(cls, graph: StateGraph, constraints: Sequence[FairnessConstraint], instances: int) -> FairGraph:
         """The fair graph of a state graph; `instances` is the number of instances of the system.
 
         Raises `TooLarge` for more steps than can be numbered.

@@ -16,7 +16,7 @@ from streamproof.system import build as b
 from streamproof.system.errors import TooLarge, UsageError
 from streamproof.system.flatten import Rewriter
 from streamproof.system.formula import Atom, Eventually, Formula, claims, recurring
-from streamproof.system.model import Constraint, Property
+from streamproof.system.model import Property, StateConstraint
 from streamproof.system.verdict import Finding, Verdict
 from streamproof.system.wording import number_of
 
@@ -97,7 +97,7 @@ class Temporal:
         because = f"true of every fair behaviour of {states} and {number_of(self._checker.graph.steps, 'step')}{within}"
         return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because)
 
-    def _all_leave(self, limit: Constraint) -> bool:
+    def _all_leave(self, limit: StateConstraint) -> bool:
         """Whether no fair behaviour stays within the constraint."""
         if self._leave is None:
             outside = b.not_(b.and_(Rewriter().scalar(c.expr) for c in limit.conjuncts))

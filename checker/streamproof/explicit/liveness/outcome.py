@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from streamproof.system.errors import TooLarge
+from streamproof.system.fairness import FairnessConstraint, fairness_constraints
 from streamproof.system.model import Property, System
 from streamproof.system.records import dataclass
-from streamproof.system.temporal import Obligation, obligations
 from streamproof.system.verdict import Finding, Owed, Trace, Verdict
 from streamproof.system.wording import lasso_text
 
@@ -39,9 +39,9 @@ class TemporalAnswer:
     vacuous: bool = False
 
 
-def fairness_constraints(system: System) -> tuple[Obligation, ...]:
+def numbered_constraints(system: System) -> tuple[FairnessConstraint, ...]:
     """The fairness constraints of a system. Raises `TooLarge` for more than can be numbered."""
-    found = obligations(system)
+    found = fairness_constraints(system)
     if len(found) > MOST_CONSTRAINTS:
         raise TooLarge(
             f"fairness is required of {len(found):,} action instances",

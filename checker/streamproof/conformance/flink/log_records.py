@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from streamproof.conformance.flink.heads import Head, read_head, second_head, starts_like_head, unescaped
+from streamproof.conformance.flink.log_lines import Head, read_head, second_head, starts_like_head, unescaped
 
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 LONGEST: Final = 1 << 20  # bytes of one line; Flink's longest are some kilobytes

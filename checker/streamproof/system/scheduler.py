@@ -15,12 +15,12 @@ from dataclasses import replace
 
 from streamproof.system import build as b
 from streamproof.system.expr import Expr, Var
+from streamproof.system.fairness import FairnessConstraint, fairness_constraints
 from streamproof.system.formula import Always, Atom, Eventually, Formula, NotF, OrF
 from streamproof.system.model import Action, Conjunct, Fairness, Instance, Kind, Property, System, Variable
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import BOOL, RangeSort
 from streamproof.system.step_bits import after, by_states, changing
-from streamproof.system.temporal import Obligation, obligations
 from streamproof.system.verdict import Trace
 
 STAY = "stay"
@@ -84,7 +84,7 @@ class Scheduled:
 
 def scheduled(system: System, formula: Formula, name: str = "formula") -> Scheduled:
     """`system` without fairness; its only property, called `name`, has the formula `Scheduled.whole`."""
-    owed = obligations(system)
+    owed = fairness_constraints(system)
     idle = replace(system, actions=tuple(replace(a, fairness=Fairness.NONE) for a in system.actions))
     counted = by_states(idle, formula, name)
     staying = Instance(_fresh_action(system, STAY), (), (), (), ())
@@ -96,7 +96,7 @@ def scheduled(system: System, formula: Formula, name: str = "formula") -> Schedu
     return replace(result, system=replace(result.system, properties=(prop,), terminal=None))
 
 
-def enabled(system: System, owed: Obligation) -> Expr:
+def enabled(system: System, owed: FairnessConstraint) -> Expr:
     """Some instance of the constraint is enabled and changes the state."""
     options = []
     for number in owed.numbers:
@@ -106,7 +106,7 @@ def enabled(system: System, owed: Obligation) -> Expr:
     return b.or_(options)
 
 
-def taken(system: System, owed: Obligation) -> Expr:
+def taken(system: System, owed: FairnessConstraint) -> Expr:
     """The step condition that some instance of the constraint can make the step, possibly without a change."""
     options = []
     for number in owed.numbers:
@@ -123,7 +123,7 @@ class _Rounds:
 
     system: System
     extended: System
-    owed: tuple[Obligation, ...]
+    owed: tuple[FairnessConstraint, ...]
 
     def __post_init__(self) -> None:
         strong = [at for at, o in enumerate(self.owed) if o.fairness is Fairness.STRONG]

@@ -1,0 +1,44 @@
+"""Random systems with temporal properties in which some fairness constraints concern a part of their action."""
+
+from __future__ import annotations
+
+from random import Random
+
+from random_systems import temporal_system
+from streamproof.system import Expr, Fairness, Instance, System
+from streamproof.system import build as b
+from streamproof.system.model import Conjunct
+from streamproof.system.records import replace
+
+
+def partly_fair(seed: int) -> System | None:
+    """A random system, some of whose fair actions are split by a condition; None if it has no fair action."""
+    random = Random(seed)
+    system = temporal_system(random)
+    conditions = [b.eq(b.var(v.name, v.sort), b.const(v.sort, value)) for v in system.variables for value in v.initial]
+    conditions += [c.expr for i in system.instances for c in i.guard]
+    found = 0
+
+    def parts(instance: Instance) -> tuple[Instance, ...]:
+        nonlocal found
+        match random.randrange(4):
+            case 0:
+                return (instance,)
+            case 1:
+                found += 1
+                return (replace(instance, fair=False),)
+        found += 1
+        condition = random.choice(conditions)
+        return (_with(instance, condition, True), _with(instance, b.not_(condition), False))
+
+    actions = []
+    for action in system.actions:
+        if action.fairness is Fairness.NONE:
+            actions.append(action)
+        else:
+            actions.append(replace(action, instances=tuple(p for i in action.instances for p in parts(i))))
+    return replace(system, actions=tuple(actions)) if found else None
+
+
+def _with(instance: Instance, condition: Expr, fair: bool) -> Instance:
+    return replace(instance, guard=(*instance.guard, Conjunct(condition, "part", None)), fair=fair)
