@@ -50,16 +50,19 @@ def replay(system: System, trace: Trace) -> None:
     _shape(system, trace)
     interpreter = Interpreter(system)
     _initial(interpreter, trace.states[0])
-    own = {_key(i): i for i in system.instances}
+    own: dict[Any, list[Instance]] = {}
+    for one in system.instances:  # an action that is fair in part has two instances of each label
+        own.setdefault(_key(one), []).append(one)
     for number, given in enumerate(trace.steps, start=1):
-        instance = own.get(_key(given))
-        if instance is None:
+        candidates = own.get(_key(given), [])
+        if not candidates:
             raise ReplayError(f"the system has no action {given.label}", step=number, remedy=_nearest(system, given))
         before = trace.states[number - 1]
         expected = trace.states[number] if number < len(trace.states) else trace.states[trace.loop or 0]
-        reached = _take(interpreter, instance, before, number)
-        if reached is None:
-            raise _not_enabled(system, instance, before, number)
+        taken = [(i, after) for i in candidates if (after := _take(interpreter, i, before, number)) is not None]
+        if not taken:
+            raise _not_enabled(system, candidates[0], before, number)
+        instance, reached = taken[0]
         if reached != expected:
             goal = "the next state of the trace" if number < len(trace.states) else "the state where the loop begins"
             differ = "; ".join(f"{c.text} is {c.new} there, {c.old} here" for c in changes(system, reached, expected))
