@@ -182,10 +182,58 @@ class Partial(Lossy):
         return s.sent[s.k]
 
 
+class Unknown(Lossy):
+    """A misspelt pick."""
+
+    def delivered(self, s, i, fait):
+        """Never None in earnest."""
+        return s.up and fait == "deliver"
+
+
+class Maybe(Model):
+    """A choice that is reached in some states only."""
+
+    def unmoved(self, s, way):
+        """Nothing was chosen."""
+        return way is None
+
+    def state(self):
+        """Two switches."""
+        return State(up=Bool(), left=Bool())
+
+    @action(fairness=WEAK.where("unmoved"))
+    def go(self, s):
+        """Where nothing is chosen, this is fair."""
+        if s.up:
+            way = choose(["left", "right"])
+            s.left = way == "left"
+        else:
+            s.up = True
+
+    @temporal
+    def rises(self, s):
+        """By the fair part."""
+        return eventually(s.up)
+
+    @temporal
+    def goes_left(self, s):
+        """The other part is not fair."""
+        return eventually(s.left)
+
+
+def test_a_choice_that_is_not_reached_is_none() -> None:
+    """The first option stands for the choice that is not made, but the condition sees None."""
+    found = explore(Maybe.system())
+    verdicts = {f.property: f.verdict for f in found.findings if f.property != "deadlock"}
+    assert verdicts == {"rises": Verdict.HOLDS, "goes_left": Verdict.VIOLATED}
+    assert found.counts.distinct == 4 - 1
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [
         (NoCondition, "'nowhere' is no condition for the fairness of carry\n  give a function"),
+        (Unknown, "the fairness of carry depends on 'fait', which is neither a parameter nor a pick of it\n  name a"),
         (Partial, "index outside Range\\(0, 1\\), perhaps, in delivered, the fairness of carry\n  test first"),
     ],
 )

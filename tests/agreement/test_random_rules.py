@@ -344,7 +344,14 @@ class Writer:
                 return [f"self.bump(s, {num()})"]
             case "choose":
                 name = self.name("c")
-                domain = self.pick("[0, 1]", "range(2)", "s.few", "[x for x in range(3) if x != i]", "(1, 1)")
+                domain = self.pick(
+                    "[0, 1]",
+                    "range(2)",
+                    "s.few",
+                    "[x for x in range(3) if x != i]",
+                    "(1, 1)",
+                    "[x for x in range(3) if x < s.a]",
+                )
                 scope["int"].append(name)
                 return [f"{name} = choose({domain})"]
             case "lists":

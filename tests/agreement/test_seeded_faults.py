@@ -428,12 +428,12 @@ SOON = (
 
 
 def _owed(change: Callable[[Any], Any]) -> Seed:
-    sound = outcome.obligations
+    sound = outcome.fairness_constraints
 
     def faulty(system: System) -> tuple[Any, ...]:
         return tuple(one for one in map(change, sound(system)) if one is not None)
 
-    return lambda patch: patch.setattr(outcome, "obligations", faulty)
+    return lambda patch: patch.setattr(outcome, "fairness_constraints", faulty)
 
 
 LIVENESS: dict[str, Seed] = {

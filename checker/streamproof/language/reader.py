@@ -154,6 +154,8 @@ class Reader:
         self.end_checks: list[Check] = []
         self.constraints: list[Conjunct] = []
         self._instances: dict[str, list[Instance]] = {}
+        self._asked: dict[str, set[str]] = {}
+        """For each rule that is fair in part, the picks that its condition has read."""
         self.outside = OutsideCalls()
 
     def run(self, extra: tuple[Callable[..., Any], ...], termination: bool) -> System:
@@ -304,6 +306,7 @@ class Reader:
             if len(instances) > INSTANCE_LIMIT:
                 raise too_many(name, f"{INSTANCE_LIMIT:,} instances", function)
         self.outside.impure |= domains.impure
+        self._expect_asked(name, mark, domains.given, function)
         doc = inspect.getdoc(function) or ""
         return Action(self.called(name), tuple(domains.given), mark.fairness, tuple(instances), place(function), doc)
 
@@ -345,24 +348,44 @@ class Reader:
         if where is None:
             yield instance
             return
-        condition = self._fair_where(function, where, {**dict(args), **{p.name: p.value for p in picks}})
-        text = where if isinstance(where, str) else where.__name__
-        for applies, term in ((True, condition), (False, b.not_(condition))):
+        condition = self._fair_condition(function, where)
+        wanted = parameters(condition)[2:]
+        asked = [pick for pick in picks if pick.name in wanted]
+        known = {name: value for name, value in args if name in wanted}
+        self._asked.setdefault(function.__name__, set()).update(p.name for p in asked)
+        whole = self._fair_where(function, condition, known, asked)
+        for applies, term in ((True, whole), (False, b.not_(whole))):
             if term is not b.FALSE:
-                own = () if term is b.TRUE else (Conjunct(term, text if applies else f"not {text}", place(where)),)
+                text = condition.__name__ if applies else f"not {condition.__name__}"
+                own = () if term is b.TRUE else (Conjunct(term, text, place(condition)),)
                 yield replace(instance, guard=(*instance.guard, *own), fair=applies)
 
-    def _fair_where(self, function: types.FunctionType, where: Any, known: Mapping[str, Any]) -> Expr:
-        """The condition of a partial fairness constraint, with these values of parameters and picks."""
+    def _fair_condition(self, function: types.FunctionType, where: Any) -> types.FunctionType:
+        """The function of a partial fairness constraint."""
         condition = getattr(type(self.model), where, None) if isinstance(where, str) else where
-        if not isinstance(condition, types.FunctionType):
+        if not isinstance(condition, types.FunctionType) or len(parameters(condition)) < 2:
             raise ModelError(
                 f"{where!r} is no condition for the fairness of {function.__name__}",
                 loc=decoration(function),
                 remedy="give a function (self, s, ...) or the name of a method",
             )
-        wanted = parameters(condition)[2:]
-        values = [known.get(name) for name in wanted]
+        return condition
+
+    def _fair_where(
+        self,
+        function: types.FunctionType,
+        condition: types.FunctionType,
+        known: Mapping[str, Any],
+        picks: Sequence[Pick],
+    ) -> Expr:
+        """The condition with these values of parameters and picks; a pick that is not reached is None."""
+        if picks:
+            pick, rest = picks[0], picks[1:]
+            taken = self._fair_where(function, condition, {**known, pick.name: pick.value}, rest)
+            if not pick.first or pick.reached_when is b.TRUE:
+                return taken
+            return b.ite(pick.reached_when, taken, self._fair_where(function, condition, known, rest))
+        values = [known.get(name) for name in parameters(condition)[2:]]
         expr, _, checks = self._condition(condition, [self.model, StateRef(names=self.names), *values], self.outside)
         if checks:
             raise ModelError(
@@ -371,6 +394,18 @@ class Reader:
                 remedy="test first that the value is there: the condition must be defined for all states",
             )
         return expr
+
+    def _expect_asked(self, name: str, mark: ActionMark, given: Sequence[str], function: types.FunctionType) -> None:
+        """Raises `ModelError` if the condition of a partial fairness constraint has a parameter without a meaning."""
+        if mark.where is None or function.__name__ not in self._asked:
+            return
+        for wanted in parameters(self._fair_condition(function, mark.where))[2:]:
+            if wanted not in given and wanted not in self._asked[function.__name__]:
+                raise ModelError(
+                    f"the fairness of {name} depends on {wanted!r}, which is neither a parameter nor a pick of it",
+                    loc=decoration(function),
+                    remedy="name a parameter of the action, or the variable that receives the value of choose(...)",
+                )
 
     def _of_rule(self, name: str, loc: Loc) -> Sequence[Instance]:
         """The instances of a rule, for `enabled`. Raises `ModelError` if there is no such rule."""

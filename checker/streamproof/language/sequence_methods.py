@@ -12,7 +12,7 @@ from streamproof.language.terms import HeapCell, PartialList, Ref, Term, is_expr
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
-from streamproof.system.sorts import QueueSort, RangeSort
+from streamproof.system.sorts import OptionSort, QueueSort, RangeSort
 
 QUEUE = "a Queue has push, pop, insert, remove, extend, clear, count, index, head, full, len, in, + and []"
 LIST = "a local list has append, extend, insert, pop, remove, clear, copy, reverse, count, index, len, in, + and []"
@@ -232,14 +232,21 @@ def _at(items: Items, index: Expr) -> Term:
 def sliced(context: Context, items: Items, lower: Term, upper: Term, loc: Loc) -> list[tuple[Expr, Term]]:
     """The elements from position `lower` up to, not including, `upper`; None: the ends."""
     n = count(items)
-    low, high = (
-        None if end is None else _from_start(integer(context, end, loc, "position"), n, loc) for end in (lower, upper)
-    )
+    (no_low, low), (no_high, high) = (_bound(context, end, n, loc) for end in (lower, upper))
     kept = []
     for (there, value), rank in zip(items, ranks(items), strict=True):
-        behind = b.TRUE if low is None else b.less_eq(low, rank)
-        kept.append((b.and_((there, behind, b.TRUE if high is None else b.less(rank, high))), value))
+        behind, before = b.or_((no_low, b.less_eq(low, rank))), b.or_((no_high, b.less(rank, high)))
+        kept.append((b.and_((there, behind, before)), value))
     return kept
+
+
+def _bound(context: Context, end: Term, n: Expr, loc: Loc) -> tuple[Expr, Expr]:
+    """Whether a slice has no bound on this side, which None means in Python, and the bound otherwise."""
+    if end is None:
+        return b.TRUE, n
+    if is_expr(end) and isinstance(end.sort, OptionSort):
+        return b.is_none(end), _from_start(integer(context, b.unwrap(end, loc), loc, "position"), n, loc)
+    return b.FALSE, _from_start(integer(context, end, loc, "position"), n, loc)
 
 
 # --- both

@@ -27,14 +27,15 @@ def count(items: Items, loc: Loc | None = None) -> Expr:
 
 
 def ranks(items: Items) -> list[Expr]:
-    """The position of each element where it is present: the number of present elements before it."""
-    found: list[Expr] = [b.num(0)]
-    together = True  # each element so far is present wherever the next one is
-    for at, (there, _) in enumerate(items[:-1], 1):
-        after = items[at][0]
-        together = together and _implied(there, by=after)
-        found.append(b.num(at) if together else b.add(found[-1], b.ite(there, b.num(1), b.num(0))))
-    return found[: len(items)]
+    """The position of each element, valid where it is present: the number of present elements before it."""
+    found: list[Expr] = []
+    before: Expr = b.num(0)
+    together = True  # whether all elements so far are present wherever the next one is
+    for at, (there, _) in enumerate(items):
+        together = together and (at == 0 or _implied(items[at - 1][0], by=there))
+        found.append(b.num(at) if together else before)
+        before = b.add(before, b.ite(there, b.num(1), b.num(0)))
+    return found
 
 
 def _implied(there: Expr, by: Expr) -> bool:

@@ -179,6 +179,8 @@ def describe(value: Term) -> str:
             return f"{article(sort)} {sort}"
         case HeapCell():
             return "a local list or dict"
+        case PartialList():
+            return "a local list"
         case Several(once=True):
             return "a generator"
         case Several():
