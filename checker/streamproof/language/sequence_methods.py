@@ -276,8 +276,7 @@ def _matches(context: Context, items: Items, value: Term, loc: Loc) -> list[Expr
 def _first(context: Context, items: Items, value: Term, loc: Loc, message: str) -> list[Expr]:
     """For each element, whether it is the first that is equal to `value`, with a check that there is one."""
     hits = _matches(context, items, value, loc)
-    operands = [("value", value)] if is_expr(value) else []
-    context.check(b.not_(b.or_(hits)), message, loc, *operands)
+    context.check(b.not_(b.or_(hits)), message, loc)
     return [b.and_((hit, b.not_(b.or_(hits[:at])))) for at, hit in enumerate(hits)]
 
 

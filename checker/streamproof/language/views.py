@@ -357,7 +357,7 @@ class QueueView(View):
             if value == given:
                 return at
         spot = CallSite()
-        raise fail(f"{what} of a value that is not in {spot.owner()}", spot, ("value", str(given)))
+        raise fail(f"{what} of a value that is not in {spot.owner()}", spot)
 
     def clear(self) -> None:
         """Removes all values."""
