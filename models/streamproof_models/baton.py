@@ -54,13 +54,13 @@ class Baton(Model):
     ids: int = 2
     """Attempts are numbered modulo this; 1: they are indistinguishable."""
 
-    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
+    limits = {
         "work": (0, None),
         "capacity": (0, None),
         "hold": (0, None),
         "ids": (1, None),
     }
-    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    sizes = {
         "small": {},
         "medium": {"work": 6},
         "large": {"work": 9},
@@ -75,7 +75,7 @@ class Baton(Model):
         """The subtasks of the job graph, their channels, and the routes of batons."""
         return Wiring(topology(self.topology))
 
-    def setup(self) -> None:
+    def setup(self):
         """Subtasks, channels, and the batons of each channel."""
         self.wiring = wiring = self.wire()
         self.tasks, self.heads, self.sources = wiring.tasks, wiring.heads, wiring.sources
@@ -131,7 +131,7 @@ class Baton(Model):
         """The contents of a channel, including batons."""
         return self.capacity if self.limited[c] else self.work + self.most_batons + self.more
 
-    def state(self) -> State:
+    def state(self):
         """All subtasks run, and all channels are empty."""
         item = Record(kind=Enum("RECORD", "END", *self.kinds), busy=Bool(), id=Range(0, self.ids - 1))
         declared: dict[str, Any] = {
@@ -153,7 +153,7 @@ class Baton(Model):
     # --- records
 
     @action(c="from_sources")
-    def produce(self, s: Any, c: str) -> None:
+    def produce(self, s, c):
         """A source sends a record."""
         require(s.status[self.source[c]] == "RUNNING")
         require(s.records < self.work)
@@ -161,7 +161,7 @@ class Baton(Model):
         self.push(s, c, "RECORD", False, 0)
 
     @action(c="from_operators")
-    def emit(self, s: Any, c: str) -> None:
+    def emit(self, s, c):
         """An operator sends a record on for one that it holds; it may keep that one and send more."""
         require(s.held[self.source[c]] > 0)
         keep = choose([False, True])
@@ -173,7 +173,7 @@ class Baton(Model):
         self.push(s, c, "RECORD", False, 0)
 
     @action(o="operators")
-    def finish(self, s: Any, o: str) -> None:
+    def finish(self, s, o):
         """An operator is done with a record that it holds."""
         require(not self.insist)
         require(s.held[o] > 0)
@@ -181,7 +181,7 @@ class Baton(Model):
         s.records -= 1
 
     @action(c="channels", fairness=WEAK)
-    def receive(self, s: Any, c: str) -> None:
+    def receive(self, s, c):
         """An operator takes a record; one that has terminated loses it."""
         target = self.target[c]
         require(len(s.channel[c]) > 0)
@@ -206,7 +206,7 @@ class Baton(Model):
         nothing = choose([False, True])
         return nothing
 
-    def notice(self, s: Any, o: str) -> None:
+    def notice(self, s, o):
         """A head that waits for a baton records that it has received a record."""
         if s.turn[o] == "CLEAN":
             s.turn[o] = "DIRTY"
@@ -214,13 +214,13 @@ class Baton(Model):
     # --- END
 
     @action(o="sources", fairness=WEAK)
-    def end(self, s: Any, o: str) -> None:
+    def end(self, s, o):
         """A source has ended (rule 1)."""
         require(s.status[o] == "RUNNING")
         self.complete(s, o)
 
     @action(o="others", fairness=WEAK)
-    def terminate(self, s: Any, o: str) -> None:
+    def terminate(self, s, o):
         """An operator that gets nothing more, and holds nothing, terminates (rule 2)."""
         require(s.status[o] == "RUNNING")
         self.take_ends(s, o)
@@ -228,7 +228,7 @@ class Baton(Model):
         self.complete(s, o)
 
     @action(o="heads", fairness=WEAK)
-    def begin(self, s: Any, o: str) -> None:
+    def begin(self, s, o):
         """A head that gets nothing more from outside its loop starts the first attempt (rule 3)."""
         require(s.status[o] == "RUNNING")
         self.take_ends(s, o)
@@ -236,14 +236,14 @@ class Baton(Model):
         s.turn[o] = "CLEAN"
         self.send_own(s, o, 1, s.held[o] > 0)
 
-    def take_ends(self, s: Any, o: str) -> None:
+    def take_ends(self, s, o):
         """Takes END from all inputs except feedback."""
         for c in self.inputs[o]:
             require(len(s.channel[c]) > 0)
             require(s.channel[c].head.kind == "END")
             s.channel[c].pop()
 
-    def complete(self, s: Any, o: str) -> None:
+    def complete(self, s, o):
         """Terminates, and sends END on all outputs except feedback."""
         s.status[o] = "TERMINATED"
         for c in self.outputs[o]:
@@ -252,7 +252,7 @@ class Baton(Model):
     # --- batons
 
     @action(c="channels", baton="kinds", fairness=WEAK)
-    def take(self, s: Any, c: str, baton: str) -> None:
+    def take(self, s, c, baton):
         """An operator takes a baton, and if it has it on all inputs that carry it, handles it (rule 5)."""
         require((c, baton) in self.batons)
         require(len(s.channel[c]) > 0)
@@ -266,7 +266,7 @@ class Baton(Model):
             else:
                 self.handle(s, c, kind, busy, id)
 
-    def align(self, s: Any, c: str, kind: Kind, busy: Any, id: Any) -> None:
+    def align(self, s, c, kind, busy, id):
         """Records that the baton has arrived on channel `c`; the last channel makes it complete."""
         target = self.target[c]
         channels, group = self.waiting[target, kind], _at(target, kind)
@@ -285,7 +285,7 @@ class Baton(Model):
         """The common status of batons from several inputs: BUSY if one is (rule 6)."""
         return first or second
 
-    def handle(self, s: Any, c: str, kind: Kind, busy: Any, id: Any) -> None:
+    def handle(self, s, c, kind, busy, id):
         """Handles a baton that has arrived on all inputs that carry it; `c` is one of them."""
         target = self.target[c]
         if target not in self.heads:
@@ -297,26 +297,26 @@ class Baton(Model):
         else:
             self.return_own(s, target, kind, busy, id)
 
-    def added(self, s: Any, o: str, busy: Any) -> Any:
+    def added(self, s, o, busy):
         """The status of a baton combined with the operator's own (rule 6)."""
         return busy or s.held[o] > 0
 
-    def enter(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
+    def enter(self, s, o, kind, busy, id):
         """The head of an inner loop sends a baton from outside around its loop (rule 7)."""
         s.turn[o] = "CLEAN"
         self.send(s, o, kind.entering(self.wiring.scope(o), 1), self.added(s, o, busy), id)
 
-    def leave(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
+    def leave(self, s, o, kind, busy, id):
         """The baton has returned, so it is sent out of the loop, with the head's own status (rule 7)."""
         found = busy or self.dirty(s, o)
         s.turn[o] = "NONE"
         self.send(s, o, kind.around.entering(self.wiring.scope(o), 2), found, id)
 
-    def dirty(self, s: Any, o: str) -> Any:
+    def dirty(self, s, o):
         """Whether a head has received a record since it sent the baton."""
         return s.turn[o] == "DIRTY"
 
-    def return_own(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
+    def return_own(self, s, o, kind, busy, id):
         """A head receives its own baton (rules 8 to 10)."""
         if s.status[o] == "ATTEMPTING" and self.current(s, o, id):
             if kind.turns[-1] == 1:
@@ -329,7 +329,7 @@ class Baton(Model):
             else:
                 self.decide(s, o, busy)
 
-    def current(self, s: Any, o: str, id: Any) -> Any:
+    def current(self, s, o, id):
         """Whether a baton belongs to the head's current attempt (rule 9)."""
         return id == s.id[o]
 
@@ -337,7 +337,7 @@ class Baton(Model):
         """Whether a head is the only one of its scope (rule 10)."""
         return self.wiring.alone(o)
 
-    def decide(self, s: Any, o: str, busy: Any) -> None:
+    def decide(self, s, o, busy):
         """The scope is complete, or another attempt begins (rules 8 and 9)."""
         if busy:
             s.id[o] = (s.id[o] + 1) % self.ids
@@ -348,22 +348,22 @@ class Baton(Model):
             s.id[o] = 0
             self.complete(s, o)
 
-    def send_own(self, s: Any, o: str, turn: int, busy: Any) -> None:
+    def send_own(self, s, o, turn, busy):
         """A head sends a baton of its current attempt."""
         self.send(s, o, self.wiring.own(o)[turn - 1], busy, s.id[o])
 
-    def send(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
+    def send(self, s, o, kind, busy, id):
         """Sends a baton on every edge that leads to its goal (rule 4)."""
         for c, as_read in self.wiring.onward(o, kind):
             self.push(s, c, str(as_read), busy, id)
 
-    def push(self, s: Any, c: str, kind: str, busy: Any, id: Any) -> None:
+    def push(self, s, c, kind, busy, id):
         """Appends to a channel that has room."""
         require(len(s.channel[c]) < self.room(c))
         s.channel[c].push({"kind": kind, "busy": busy, "id": id})
 
     @terminal
-    def done(self, s: Any) -> Any:
+    def done(self, s):
         """Everybody has terminated."""
         return all(s.status[t] == "TERMINATED" for t in self.tasks)
 

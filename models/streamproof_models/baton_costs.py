@@ -5,8 +5,6 @@ A model derived from the baton, with a counter: ``streamproof check streamproof_
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 from streamproof import WEAK, Range, State, action, measure
 from streamproof_models.baton import Baton
 
@@ -16,24 +14,24 @@ class BatonCosts(Baton):
 
     name = "baton_costs"
     counted: int = 40
-    limits: ClassVar[dict[str, tuple[int | None, int | None]]] = {"counted": (1, None)}
+    limits = {"counted": (1, None)}
 
-    def state(self) -> State:
+    def state(self):
         """The same with a counter."""
         return State(**dict(super().state().items()), spent=Range(0, self.counted))
 
-    def over(self, s: Any) -> Any:
+    def over(self, s):
         """Whether the computation has ended: no record is there, and no source will send one."""
         return s.records == 0 and all(s.status[o] == "TERMINATED" for o in self.sources)
 
     @action(c="channels", baton="kinds", fairness=WEAK)
-    def take(self, s: Any, c: str, baton: str) -> None:
+    def take(self, s, c, baton):
         """An operator takes a baton, which is counted after the end."""
         super().take(s, c, baton)
         if self.over(s):
             s.spent += 1
 
     @measure
-    def messages_after_the_end(self, s: Any) -> Any:
+    def messages_after_the_end(self, s):
         """Messages of the detection that are received after the end of the computation."""
         return s.spent

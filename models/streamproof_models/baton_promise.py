@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
-
 from streamproof import Array, Bool, Model, State, action, choose, require
 
 
@@ -17,14 +14,14 @@ class Detection(Model):
     things: int = 1
     """Parts of the computation that are watched."""
 
-    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {"things": (1, None)}
+    limits = {"things": (1, None)}
 
-    def state(self) -> State:
+    def state(self):
         """Everything is active."""
         return State(active=Array(self.things, Bool(), init=True), detected=Array(self.things, Bool()))
 
     @action
-    def calm(self, s: Any) -> None:
+    def calm(self, s):
         """Some become quiet at once: one record less can be the last one for many."""
         for i in range(self.things):
             quiet = choose([False, True])
@@ -32,7 +29,7 @@ class Detection(Model):
             s.active[i] = s.active[i] and not quiet
 
     @action(i="things")
-    def detect(self, s: Any, i: int) -> None:
+    def detect(self, s, i):
         """One that is quiet is found to be, and others with it."""
         require(not s.detected[i])
         for other in range(self.things):

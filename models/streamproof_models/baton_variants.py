@@ -28,11 +28,11 @@ class NoAlignment(Baton, variant="no-alignment"):
 class FirstEnd(Baton, variant="first-end"):
     """Outside attempts nobody aligns: END on one input counts as END on all."""
 
-    def take_ends(self, s: Any, o: str) -> None:
+    def take_ends(self, s, o):
         """One will do."""
         require(any(self.ended(s, c) for c in self.inputs[o]))
 
-    def ended(self, s: Any, c: str) -> Any:
+    def ended(self, s, c):
         """Whether END is next on a channel."""
         return len(s.channel[c]) > 0 and s.channel[c].head.kind == "END"
 
@@ -41,7 +41,7 @@ class FirstEntry(FirstEnd, variant="first-entry"):
     """A head takes the first event "not associated with a StreamScope" (step 3.2) for all: it starts at END on one input."""
 
     @action(o="others", fairness=WEAK)
-    def terminate(self, s: Any, o: str) -> None:
+    def terminate(self, s, o):
         """Operators other than heads wait for END on all inputs."""
         for c in self.inputs[o]:
             require(self.ended(s, c))
@@ -51,7 +51,7 @@ class FirstEntry(FirstEnd, variant="first-entry"):
 class NoDirtyCheck(Baton, variant="no-dirty-check"):
     """A head ignores records received since it sent the baton."""
 
-    def dirty(self, s: Any, o: str) -> Any:
+    def dirty(self, s, o):
         """Never."""
         return False
 
@@ -63,7 +63,7 @@ class StatusDropped(Baton, variant="status-dropped"):
         """The last one counts."""
         return second
 
-    def added(self, s: Any, o: str, busy: Any) -> Any:
+    def added(self, s, o, busy):
         """The operator's own counts."""
         return s.held[o] > 0
 
@@ -71,7 +71,7 @@ class StatusDropped(Baton, variant="status-dropped"):
 class StaleAttempt(Baton, variant="stale-attempt"):
     """A head does not compare ids."""
 
-    def current(self, s: Any, o: str, id: Any) -> Any:
+    def current(self, s, o, id):
         """Any will do."""
         return True
 
@@ -82,7 +82,7 @@ class EagerRetry(Baton, variant="eager-retry"):
     ids: int = 4
     more: ClassVar[int] = 3
 
-    def notice(self, s: Any, o: str) -> None:
+    def notice(self, s, o):
         """Another attempt at once."""
         if not self.wiring.alone(o):
             super().notice(s, o)
@@ -95,7 +95,7 @@ class EagerRetry(Baton, variant="eager-retry"):
 class EagerRetryStale(EagerRetry, variant="eager-retry-stale"):
     """As eager-retry, but ids are not compared: the return of an aborted attempt is taken for that of the current one."""
 
-    def current(self, s: Any, o: str, id: Any) -> Any:
+    def current(self, s, o, id):
         """Any will do."""
         return True
 
@@ -105,7 +105,7 @@ class InnerFirst(Baton, variant="inner-first"):
 
     more: ClassVar[int] = 1
 
-    def enter(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
+    def enter(self, s, o, kind, busy, id):
         """The baton from outside waits for that, and is not needed when it is done."""
         if s.status[o] == "RUNNING":
             s.status[o] = "ATTEMPTING"
@@ -125,7 +125,7 @@ class Timeout(Baton, variant="timeout"):
     """What the proposal replaces: a head whose feedback inputs were empty for a while terminates, however long the while."""
 
     @action(o="heads")
-    def time_out(self, s: Any, o: str) -> None:
+    def time_out(self, s, o):
         """Nothing more comes from outside, and nothing is there from the loop."""
         require(s.status[o] == "ATTEMPTING")
         require(s.held[o] == 0)
@@ -138,7 +138,7 @@ class Reopened(Timeout, variant="reopened"):
     """As timeout, but a head that has terminated goes on when a record comes after all."""
 
     @action(c="channels", fairness=WEAK)
-    def receive(self, s: Any, c: str) -> None:
+    def receive(self, s, c):
         """It attempts again."""
         if self.target[c] in self.heads and s.status[self.target[c]] == "TERMINATED":
             s.status[self.target[c]] = "ATTEMPTING"
@@ -158,7 +158,7 @@ class Unscoped(Baton, variant="unscoped"):
 class InnerForward(Baton, variant="inner-forward"):
     """The head of an inner loop "will just add its status to the event and forward it downstream" (step 3.3)."""
 
-    def enter(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
+    def enter(self, s, o, kind, busy, id):
         """Out of the loop at once, without a turn around it."""
         self.send(s, o, kind.entering(self.wiring.scope(o), 2), self.added(s, o, busy), id)
 
@@ -166,7 +166,7 @@ class InnerForward(Baton, variant="inner-forward"):
 class HeadUnasked(Baton, variant="head-unasked"):
     """A head that starts an attempt does not add its own status: step 4 speaks of records received, not of records held."""
 
-    def send_own(self, s: Any, o: str, turn: int, busy: Any) -> None:
+    def send_own(self, s, o, turn, busy):
         """The first baton is IDLE."""
         super().send_own(s, o, turn, busy if turn == 2 else False)
 
@@ -175,7 +175,7 @@ class UpstreamUnwaited(Baton, variant="upstream-unwaited"):
     """An operator outside loops adds BUSY "to the event and broadcast[s] it" (step 3.1), and is not visited again."""
 
     @action(o="others", fairness=WEAK)
-    def terminate(self, s: Any, o: str) -> None:
+    def terminate(self, s, o):
         """END goes on with the status; the operator terminates when it is done."""
         require(s.status[o] == "RUNNING")
         self.take_ends(s, o)
@@ -184,14 +184,14 @@ class UpstreamUnwaited(Baton, variant="upstream-unwaited"):
             self.push(s, c, "END", s.held[o] > 0, 0)
 
     @action(o="others", fairness=WEAK)
-    def retire(self, s: Any, o: str) -> None:
+    def retire(self, s, o):
         """It is done."""
         require(s.status[o] == "ATTEMPTING")
         require(s.held[o] == 0)
         s.status[o] = "TERMINATED"
 
     @action(o="heads", fairness=WEAK)
-    def begin(self, s: Any, o: str) -> None:
+    def begin(self, s, o):
         """The first attempt is BUSY when one of the events was."""
         require(s.status[o] == "RUNNING")
         busy = any(len(s.channel[c]) > 0 and s.channel[c].head.busy for c in self.inputs[o]) or s.held[o] > 0
@@ -205,7 +205,7 @@ class BlockingAlignment(Baton, variant="blocking-alignment"):
     """An operator that waits for a baton takes no records where it has come, as if it were a checkpoint barrier."""
 
     @action(c="channels", fairness=WEAK)
-    def receive(self, s: Any, c: str) -> None:
+    def receive(self, s, c):
         """Only while the channel's baton is not waited with."""
         target = self.target[c]
         for (task, kind), channels in self.waiting.items():
@@ -238,13 +238,13 @@ class Broadcast(Baton, variant="broadcast"):
                     found[c][kind] = None
         return {c: tuple(batons) for c, batons in found.items()}
 
-    def send(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
+    def send(self, s, o, kind, busy, id):
         """Everywhere."""
         super().send(s, o, kind, busy, id)
         for c in self.strays[o, kind]:
             self.push(s, c, str(kind), busy, id)
 
-    def handle(self, s: Any, c: str, kind: Kind, busy: Any, id: Any) -> None:
+    def handle(self, s, c, kind, busy, id):
         """Nothing, where it leads nowhere."""
         if kind in self.wiring.carried[c]:
             super().handle(s, c, kind, busy, id)
@@ -254,7 +254,7 @@ class CompletedTogether(Baton, variant="completed-together"):
     """A completed scope completes the loops in it: "all operators [...] terminate" (step 4.1.2), inner heads included."""
 
     @action(o="heads", fairness=WEAK)
-    def begin(self, s: Any, o: str) -> None:
+    def begin(self, s, o):
         """Only the outermost head makes attempts."""
         if self.wiring.scope(o).level == 1:
             super().begin(s, o)
@@ -268,7 +268,7 @@ class ScopeKept(Baton, variant="scope-kept"):
     """An event keeps its scope: step 3.2 associates one only if it has none, so the next head does nothing."""
 
     @action(o="heads", fairness=WEAK)
-    def begin(self, s: Any, o: str) -> None:
+    def begin(self, s, o):
         """Only where no event can have passed another head."""
         before, _ = self.wiring.reaching(o)
         scope = self.wiring.scope(o)
@@ -289,7 +289,7 @@ class TightWeak(Baton, variant="tight-weak"):
     insist: bool = True
 
     @action(c="from_operators", fairness=WEAK)
-    def emit(self, s: Any, c: str) -> None:
+    def emit(self, s, c):
         """Where there is room, what is to be sent is sent."""
         super().emit(s, c)
 
@@ -298,12 +298,12 @@ class Tight(TightWeak, variant="tight"):
     """Batons share small buffers with records: one item a channel, one record an operator; feedback edges spill to disk."""
 
     @action(c="channels", fairness=STRONG)
-    def receive(self, s: Any, c: str) -> None:
+    def receive(self, s, c):
         """An operator that can receive a record again and again eventually does, whatever else comes between."""
         super().receive(s, c)
 
     @action(c="channels", baton="kinds", fairness=STRONG)
-    def take(self, s: Any, c: str, baton: str) -> None:
+    def take(self, s, c, baton):
         """So does one that finds room again and again for a baton."""
         super().take(s, c, baton)
 
@@ -318,7 +318,7 @@ class BoundedWithoutEnd(Bounded, variant="bounded-without-end"):
     """As bounded, while the sources have not ended: no baton is under way."""
 
     @action(o="sources")
-    def end(self, s: Any, o: str) -> None:
+    def end(self, s, o):
         """Never."""
         require(False)
 
@@ -328,14 +328,14 @@ class NoSecondWait(Baton, variant="no-second-wait"):
 
     more: ClassVar[int] = 2
 
-    def enter(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
+    def enter(self, s, o, kind, busy, id):
         """Around the loop and out of it at once."""
         found = self.added(s, o, busy) or self.dirty(s, o)
         s.turn[o] = "CLEAN"
         for turn in (1, 2):
             self.send(s, o, kind.entering(self.wiring.scope(o), turn), found, id)
 
-    def leave(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
+    def leave(self, s, o, kind, busy, id):
         """Remember what it has found."""
         s.turn[o] = "DIRTY" if busy or self.dirty(s, o) else "NONE"
 
@@ -344,6 +344,6 @@ class Literal(UpstreamUnwaited, InnerForward, UncoordinatedHeads, HeadUnasked, v
     """The text at its word: upstream-unwaited, inner-forward, uncoordinated-heads and head-unasked together."""
 
     @invariant
-    def step_4_1_is_enough(self, s: Any) -> Any:
+    def step_4_1_is_enough(self, s):
         """Step 4.1: a head that "did not receive any data [...] in between" and has its baton back IDLE has nothing to do."""
         return all(s.status[o] != "TERMINATED" or s.held[o] == 0 for o in self.heads)

@@ -14,9 +14,6 @@ sender produces at most `depth` buffers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
-
 from streamproof import WEAK, Array, Enum, Model, Range, State, action, choose, require, terminal
 
 
@@ -36,19 +33,19 @@ class Credit(Model):
 
     check_deadlock = False
     """A consumer may always stall, so there is no deadlock; liveness is stated by temporal properties."""
-    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
+    limits = {
         "channels": (1, None),
         "exclusive": (1, None),
         "floating": (0, None),
         "depth": (1, None),
     }
-    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    sizes = {
         "small": {},
         "medium": {"channels": 3, "floating": 2},
         "large": {"channels": 3, "floating": 2, "depth": 3},
     }
 
-    def state(self) -> State:
+    def state(self):
         """Every exclusive buffer is a credit at its sender; the pool is full."""
         channel = range(self.channels)
         most = self.most()
@@ -74,7 +71,7 @@ class Credit(Model):
     # --- the sender
 
     @action(c="channels")
-    def produce(self, s: Any, c: int) -> None:
+    def produce(self, s, c):
         """A buffer is full and waits to be sent."""
         require(s.left[c] > 0)
         require(s.consumer[c] != "GONE")
@@ -82,7 +79,7 @@ class Credit(Model):
         s.backlog[c] += 1
 
     @action(c="channels", fairness=WEAK)
-    def send(self, s: Any, c: int) -> None:
+    def send(self, s, c):
         """A buffer goes on the wire for a credit."""
         require(s.backlog[c] > 0)
         require(s.credit[c] > 0)
@@ -91,7 +88,7 @@ class Credit(Model):
         s.wire[c] += 1
 
     @action(c="channels", fairness=WEAK)
-    def tell(self, s: Any, c: int) -> None:
+    def tell(self, s, c):
         """A sender without credit announces its backlog."""
         require(s.backlog[c] > 0)
         require(s.credit[c] == 0)
@@ -99,7 +96,7 @@ class Credit(Model):
         s.known[c] = s.backlog[c]
 
     @action(c="channels", fairness=WEAK)
-    def hear(self, s: Any, c: int) -> None:
+    def hear(self, s, c):
         """An announced credit arrives."""
         require(s.announced[c] > 0)
         s.announced[c] -= 1
@@ -108,7 +105,7 @@ class Credit(Model):
     # --- the receiver
 
     @action(c="channels", fairness=WEAK)
-    def receive(self, s: Any, c: int) -> None:
+    def receive(self, s, c):
         """A buffer arrives, with the sender backlog."""
         require(s.wire[c] > 0)
         require(s.free[c] > 0)
@@ -118,7 +115,7 @@ class Credit(Model):
         s.known[c] = s.backlog[c]
 
     @action(c="channels", fairness=WEAK)
-    def consume(self, s: Any, c: int) -> None:
+    def consume(self, s, c):
         """A buffer has been consumed."""
         require(s.consumer[c] == "LIVE")
         require(s.queued[c] > 0)
@@ -130,12 +127,12 @@ class Credit(Model):
             s.free[c] += 1
             self.promise(s, c)
 
-    def promise(self, s: Any, c: int) -> None:
+    def promise(self, s, c):
         """A freed buffer becomes a credit to announce."""
         s.unannounced[c] += 1
 
     @action(c="channels", fairness=WEAK)
-    def borrow(self, s: Any, c: int) -> None:
+    def borrow(self, s, c):
         """A floating buffer is assigned to a channel that requires more than its buffers."""
         require(s.pool > 0)
         require(s.consumer[c] != "GONE")
@@ -145,12 +142,12 @@ class Credit(Model):
         s.free[c] += 1
         s.unannounced[c] += 1
 
-    def lend(self, s: Any, count: int) -> None:
+    def lend(self, s, count):
         """`count` buffers leave the pool."""
         s.pool -= count
 
     @action(c="channels", fairness=WEAK)
-    def announce(self, s: Any, c: int) -> None:
+    def announce(self, s, c):
         """All new credits of a channel go out in one message."""
         require(s.unannounced[c] > 0)
         s.announced[c] += s.unannounced[c]
@@ -159,13 +156,13 @@ class Credit(Model):
     # --- what may happen to a consumer
 
     @action(c="channels")
-    def stall(self, s: Any, c: int) -> None:
+    def stall(self, s, c):
         """A consumer stops reading, forever."""
         require(s.consumer[c] == "LIVE")
         s.consumer[c] = "STALLED"
 
     @action(c="channels")
-    def release(self, s: Any, c: int) -> None:
+    def release(self, s, c):
         """A channel is released: nothing of it remains on its way, its floating buffers return to the pool."""
         require(s.consumer[c] != "GONE")
         s.consumer[c] = "GONE"
@@ -181,15 +178,15 @@ class Credit(Model):
         s.free[c] = self.exclusive
         s.unannounced[c] = self.exclusive
 
-    def give_back(self, s: Any, c: int) -> None:
+    def give_back(self, s, c):
         """The floating buffers of a channel return to the pool."""
         s.pool += s.lent[c]
 
-    def idle(self, s: Any, c: int) -> Any:
+    def idle(self, s, c):
         """Nothing that was produced for a channel is unread."""
         return s.backlog[c] + s.wire[c] + s.queued[c] == 0
 
-    def all_read(self, s: Any) -> Any:
+    def all_read(self, s):
         """Every consumer reads."""
         return all(s.consumer[c] == "LIVE" for c in range(self.channels))
 
@@ -202,19 +199,19 @@ class CreditBeforeFree(Credit, variant="credit-before-free"):
         return super().most() + self.depth
 
     @action(c="channels", fairness=WEAK)
-    def receive(self, s: Any, c: int) -> None:
+    def receive(self, s, c):
         """The buffer that is filled is promised again at once."""
         super().receive(s, c)
         s.unannounced[c] += 1
 
-    def promise(self, s: Any, c: int) -> None:
+    def promise(self, s, c):
         """It has been promised already."""
 
 
 class FloatingLeak(Credit, variant="floating-leak"):
     """A channel that is released keeps its floating buffers."""
 
-    def give_back(self, s: Any, c: int) -> None:
+    def give_back(self, s, c):
         """Forgotten."""
 
 
@@ -222,15 +219,15 @@ class UncountedLending(Credit, variant="uncounted-lending"):
     """The pool grants its buffers to every channel, without accounting."""
 
     @action(c="channels", fairness=WEAK)
-    def borrow(self, s: Any, c: int) -> None:
+    def borrow(self, s, c):
         """A channel gets every floating buffer once."""
         require(s.lent[c] < self.floating)
         super().borrow(s, c)
 
-    def lend(self, s: Any, count: int) -> None:
+    def lend(self, s, count):
         """Not noted."""
 
-    def give_back(self, s: Any, c: int) -> None:
+    def give_back(self, s, c):
         """Not noted either."""
 
 
@@ -238,7 +235,7 @@ class LostAnnouncement(Credit, variant="lost-announcement"):
     """Announcements may be lost, and are not repeated."""
 
     @action(c="channels")
-    def lose(self, s: Any, c: int) -> None:
+    def lose(self, s, c):
         """An announced credit does not arrive."""
         require(s.announced[c] > 0)
         s.announced[c] -= 1
@@ -248,7 +245,7 @@ class ZeroExclusive(Credit, variant="zero-exclusive"):
     """Channels have no buffers of their own and live on the pool."""
 
     exclusive: int = 0
-    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {"exclusive": (0, 0)}
+    limits = {"exclusive": (0, 0)}
 
 
 class ZeroExclusiveReading(ZeroExclusive, variant="zero-exclusive-reading", without=("stall", "release")):
@@ -257,7 +254,7 @@ class ZeroExclusiveReading(ZeroExclusive, variant="zero-exclusive-reading", with
     check_deadlock = True
 
     @terminal
-    def delivered(self, s: Any) -> Any:
+    def delivered(self, s):
         """Everything was produced, sent and read."""
         return all(s.left[c] == 0 and self.idle(s, c) for c in range(self.channels))
 
@@ -270,7 +267,7 @@ class AnyBacklog(Credit, variant="any-backlog", without="tell"):
     """Backlog announcements are ignored: the receiver requests and returns floating buffers arbitrarily."""
 
     @action(c="channels", fairness=WEAK)
-    def receive(self, s: Any, c: int) -> None:
+    def receive(self, s, c):
         """A buffer arrives, without a backlog announcement."""
         require(s.wire[c] > 0)
         require(s.free[c] > 0)
@@ -279,7 +276,7 @@ class AnyBacklog(Credit, variant="any-backlog", without="tell"):
         s.queued[c] += 1
 
     @action(c="channels", fairness=WEAK)
-    def consume(self, s: Any, c: int) -> None:
+    def consume(self, s, c):
         """A buffer has been consumed."""
         require(s.consumer[c] == "LIVE")
         require(s.queued[c] > 0)
@@ -293,7 +290,7 @@ class AnyBacklog(Credit, variant="any-backlog", without="tell"):
             self.promise(s, c)
 
     @action(c="channels")
-    def borrow(self, s: Any, c: int) -> None:
+    def borrow(self, s, c):
         """A floating buffer is assigned to a channel, or not."""
         require(s.pool > 0)
         require(s.consumer[c] != "GONE")
@@ -303,7 +300,7 @@ class AnyBacklog(Credit, variant="any-backlog", without="tell"):
         s.unannounced[c] += 1
 
     @action(c="channels")
-    def release(self, s: Any, c: int) -> None:
+    def release(self, s, c):
         """A released channel is in its initial state."""
         super().release(s, c)
         s.credit[c] = self.exclusive
@@ -313,21 +310,21 @@ class AnyBacklog(Credit, variant="any-backlog", without="tell"):
 class NoCredit(Credit, variant="no-credit"):
     """Before 1.5: senders fill the connection, and a receiver without a buffer for what comes next stops reading it."""
 
-    def state(self) -> State:
+    def state(self):
         """Also: the channel for which the connection waits; the number of channels means none."""
         declared = dict(super().state().items())
         return State(**declared, waits=Range(0, self.channels, init=self.channels))
 
     @action(c="channels")
-    def announce(self, s: Any, c: int) -> None:
+    def announce(self, s, c):
         """There are no credits to announce."""
         require(False)
 
-    def promise(self, s: Any, c: int) -> None:
+    def promise(self, s, c):
         """Nor to keep."""
 
     @action(c="channels", fairness=WEAK)
-    def send(self, s: Any, c: int) -> None:
+    def send(self, s, c):
         """A buffer goes on the wire as long as the connection takes it."""
         require(s.backlog[c] > 0)
         require(s.wire[c] < self.exclusive + self.floating)
@@ -335,14 +332,14 @@ class NoCredit(Credit, variant="no-credit"):
         s.wire[c] += 1
 
     @action(c="channels", fairness=WEAK)
-    def receive(self, s: Any, c: int) -> None:
+    def receive(self, s, c):
         """The next buffer on the connection is read, unless another channel's buffer blocks the connection."""
         require(s.waits in (self.channels, c))
         super().receive(s, c)
         s.waits = self.channels
 
     @action(c="channels", fairness=WEAK)
-    def block(self, s: Any, c: int) -> None:
+    def block(self, s, c):
         """The next buffer is for a channel without a free one: nothing else is read until it has one."""
         require(s.waits == self.channels)
         require(s.wire[c] > 0)
@@ -350,7 +347,7 @@ class NoCredit(Credit, variant="no-credit"):
         s.waits = c
 
     @action(c="channels")
-    def release(self, s: Any, c: int) -> None:
+    def release(self, s, c):
         """The buffer that blocks the connection is discarded with its channel."""
         super().release(s, c)
         if s.waits == c:

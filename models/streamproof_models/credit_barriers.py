@@ -14,8 +14,7 @@ Abstractions: those of `credit`; no barriers that overtake data (unaligned check
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from streamproof import WEAK, Bool, Enum, Model, Parts, Range, State, action, each, require
 from streamproof_models.credit import Credit, ZeroExclusive
@@ -35,7 +34,7 @@ class Barrier(Model):
 
     check_deadlock = False
 
-    def state(self) -> State:
+    def state(self):
         """No barrier."""
         return State(
             left=Range(0, self.checkpoints, init=self.checkpoints),
@@ -46,11 +45,11 @@ class Barrier(Model):
             stale=Range(0, self.void),
         )
 
-    def stopped(self, s: Any) -> Any:
+    def stopped(self, s):
         """Whether the sender is blocked: it has sent a barrier and was not resumed."""
         return s.place in ("WIRE", "QUEUE", "READ") or s.resuming
 
-    def enter(self, s: Any, ahead: Any, older: Any) -> None:
+    def enter(self, s, ahead, older):
         """A barrier is queued behind `ahead` buffers at its sender; `older` ones in total have not been read."""
         require(s.left > 0)
         require(s.place == "NONE")
@@ -59,7 +58,7 @@ class Barrier(Model):
         s.ahead = ahead
         s.older = older
 
-    def move(self, s: Any, start: str, end: str, ahead: Any) -> None:
+    def move(self, s, start, end, ahead):
         """The barrier, first in its place, moves behind `ahead` buffers in the next place."""
         require(s.place == start)
         require(s.ahead == 0)
@@ -67,7 +66,7 @@ class Barrier(Model):
         s.ahead = ahead
 
     @action
-    def send(self, s: Any) -> None:
+    def send(self, s):
         """A buffer is sent: not past the barrier, and not after it before the sender is resumed."""
         require(not self.stopped(s))
         require(s.place != "BACKLOG" or s.ahead > 0)
@@ -75,18 +74,18 @@ class Barrier(Model):
             s.ahead -= 1
 
     @action
-    def tell(self, s: Any) -> None:
+    def tell(self, s):
         """A blocked sender does not announce its backlog."""
         require(not self.stopped(s))
 
     @action
-    def receive(self, s: Any) -> None:
+    def receive(self, s):
         """A buffer arrives."""
         if s.place == "WIRE" and s.ahead > 0:
             s.ahead -= 1
 
     @action
-    def consume(self, s: Any) -> None:
+    def consume(self, s):
         """A buffer is read."""
         if s.older > 0:
             s.older -= 1
@@ -94,7 +93,7 @@ class Barrier(Model):
             s.ahead -= 1
 
     @action
-    def hear(self, s: Any) -> None:
+    def hear(self, s):
         """An announced credit arrives: those announced before the resumption come before it, later ones after it."""
         if self.void > 0:
             require(not s.resuming or s.stale > 0)
@@ -102,7 +101,7 @@ class Barrier(Model):
                 s.stale -= 1
 
     @action
-    def release(self, s: Any) -> None:
+    def release(self, s):
         """The channel is given up, its barrier with it."""
         s.place = "NONE"
         s.ahead = 0
@@ -114,7 +113,7 @@ class Barrier(Model):
 class Passable(Barrier):
     """The sender does not stop at barriers."""
 
-    def stopped(self, s: Any) -> Any:
+    def stopped(self, s):
         """Never."""
         return False
 
@@ -151,26 +150,26 @@ class CreditBarriers(Model):
 
     check_deadlock = False
     """A consumer may always stall, so there is no deadlock; liveness is stated by temporal properties."""
-    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
+    limits = {
         "channels": (1, None),
         "exclusive": (1, None),
         "floating": (0, None),
         "depth": (1, None),
         "checkpoints": (1, None),
     }
-    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    sizes = {
         "small": {},
         "medium": {"depth": 2},
         "large": {"depth": 2, "floating": 2, "checkpoints": 2},
     }
 
-    def setup(self) -> None:
+    def setup(self):
         """The tasks, each with the channels that it reads."""
         everything = list(range(self.channels))
         self.reads = [everything] if self.aligned else [[c] for c in everything]
         self.readers = len(self.reads)
 
-    def parts(self) -> Parts:
+    def parts(self):
         """The flow control, and a barrier beside each of its channels."""
         return (
             Parts(flow=self.flow_control(), barrier=each(self.channels, self.barrier_of))
@@ -200,35 +199,35 @@ class CreditBarriers(Model):
         return Barrier(checkpoints=self.checkpoints, most=self.depth)
 
     @action(c="channels", fairness=WEAK)
-    def trigger(self, s: Any, c: int) -> None:
+    def trigger(self, s, c):
         """A checkpoint reaches a sender: its barrier is queued behind the buffers produced so far."""
         require(s.flow.consumer[c] != "GONE")
         waiting = s.flow.backlog[c]
         self.barrier[c].enter(s.barrier[c], waiting, waiting + s.flow.wire[c] + s.flow.queued[c])
 
     @action(c="channels", fairness=WEAK)
-    def emit(self, s: Any, c: int) -> None:
+    def emit(self, s, c):
         """A barrier goes on the wire, without a credit; the sender stops."""
         require(not s.barrier[c].resuming)
         self.barrier[c].move(s.barrier[c], "BACKLOG", "WIRE", s.flow.wire[c])
 
     @action(c="channels", fairness=WEAK)
-    def arrive(self, s: Any, c: int) -> None:
+    def arrive(self, s, c):
         """A barrier arrives, without a buffer."""
         self.barrier[c].move(s.barrier[c], "WIRE", "QUEUE", s.flow.queued[c])
         self.block_channel(s, c)
 
-    def block_channel(self, s: Any, c: int) -> None:
+    def block_channel(self, s, c):
         """The receiver's buffer management when a barrier blocks the channel: none."""
 
     @action(c="channels", fairness=WEAK)
-    def read(self, s: Any, c: int) -> None:
+    def read(self, s, c):
         """A consumer that has read everything ahead of a barrier reads the barrier."""
         require(s.flow.consumer[c] == "LIVE")
         self.barrier[c].move(s.barrier[c], "QUEUE", "READ", 0)
 
     @action(r="readers", fairness=WEAK)
-    def resume(self, s: Any, r: int) -> None:
+    def resume(self, s, r):
         """A task has read the barriers of all its channels, has done its part of the checkpoint, and resumes the senders."""
         require(any(s.barrier[c].place == "READ" for c in self.reads[r]))
         require(all(s.barrier[c].place == "READ" or s.flow.consumer[c] == "GONE" for c in self.reads[r]))
@@ -239,21 +238,21 @@ class CreditBarriers(Model):
                 s.barrier[c].resuming = True
                 self.forget_at_receiver(s, c)
 
-    def forget_at_receiver(self, s: Any, c: int) -> None:
+    def forget_at_receiver(self, s, c):
         """Credits survive."""
 
     @action(c="channels", fairness=WEAK)
-    def resumed(self, s: Any, c: int) -> None:
+    def resumed(self, s, c):
         """The sender is resumed."""
         require(s.barrier[c].resuming)
         require(s.barrier[c].stale == 0)
         s.barrier[c].resuming = False
         self.forget_at_sender(s, c)
 
-    def forget_at_sender(self, s: Any, c: int) -> None:
+    def forget_at_sender(self, s, c):
         """Credits survive."""
 
-    def void(self, s: Any, c: int) -> Any:
+    def void(self, s, c):
         """Credits without a buffer."""
         return 0
 
@@ -262,7 +261,7 @@ class BarrierOvertakes(CreditBarriers, variant="barrier-overtakes"):
     """A barrier needs no credit, so it does not wait behind data that do."""
 
     @action(c="channels", fairness=WEAK)
-    def emit(self, s: Any, c: int) -> None:
+    def emit(self, s, c):
         """A barrier is sent whatever waits ahead of it."""
         s.barrier[c].ahead = 0
         super().emit(s, c)
@@ -272,7 +271,7 @@ class BarrierCostsCredit(CreditBarriers, variant="barrier-costs-credit"):
     """The sender treats a barrier as it does data."""
 
     @action(c="channels", fairness=WEAK)
-    def emit(self, s: Any, c: int) -> None:
+    def emit(self, s, c):
         """A credit is spent for a barrier, which takes no buffer at the receiver and so gives none back."""
         require(s.flow.credit[c] > 0)
         super().emit(s, c)
@@ -298,7 +297,7 @@ class NoExclusive(CreditBarriers, variant="zero-exclusive"):
 
     exclusive: int = 0
     aligned: bool = True
-    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {"exclusive": (0, 0), "floating": (1, None)}
+    limits = {"exclusive": (0, 0), "floating": (1, None)}
 
     def flow_control(self) -> Credit:
         """Channels with void credits."""
@@ -308,23 +307,23 @@ class NoExclusive(CreditBarriers, variant="zero-exclusive"):
         """A barrier after which old and new credits must be distinguished."""
         return Barrier(checkpoints=self.checkpoints, most=self.depth, void=2 * self.floating)
 
-    def block_channel(self, s: Any, c: int) -> None:
+    def block_channel(self, s, c):
         """The free buffers are returned to the pool, and no more are requested."""
         self.flow.lend(s.flow, -s.flow.free[c])
         s.flow.lent[c] -= s.flow.free[c]
         s.flow.free[c] = 0
         s.flow.known[c] = 0
 
-    def forget_at_receiver(self, s: Any, c: int) -> None:
+    def forget_at_receiver(self, s, c):
         """Unannounced credits are dropped; announced ones arrive before the resumption."""
         s.flow.unannounced[c] = 0
         s.barrier[c].stale = s.flow.announced[c]
 
-    def forget_at_sender(self, s: Any, c: int) -> None:
+    def forget_at_sender(self, s, c):
         """The sender's credits are void."""
         s.flow.credit[c] = 0
 
-    def void(self, s: Any, c: int) -> Any:
+    def void(self, s, c):
         """From the arrival of a barrier on all credits, from the resumption on those ahead of it."""
         flow, barrier = s.flow, s.barrier[c]
         if barrier.place in ("QUEUE", "READ"):
@@ -335,17 +334,17 @@ class NoExclusive(CreditBarriers, variant="zero-exclusive"):
 class KeepsWhileStopped(NoExclusive, variant="zero-exclusive-keeping"):
     """Before FLINK-16404: a channel that is stopped keeps its floating buffers and the sender its credits."""
 
-    def block_channel(self, s: Any, c: int) -> None:
+    def block_channel(self, s, c):
         """Nothing is given back."""
 
-    def forget_at_receiver(self, s: Any, c: int) -> None:
+    def forget_at_receiver(self, s, c):
         """Credits survive; which come before the resumption makes no difference."""
         s.barrier[c].stale = s.flow.announced[c]
 
-    def forget_at_sender(self, s: Any, c: int) -> None:
+    def forget_at_sender(self, s, c):
         """Credits survive."""
 
-    def void(self, s: Any, c: int) -> Any:
+    def void(self, s, c):
         """None."""
         return 0
 
@@ -353,5 +352,5 @@ class KeepsWhileStopped(NoExclusive, variant="zero-exclusive-keeping"):
 class NotForgotten(NoExclusive, variant="zero-exclusive-no-reset"):
     """Floating buffers are given back, and the sender keeps the credits that stood for them."""
 
-    def forget_at_sender(self, s: Any, c: int) -> None:
+    def forget_at_sender(self, s, c):
         """Credits survive."""

@@ -16,9 +16,6 @@ buffer of a queue is finished or flushed (so the announced backlog may be one le
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
-
 from streamproof import WEAK, Array, Bool, Enum, Option, Queue, Range, Record, State, action, require, terminal
 from streamproof_models.credit_channel_producer import BARRIER, BLOCKING, DATA, KINDS, PLAIN, URGENT, Producer
 
@@ -42,19 +39,19 @@ class CreditChannel(Producer):
 
     check_deadlock = False
     """A consumer may always be slow, so there is no deadlock."""
-    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
+    limits = {
         "exclusive": (0, None),
         "threads": (1, None),
         "produced": (1, None),
         "floating": (0, None),
     }
-    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    sizes = {
         "small": {"produced": 1},
         "medium": {"overtaking": True, "threads": 2},
         "large": {"produced": 3},
     }
 
-    def setup(self) -> None:
+    def setup(self):
         """The possible backlog announcements of the producer."""
         self.name_kinds(SMALL if self.overtaking else SMALL[:2])
         self.size = range(2)
@@ -64,7 +61,7 @@ class CreditChannel(Producer):
         self.dropped = [0, 1]
         self.tasks = range(min(1, self.threads - 1), self.threads)
 
-    def state(self) -> State:
+    def state(self):
         """Nothing is connected."""
         most = self.most()
         long = self.produced + 1
@@ -130,21 +127,21 @@ class CreditChannel(Producer):
         """Maximum number of buffers and credits of the channel at a time."""
         return self.exclusive + self.floating + self.produced
 
-    def lends(self, s: Any, n: Any) -> Any:
+    def lends(self, s, n):
         """Whether the pool can grant that many more buffers to the channel."""
         return s.borrowed + n <= self.floating
 
     # --- the consumer: connecting
 
     @action
-    def set_aside(self, s: Any) -> None:
+    def set_aside(self, s):
         """The channel gets its exclusive buffers."""
         require(not s.ready)
         s.ready = True
         s.free = self.exclusive
 
     @action
-    def request(self, s: Any) -> None:
+    def request(self, s):
         """The subpartition is requested; the initial credit goes with the request."""
         require(s.ready)
         require(not s.released)
@@ -154,13 +151,13 @@ class CreditChannel(Producer):
 
     # --- the consumer: arriving messages
 
-    def in_network(self, s: Any) -> None:
+    def in_network(self, s):
         """The network thread is sequential: it finishes the actions caused by a message before it continues."""
         require(s.stated is None)
         require(s.owed[0] is None)
 
     @action(fairness=WEAK)
-    def take(self, s: Any) -> None:
+    def take(self, s):
         """A free buffer, a floating one if possible, is taken for the data message that arrives."""
         self.in_network(s)
         require(len(s.down) > 0)
@@ -177,7 +174,7 @@ class CreditChannel(Producer):
             s.own = True
 
     @action
-    def take_none(self, s: Any) -> None:
+    def take_none(self, s):
         """A released channel has no buffer for arriving messages."""
         self.in_network(s)
         require(s.released)
@@ -191,12 +188,12 @@ class CreditChannel(Producer):
         s.holding = True
         s.required -= 1
 
-    def turned_away(self, s: Any) -> Any:
+    def turned_away(self, s):
         """Whether the message for which a buffer was requested before may have been dropped without a record."""
         return False
 
     @action(fairness=WEAK)
-    def stop_coming(self, s: Any) -> None:
+    def stop_coming(self, s):
         """A blocking event arrives: nothing follows it until the consumer resumes."""
         self.in_network(s)
         require(len(s.down) > 0)
@@ -207,7 +204,7 @@ class CreditChannel(Producer):
         s.drained = self.exclusive > 0
 
     @action(fairness=WEAK)
-    def drain(self, s: Any) -> None:
+    def drain(self, s):
         """A channel without exclusive buffers returns its floating buffers."""
         self.in_network(s)
         require(s.stop == "COMING")
@@ -217,7 +214,7 @@ class CreditChannel(Producer):
         s.borrowed = 0
 
     @action(size="size", fairness=WEAK)
-    def receive(self, s: Any, size: int) -> None:
+    def receive(self, s, size):
         """A buffer or an event is accepted under the next number. The sizes of those in one message add up to its size."""
         require(not s.released)
         self.next_piece(s)
@@ -242,7 +239,7 @@ class CreditChannel(Producer):
         self.pass_piece(s)
 
     @action(fairness=WEAK)
-    def receive_empty(self, s: Any) -> None:
+    def receive_empty(self, s):
         """An empty data message uses its number, and its credit."""
         require(not s.released)
         self.next_piece(s)
@@ -253,7 +250,7 @@ class CreditChannel(Producer):
         self.pass_piece(s)
 
     @action
-    def discard(self, s: Any) -> None:
+    def discard(self, s):
         """A message that arrives at a released channel is dropped, and its number not counted."""
         require(s.released)
         require(len(s.down) > 0)
@@ -263,7 +260,7 @@ class CreditChannel(Producer):
         self.drop_piece(s)
 
     @action(fairness=WEAK)
-    def hear_backlog(self, s: Any) -> None:
+    def hear_backlog(self, s):
         """A backlog announcement arrives."""
         self.in_network(s)
         require(len(s.down) > 0)
@@ -273,13 +270,13 @@ class CreditChannel(Producer):
         s.down.pop()
 
     @action(fairness=WEAK)
-    def note_backlog(self, s: Any) -> None:
+    def note_backlog(self, s):
         """The announced backlog is passed on to the buffer manager."""
         require(s.stated is not None)
         require(not s.noted)
         s.noted = True
 
-    def next_piece(self, s: Any) -> None:
+    def next_piece(self, s):
         """The common conditions for accepting a message: it has arrived, the last one is handled, data have a buffer."""
         self.in_network(s)
         require(len(s.down) > 0)
@@ -287,7 +284,7 @@ class CreditChannel(Producer):
         if s.down.head.kind in self.data:
             require(s.holding)
 
-    def pass_piece(self, s: Any) -> None:
+    def pass_piece(self, s):
         """The next buffer of a message is due, or the next message; the last buffer announces the backlog."""
         if s.piece + 1 == s.down.head.pieces:
             s.stated = s.down.head.backlog
@@ -295,7 +292,7 @@ class CreditChannel(Producer):
             s.own = False
         self.drop_piece(s)
 
-    def drop_piece(self, s: Any) -> None:
+    def drop_piece(self, s):
         """Continues with the next one."""
         if s.piece + 1 == s.down.head.pieces:
             s.piece = 0
@@ -307,7 +304,7 @@ class CreditChannel(Producer):
     # --- the consumer: buffers and credits
 
     @action(got="loan", fairness=WEAK)
-    def want(self, s: Any, got: int) -> None:
+    def want(self, s, got):
         """The pool grants the requested buffers as far as possible, and registers the channel as waiting for the others."""
         require(s.noted)
         require(s.stated is not None)
@@ -330,14 +327,14 @@ class CreditChannel(Producer):
                 s.waiting = have + got < wanted
 
     @action(t="threads", fairness=WEAK)
-    def gain(self, s: Any, t: int) -> None:
+    def gain(self, s, t):
         """Gained buffers become credits to announce."""
         require(s.owed[t] is not None)
         s.unannounced += s.owed[t]
         s.owed[t] = None
 
     @action(got="loan", t="threads", fairness=WEAK)
-    def accept_offer(self, s: Any, got: int, t: int) -> None:
+    def accept_offer(self, s, got, t):
         """The pool offers a buffer to a waiting channel, which takes it and requests further ones."""
         require(s.waiting)
         require(not s.released)
@@ -351,7 +348,7 @@ class CreditChannel(Producer):
         s.waiting = s.free + s.borrowed < s.required
 
     @action(noted=[True, False], fairness=WEAK)
-    def decline_offer(self, s: Any, noted: bool) -> None:
+    def decline_offer(self, s, noted):
         """The pool offers a buffer that the channel no longer needs. A released channel may not even record it."""
         require(s.waiting)
         require(s.released or s.free + s.borrowed >= s.required)
@@ -361,7 +358,7 @@ class CreditChannel(Producer):
             require(s.released)
 
     @action(t="threads", fairness=WEAK)
-    def recycle(self, s: Any, t: int) -> None:
+    def recycle(self, s, t):
         """An exclusive buffer that was consumed returns: a new credit, unless a borrowed one is given back for it."""
         require(s.owed[t] is None)
         if not s.released:
@@ -378,7 +375,7 @@ class CreditChannel(Producer):
                 s.owed[t] = 1
 
     @action(fairness=WEAK)
-    def announce(self, s: Any) -> None:
+    def announce(self, s):
         """All unannounced credits are sent to the producer in one message; without any nothing is sent."""
         if s.unannounced > 0:
             s.up.push(s.unannounced)
@@ -387,13 +384,13 @@ class CreditChannel(Producer):
     # --- the consumer: the task
 
     @action(fairness=WEAK)
-    def poll_first(self, s: Any) -> None:
+    def poll_first(self, s):
         """The task takes urgent messages first."""
         require(len(s.first) > 0)
         s.first.pop()
 
     @action(fairness=WEAK)
-    def poll(self, s: Any) -> None:
+    def poll(self, s):
         """The task takes messages in the order received."""
         require(len(s.first) == 0)
         require(len(s.inbox) > 0 or s.barrier is not None)
@@ -406,7 +403,7 @@ class CreditChannel(Producer):
             s.stop = "HANDLED"
 
     @action
-    def poll_late(self, s: Any) -> None:
+    def poll_late(self, s):
         """A barrier becomes urgent after a timeout, and overtakes messages received before it."""
         require(BARRIER in self.kinds)
         require(len(s.first) == 0)
@@ -415,7 +412,7 @@ class CreditChannel(Producer):
         s.stop = "HANDLED"
 
     @action(t="tasks", fairness=WEAK)
-    def resume(self, s: Any, t: int) -> None:
+    def resume(self, s, t):
         """The task has handled the blocking event and resumes the producer."""
         require(s.owed[t] is None)
         require(s.stop == "HANDLED")
@@ -428,13 +425,13 @@ class CreditChannel(Producer):
             s.unannounced = 0
 
     @action
-    def release(self, s: Any) -> None:
+    def release(self, s):
         """The channel is released: nothing is accepted from now on."""
         require(not s.released)
         s.released = True
 
     @action
-    def forget(self, s: Any) -> None:
+    def forget(self, s):
         """Messages received and not taken are dropped."""
         require(s.released)
         s.first.clear()
@@ -442,7 +439,7 @@ class CreditChannel(Producer):
         s.barrier = None
 
     @action
-    def empty(self, s: Any) -> None:
+    def empty(self, s):
         """The buffers of a released channel are returned."""
         require(s.released)
         require(not s.emptied)
@@ -453,7 +450,7 @@ class CreditChannel(Producer):
         s.borrowed = 0
 
     @terminal
-    def over(self, s: Any) -> Any:
+    def over(self, s):
         """Both ends are gone."""
         return s.closed and s.released
 
@@ -461,7 +458,7 @@ class CreditChannel(Producer):
 class DoubledCredit(CreditChannel, variant="doubled-credit"):
     """An announcement counts twice."""
 
-    def worth(self, s: Any, n: Any) -> Any:
+    def worth(self, s, n):
         """Twice, as far as the machine can count."""
         return min(2 * n, self.most() - s.credits)
 
@@ -469,7 +466,7 @@ class DoubledCredit(CreditChannel, variant="doubled-credit"):
 class Unpaid(CreditChannel, variant="unpaid"):
     """Data are sent whether there is credit or not."""
 
-    def may_pay(self, s: Any) -> Any:
+    def may_pay(self, s):
         """Always."""
         return True
 
@@ -490,7 +487,7 @@ class RecordedChannel(CreditChannel):
     given_up: bool = True
     """Whether the record says when the consumer released the channel."""
 
-    def setup(self) -> None:
+    def setup(self):
         """Numbers are as large as they come."""
         super().setup()
         self.name_kinds(KINDS)
@@ -498,19 +495,19 @@ class RecordedChannel(CreditChannel):
         self.loan = range(self.produced + 1)
         self.pieces = range(1, self.produced + 1)
 
-    def turned_away(self, s: Any) -> Any:
+    def turned_away(self, s):
         """What reaches a released channel leaves no record."""
         return len(s.down) > 1
 
     @action
-    def refuse(self, s: Any) -> None:
+    def refuse(self, s):
         """The request arrives before the partition is there, and fails (Flink 1.17). The call leaves no record."""
         require(s.requests > 0)
         require(not s.listed)
         s.requests -= 1
 
     @action
-    def request_again(self, s: Any) -> None:
+    def request_again(self, s):
         """The consumer was notified that the partition does not exist, and repeats its request. If only one request has
         left a record it may be this one, and the reader may already exist."""
         require(s.ready)
@@ -520,18 +517,18 @@ class RecordedChannel(CreditChannel):
         if not s.listed and not s.closed:
             s.requests = 1
 
-    def may_cancel(self, s: Any) -> Any:
+    def may_cancel(self, s):
         """After the release, or at any time where that is not recorded."""
         return (s.opened or s.requests == 0) and (s.released or not self.given_up)
 
-    def lends(self, s: Any, n: Any) -> Any:
+    def lends(self, s, n):
         """The pool is shared: what it has left is not the channel's to know."""
         return True
 
-    def flushes(self, s: Any) -> Any:
+    def flushes(self, s):
         """As often as the producer likes."""
         return True
 
-    def repeats(self, s: Any) -> Any:
+    def repeats(self, s):
         """Whenever there is reason to."""
         return True

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from streamproof import WEAK, Model, action, require
 
 DATA = ("DATA_BUFFER", "DATA_BUFFER_WITH_CLEAR_END")
@@ -44,16 +42,16 @@ class Producer(Model):
         self.data = tuple(k for k in DATA if k in kinds)
         self.blocking = tuple(k for k in BLOCKING if k in kinds)
 
-    def flushes(self, s: Any) -> Any:
+    def flushes(self, s):
         """Whether a buffer may be sent in parts while it is written: each may, `produced` in all."""
         return s.sent < s.made
 
-    def repeats(self, s: Any) -> Any:
+    def repeats(self, s):
         """Whether the backlog may be announced again: not while the last announcement is on its way."""
         return all(m.what == "BUFFER" for m in s.down)
 
     @action(kind="kinds")
-    def enqueue(self, s: Any, kind: str) -> None:
+    def enqueue(self, s, kind):
         """The task hands over a buffer, possibly still being written to, or an event."""
         require(self.pipelined)
         require(not s.finished)
@@ -70,7 +68,7 @@ class Producer(Model):
             s.finished = True
 
     @action
-    def abandon(self, s: Any) -> None:
+    def abandon(self, s):
         """The partition is released with all queued messages; no event announces it."""
         require(len(s.urgent) + len(s.queue) > 0)
         require(not s.abandoned)
@@ -79,7 +77,7 @@ class Producer(Model):
         s.queue.clear()
 
     @action
-    def accept(self, s: Any) -> None:
+    def accept(self, s):
         """The request for the subpartition arrives; its initial credit counts from now on."""
         require(s.requests > 0)
         s.requests -= 1
@@ -87,7 +85,7 @@ class Producer(Model):
         s.credits = self.exclusive
 
     @action(fairness=WEAK)
-    def create(self, s: Any) -> None:
+    def create(self, s):
         """The partition is there: the reader gets its view and its place in the map of all readers."""
         require(s.opened)
         require(not s.listed)
@@ -95,7 +93,7 @@ class Producer(Model):
         s.listed = True
 
     @action(fairness=WEAK)
-    def add_credit(self, s: Any) -> None:
+    def add_credit(self, s):
         """Announced credits arrive, each announcement by itself and in their order."""
         require(s.listed)
         require(len(s.up) > 0)
@@ -104,7 +102,7 @@ class Producer(Model):
             s.ahead -= 1
 
     @action(fairness=WEAK)
-    def restart(self, s: Any) -> None:
+    def restart(self, s):
         """The consumer's wish to go on arrives, after all credits that were announced before it."""
         require(s.listed)
         require(s.resuming)
@@ -116,7 +114,7 @@ class Producer(Model):
             s.credits = 0
 
     @action(size="size", backlog="amount", skipped="dropped", kept=[False, True], more=[False, True], fairness=WEAK)
-    def send_data(self, s: Any, size: int, backlog: int, skipped: int, kept: bool, more: bool) -> None:
+    def send_data(self, s, size, backlog, skipped, kept, more):
         """A buffer goes out for a credit. Empty finished ones before it are `skipped`; one still written to is `kept`.
         With `more` to send the reader is queued again."""
         require(self.pipelined)
@@ -140,7 +138,7 @@ class Producer(Model):
         self.queue_again(s, more)
 
     @action(size="size", backlog="amount", skipped="dropped", more=[False, True], fairness=WEAK)
-    def send_event(self, s: Any, size: int, backlog: int, skipped: int, more: bool) -> None:
+    def send_event(self, s, size, backlog, skipped, more):
         """An event goes out, for nothing. After one of a blocking kind only urgent ones go until the consumer resumes."""
         require(self.pipelined)
         self.take_turn(s)
@@ -164,7 +162,7 @@ class Producer(Model):
         self.queue_again(s, more)
 
     @action(kind="kinds", size="size", backlog="amount", pieces="pieces", fairness=WEAK)
-    def send_stored(self, s: Any, kind: str, size: int, backlog: int, pieces: int) -> None:
+    def send_stored(self, s, kind, size, backlog, pieces):
         """A message of a stored partition goes out; several buffers may share one, and it costs one credit."""
         require(not self.pipelined)
         self.may_send(s)
@@ -184,7 +182,7 @@ class Producer(Model):
         self.put(s, kind, size, backlog, pieces)
 
     @action(backlog="amount", fairness=WEAK)
-    def tell_backlog(self, s: Any, backlog: int) -> None:
+    def tell_backlog(self, s, backlog):
         """Without initial credit, the backlog must be announced in a separate message."""
         require(self.exclusive == 0)
         require(not s.registered)
@@ -199,7 +197,7 @@ class Producer(Model):
         s.down.push({"what": "BACKLOG", "kind": self.kinds[0], "seq": 0, "size": 0, "backlog": backlog, "pieces": 1})
 
     @action
-    def cancel(self, s: Any) -> None:
+    def cancel(self, s):
         """A request to cancel arrives, and takes the reader out of the queue of available ones. The consumer sends one when
         it gives the channel up, and one more for each message that reaches it later. A reader that is in the map of all
         readers is released then (`close`); of one that is not, `registered` stays as it is."""
@@ -209,7 +207,7 @@ class Producer(Model):
         s.queued = False
 
     @action
-    def close(self, s: Any) -> None:
+    def close(self, s):
         """The reader is released, on a request to cancel or with its connection. Only with the connection this is the end:
         a notification that was under way queues the reader once more, and what the partition still has is sent."""
         require(s.opened)
@@ -219,15 +217,15 @@ class Producer(Model):
         s.registered = False
         s.closed = True
 
-    def may_cancel(self, s: Any) -> Any:
+    def may_cancel(self, s):
         """Whether the consumer has requested the subpartition and has a reason to release it."""
         return s.opened and s.released
 
-    def sends_late(self, s: Any) -> Any:
+    def sends_late(self, s):
         """Whether a released reader continues; one of a stored partition has no more data."""
         return self.pipelined and s.closed and s.cancels > 0
 
-    def take_turn(self, s: Any) -> None:
+    def take_turn(self, s):
         """The common condition for messages: the reader is queued, or not registered as queued, so that a notification
         or a credit may just have queued it. One that is registered and not queued never sends again."""
         require(s.opened)
@@ -236,17 +234,17 @@ class Producer(Model):
         s.queued = False
         s.registered = False
 
-    def queue_again(self, s: Any, more: Any) -> None:
+    def queue_again(self, s, more):
         """The reader is queued again if it can send more."""
         require(not more or len(s.urgent) > 0 or (not s.blocked and len(s.queue) > 0))
         s.queued = more
         s.registered = more
 
-    def may_pay(self, s: Any) -> Any:
+    def may_pay(self, s):
         """Whether there is a credit for a data message."""
         return s.credits > 0
 
-    def worth(self, s: Any, n: Any) -> Any:
+    def worth(self, s, n):
         """The credit gained from an announcement."""
         return n
 
@@ -254,12 +252,12 @@ class Producer(Model):
         """Whether a blocking event stops the producer."""
         return True
 
-    def may_send(self, s: Any) -> None:
+    def may_send(self, s):
         """The common condition for messages of the producer that are not urgent."""
         self.take_turn(s)
         require(not s.blocked)
 
-    def skip(self, s: Any, number: int) -> None:
+    def skip(self, s, number):
         """Finished empty buffers leave the queue unsent."""
         for _ in range(number):
             require(len(s.queue) > 0)
@@ -267,7 +265,7 @@ class Producer(Model):
             s.queue.pop()
             s.stock -= 1
 
-    def states(self, s: Any, backlog: Any) -> Any:
+    def states(self, s, backlog):
         """The possible backlog announcements: all queued data, or all but the last, which may be unfinished."""
         if s.blocked or len(s.queue) == 0:
             return backlog == 0
@@ -275,7 +273,7 @@ class Producer(Model):
             return backlog == s.stock
         return backlog == s.stock or backlog == s.stock - 1
 
-    def put(self, s: Any, kind: Any, size: Any, backlog: Any, pieces: Any) -> None:
+    def put(self, s, kind, size, backlog, pieces):
         """A message goes out under the next number, or numbers."""
         s.down.push({"what": "BUFFER", "kind": kind, "seq": s.sent, "size": size, "backlog": backlog, "pieces": pieces})
         s.sent += pieces

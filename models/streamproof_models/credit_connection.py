@@ -14,9 +14,6 @@ announcement of several credits is one message, whose credits the sender counts 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
-
 from streamproof import WEAK, Array, Bool, Enum, Model, Queue, Range, Record, State, action, refines, require
 from streamproof_models.credit import Credit
 
@@ -37,19 +34,19 @@ class CreditConnection(Model):
 
     check_deadlock = False
     """A consumer may always stall, so there is no deadlock; liveness is stated by temporal properties."""
-    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
+    limits = {
         "channels": (1, None),
         "exclusive": (1, None),
         "floating": (0, None),
         "depth": (1, None),
     }
-    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    sizes = {
         "small": {},
         "medium": {"depth": 2},
         "large": {"channels": 3, "floating": 2},
     }
 
-    def state(self) -> State:
+    def state(self):
         """The senders know of the exclusive buffers; nothing is on the connection."""
         channel = range(self.channels)
         which, most = Range(0, self.channels - 1), self.exclusive + self.floating
@@ -81,18 +78,18 @@ class CreditConnection(Model):
         """Maximum number of buffers on the connection."""
         return self.channels * (self.exclusive + self.floating)
 
-    def on_wire(self, s: Any, c: int) -> Any:
+    def on_wire(self, s, c):
         """Number of buffers of one channel on the connection."""
         return sum(message.channel == c for message in s.down)
 
-    def on_way(self, s: Any, c: int) -> Any:
+    def on_way(self, s, c):
         """Number of credits of one channel on the connection, or arrived and not counted."""
         return s.heard[c] + sum(message.credits if message.channel == c else 0 for message in s.up)
 
     # --- the senders
 
     @action(c="channels")
-    def produce(self, s: Any, c: int) -> None:
+    def produce(self, s, c):
         """A buffer is full and waits to be sent."""
         require(s.left[c] > 0)
         require(not s.cancelled[c])
@@ -100,13 +97,13 @@ class CreditConnection(Model):
         s.backlog[c] += 1
 
     @action(c="channels", fairness=WEAK)
-    def send(self, s: Any, c: int) -> None:
+    def send(self, s, c):
         """A buffer goes on the connection for a credit, with its number and how many wait behind it."""
         require(s.credit[c] > 0)
         s.credit[c] -= 1
         self.put(s, c)
 
-    def put(self, s: Any, c: int) -> None:
+    def put(self, s, c):
         """A buffer goes on the connection."""
         require(s.backlog[c] > 0)
         s.backlog[c] -= 1
@@ -114,7 +111,7 @@ class CreditConnection(Model):
         s.sent[c] += 1
 
     @action(fairness=WEAK)
-    def listen(self, s: Any) -> None:
+    def listen(self, s):
         """The next message from the receiver arrives, when all credits of the one before are counted."""
         require(len(s.up) > 0)
         require(all(credits == 0 for credits in s.heard))
@@ -129,7 +126,7 @@ class CreditConnection(Model):
         s.up.pop()
 
     @action(c="channels", fairness=WEAK)
-    def hear(self, s: Any, c: int) -> None:
+    def hear(self, s, c):
         """An announced credit is counted."""
         require(s.heard[c] > 0)
         s.heard[c] -= 1
@@ -139,7 +136,7 @@ class CreditConnection(Model):
     # --- the receivers
 
     @action(c="channels", fairness=WEAK)
-    def receive(self, s: Any, c: int) -> None:
+    def receive(self, s, c):
         """The next buffer on the connection arrives and is filled into a free one."""
         require(len(s.down) > 0)
         require(s.down.head.channel == c)
@@ -151,20 +148,20 @@ class CreditConnection(Model):
         self.take(s, c)
 
     @action(c="channels", fairness=WEAK)
-    def discard(self, s: Any, c: int) -> None:
+    def discard(self, s, c):
         """The next buffer on the connection is for a channel that was released."""
         require(len(s.down) > 0)
         require(s.down.head.channel == c)
         require(s.consumer[c] == "GONE")
         self.take(s, c)
 
-    def take(self, s: Any, c: int) -> None:
+    def take(self, s, c):
         """The next buffer is off the connection."""
         s.down.pop()
         s.expected[c] = min(s.expected[c] + 1, self.depth)
 
     @action(c="channels", fairness=WEAK)
-    def consume(self, s: Any, c: int) -> None:
+    def consume(self, s, c):
         """A buffer has been consumed."""
         require(s.consumer[c] == "LIVE")
         require(s.queued[c] > 0)
@@ -176,12 +173,12 @@ class CreditConnection(Model):
             s.free[c] += 1
             self.promise(s, c)
 
-    def promise(self, s: Any, c: int) -> None:
+    def promise(self, s, c):
         """A freed buffer becomes a credit to announce."""
         s.unannounced[c] += 1
 
     @action(c="channels", fairness=WEAK)
-    def borrow(self, s: Any, c: int) -> None:
+    def borrow(self, s, c):
         """A floating buffer is assigned to a channel that requires more than its buffers."""
         require(s.pool > 0)
         require(s.consumer[c] != "GONE")
@@ -192,7 +189,7 @@ class CreditConnection(Model):
         self.promise(s, c)
 
     @action(c="channels", fairness=WEAK)
-    def announce(self, s: Any, c: int) -> None:
+    def announce(self, s, c):
         """All new credits of a channel go out in one message."""
         require(s.unannounced[c] > 0)
         s.up.push({"channel": c, "credits": s.unannounced[c]})
@@ -200,13 +197,13 @@ class CreditConnection(Model):
         s.unannounced[c] = 0
 
     @action(c="channels")
-    def stall(self, s: Any, c: int) -> None:
+    def stall(self, s, c):
         """A consumer stops reading, forever."""
         require(s.consumer[c] == "LIVE")
         s.consumer[c] = "STALLED"
 
     @action(c="channels")
-    def release(self, s: Any, c: int) -> None:
+    def release(self, s, c):
         """A receiver releases a channel, returns its floating buffers, and notifies the sender."""
         require(s.consumer[c] != "GONE")
         s.consumer[c] = "GONE"
@@ -220,7 +217,7 @@ class CreditConnection(Model):
 
     # --- the refinement mapping
 
-    @refines(  # type: ignore[untyped-decorator]
+    @refines(
         Credit,
         variant="any-backlog",
         channels="channels",
@@ -228,7 +225,7 @@ class CreditConnection(Model):
         floating="floating",
         depth="depth",
     )
-    def counted(self, s: Any) -> Any:
+    def counted(self, s):
         """Messages are counted, and a released channel is in its initial state."""
         channels = range(self.channels)
         here = [s.consumer[c] != "GONE" for c in channels]
@@ -246,7 +243,7 @@ class Reordering(CreditConnection, variant="reordering"):
     """The connection does not keep the order, as if there were two."""
 
     @action
-    def overtake(self, s: Any) -> None:
+    def overtake(self, s):
         """The next buffer arrives after all others."""
         require(len(s.down) > 1)
         message = s.down.head
@@ -262,7 +259,7 @@ class Lossy(CreditConnection, variant="lossy"):
     """The connection loses buffers."""
 
     @action
-    def lose(self, s: Any) -> None:
+    def lose(self, s):
         """The next buffer does not arrive."""
         require(len(s.down) > 0)
         s.down.pop()
@@ -272,7 +269,7 @@ class LostAnnouncements(CreditConnection, variant="lost-announcement"):
     """The connection loses announcements."""
 
     @action
-    def lose(self, s: Any) -> None:
+    def lose(self, s):
         """The next announcement does not arrive."""
         require(len(s.up) > 0)
         require(s.up.head.credits > 0)
@@ -283,10 +280,10 @@ class NoCredits(CreditConnection, variant="no-credit"):
     """Before 1.5: senders fill the connection, and a receiver without a buffer for what comes next stops reading it."""
 
     @action(c="channels", fairness=WEAK)
-    def send(self, s: Any, c: int) -> None:
+    def send(self, s, c):
         """A buffer goes on the connection as long as that has room."""
         require(len(s.down) < self.room())
         self.put(s, c)
 
-    def promise(self, s: Any, c: int) -> None:
+    def promise(self, s, c):
         """There are no credits."""

@@ -16,9 +16,6 @@ it, which is one step.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
-
 from streamproof import WEAK, Array, Bool, Enum, Model, Option, Range, State, action, choose, require, terminal
 
 JOBS = ("release", "recycle")
@@ -34,14 +31,14 @@ class CreditLocks(Model):
     jobs: str = "release0 recycle1 recycle0"
     """The job of each thread: release a channel, or recycle one of its exclusive buffers."""
 
-    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {"channels": (1, None)}
-    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    limits = {"channels": (1, None)}
+    sizes = {
         "small": {},
         "medium": {"channels": 3, "jobs": "release0 recycle1 recycle0 recycle2"},
         "large": {"channels": 3, "jobs": "release0 release1 recycle1 recycle0 recycle2"},
     }
 
-    def setup(self) -> None:
+    def setup(self):
         """The threads, each with its job and its channel."""
         known = {f"{job}{c}": (job, c) for job in JOBS for c in range(self.channels)}
         words = self.jobs.split()
@@ -56,7 +53,7 @@ class CreditLocks(Model):
         self.releasing = [t for t in self.threads if self.work[t][0] == "release"]
         self.buffers = self.channels
 
-    def state(self) -> State:
+    def state(self):
         """Every thread is about to begin."""
         channel, thread = range(self.channels), Range(0, len(self.work) - 1)
         return State(
@@ -95,7 +92,7 @@ class CreditLocks(Model):
         return self.work[t][0] == "release" or self.gives_back_inside()
 
     @action(t="threads", fairness=WEAK)
-    def begin(self, s: Any, t: int) -> None:
+    def begin(self, s, t):
         """A channel to be released is marked so, before anything else."""
         job, c = self.work[t]
         require(s.at[t] == "BEGIN")
@@ -104,7 +101,7 @@ class CreditLocks(Model):
             s.released[c] = True
 
     @action(t="threads", fairness=WEAK)
-    def enter(self, s: Any, t: int) -> None:
+    def enter(self, s, t):
         """A thread takes the lock of its channel."""
         c = self.work[t][1]
         require(s.at[t] == "ENTER")
@@ -113,7 +110,7 @@ class CreditLocks(Model):
         s.at[t] = "INSIDE"
 
     @action(t="threads", fairness=WEAK)
-    def inside(self, s: Any, t: int) -> None:
+    def inside(self, s, t):
         """With the lock of its channel, a thread takes a floating buffer to give back, or lets go if there is none."""
         job, c = self.work[t]
         require(s.at[t] == "INSIDE")
@@ -127,7 +124,7 @@ class CreditLocks(Model):
                 s.lock[c] = None
 
     @action(t="threads", fairness=WEAK)
-    def give_back(self, s: Any, t: int) -> None:
+    def give_back(self, s, t):
         """The pool takes the buffer, or chooses a waiting channel."""
         require(s.at[t] == "POOL")
         require(s.pool_lock is None or s.pool_lock == t)
@@ -145,7 +142,7 @@ class CreditLocks(Model):
                 s.pool_lock = t
 
     @action(t="threads", d="channels", fairness=WEAK)
-    def tell(self, s: Any, t: int, d: int) -> None:
+    def tell(self, s, t, d):
         """A channel is notified of the buffer; a released one rejects it."""
         require(s.at[t] == "TELL")
         require(s.told[t] == d)
@@ -155,7 +152,7 @@ class CreditLocks(Model):
             s.at[t] = "GIVE"
 
     @action(t="threads", d="channels", fairness=WEAK)
-    def give(self, s: Any, t: int, d: int) -> None:
+    def give(self, s, t, d):
         """With the lock of the channel the buffer is added to it, if it needs one and was not released."""
         require(s.at[t] == "GIVE")
         require(s.told[t] == d)
@@ -169,13 +166,13 @@ class CreditLocks(Model):
             if s.pool_lock == t:
                 s.pool_lock = None
 
-    def refuse(self, s: Any, t: int) -> None:
+    def refuse(self, s, t):
         """The pool chooses another one."""
         s.told[t] = None
         s.at[t] = "POOL"
 
     @action(t="threads", fairness=WEAK)
-    def back(self, s: Any, t: int) -> None:
+    def back(self, s, t):
         """The buffer is returned: a released channel may have more of them, others do not."""
         job, c = self.work[t]
         require(s.at[t] == "BACK")
@@ -187,11 +184,11 @@ class CreditLocks(Model):
                 s.lock[c] = None
 
     @terminal
-    def done(self, s: Any) -> Any:
+    def done(self, s):
         """Every thread has finished."""
         return all(at == "DONE" for at in s.at)
 
-    def in_hand(self, s: Any) -> Any:
+    def in_hand(self, s):
         """Number of floating buffers held by threads."""
         return sum(at in ("POOL", "TELL", "GIVE") for at in s.at)
 

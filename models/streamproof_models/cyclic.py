@@ -24,7 +24,6 @@ source never ends, but at most `records` exist at a time, which bounds the items
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from streamproof import STRONG, WEAK, Enum, Model, Parts, Range, State, action, each, require
@@ -74,7 +73,7 @@ class Cyclic(Model):
     operator: ClassVar[tuple[Operator, ...]]
     back: ClassVar[FeedbackEdge]
 
-    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
+    limits = {
         "operators": (1, None),
         "buffers": (1, None),
         "amplification": (1, None),
@@ -84,13 +83,13 @@ class Cyclic(Model):
         "utilised": (0, None),
         "watch": (0, None),
     }
-    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    sizes = {
         "small": {},
         "medium": {"operators": 3, "records": 7},
         "large": {"operators": 3, "records": 9, "barriers": 2},
     }
 
-    def setup(self) -> None:
+    def setup(self):
         """Derived parameters."""
         for word, known in ((self.feedback, FEEDBACK), (self.policy, POLICIES)):
             if word not in known:
@@ -108,7 +107,7 @@ class Cyclic(Model):
             return "not-waiting"
         return "not-full" if "utilised" in self.policy and self.threshold <= self.buffers else "any"
 
-    def parts(self) -> Parts:
+    def parts(self):
         """The operators, the channel before each, and the feedback edge; the rules synchronise them."""
         return (
             Parts(
@@ -143,7 +142,7 @@ class Cyclic(Model):
             "spilling": self.spilling,
         }
 
-    def state(self) -> State:
+    def state(self):
         """Nothing is under way."""
         return State(
             unborn=Range(0, self.records, init=self.records),
@@ -157,14 +156,14 @@ class Cyclic(Model):
     # --- the source
 
     @action
-    def offer(self, s: Any) -> None:
+    def offer(self, s):
         """The source has a record."""
         require(s.unborn > 0)
         s.unborn -= 1
         self.channel[0].put(s.channel[0], "RECORD", self.rounds)
 
     @action
-    def trigger(self, s: Any) -> None:
+    def trigger(self, s):
         """A checkpoint begins: its barrier comes in among the records."""
         require(s.untriggered > 0)
         s.untriggered -= 1
@@ -173,7 +172,7 @@ class Cyclic(Model):
     # --- the entry
 
     @action
-    def from_forward(self, s: Any) -> None:
+    def from_forward(self, s):
         """The entry reads its forward input."""
         require(len(s.channel[0].items) > 0)
         require(not self.ready(s) or not self.prefers_feedback(s))
@@ -187,7 +186,7 @@ class Cyclic(Model):
         self.work(s, 0, kind, rounds)
 
     @action
-    def from_feedback(self, s: Any) -> None:
+    def from_feedback(self, s):
         """The entry reads what came back."""
         require(len(s.back.memory) > 0)
         require(len(s.channel[0].items) == 0 or self.prefers_feedback(s))
@@ -202,13 +201,13 @@ class Cyclic(Model):
             s.logged = min(s.logged + 1, self.watch)
         self.work(s, 0, kind, rounds)
 
-    def ready(self, s: Any) -> Any:
+    def ready(self, s):
         """Whether the feedback edge has an item visible to the entry."""
         if self.policy == "feedback-first-in-memory":
             return len(s.back.memory) > 0
         return self.back.waiting(s.back) > 0
 
-    def prefers_feedback(self, s: Any) -> Any:
+    def prefers_feedback(self, s):
         """Whether the entry reads the feedback edge first."""
         turn = s.read == "FORWARD"
         utilised = self.back.waiting(s.back) >= self.threshold
@@ -221,7 +220,7 @@ class Cyclic(Model):
             "forward-first": False,
         }[self.policy]
 
-    def checkpointing(self, s: Any) -> Any:
+    def checkpointing(self, s):
         """Whether a barrier is in the loop, so that records from the feedback edge are logged."""
         queues = [s.channel[i].items for i in self.inner] + [s.back.memory, s.back.disk]
         return any(operator.task == "BARRIER" for operator in s.operator) or any(
@@ -231,14 +230,14 @@ class Cyclic(Model):
     # --- every operator
 
     @action(i="inner", fairness=WEAK)
-    def read_next(self, s: Any, i: int) -> None:
+    def read_next(self, s, i):
         """An operator behind the entry reads its input."""
         require(len(s.channel[i].items) > 0)
         kind, rounds = s.channel[i].items.head.kind, s.channel[i].items.head.rounds
         self.work(s, i, kind, rounds)
         self.channel[i].take(s.channel[i])
 
-    def work(self, s: Any, i: int, kind: Any, rounds: Any) -> None:
+    def work(self, s, i, kind, rounds):
         """Operator `i` takes an item; the records that it creates are taken from the budget."""
         self.operator[i].read(s.operator[i], kind, rounds)
         if s.operator[i].task == "SEND":
@@ -246,7 +245,7 @@ class Cyclic(Model):
             s.unborn -= s.operator[i].copies - 1
 
     @action(i="operators", fairness=WEAK)
-    def send(self, s: Any, i: int) -> None:
+    def send(self, s, i):
         """An operator writes an item to the channel behind it, when there is room."""
         require(i > 0 or not self.completing(s))
         operator = self.operator[i]
@@ -258,7 +257,7 @@ class Cyclic(Model):
         operator.send(s.operator[i])
 
     @action(i="operators", fairness=WEAK)
-    def leave(self, s: Any, i: int) -> None:
+    def leave(self, s, i):
         """A record leaves the loop; a barrier that came back has done its work."""
         require(s.operator[i].task == "LEAVE" or (i == 0 and self.completing(s)))
         if s.operator[i].task == "LEAVE":
@@ -267,6 +266,6 @@ class Cyclic(Model):
             s.untriggered += 1
         self.operator[i].drop(s.operator[i])
 
-    def completing(self, s: Any) -> Any:
+    def completing(self, s):
         """Whether the barrier has returned to the entry: a checkpoint is complete."""
         return s.operator[0].task == "BARRIER" and s.read == "FEEDBACK"

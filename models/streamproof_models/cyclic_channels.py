@@ -5,8 +5,6 @@ Each is a separate machine with an arbitrary environment; `cyclic` composes them
 
 from __future__ import annotations
 
-from typing import Any
-
 from streamproof import (
     NONE,
     WEAK,
@@ -36,29 +34,29 @@ class Channel(Model):
     rounds: int = 0
     """Maximum number of rounds of a record."""
 
-    def state(self) -> State:
+    def state(self):
         """Empty. It is declared with one place more than its capacity, so that the bound is a property."""
         item = Record(kind=Enum(*KINDS), rounds=Range(0, self.rounds))
         return State(items=Queue(item, capacity=self.buffers + 1))
 
-    def room(self, s: Any) -> Any:
+    def room(self, s):
         """Whether a buffer is free."""
         return len(s.items) < self.buffers
 
     @action(kind=KINDS, rounds=lambda self: range(self.rounds + 1))
-    def put(self, s: Any, kind: Any, rounds: Any) -> None:
+    def put(self, s, kind, rounds):
         """Something is written, when there is room."""
         require(self.room(s))
         s.items.push({"kind": kind, "rounds": rounds})
 
     @action
-    def take(self, s: Any) -> None:
+    def take(self, s):
         """What was written first is read."""
         require(len(s.items) > 0)
         s.items.pop()
 
     @invariant
-    def within_capacity(self, s: Any) -> Any:
+    def within_capacity(self, s):
         """No channel holds more than it has buffers."""
         return len(s.items) <= self.buffers
 
@@ -66,7 +64,7 @@ class Channel(Model):
 class OneTooMany(Channel, variant="one-too-many"):
     """Wrong test: more than all buffers are in use, instead of a buffer is free."""
 
-    def room(self, s: Any) -> Any:
+    def room(self, s):
         """Compares wrongly."""
         return len(s.items) <= self.buffers
 
@@ -83,7 +81,7 @@ class Operator(Model):
     closing: bool = False
     """Whether it writes to the feedback edge, which uses one of a record's rounds."""
 
-    def state(self) -> State:
+    def state(self):
         """Idle."""
         return State(
             task=Enum("IDLE", "SEND", "LEAVE", "BARRIER"),
@@ -92,7 +90,7 @@ class Operator(Model):
         )
 
     @action(kind=KINDS, rounds=lambda self: range(self.rounds + 1))
-    def read(self, s: Any, kind: Any, rounds: Any) -> None:
+    def read(self, s, kind, rounds):
         """An idle operator takes an item, and chooses the results of a record."""
         require(s.task == "IDLE")
         if kind == "BARRIER":
@@ -108,16 +106,16 @@ class Operator(Model):
                 s.copies = copies
                 s.left = rounds
 
-    def kind(self, s: Any) -> Any:
+    def kind(self, s):
         """The next item that it writes."""
         return "BARRIER" if s.task == "BARRIER" else "RECORD"
 
-    def rounds_left(self, s: Any) -> Any:
+    def rounds_left(self, s):
         """The remaining rounds of that item."""
         return s.left - 1 if self.rounds and self.closing and s.task == "SEND" else s.left
 
     @action
-    def send(self, s: Any) -> None:
+    def send(self, s):
         """One item is written."""
         require(s.task in ("SEND", "BARRIER"))
         if s.copies > 0:
@@ -127,7 +125,7 @@ class Operator(Model):
             s.left = 0
 
     @action
-    def drop(self, s: Any) -> None:
+    def drop(self, s):
         """What is not written leaves."""
         require(s.task in ("LEAVE", "BARRIER"))
         s.task = "IDLE"
@@ -150,11 +148,11 @@ class FeedbackEdge(Model):
     spilling: bool = True
     """Whether there is a disk."""
 
-    def setup(self) -> None:
+    def setup(self):
         """Enough numbers to distinguish all items."""
         self.numbers = self.most + 1
 
-    def state(self) -> State:
+    def state(self):
         """Empty."""
         number = Range(0, self.numbers - 1)
         item = Record(kind=Enum(*KINDS), rounds=Range(0, self.rounds), number=number)
@@ -165,20 +163,20 @@ class FeedbackEdge(Model):
             due=number,
         )
 
-    def room(self, s: Any) -> Any:
+    def room(self, s):
         """Whether a buffer is free."""
         return len(s.memory) < self.buffers
 
-    def waiting(self, s: Any) -> Any:
+    def waiting(self, s):
         """Number of items waiting to be read."""
         return len(s.memory) + len(s.disk)
 
-    def repeated(self, s: Any) -> Any:
+    def repeated(self, s):
         """Number of items read back a second time."""
         return 0
 
     @action(kind=KINDS, rounds=lambda self: range(self.rounds + 1))
-    def put(self, s: Any, kind: Any, rounds: Any) -> None:
+    def put(self, s, kind, rounds):
         """An item goes to memory if there is room and no older one is on disk, or else to disk."""
         require(self.waiting(s) < self.most)
         item = {"kind": kind, "rounds": rounds, "number": s.written}
@@ -191,16 +189,16 @@ class FeedbackEdge(Model):
         else:
             self.spill(s, item)
 
-    def into_memory(self, s: Any, kind: Any) -> Any:
+    def into_memory(self, s, kind):
         """Whether the next item goes to memory."""
         return self.room(s) and len(s.disk) == 0
 
-    def spill(self, s: Any, item: Any) -> None:
+    def spill(self, s, item):
         """An item goes to disk."""
         s.disk.push(item)
 
     @action(fairness=WEAK)
-    def read_back(self, s: Any) -> None:
+    def read_back(self, s):
         """The oldest item on disk goes to a buffer that has become free."""
         require(self.spilling)
         if self.spilling:
@@ -208,13 +206,13 @@ class FeedbackEdge(Model):
             require(self.room(s))
             self.fetch(s)
 
-    def fetch(self, s: Any) -> None:
+    def fetch(self, s):
         """An item moves from disk to memory."""
         s.memory.push(s.disk.head)
         s.disk.pop()
 
     @action
-    def take(self, s: Any) -> None:
+    def take(self, s):
         """What is first in memory is read."""
         require(len(s.memory) > 0)
         s.memory.pop()
@@ -224,7 +222,7 @@ class FeedbackEdge(Model):
             s.written = 0
 
     @invariant
-    def in_order(self, s: Any) -> Any:
+    def in_order(self, s):
         """What waits, in memory and behind it on disk, is what was written and not read, in that order."""
         in_memory = len(s.memory)
         memory = all(item.number == (s.due + at) % self.numbers for at, item in enumerate(s.memory))
@@ -232,7 +230,7 @@ class FeedbackEdge(Model):
         return memory and disk and (s.due + in_memory + len(s.disk)) % self.numbers == s.written
 
     @invariant
-    def within_capacity(self, s: Any) -> Any:
+    def within_capacity(self, s):
         """No more is in memory than there are buffers."""
         return len(s.memory) <= self.buffers
 
@@ -240,7 +238,7 @@ class FeedbackEdge(Model):
 class OneTooManyBack(FeedbackEdge, variant="one-too-many"):
     """Wrong test: more than all buffers are in use, instead of a buffer is free."""
 
-    def room(self, s: Any) -> Any:
+    def room(self, s):
         """Compares wrongly."""
         return len(s.memory) <= self.buffers
 
@@ -248,14 +246,14 @@ class OneTooManyBack(FeedbackEdge, variant="one-too-many"):
 class Dropped(FeedbackEdge, variant="dropped"):
     """What finds no buffer is dropped, so that nobody has to wait."""
 
-    def spill(self, s: Any, item: Any) -> None:
+    def spill(self, s, item):
         """Into the void."""
 
 
 class Overtaken(FeedbackEdge, variant="overtaken"):
     """A new item takes a buffer that is free even while older ones are on disk."""
 
-    def into_memory(self, s: Any, kind: Any) -> Any:
+    def into_memory(self, s, kind):
         """Whoever comes first."""
         return self.room(s)
 
@@ -263,7 +261,7 @@ class Overtaken(FeedbackEdge, variant="overtaken"):
 class BarrierInMemory(FeedbackEdge, variant="barrier-in-memory"):
     """A barrier is handed over in memory if there is room, whatever is on disk."""
 
-    def into_memory(self, s: Any, kind: Any) -> Any:
+    def into_memory(self, s, kind):
         """Records wait for those on disk, barriers do not."""
         return super().into_memory(s, kind) or (kind == "BARRIER" and self.room(s))
 
@@ -271,7 +269,7 @@ class BarrierInMemory(FeedbackEdge, variant="barrier-in-memory"):
 class NewestFirst(FeedbackEdge, variant="newest-first"):
     """The disk is a stack: what was written last is read back first."""
 
-    def fetch(self, s: Any) -> None:
+    def fetch(self, s):
         """The last item moves to memory."""
         count = len(s.disk)
         s.memory.push(s.disk[count - 1])
@@ -286,15 +284,15 @@ class NewestFirst(FeedbackEdge, variant="newest-first"):
 class ReadTwice(FeedbackEdge, variant="read-twice"):
     """The reader of the disk fails once, after delivering an item without recording it, and repeats the same item."""
 
-    def state(self) -> State:
+    def state(self):
         """Also: whether it has failed."""
         return State(**dict(super().state().items()), failed=Bool())
 
-    def repeated(self, s: Any) -> Any:
+    def repeated(self, s):
         """One, once it has failed."""
         return 1 if s.failed else 0
 
-    def fetch(self, s: Any) -> None:
+    def fetch(self, s):
         """The item is in memory; whether it is gone from disk depends."""
         fails = choose([False, True])
         if fails:
@@ -309,6 +307,6 @@ class Forgotten(FeedbackEdge, variant="forgotten"):
     """Nobody has to read back what is on disk."""
 
     @action(fairness=NONE)
-    def read_back(self, s: Any) -> None:
+    def read_back(self, s):
         """Perhaps."""
         super().read_back(s)

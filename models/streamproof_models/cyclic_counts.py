@@ -7,9 +7,6 @@ inputs has a deadlock only if this model has one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
-
 from streamproof import Array, Model, Range, State, action, require
 
 ENTRIES = ("any", "not-full", "not-waiting")
@@ -37,18 +34,18 @@ class CyclicCounts(Model):
     check_deadlock = False
     """Deadlock freedom is an invariant here, and a stronger one: see `moves`."""
 
-    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
+    limits = {
         "operators": (1, None),
         "buffers": (1, None),
         "amplification": (1, None),
         "records": (1, None),
     }
-    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    sizes = {
         "small": {},
         "medium": {"operators": 4, "buffers": 4, "records": 14},
     }
 
-    def setup(self) -> None:
+    def setup(self):
         """The operators behind the entry, and those before another."""
         if self.entry not in ENTRIES:
             raise ValueError(f"{self.entry!r} is none of {', '.join(ENTRIES)}")
@@ -56,7 +53,7 @@ class CyclicCounts(Model):
         self.inner = range(1, self.operators)
         self.front = range(self.operators - 1)
 
-    def state(self) -> State:
+    def state(self):
         """All channels are empty. Every number may be as large as the number of records: tighter bounds are properties."""
         count = Range(0, self.records)
         return State(
@@ -68,14 +65,14 @@ class CyclicCounts(Model):
         )
 
     @action
-    def offer(self, s: Any) -> None:
+    def offer(self, s):
         """The source has a record."""
         require(s.unborn > 0)
         require(s.queue[0] < self.buffers)
         s.unborn -= 1
         s.queue[0] += 1
 
-    def work(self, s: Any, i: int, more: Any) -> None:
+    def work(self, s, i, more):
         """Operator `i` creates one more than `more` records."""
         require(s.held[i] == 0)
         require(s.unborn >= more)
@@ -83,14 +80,14 @@ class CyclicCounts(Model):
         s.held[i] = more + 1
 
     @action(more="amplification")
-    def read_forward(self, s: Any, more: Any) -> None:
+    def read_forward(self, s, more):
         """The entry reads its forward input."""
         require(s.queue[0] > 0)
         require(self.opens(s))
         self.work(s, 0, more)
         s.queue[0] -= 1
 
-    def opens(self, s: Any) -> Any:
+    def opens(self, s):
         """Whether the entry may read its forward input."""
         if self.entry == "not-full":
             return s.memory < self.buffers
@@ -99,28 +96,28 @@ class CyclicCounts(Model):
         return True
 
     @action(more="amplification")
-    def read_feedback(self, s: Any, more: Any) -> None:
+    def read_feedback(self, s, more):
         """The entry reads what came back."""
         require(s.memory > 0)
         self.work(s, 0, more)
         s.memory -= 1
 
     @action(i="inner", more="amplification")
-    def read_next(self, s: Any, i: int, more: Any) -> None:
+    def read_next(self, s, i, more):
         """An operator behind the entry reads its input."""
         require(s.queue[i] > 0)
         self.work(s, i, more)
         s.queue[i] -= 1
 
     @action(i="operators")
-    def leave(self, s: Any, i: int) -> None:
+    def leave(self, s, i):
         """What an operator holds leaves the loop, of several copies one."""
         require(s.held[i] > 0)
         s.held[i] -= 1
         s.unborn += 1
 
     @action(i="front")
-    def send(self, s: Any, i: int) -> None:
+    def send(self, s, i):
         """An operator writes to the channel behind it."""
         require(s.held[i] > 0)
         require(s.queue[i + 1] < self.buffers)
@@ -128,7 +125,7 @@ class CyclicCounts(Model):
         s.queue[i + 1] += 1
 
     @action
-    def send_back(self, s: Any) -> None:
+    def send_back(self, s):
         """The last operator writes to the feedback edge: to memory, or to disk if there is no room or something on it."""
         require(s.held[self.last] > 0)
         s.held[self.last] -= 1
@@ -141,18 +138,18 @@ class CyclicCounts(Model):
             s.disk += 1
 
     @action
-    def read_back(self, s: Any) -> None:
+    def read_back(self, s):
         """The oldest item on disk goes to a buffer that has become free."""
         require(s.disk > 0)
         require(s.memory < self.buffers)
         s.disk -= 1
         s.memory += 1
 
-    def inside(self, s: Any) -> Any:
+    def inside(self, s):
         """Number of records in the loop, behind the forward input."""
         return sum(s.queue[i] for i in self.inner) + sum(s.held[i] for i in range(self.operators)) + s.memory + s.disk
 
-    def moves(self, s: Any) -> Any:
+    def moves(self, s):
         """Whether some step is possible without a record that chooses to leave the loop."""
         reads = s.held[0] == 0 and (s.memory > 0 or (s.queue[0] > 0 and self.opens(s)))
         back = s.held[self.last] > 0 and (self.spilling or s.memory < self.buffers)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from streamproof import Range, State, action, require
 from streamproof_models import cyclic_channels as parts
 from streamproof_models.cyclic import Cyclic
@@ -61,13 +59,13 @@ class StrictTurns(Cyclic, variant="strict-turns"):
     """The entry reads in turns and waits for the input whose turn it is, also when the other has something."""
 
     @action
-    def from_forward(self, s: Any) -> None:
+    def from_forward(self, s):
         """Only after the feedback edge."""
         require(s.read == "FEEDBACK")
         super().from_forward(s)
 
     @action
-    def from_feedback(self, s: Any) -> None:
+    def from_feedback(self, s):
         """Only after the forward input."""
         require(s.read == "FORWARD")
         super().from_feedback(s)
@@ -77,7 +75,7 @@ class AlignedBarriers(Cyclic, variant="aligned-barriers"):
     """The entry aligns barriers as every operator with two inputs does: it holds one back until the other input has one."""
 
     @action
-    def from_forward(self, s: Any) -> None:
+    def from_forward(self, s):
         """A barrier stays where it is, and what is behind it too: the feedback edge has none yet."""
         require(len(s.channel[0].items) > 0)
         require(s.channel[0].items.head.kind == "RECORD")
@@ -131,7 +129,7 @@ class SpillNewestFirst(Cyclic, variant="spill-newest-first"):
 class SpillReadTwice(Cyclic, variant="spill-read-twice"):
     """The reader of the disk fails once, after delivering an item without recording it, and repeats the same item."""
 
-    def state(self) -> State:
+    def state(self):
         """One item more than there should be can come back to the source."""
         declared = dict(super().state().items())
         declared["unborn"] = Range(0, self.records + 1, init=self.records)

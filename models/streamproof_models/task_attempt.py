@@ -10,9 +10,6 @@ The attempt's result partitions are registered on the TaskManager while its thre
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
-
 from streamproof import WEAK, Array, Bool, Decl, Enum, Model, Queue, State, action, require, terminal
 
 MASTER = ("CREATED", "SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING", "FINISHED", "CANCELING", "CANCELED", "FAILED")
@@ -41,14 +38,14 @@ class TaskAttempt(Model):
     may_cut: bool = True
     """Whether the connection to the TaskManager can be lost."""
 
-    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {"partitions": (0, None)}
-    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    limits = {"partitions": (0, None)}
+    sizes = {
         "small": {},
         "medium": {"partitions": 3},
         "large": {"partitions": 5},
     }
 
-    def state(self) -> State:
+    def state(self):
         """Nothing has happened yet."""
         declared: dict[str, Decl] = {
             "master": Enum(*MASTER),
@@ -66,26 +63,26 @@ class TaskAttempt(Model):
     # --- the JobManager
 
     @action(fairness=WEAK)
-    def schedule(self, s: Any) -> None:
+    def schedule(self, s):
         """A slot is requested."""
         require(s.master == "CREATED")
         s.master = "SCHEDULED"
 
     @action(fairness=WEAK)
-    def deploy(self, s: Any) -> None:
+    def deploy(self, s):
         """The slot is allocated."""
         require(s.master == "SCHEDULED")
         s.master = "DEPLOYING"
 
     @action(fairness=WEAK)
-    def submit(self, s: Any) -> None:
+    def submit(self, s):
         """The deployment goes out, once."""
         require(s.master == "DEPLOYING")
         require(s.deployment == "NONE")
         s.deployment = "SENT"
 
     @action(fairness=WEAK)
-    def hear(self, s: Any) -> None:
+    def hear(self, s):
         """The next report changes what the JobManager holds."""
         require(len(s.reports) > 0)
         require(self.news(s))
@@ -93,13 +90,13 @@ class TaskAttempt(Model):
         s.master = "CANCELED" if s.master == "CANCELING" else report
 
     @action(fairness=WEAK)
-    def ignore(self, s: Any) -> None:
+    def ignore(self, s):
         """The next report comes too late to change anything."""
         require(len(s.reports) > 0)
         require(not self.news(s))
         s.reports.pop()
 
-    def news(self, s: Any) -> Any:
+    def news(self, s):
         """Whether the first report is one that the JobManager acts on."""
         report = s.reports.head
         if report == "INITIALIZING":
@@ -109,7 +106,7 @@ class TaskAttempt(Model):
         return s.master in DEPLOYED or s.master == "CANCELING"
 
     @action
-    def cancel(self, s: Any) -> None:
+    def cancel(self, s):
         """The JobManager cancels the attempt."""
         require(s.master in ("CREATED", "SCHEDULED") or s.master in DEPLOYED)
         if s.master in DEPLOYED:
@@ -117,14 +114,14 @@ class TaskAttempt(Model):
         s.master = "CANCELING"
 
     @action
-    def fail(self, s: Any) -> None:
+    def fail(self, s):
         """The JobManager considers the attempt failed for its own reasons: no slot, an executor lost, a time-out."""
         require(s.master == "SCHEDULED" or s.master in DEPLOYED)
         s.master = "FAILED"
         s.cancel_sent = True
 
     @action(fairness=WEAK)
-    def give_up(self, s: Any) -> None:
+    def give_up(self, s):
         """Cancelling is over without a report, which cannot come: the task never arrived, or the connection is cut."""
         require(s.master == "CANCELING")
         require(s.cut or s.deployment == "NONE" or (s.task == "NONE" and s.deployment == "TAKEN"))
@@ -133,33 +130,33 @@ class TaskAttempt(Model):
     # --- the TaskManager
 
     @action(fairness=WEAK)
-    def receive(self, s: Any) -> None:
+    def receive(self, s):
         """The deployment arrives."""
         require(s.deployment == "SENT")
         s.deployment = "TAKEN"
         s.task = "CREATED"
 
     @action
-    def refuse(self, s: Any) -> None:
+    def refuse(self, s):
         """The deployment arrives and is rejected; the JobManager is notified of the failure."""
         require(s.deployment == "SENT")
         s.deployment = "TAKEN"
         self.report(s, "FAILED")
 
-    def report(self, s: Any, what: str) -> None:
+    def report(self, s, what):
         """A report goes out, into nothing if the connection is cut."""
         if not s.cut:
             s.reports.push(what)
 
     @action(fairness=WEAK)
-    def start(self, s: Any) -> None:
+    def start(self, s):
         """The task's thread begins to set it up."""
         require(s.task == "CREATED")
         s.task = "DEPLOYING"
         s.setting_up = True
 
     @action(p="partitions", fairness=WEAK)
-    def register(self, s: Any, p: int) -> None:
+    def register(self, s, p):
         """A result partition is available from now on. The task's thread continues its set-up until it notices a
         cancellation or a failure from outside."""
         require(s.setting_up)
@@ -167,7 +164,7 @@ class TaskAttempt(Model):
         s.partition[p] = "REGISTERED"
 
     @action(fairness=WEAK)
-    def initialize(self, s: Any) -> None:
+    def initialize(self, s):
         """The task restores its state."""
         require(s.task == "DEPLOYING")
         s.task = "INITIALIZING"
@@ -175,44 +172,44 @@ class TaskAttempt(Model):
         self.report(s, "INITIALIZING")
 
     @action(fairness=WEAK)
-    def run(self, s: Any) -> None:
+    def run(self, s):
         """The task works."""
         require(s.task == "INITIALIZING")
         s.task = "RUNNING"
         self.report(s, "RUNNING")
 
     @action(fairness=WEAK)
-    def finish(self, s: Any) -> None:
+    def finish(self, s):
         """The task has done its work."""
         require(s.task == "RUNNING")
         self.end(s, "FINISHED")
 
     @action
-    def crash(self, s: Any) -> None:
+    def crash(self, s):
         """The task fails, or is failed by its TaskManager."""
         require(s.task in AT_WORK)
         self.end(s, "FAILED")
 
     @action
-    def withdraw(self, s: Any) -> None:
+    def withdraw(self, s):
         """The task ends as CANCELED without a cancel call: its peers are gone."""
         require(s.task in AT_WORK)
         self.end(s, "CANCELED")
 
     @action(fairness=WEAK)
-    def obey(self, s: Any) -> None:
+    def obey(self, s):
         """The request to cancel arrives."""
         require(s.cancel_sent)
         require(s.task in AT_WORK)
         s.task = "CANCELING"
 
     @action(fairness=WEAK)
-    def stop(self, s: Any) -> None:
+    def stop(self, s):
         """The cancelled task has ended."""
         require(s.task == "CANCELING")
         self.end(s, "CANCELED")
 
-    def end(self, s: Any, how: str) -> None:
+    def end(self, s, how):
         """The task has ended, and reports its final state."""
         s.task = how
         if how != "FAILED":
@@ -220,7 +217,7 @@ class TaskAttempt(Model):
         self.report(s, how)
 
     @action(p="partitions")
-    def release(self, s: Any, p: int) -> None:
+    def release(self, s, p):
         """A result partition is given up."""
         require(s.partition[p] == "REGISTERED")
         s.partition[p] = "RELEASED"
@@ -228,7 +225,7 @@ class TaskAttempt(Model):
     # --- the connection
 
     @action
-    def lose(self, s: Any) -> None:
+    def lose(self, s):
         """The connection is lost, and what was on the way."""
         require(self.may_cut)
         require(not s.cut)
@@ -236,7 +233,7 @@ class TaskAttempt(Model):
         s.reports.clear()
 
     @terminal
-    def over(self, s: Any) -> Any:
+    def over(self, s):
         """The attempt has ended for the JobManager."""
         return s.master in OVER
 
@@ -244,6 +241,6 @@ class TaskAttempt(Model):
 class LateReports(TaskAttempt, variant="late-reports"):
     """The JobManager accepts every report, even after it has given the attempt up."""
 
-    def news(self, s: Any) -> Any:
+    def news(self, s):
         """Always."""
         return True

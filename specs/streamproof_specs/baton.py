@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from streamproof import Spec, always, eventually, invariant, leads_to, measure, refines, step, temporal
 from streamproof_models import baton_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.baton import Baton
@@ -12,18 +10,18 @@ from streamproof_specs.scoped_sweep import every_graph
 
 
 @invariant
-def nothing_lost(m: Baton, s: Any) -> Any:
+def nothing_lost(m, s):
     """No record is delivered to an operator that has terminated."""
     return not s.lost
 
 
 @invariant
-def no_early_end(m: Baton, s: Any) -> Any:
+def no_early_end(m, s):
     """No operator has terminated while a record can still reach it, from a channel, an operator or a source."""
     return all(s.status[o] != "TERMINATED" or quiet(m, s, o) for o in m.operators)
 
 
-def quiet(m: Baton, s: Any, o: str) -> Any:
+def quiet(m, s, o):
     """Whether no record can reach an operator, and it holds none."""
     tasks, channels = m.wiring.reaching(o)
     return all(s.status[t] == "TERMINATED" if t in m.sources else s.held[t] == 0 for t in tasks) and all(
@@ -32,7 +30,7 @@ def quiet(m: Baton, s: Any, o: str) -> Any:
 
 
 @invariant
-def outer_first(m: Baton, s: Any) -> Any:
+def outer_first(m, s):
     """A scope is complete only when every scope around it is: one of the heads of which records come has completed it."""
     return all(
         s.status[inner] != "TERMINATED" or any(s.status[outer] == "TERMINATED" for outer in outers)
@@ -41,13 +39,13 @@ def outer_first(m: Baton, s: Any) -> Any:
 
 
 @step
-def completed_once(m: Baton, s: Any, t: Any) -> Any:
+def completed_once(m, s, t):
     """What has terminated stays so: a scope is completed at most once."""
     return all(s.status[o] != "TERMINATED" or t.status[o] == "TERMINATED" for o in m.tasks)
 
 
 @step
-def heads_agree(m: Baton, s: Any, t: Any) -> Any:
+def heads_agree(m, s, t):
     """Heads of one scope whose batons meet complete it by the same attempt, or none of them does."""
     return all(
         s.status[h] != "ATTEMPTING"
@@ -60,7 +58,7 @@ def heads_agree(m: Baton, s: Any, t: Any) -> Any:
 
 
 @step
-def stale_never_completes(m: Baton, s: Any, t: Any) -> Any:
+def stale_never_completes(m, s, t):
     """A head that completes its scope has just taken a baton of the current attempt."""
     return all(
         s.status[h] != "ATTEMPTING"
@@ -77,13 +75,13 @@ def stale_never_completes(m: Baton, s: Any, t: Any) -> Any:
 
 
 @invariant
-def batons_bounded(m: Baton, s: Any) -> Any:
+def batons_bounded(m, s):
     """Batons under way are bounded: a channel has one at a time, two where several heads of a scope meet."""
     return all(sum(item.kind in m.kinds for item in s.channel[c]) <= m.most_batons for c in m.channels)
 
 
 @invariant
-def only_current(m: Baton, s: Any) -> Any:
+def only_current(m, s):
     """Every baton on its way belongs to the current attempt of a head of its scope."""
     return all(
         item.kind != kind
@@ -94,7 +92,7 @@ def only_current(m: Baton, s: Any) -> Any:
 
 
 @temporal
-def everybody_terminates(m: Baton, s: Any) -> Any:
+def everybody_terminates(m, s):
     """When no work is left, every operator terminates eventually."""
     return not eventually(always(s.records == 0)) or eventually(
         always(all(s.status[t] == "TERMINATED" for t in m.tasks))
@@ -102,13 +100,13 @@ def everybody_terminates(m: Baton, s: Any) -> Any:
 
 
 @temporal
-def quiet_ones_terminate(m: Baton, s: Any) -> Any:
+def quiet_ones_terminate(m, s):
     """An operator that no record can reach terminates eventually, whatever happens in other parts of the computation."""
     return all(leads_to(quiet(m, s, t), s.status[t] == "TERMINATED") for t in m.tasks)
 
 
 @temporal
-def records_get_through(m: Baton, s: Any) -> Any:
+def records_get_through(m, s):
     """No record stays behind batons forever, whatever attempts are made or aborted."""
     return all(
         always(
@@ -122,7 +120,7 @@ def records_get_through(m: Baton, s: Any) -> Any:
     )
 
 
-def detects(m: Baton, s: Any) -> Any:
+def detects(m, s):
     """The job, and each loop, becomes quiet for good, and is found to be quiet only then."""
     active = [any(s.status[t] != "TERMINATED" for t in m.sources) or s.records > 0]
     detected = [all(s.status[t] == "TERMINATED" for t in m.operators) if m.operators else False]
@@ -139,13 +137,13 @@ refines(Detection, detects, things="things")
 
 
 @measure
-def batons_under_way(m: Baton, s: Any) -> Any:
+def batons_under_way(m, s):
     """Batons in all channels."""
     return sum(item.kind in m.kinds for c in m.channels for item in s.channel[c])
 
 
 @measure
-def longest_channel(m: Baton, s: Any) -> Any:
+def longest_channel(m, s):
     """Records, batons and ENDs in one channel."""
     return max(len(s.channel[c]) for c in m.channels) if m.channels else 0
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from streamproof import Spec, Sweep, invariant, leads_to, temporal
 from streamproof_models.credit import (  # noqa: F401  (declaring a variant registers it)
     AnyBacklog,
@@ -20,7 +18,7 @@ from streamproof_models.credit import (  # noqa: F401  (declaring a variant regi
 
 
 @invariant
-def conservation(m: Credit, s: Any) -> Any:
+def conservation(m, s):
     """Every buffer assigned to a channel is a credit, an announcement, on the wire, queued, or yet to be announced."""
     return all(
         s.credit[c] + s.announced[c] + s.wire[c] + s.queued[c] + s.unannounced[c] == m.exclusive + s.lent[c]
@@ -29,37 +27,37 @@ def conservation(m: Credit, s: Any) -> Any:
 
 
 @invariant
-def no_overflow(m: Credit, s: Any) -> Any:
+def no_overflow(m, s):
     """Every buffer on the wire has a free buffer at its receiver."""
     return all(s.wire[c] <= s.free[c] for c in range(m.channels))
 
 
 @invariant
-def pool_conserved(m: Credit, s: Any) -> Any:
+def pool_conserved(m, s):
     """Every floating buffer is in the pool or lent."""
     return s.pool + sum(s.lent[c] for c in range(m.channels)) == m.floating
 
 
 @invariant
-def within_limit(m: Credit, s: Any) -> Any:
+def within_limit(m, s):
     """A gate has no more buffers than its channels' exclusive ones and the floating ones."""
     return sum(s.free[c] + s.queued[c] for c in range(m.channels)) <= m.channels * m.exclusive + m.floating
 
 
 @temporal
-def consumed(m: Credit, s: Any) -> Any:
+def consumed(m, s):
     """While all consumers read, everything produced is read eventually."""
     return all(leads_to(not m.idle(s, c), not m.all_read(s) or m.idle(s, c)) for c in range(m.channels))
 
 
 @temporal
-def isolation(m: Credit, s: Any) -> Any:
+def isolation(m, s):
     """A consumer that reads gets everything eventually, whatever the others do."""
     return all(leads_to(not m.idle(s, c), s.consumer[c] != "LIVE" or m.idle(s, c)) for c in range(m.channels))
 
 
 @temporal
-def returned(m: Credit, s: Any) -> Any:
+def returned(m, s):
     """A channel whose consumer does not stall eventually returns its floating buffers."""
     return all(leads_to(s.lent[c] > 0, s.consumer[c] == "STALLED" or s.lent[c] == 0) for c in range(m.channels))
 

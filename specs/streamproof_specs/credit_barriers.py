@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from streamproof import Spec, invariant, leads_to, lemma, step, temporal
 from streamproof_models.credit_barriers import (  # noqa: F401  (declaring a variant registers it)
     Aligned,
@@ -19,19 +17,19 @@ from streamproof_specs.credit import SPEC as FLOW
 
 
 @invariant
-def in_order(m: CreditBarriers, s: Any) -> Any:
+def in_order(m, s):
     """A barrier is read when everything that was produced before it has been read."""
     return all(s.barrier[c].place != "READ" or s.barrier[c].older == 0 for c in range(m.channels))
 
 
 @invariant
-def nothing_after(m: CreditBarriers, s: Any) -> Any:
+def nothing_after(m, s):
     """While a checkpoint is taken behind a barrier, nothing of what came after it has reached the receiver."""
     return all(s.barrier[c].place != "READ" or s.flow.wire[c] + s.flow.queued[c] == 0 for c in range(m.channels))
 
 
 @invariant
-def accounted(m: CreditBarriers, s: Any) -> Any:
+def accounted(m, s):
     """A channel's buffers are credits, announced or not, but for void ones, and what is on the wire and queued."""
     return all(
         s.flow.credit[c]
@@ -46,7 +44,7 @@ def accounted(m: CreditBarriers, s: Any) -> Any:
 
 
 @step
-def free_of_charge(m: CreditBarriers, s: Any, t: Any) -> Any:
+def free_of_charge(m, s, t):
     """Sending a barrier costs no credit."""
     return all(
         s.barrier[c].place != "BACKLOG" or t.barrier[c].place != "WIRE" or t.flow.credit[c] == s.flow.credit[c]
@@ -55,13 +53,13 @@ def free_of_charge(m: CreditBarriers, s: Any, t: Any) -> Any:
 
 
 @lemma
-def free_or_queued(m: CreditBarriers, s: Any) -> Any:
+def free_or_queued(m, s):
     """A channel's buffers are free or queued."""
     return all(s.flow.free[c] + s.flow.queued[c] == m.exclusive + s.flow.lent[c] for c in range(m.channels))
 
 
 @lemma
-def produced_within_depth(m: CreditBarriers, s: Any) -> Any:
+def produced_within_depth(m, s):
     """Buffers to be produced, queued and unread are at most `depth`."""
     return all(
         s.flow.left[c] + s.flow.backlog[c] + s.flow.wire[c] + s.flow.queued[c] <= m.depth for c in range(m.channels)
@@ -69,7 +67,7 @@ def produced_within_depth(m: CreditBarriers, s: Any) -> Any:
 
 
 @lemma
-def none_too_many(m: CreditBarriers, s: Any) -> Any:
+def none_too_many(m, s):
     """A channel has no more credits, but for void ones, than buffers for them."""
     return all(
         s.flow.credit[c]
@@ -84,7 +82,7 @@ def none_too_many(m: CreditBarriers, s: Any) -> Any:
 
 
 @lemma
-def given_back(m: CreditBarriers, s: Any) -> Any:
+def given_back(m, s):
     """If channels have no exclusive buffers, one that is blocked has no free buffers and requests none."""
     return all(
         m.exclusive > 0
@@ -95,7 +93,7 @@ def given_back(m: CreditBarriers, s: Any) -> Any:
 
 
 @lemma
-def few_outlive_a_barrier(m: CreditBarriers, s: Any) -> Any:
+def few_outlive_a_barrier(m, s):
     """For each barrier that has arrived there are at most `floating` surplus credits."""
     return all(
         s.flow.credit[c] + s.flow.announced[c] + s.flow.wire[c] + s.flow.queued[c] + s.flow.unannounced[c]
@@ -107,7 +105,7 @@ def few_outlive_a_barrier(m: CreditBarriers, s: Any) -> Any:
 
 
 @lemma
-def older_is_ahead(m: CreditBarriers, s: Any) -> Any:
+def older_is_ahead(m, s):
     """The buffers ahead of and behind a barrier are consistent with its position."""
     return all(
         s.barrier[c].ahead
@@ -129,7 +127,7 @@ def older_is_ahead(m: CreditBarriers, s: Any) -> Any:
 
 
 @lemma
-def nothing_behind(m: CreditBarriers, s: Any) -> Any:
+def nothing_behind(m, s):
     """Nothing was sent after a barrier, until its sender is resumed."""
     return all(
         (s.barrier[c].place != "WIRE" or s.flow.wire[c] == s.barrier[c].ahead)
@@ -140,7 +138,7 @@ def nothing_behind(m: CreditBarriers, s: Any) -> Any:
 
 
 @lemma
-def one_at_a_time(m: CreditBarriers, s: Any) -> Any:
+def one_at_a_time(m, s):
     """A channel has no barrier beyond its sender while that is being resumed, and none when it was released."""
     return all(
         (not s.barrier[c].resuming or s.barrier[c].place in ("NONE", "BACKLOG"))
@@ -150,19 +148,19 @@ def one_at_a_time(m: CreditBarriers, s: Any) -> Any:
 
 
 @lemma
-def stale_were_announced(m: CreditBarriers, s: Any) -> Any:
+def stale_were_announced(m, s):
     """Credits ahead of the message that resumes a sender are announced; without such a message there are none."""
     return all(s.barrier[c].stale <= (s.flow.announced[c] if s.barrier[c].resuming else 0) for c in range(m.channels))
 
 
 @lemma
-def void_within_limit(m: CreditBarriers, s: Any) -> Any:
+def void_within_limit(m, s):
     """At most as many credits are void as floating buffers were granted."""
     return all(m.void(s, c) <= m.floating for c in range(m.channels))
 
 
 @temporal
-def checkpointed(m: CreditBarriers, s: Any) -> Any:
+def checkpointed(m, s):
     """While all consumers read, every barrier is read eventually and its sender resumed."""
     return all(
         leads_to(pending(m, s, c), not m.flow.all_read(s.flow) or not pending(m, s, c)) for c in range(m.channels)
@@ -170,14 +168,14 @@ def checkpointed(m: CreditBarriers, s: Any) -> Any:
 
 
 @temporal
-def barrier_isolation(m: CreditBarriers, s: Any) -> Any:
+def barrier_isolation(m, s):
     """A consumer that reads eventually gets every barrier and resumes its sender, whatever the other consumers do."""
     return all(
         leads_to(pending(m, s, c), s.flow.consumer[c] != "LIVE" or not pending(m, s, c)) for c in range(m.channels)
     )
 
 
-def pending(m: CreditBarriers, s: Any, c: int) -> Any:
+def pending(m, s, c):
     """Whether a barrier of a channel is on its way."""
     return s.barrier[c].place != "NONE" or s.barrier[c].resuming
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from streamproof import Spec, invariant, leads_to, lemma, temporal
 from streamproof_models.credit_connection import (  # noqa: F401  (declaring a variant registers it)
     CreditConnection,
@@ -15,7 +13,7 @@ from streamproof_models.credit_connection import (  # noqa: F401  (declaring a v
 
 
 @invariant
-def in_order(m: CreditConnection, s: Any) -> Any:
+def in_order(m, s):
     """The buffers of a channel are on the connection in order: the next that arrives is the one that is expected."""
     return all(
         k >= len(s.down) or s.down[k].channel != c or s.down[k].number == s.expected[c] + earlier(s, k, c)
@@ -24,31 +22,31 @@ def in_order(m: CreditConnection, s: Any) -> Any:
     )
 
 
-def earlier(s: Any, k: int, c: int) -> Any:
+def earlier(s, k, c):
     """How many buffers of a channel come before the k-th on the connection."""
     return sum(s.down[j].channel == c for j in range(k))
 
 
 @invariant
-def nothing_lost(m: CreditConnection, s: Any) -> Any:
+def nothing_lost(m, s):
     """What was sent on a channel has arrived or is on the connection."""
     return all(s.sent[c] == s.expected[c] + m.on_wire(s, c) for c in range(m.channels))
 
 
 @invariant
-def announcements_counted(m: CreditConnection, s: Any) -> Any:
+def announcements_counted(m, s):
     """Credits that were announced and are not known are on the connection."""
     return all(s.announced[c] == m.on_way(s, c) for c in range(m.channels))
 
 
 @invariant
-def no_overflow(m: CreditConnection, s: Any) -> Any:
+def no_overflow(m, s):
     """Every buffer on the connection has a free buffer at its receiver, if that is still there."""
     return all(s.consumer[c] == "GONE" or m.on_wire(s, c) <= s.free[c] for c in range(m.channels))
 
 
 @invariant
-def never_waits(m: CreditConnection, s: Any) -> Any:
+def never_waits(m, s):
     """The connection is always read: the next buffer has a place, or its channel was released."""
     return all(
         len(s.down) == 0 or s.down[0].channel != c or s.consumer[c] == "GONE" or s.free[c] > 0
@@ -57,13 +55,13 @@ def never_waits(m: CreditConnection, s: Any) -> Any:
 
 
 @lemma
-def pool_conserved(m: CreditConnection, s: Any) -> Any:
+def pool_conserved(m, s):
     """Every floating buffer is in the pool or lent."""
     return s.pool + sum(s.lent[c] for c in range(m.channels)) == m.floating
 
 
 @lemma
-def free_or_queued(m: CreditConnection, s: Any) -> Any:
+def free_or_queued(m, s):
     """A channel's buffers are free or queued; one that was released is as in the beginning."""
     return all(
         s.free[c] + s.queued[c] == m.exclusive + s.lent[c]
@@ -76,7 +74,7 @@ def free_or_queued(m: CreditConnection, s: Any) -> Any:
 
 
 @lemma
-def credits_have_buffers(m: CreditConnection, s: Any) -> Any:
+def credits_have_buffers(m, s):
     """A channel's buffers are credits, announced or not, on the connection, or queued; some of these may have been lost."""
     return all(
         s.credit[c] + s.announced[c] + m.on_wire(s, c) + s.queued[c] + s.unannounced[c]
@@ -86,7 +84,7 @@ def credits_have_buffers(m: CreditConnection, s: Any) -> Any:
 
 
 @lemma
-def credits_conserved(m: CreditConnection, s: Any) -> Any:
+def credits_conserved(m, s):
     """Of a channel that was not released none is lost."""
     return all(
         s.consumer[c] == "GONE"
@@ -96,19 +94,19 @@ def credits_conserved(m: CreditConnection, s: Any) -> Any:
 
 
 @lemma
-def credits_within_limit(m: CreditConnection, s: Any) -> Any:
+def credits_within_limit(m, s):
     """A channel has no more credits, known or not, than it can have buffers."""
     return all(s.credit[c] + s.announced[c] + s.unannounced[c] <= m.exclusive + m.floating for c in range(m.channels))
 
 
 @lemma
-def announcements_noted(m: CreditConnection, s: Any) -> Any:
+def announcements_noted(m, s):
     """No credit is on the connection that was not announced."""
     return all(m.on_way(s, c) <= s.announced[c] for c in range(m.channels))
 
 
 @lemma
-def produced_within_depth(m: CreditConnection, s: Any) -> Any:
+def produced_within_depth(m, s):
     """What is to be produced, waits and was sent is as much as there is, of a channel that was cancelled at most."""
     return all(
         s.left[c] + s.backlog[c] == 0 and s.sent[c] <= m.depth
@@ -119,13 +117,13 @@ def produced_within_depth(m: CreditConnection, s: Any) -> Any:
 
 
 @lemma
-def heard_one_by_one(m: CreditConnection, s: Any) -> Any:
+def heard_one_by_one(m, s):
     """Credits of one announcement are counted before the next is."""
     return all(s.heard[c] == 0 or s.heard[d] == 0 for c in range(m.channels) for d in range(c))
 
 
 @lemma
-def cancelled_once(m: CreditConnection, s: Any) -> Any:
+def cancelled_once(m, s):
     """A channel that was released has one cancellation on its way, or has been cancelled; others have none."""
     return all(
         sum(message.channel == c and message.credits == 0 for message in s.up) + int(s.cancelled[c])
@@ -135,7 +133,7 @@ def cancelled_once(m: CreditConnection, s: Any) -> Any:
 
 
 @temporal
-def isolation(m: CreditConnection, s: Any) -> Any:
+def isolation(m, s):
     """A consumer that reads gets everything eventually, whatever the others do."""
     return all(
         leads_to(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from streamproof import Spec, invariant, leads_to, step, temporal
 from streamproof_models.credit_flush import (  # noqa: F401  (declaring a variant registers it)
     CreditFlush,
@@ -16,19 +14,19 @@ from streamproof_specs.credit import SPEC as FLOW
 
 
 @invariant
-def in_time(m: CreditFlush, s: Any) -> Any:
+def in_time(m, s):
     """No record waits for the timeout without becoming visible."""
     return all(s.writer[c].age < m.timeout for c in range(m.channels))
 
 
 @invariant
-def sender_within_limit(m: CreditFlush, s: Any) -> Any:
+def sender_within_limit(m, s):
     """A task sends from no more buffers than its channels' exclusive ones and the floating ones at the other end."""
     return sum(m.used(s, c) for c in range(m.channels)) <= m.channels * m.exclusive + m.floating
 
 
 @step
-def event_flushes(m: CreditFlush, s: Any, t: Any) -> Any:
+def event_flushes(m, s, t):
     """When an event follows, everything written before it is visible."""
     return all(
         t.writer[c].to_come == s.writer[c].to_come or not m.writer[c].hidden(t.writer[c]) for c in range(m.channels)
@@ -36,7 +34,7 @@ def event_flushes(m: CreditFlush, s: Any, t: Any) -> Any:
 
 
 @temporal
-def visible(m: CreditFlush, s: Any) -> Any:
+def visible(m, s):
     """Every record becomes visible."""
     return all(
         leads_to(m.writer[c].hidden(s.writer[c]), not m.writer[c].hidden(s.writer[c])) for c in range(m.channels)
@@ -44,7 +42,7 @@ def visible(m: CreditFlush, s: Any) -> Any:
 
 
 @temporal
-def unblocked(m: CreditFlush, s: Any) -> Any:
+def unblocked(m, s):
     """While all consumers read, a writer without a buffer gets one eventually."""
     return all(
         leads_to(m.writer[c].wants(s.writer[c]), not m.flow.all_read(s.flow) or not m.writer[c].wants(s.writer[c]))

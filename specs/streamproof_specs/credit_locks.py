@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from streamproof import Spec, eventually, invariant, temporal
 from streamproof_models.credit_locks import (  # noqa: F401  (declaring a variant registers it)
     CreditLocks,
@@ -15,19 +13,19 @@ from streamproof_models.credit_locks import (  # noqa: F401  (declaring a varian
 
 
 @invariant
-def floating_conserved(m: CreditLocks, s: Any) -> Any:
+def floating_conserved(m, s):
     """Every floating buffer is in the pool, at a channel, or in the hands of a thread."""
     return s.pool + sum(s.spare) + m.in_hand(s) == m.buffers
 
 
 @invariant
-def released_empty(m: CreditLocks, s: Any) -> Any:
+def released_empty(m, s):
     """A channel that was released has no floating buffer, and gets none."""
     return all(s.at[t] != "DONE" or s.spare[m.work[t][1]] == 0 for t in m.releasing)
 
 
 @temporal
-def finished(m: CreditLocks, s: Any) -> Any:
+def finished(m, s):
     """Every thread finishes."""
     return eventually(all(at == "DONE" for at in s.at))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from streamproof import Spec, Sweep, invariant, leads_to, lemma, measure, reachable, refines, temporal
 from streamproof_models.cyclic import FEEDBACK, POLICIES, Cyclic
 from streamproof_models.cyclic_counts import CyclicCounts
@@ -29,7 +27,7 @@ from streamproof_specs.cyclic_claims import COMPARISON
 
 
 @invariant
-def conserved(m: Cyclic, s: Any) -> Any:
+def conserved(m, s):
     """Every record and every barrier is in exactly one place: no loss and no duplicates."""
     queues = [*(channel.items for channel in s.channel), s.back.memory, s.back.disk]
     records = sum(item.kind == "RECORD" for queue in queues for item in queue)
@@ -40,7 +38,7 @@ def conserved(m: Cyclic, s: Any) -> Any:
 
 
 @lemma
-def never_more(m: Cyclic, s: Any) -> Any:
+def never_more(m, s):
     """No duplicates, except those repeated by the reader of the disk; losses are possible."""
     queues = [*(channel.items for channel in s.channel), s.back.memory, s.back.disk]
     records = sum(item.kind == "RECORD" for queue in queues for item in queue)
@@ -54,12 +52,12 @@ def never_more(m: Cyclic, s: Any) -> Any:
 
 
 @lemma
-def copies_are_sent(m: Cyclic, s: Any) -> Any:
+def copies_are_sent(m, s):
     """An operator has copies to write exactly while it is writing."""
     return all((operator.task == "SEND") == (operator.copies > 0) for operator in s.operator)
 
 
-def counted(m: Cyclic, s: Any) -> Any:
+def counted(m, s):
     """As counters, it is the loop of which more is proved for every capacity."""
     return {
         "unborn": min(s.unborn + s.untriggered, m.most),  # where something is there twice, `conserved` says so
@@ -83,67 +81,67 @@ refines(
 
 
 @temporal
-def forward_served(m: Cyclic, s: Any) -> Any:
+def forward_served(m, s):
     """Items on the forward input are read eventually."""
     return leads_to(len(s.channel[0].items) > 0, s.operator[0].task != "IDLE" and s.read == "FORWARD")
 
 
 @temporal
-def feedback_served(m: Cyclic, s: Any) -> Any:
+def feedback_served(m, s):
     """Items on the feedback edge are read eventually."""
     return leads_to(m.back.waiting(s.back) > 0, s.operator[0].task != "IDLE" and s.read == "FEEDBACK")
 
 
 @temporal
-def unblocked(m: Cyclic, s: Any) -> Any:
+def unblocked(m, s):
     """No operator waits for room forever."""
     return all(leads_to(operator.task != "IDLE", operator.task == "IDLE") for operator in s.operator)
 
 
 @temporal
-def checkpoints_complete(m: Cyclic, s: Any) -> Any:
+def checkpoints_complete(m, s):
     """A barrier that entered completes its round eventually."""
     return leads_to(s.untriggered < m.barriers, m.completing(s))
 
 
 @reachable
-def spills(m: Cyclic, s: Any) -> Any:
+def spills(m, s):
     """Something is written to disk."""
     return len(s.back.disk) > 0
 
 
 @measure
-def longest_spill(m: Cyclic, s: Any) -> Any:
+def longest_spill(m, s):
     """Items on disk."""
     return len(s.back.disk)
 
 
 @measure
-def longest_forward_wait(m: Cyclic, s: Any) -> Any:
+def longest_forward_wait(m, s):
     """Items of the feedback edge that are read while one waits on the forward input, counted up to `watch`."""
     return s.forward_wait if m.watch else None
 
 
 @measure
-def longest_feedback_wait(m: Cyclic, s: Any) -> Any:
+def longest_feedback_wait(m, s):
     """Items of the forward input that are read while one waits on the feedback edge, counted up to `watch`."""
     return s.feedback_wait if m.watch else None
 
 
 @measure
-def longest_log(m: Cyclic, s: Any) -> Any:
+def longest_log(m, s):
     """Records read from the feedback edge while a barrier is in the loop, counted up to `watch`."""
     return s.logged if m.watch else None
 
 
 @measure
-def buffers_in_use(m: Cyclic, s: Any) -> Any:
+def buffers_in_use(m, s):
     """Buffers of the loop's own channels, the feedback edge's memory included, that hold something."""
     return sum(len(s.channel[i].items) for i in m.inner) + len(s.back.memory)
 
 
 @measure
-def items_in_the_loop(m: Cyclic, s: Any) -> Any:
+def items_in_the_loop(m, s):
     """Records and barriers behind the forward input: in channels, on disk, and with operators."""
     held = sum(operator.copies + (operator.task in ("LEAVE", "BARRIER")) for operator in s.operator)
     return sum(len(s.channel[i].items) for i in m.inner) + m.back.waiting(s.back) + held

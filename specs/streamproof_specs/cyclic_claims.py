@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from streamproof import Block, Claim, Column, Comparison, Judgement, Table, step
-from streamproof_models.cyclic import POLICIES, Cyclic
+from streamproof_models.cyclic import POLICIES
 
 FIRST, MEMORY, WHEN, UNTIL, FAIR, FORWARD = POLICIES
 CONFIRMED, PARTLY, REFUTED = Judgement.CONFIRMED, Judgement.PARTLY, Judgement.REFUTED
@@ -20,25 +20,25 @@ CAP = 12
 """Waits are counted up to this maximum."""
 
 
-def _reads(s: Any, t: Any, source: str) -> Any:
+def _reads(s, t, source):
     """Whether the step from `s` to `t` is the entry's reading of this input."""
     return s.operator[0].task == "IDLE" and t.operator[0].task != "IDLE" and t.read == source
 
 
 @step
-def never_past_feedback(m: Cyclic, s: Any, t: Any) -> Any:
+def never_past_feedback(m, s, t):
     """The forward input is read only when nothing waits on the feedback edge."""
     return not _reads(s, t, "FORWARD") or m.back.waiting(s.back) == 0
 
 
 @step
-def never_past_forward(m: Cyclic, s: Any, t: Any) -> Any:
+def never_past_forward(m, s, t):
     """The feedback edge is read only when nothing waits on the forward input."""
     return not _reads(s, t, "FEEDBACK") or len(s.channel[0].items) == 0
 
 
 @step
-def staged(m: Cyclic, s: Any, t: Any) -> Any:
+def staged(m, s, t):
     """The forward input is read only when the loop is empty."""
     idle = all(operator.task == "IDLE" for operator in s.operator)
     empty = all(len(s.channel[i].items) == 0 for i in m.inner) and m.back.waiting(s.back) == 0

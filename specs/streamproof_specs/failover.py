@@ -8,8 +8,6 @@ and losses, every behaviour is finite, and the only terminal states are a finish
 
 from __future__ import annotations
 
-from typing import Any
-
 from streamproof import Spec, invariant, reachable, step
 from streamproof_models.failover.machine import Failover
 from streamproof_models.failover.variants import (  # noqa: F401  (declaring a variant registers it)
@@ -32,7 +30,7 @@ from streamproof_specs.failover_lemmas import LEMMAS
 
 
 @invariant
-def no_mixed_versions(m: Failover, s: Any) -> Any:
+def no_mixed_versions(m, s):
     """A task attached to a pipelined producer never meets another attempt of it: it would mix two versions of its output."""
     return all(
         s.read[c] == 0
@@ -45,7 +43,7 @@ def no_mixed_versions(m: Failover, s: Any) -> Any:
 
 
 @invariant
-def consistent_result(m: Failover, s: Any) -> Any:
+def consistent_result(m, s):
     """In a finished job all consumers have read the same, last version of every nondeterministic output."""
     return all(
         s.job != "FINISHED" or m.deterministic or s.read[c] == s.attempt[producer] + 1
@@ -54,7 +52,7 @@ def consistent_result(m: Failover, s: Any) -> Any:
 
 
 @invariant
-def complete_result(m: Failover, s: Any) -> Any:
+def complete_result(m, s):
     """In a finished job every task has finished and has read all its inputs."""
     return all(s.job != "FINISHED" or s.status[t] == "FINISHED" for t in m.tasks) and all(
         s.job != "FINISHED" or s.read[c] > 0 for c in m.channels
@@ -62,7 +60,7 @@ def complete_result(m: Failover, s: Any) -> Any:
 
 
 @step
-def inputs_exist(m: Failover, s: Any, t: Any) -> Any:
+def inputs_exist(m, s, t):
     """A task is scheduled only when its stored inputs have been produced."""
     return all(
         s.status[reader] in m.stages or t.status[reader] not in m.stages or t.status[producer] == "FINISHED"
@@ -72,7 +70,7 @@ def inputs_exist(m: Failover, s: Any, t: Any) -> Any:
 
 
 @step
-def stops_before_restart(m: Failover, s: Any, t: Any) -> Any:
+def stops_before_restart(m, s, t):
     """Only an attempt that has ended is replaced: a task never has two attempts at work."""
     return all(
         t.status[u] not in ("CREATED", "SCHEDULED")
@@ -82,7 +80,7 @@ def stops_before_restart(m: Failover, s: Any, t: Any) -> Any:
 
 
 @step
-def fresh_attempts(m: Failover, s: Any, t: Any) -> Any:
+def fresh_attempts(m, s, t):
     """A task that starts over does so under the next attempt number, and numbers change in no other way."""
     return all(
         t.attempt[u] == s.attempt[u] + 1
@@ -93,7 +91,7 @@ def fresh_attempts(m: Failover, s: Any, t: Any) -> Any:
 
 
 @step
-def unrelated_undisturbed(m: Failover, s: Any, t: Any) -> Any:
+def unrelated_undisturbed(m, s, t):
     """A failure cancels no task that is not connected to the failed one in the job graph."""
     return all(
         t.status[u] != "FAILED" or s.status[u] == "FAILED" or t.status[v] != "CANCELING" or s.status[v] == "CANCELING"
@@ -104,13 +102,13 @@ def unrelated_undisturbed(m: Failover, s: Any, t: Any) -> Any:
 
 
 @invariant
-def survives(m: Failover, s: Any) -> Any:
+def survives(m, s):
     """The job is never given up: it takes no more restarts than there are causes."""
     return s.job != "FAILED"
 
 
 @reachable
-def finishes_after_restart(m: Failover, s: Any) -> Any:
+def finishes_after_restart(m, s):
     """A job that restarted something can still finish."""
     return s.job == "FINISHED" and s.decided > 0
 

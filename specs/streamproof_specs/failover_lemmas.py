@@ -6,22 +6,19 @@ They are invariants like any other, and are proved together with the properties.
 
 from __future__ import annotations
 
-from typing import Any
-
 from streamproof import lemma
-from streamproof_models.failover.machine import Failover
 
 ENDED = ("FINISHED", "FAILED", "CANCELING", "CANCELED")
 
 
 @lemma
-def recoveries_in_order(m: Failover, s: Any) -> Any:
+def recoveries_in_order(m, s):
     """Recoveries not decided yet are empty."""
     return all(k < s.decided or (len(s.restarting[k]) == 0 and len(s.awaiting[k]) == 0) for k in range(m.decisions))
 
 
 @lemma
-def awaited_are_being_cancelled(m: Failover, s: Any) -> Any:
+def awaited_are_being_cancelled(m, s):
     """A recovery awaits tasks that are being cancelled, and all of those that it claims."""
     return all(
         (t not in s.awaiting[k] or (t in s.restarting[k] and s.status[t] == "CANCELING"))
@@ -32,7 +29,7 @@ def awaited_are_being_cancelled(m: Failover, s: Any) -> Any:
 
 
 @lemma
-def claims_are_the_newest(m: Failover, s: Any) -> Any:
+def claims_are_the_newest(m, s):
     """A task's claim is the last recovery that chose it, and has been decided."""
     return all(
         t not in s.restarting[k] or (s.claim[t] >= k and s.claim[t] < s.decided)
@@ -42,7 +39,7 @@ def claims_are_the_newest(m: Failover, s: Any) -> Any:
 
 
 @lemma
-def ended_attempts_are_claimed(m: Failover, s: Any) -> Any:
+def ended_attempts_are_claimed(m, s):
     """While the job runs, whatever failed or is cancelled will be restarted."""
     return s.job == "FAILED" or all(
         s.status[t] not in ("FAILED", "CANCELING", "CANCELED") or m.doomed(s, t) for t in m.tasks
@@ -50,19 +47,19 @@ def ended_attempts_are_claimed(m: Failover, s: Any) -> Any:
 
 
 @lemma
-def claimed_attempts_have_ended(m: Failover, s: Any) -> Any:
+def claimed_attempts_have_ended(m, s):
     """A task that will be restarted is not active."""
     return all(not m.doomed(s, t) or s.status[t] in ENDED for t in m.tasks)
 
 
 @lemma
-def attempts_are_counted(m: Failover, s: Any) -> Any:
+def attempts_are_counted(m, s):
     """Every attempt after the first was decided: an attempt number is left for the next."""
     return all(s.attempt[t] + (1 if m.doomed(s, t) else 0) <= s.decided for t in m.tasks)
 
 
 @lemma
-def readers_follow_their_producers(m: Failover, s: Any) -> Any:
+def readers_follow_their_producers(m, s):
     """A consumer of a task that will be restarted is itself restarted, no earlier, or has not started."""
     return all(
         not m.doomed(s, a) or s.status[z] == "CREATED" or (m.doomed(s, z) and s.claim[z] >= s.claim[a])
@@ -71,7 +68,7 @@ def readers_follow_their_producers(m: Failover, s: Any) -> Any:
 
 
 @lemma
-def regions_share_their_fate(m: Failover, s: Any) -> Any:
+def regions_share_their_fate(m, s):
     """The tasks of a region are restarted by the same recovery, and are CREATED all or none."""
     return all(
         (not m.doomed(s, a) or (m.doomed(s, z) and s.claim[z] == s.claim[a]))
@@ -84,7 +81,7 @@ def regions_share_their_fate(m: Failover, s: Any) -> Any:
 
 
 @lemma
-def stored_means_finished(m: Failover, s: Any) -> Any:
+def stored_means_finished(m, s):
     """A partition is stored, lost or released exactly when its producer has finished."""
     return all(
         (s.status[t] == "FINISHED") == (s.partition[p] in ("STORED", "GONE", "RELEASED"))
@@ -93,7 +90,7 @@ def stored_means_finished(m: Failover, s: Any) -> Any:
 
 
 @lemma
-def started_on_finished_inputs(m: Failover, s: Any) -> Any:
+def started_on_finished_inputs(m, s):
     """A task active or finished, and not to be restarted, has its stored inputs finished."""
     return all(
         s.status[z] not in (*m.stages, "FINISHED") or m.doomed(s, z) or s.status[a] == "FINISHED"
@@ -103,7 +100,7 @@ def started_on_finished_inputs(m: Failover, s: Any) -> Any:
 
 
 @lemma
-def reads_are_present(m: Failover, s: Any) -> Any:
+def reads_are_present(m, s):
     """The output read is that of the producer's current attempt, unless the reader will be restarted; none before running."""
     return all(
         (s.read[c] == 0 or s.status[z] not in ("CREATED", "SCHEDULED"))
@@ -114,7 +111,7 @@ def reads_are_present(m: Failover, s: Any) -> Any:
 
 
 @lemma
-def released_when_read(m: Failover, s: Any) -> Any:
+def released_when_read(m, s):
     """The readers of a released partition have finished, and restart only together with its producer."""
     return all(
         s.partition[p] != "RELEASED"
@@ -127,7 +124,7 @@ def released_when_read(m: Failover, s: Any) -> Any:
 
 
 @lemma
-def decisions_are_owed(m: Failover, s: Any) -> Any:
+def decisions_are_owed(m, s):
     """Decisions taken, failures and losses still to come, and unnoticed losses are within the budget."""
     if m.lenient or m.nodes:
         return True
@@ -136,7 +133,7 @@ def decisions_are_owed(m: Failover, s: Any) -> Any:
 
 
 @lemma
-def finished_jobs_are_done(m: Failover, s: Any) -> Any:
+def finished_jobs_are_done(m, s):
     """When the job has finished so has every task, and no task is to be restarted."""
     return s.job != "FINISHED" or (
         all(s.status[t] == "FINISHED" for t in m.tasks) and all(len(s.restarting[k]) == 0 for k in range(m.decisions))

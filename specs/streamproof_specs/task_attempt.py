@@ -6,14 +6,12 @@ the JobManager considers FINISHED is never run again, and a partition is never s
 
 from __future__ import annotations
 
-from typing import Any
-
 from streamproof import Spec, invariant, step
 from streamproof_models.task_attempt import OVER, LateReports, TaskAttempt  # noqa: F401  (declaring a variant registers it)
 
 
 @invariant
-def finished_is_finished(m: TaskAttempt, s: Any) -> Any:
+def finished_is_finished(m, s):
     """The JobManager has the attempt as FINISHED, INITIALIZING or RUNNING only after its task has reached that state."""
     return (
         (s.master != "FINISHED" or s.task == "FINISHED")
@@ -23,19 +21,19 @@ def finished_is_finished(m: TaskAttempt, s: Any) -> Any:
 
 
 @invariant
-def deployed_once(m: TaskAttempt, s: Any) -> Any:
+def deployed_once(m, s):
     """A task exists only where a deployment was sent and taken."""
     return s.task == "NONE" or s.deployment == "TAKEN"
 
 
 @step
-def ends_are_final(m: TaskAttempt, s: Any, t: Any) -> Any:
+def ends_are_final(m, s, t):
     """An attempt that has ended is never active again, on either side."""
     return (s.master not in OVER or t.master == s.master) and (s.task not in OVER or t.task == s.task)
 
 
 @step
-def released_for_good(m: TaskAttempt, s: Any, t: Any) -> Any:
+def released_for_good(m, s, t):
     """A released partition does not come back."""
     return all(s.partition[p] != "RELEASED" or t.partition[p] == "RELEASED" for p in range(m.partitions))
 

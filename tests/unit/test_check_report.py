@@ -112,6 +112,7 @@ def test_json(report: CheckReport) -> None:
         "verdict": "violated",
         "exit_code": 12,
         "states": {"distinct": 12, "generated": 20, "depth": 5, "queue": 3},
+        "constraint": None,
         "stopped": None,
         "levels": [2, 4, 6],
         "out_degree": {"least": 0, "mean": 2.222222, "most": 4},

@@ -126,7 +126,9 @@ class Counts:
     @property
     def inside(self) -> Counts:
         """The counts without the states outside the constraint, as TLC counts."""
-        levels = [every - out for every, out in zip(self.levels, self.outside or (0,) * len(self.levels), strict=True)]
+        if not self.outside:
+            return self
+        levels = [every - out for every, out in zip(self.levels, self.outside, strict=True)]
         depth = max((at for at, level in enumerate(levels, 1) if level), default=0)
         return replace(
             self, distinct=self.distinct - sum(self.outside), depth=depth, levels=tuple(levels[:depth]), outside=()

@@ -17,8 +17,7 @@ Environment: tasks fail, stored partitions and whole task executors are lost, ea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from streamproof import NONE, WEAK, Array, Decl, Enum, Model, Range, Set, State, action, require, terminal
 from streamproof_models.failover.graph import JobGraph, Topology
@@ -69,7 +68,7 @@ class Failover(Model):
     lenient: bool = False
     """For following a recorded run: budgets are not counted, and the job may be given up at any decision."""
 
-    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
+    limits = {
         "parallelism": (1, None),
         "failures": (0, None),
         "losses": (0, None),
@@ -77,7 +76,7 @@ class Failover(Model):
         "executor_losses": (0, None),
         "restarts": (-1, None),
     }
-    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    sizes = {
         "small": {},
         "medium": {"failures": 3, "losses": 3},
         "large": {"parallelism": 2, "failures": 2, "losses": 2},
@@ -97,7 +96,7 @@ class Failover(Model):
         single = {v.name for v in topology.graph.vertices if v.parallelism == 1}
         return tuple(v if v in single else f"{v}{i}" for v, i in topology.tasks)
 
-    def setup(self) -> None:
+    def setup(self):
         """Tasks, partitions, channels and regions, each with what it touches."""
         topology = Topology(self.job_graph())
         regions = pipelined_regions(topology, Merging(self.merging))
@@ -201,17 +200,17 @@ class Failover(Model):
             declared["executor_losses_left"] = Range(0, self.executor_losses, init=self.executor_losses)
         return declared
 
-    def state(self) -> State:
+    def state(self):
         """All tasks CREATED, nothing produced."""
         return State(**self.variables())
 
     # --- scheduling, in topological order of the regions
 
-    def free(self, s: Any) -> Any:
+    def free(self, s):
         """Whether the JobMaster is not in the middle of a decision."""
         return s.job == "RUNNING"
 
-    def consumable(self, s: Any, unit: str) -> Any:
+    def consumable(self, s, unit):
         """Whether every stored input from outside the unit's region has been produced, as known to the JobMaster."""
         return all(
             s.status[self.channel_ends[c][0]] == "FINISHED"
@@ -221,12 +220,12 @@ class Failover(Model):
             if self.region_of[self.channel_ends[c][0]] != self.region_of[t]
         )
 
-    def doomed(self, s: Any, t: str) -> Any:
+    def doomed(self, s, t):
         """Whether a restart decision for `t` is pending."""
         return any(t in s.restarting[k] and self.current(s, t, k) for k in range(self.decisions))
 
     @action(r=lambda m: tuple(m.unit_named), fairness=WEAK)
-    def schedule(self, s: Any, r: str) -> None:
+    def schedule(self, s, r):
         """The scheduler takes up a region, as a whole, whose inputs can all be consumed."""
         require(self.free(s))
         require(all(s.status[t] == "CREATED" for t in self.unit_named[r]))
@@ -235,44 +234,44 @@ class Failover(Model):
             require(all(s.executor[self.place[t]] == "ALIVE" for t in self.unit_named[r]))
         self.take_up(s, self.unit_named[r])
 
-    def take_up(self, s: Any, unit: tuple[str, ...]) -> None:
+    def take_up(self, s, unit):
         """All tasks of a unit wait for slots."""
         for t in unit:
             s.status[t] = "SCHEDULED"
             if not self.detailed:
                 self.track(s, t)
 
-    def schedule_ready(self, s: Any) -> None:
+    def schedule_ready(self, s):
         """Takes up every unit that has become consumable."""
         for name, unit in self.unit_named.items():
             if all(s.status[t] == "CREATED" for t in unit) and self.consumable(s, name):
                 self.take_up(s, unit)
 
-    def track(self, s: Any, t: str) -> None:
+    def track(self, s, t):
         """The JobMaster starts to track what `t` will produce."""
         for p in self.outputs[t]:
             s.partition[p] = "PRODUCING"
 
-    def discard(self, s: Any, t: str) -> None:
+    def discard(self, s, t):
         """The output of `t` is void and no longer tracked."""
         for p in self.outputs[t]:
             s.partition[p] = "NONE"
 
     @action(t="staged", fairness=WEAK)
-    def deploy(self, s: Any, t: str) -> None:
+    def deploy(self, s, t):
         """The task's slot is assigned and the task sent to its executor."""
         require(s.status[t] == "SCHEDULED")
         s.status[t] = "DEPLOYING"
         self.track(s, t)
 
     @action(t="staged", fairness=WEAK)
-    def initialize(self, s: Any, t: str) -> None:
+    def initialize(self, s, t):
         """The executor has accepted the task."""
         require(s.status[t] == "DEPLOYING")
         s.status[t] = "INITIALIZING"
 
     @action(t="tasks", fairness=WEAK)
-    def run(self, s: Any, t: str) -> None:
+    def run(self, s, t):
         """The task runs, and attaches to each input that is there."""
         require(self.free(s))
         require(s.status[t] == self.starting)
@@ -280,14 +279,14 @@ class Failover(Model):
         for c in self.inputs[t]:
             self.attach(s, c)
 
-    def attach(self, s: Any, c: str) -> None:
+    def attach(self, s, c):
         """Channel `c` starts to deliver what its producer's present attempt has made or is making."""
         producer = self.channel_ends[c][0]
         if c not in self.partition_of or s.partition[self.partition_of[c]] == "STORED":
             s.read[c] = s.attempt[producer] + 1
 
     @action(t="tasks", fairness=WEAK)
-    def finish(self, s: Any, t: str) -> None:
+    def finish(self, s, t):
         """The task has read all its inputs to the end; its partitions are stored, and inputs nobody needs are released."""
         require(self.free(s))
         require(s.status[t] == "RUNNING")
@@ -303,14 +302,14 @@ class Failover(Model):
         if self.eager:
             self.schedule_ready(s)
 
-    def delivered(self, s: Any, c: str) -> Any:
+    def delivered(self, s, c):
         """Whether everything on channel `c` can have been read."""
         producer = self.channel_ends[c][0]
         if c not in self.partition_of:
             return s.status[producer] == "FINISHED" or (self.overtaking and self.started(s, producer))
         return s.read[c] > 0 or s.partition[self.partition_of[c]] == "STORED"
 
-    def release_inputs(self, s: Any, t: str) -> None:
+    def release_inputs(self, s, t):
         """Releases the partitions read by the region of `t` whose reading regions have all finished."""
         for p in self.read_by_region[self.region_of[t]]:
             done = all(s.status[u] == "FINISHED" and not (self.keeping and self.doomed(s, u)) for u in self.near[p])
@@ -318,7 +317,7 @@ class Failover(Model):
                 s.partition[p] = "RELEASED"
 
     @action(fairness=WEAK)
-    def complete(self, s: Any) -> None:
+    def complete(self, s):
         """The last task has finished and nothing is to be restarted: the job has finished."""
         require(self.free(s))
         require(all(len(s.restarting[k]) == 0 for k in range(self.decisions)))
@@ -327,12 +326,12 @@ class Failover(Model):
 
     # --- failures
 
-    def started(self, s: Any, t: str) -> Any:
+    def started(self, s, t):
         """Whether the current attempt of `t` is active."""
         return s.status[t] in self.stages
 
     @action(t="failing")
-    def fail(self, s: Any, t: str) -> None:
+    def fail(self, s, t):
         """A task fails of itself."""
         require(self.free(s))
         require(self.started(s, t))
@@ -343,7 +342,7 @@ class Failover(Model):
         self.end(s, t)
         self.decide(s, t, None)
 
-    def notices(self, s: Any, t: str, p: str) -> Any:
+    def notices(self, s, t, p):
         """Whether task `t` can find its input partition `p` missing; inside a region it waits for a producer at work."""
         asking = ("INITIALIZING", "RUNNING") if self.detailed else ("RUNNING",)
         if s.partition[p] == "STORED" or s.status[t] not in asking:
@@ -351,7 +350,7 @@ class Failover(Model):
         return self.region_of[t] != self.region_of[self.producer_of[p]] or not self.started(s, self.producer_of[p])
 
     @action(c="missable", fairness=WEAK)
-    def miss(self, s: Any, c: str) -> None:
+    def miss(self, s, c):
         """A task finds the partition of its channel `c` missing and fails, naming it."""
         t, p = self.channel_ends[c][1], self.partition_of[c]
         require(self.free(s))
@@ -361,7 +360,7 @@ class Failover(Model):
         self.decide(s, t, p)
 
     @action(t="failing")
-    def give_up(self, s: Any, t: str) -> None:
+    def give_up(self, s, t):
         """A task fails and the restart strategy allows no further attempt: the job fails."""
         require(self.free(s))
         require(self.started(s, t))
@@ -372,7 +371,7 @@ class Failover(Model):
         s.job = "FAILED"
 
     @action(p="partitions")
-    def lose(self, s: Any, p: str) -> None:
+    def lose(self, s, p):
         """A stored partition is lost; nobody notices yet."""
         require(self.free(s))
         require(s.partition[p] == "STORED")
@@ -382,7 +381,7 @@ class Failover(Model):
         s.partition[p] = "GONE"
 
     @action(p="untrackable")
-    def untrack(self, s: Any, p: str) -> None:
+    def untrack(self, s, p):
         """The JobMaster learns that a partition is lost with its executor (following a recorded run)."""
         require(s.partition[p] in ("PRODUCING", "STORED", "GONE"))
         s.partition[p] = "NONE"
@@ -390,7 +389,7 @@ class Failover(Model):
     # --- executors: the JobMaster restarts their tasks first and forgets their partitions afterwards
 
     @action(e="nodes")
-    def lose_executor(self, s: Any, e: int) -> None:
+    def lose_executor(self, s, e):
         """An executor is lost with everything stored on it; the JobMaster has not noticed."""
         require(self.free(s))
         require(s.executor_losses_left > 0 and s.executor[e] == "ALIVE")
@@ -401,7 +400,7 @@ class Failover(Model):
                 s.partition[p] = "GONE"
 
     @action(t=lambda m: m.tasks if m.nodes else (), fairness=WEAK)
-    def fail_with_executor(self, s: Any, t: str) -> None:
+    def fail_with_executor(self, s, t):
         """The JobMaster notices that the executor of a task is gone and fails the task."""
         require(self.free(s))
         require(s.executor[self.place[t]] == "LOST")
@@ -411,7 +410,7 @@ class Failover(Model):
         self.decide(s, t, None)
 
     @action(e="nodes", fairness=WEAK)
-    def forget_executor(self, s: Any, e: int) -> None:
+    def forget_executor(self, s, e):
         """With its tasks failed, the JobMaster stops tracking the executor's partitions; another takes its place."""
         require(self.free(s))
         require(s.executor[e] == "LOST")
@@ -426,11 +425,11 @@ class Failover(Model):
 
     # --- recovery
 
-    def unavailable(self, s: Any, p: str, named: str | None) -> Any:
+    def unavailable(self, s, p, named):
         """Whether the JobMaster considers partition `p` lost: not tracked, or named by the exception it handles."""
         return p == named or s.partition[p] in ("NONE", "RELEASED")
 
-    def involved(self, s: Any, t: str, named: str | None) -> Any:
+    def involved(self, s, t, named):
         """For each region, whether it restarts because `t` failed: the least set closed under the two rules below."""
         regions = range(len(self.regions))
         marked = [r == self.region_of[t] for r in regions]
@@ -439,30 +438,30 @@ class Failover(Model):
                 marked[r] = marked[r] or self.drawn_in(s, r, marked, named)
         return marked
 
-    def drawn_in(self, s: Any, r: int, marked: Any, named: str | None) -> Any:
+    def drawn_in(self, s, r, marked, named):
         """Whether the marked regions add region `r`: it produced an input that they miss, or it reads their output."""
         return self.misses_output(s, r, marked, named) or any(marked[q] for q in self.feeding[r])
 
-    def misses_output(self, s: Any, r: int, marked: Any, named: str | None) -> Any:
+    def misses_output(self, s, r, marked, named):
         """Whether a marked region needs a lost partition produced by region `r`."""
         return any(marked[q] and self.unavailable(s, p, named) for q, p in self.fed[r])
 
-    def restart_set(self, s: Any, t: str, named: str | None) -> Any:
+    def restart_set(self, s, t, named):
         """Task -> whether it restarts because `t` failed: the failover strategy."""
         marked = self.involved(s, t, named)
         return {u: marked[self.region_of[u]] for u in self.tasks}
 
-    def end(self, s: Any, t: str) -> None:
+    def end(self, s, t):
         """The present attempt of `t` has failed."""
         s.status[t] = "FAILED"
         self.discard(s, t)
 
-    def decide(self, s: Any, t: str, named: str | None) -> None:
+    def decide(self, s, t, named):
         """The JobMaster decides what to restart and starts to cancel it."""
         chosen = self.restart_set(s, t, named)
         self.begin(s, {u: chosen[u] and (s.status[u] != "CREATED" or not self.skip_created) for u in self.tasks})
 
-    def begin(self, s: Any, chosen: Any) -> None:
+    def begin(self, s, chosen):
         """Opens a recovery for the chosen tasks: it claims them and cancels those in flight."""
         s.restarting[s.decided].clear()
         for u in self.tasks:
@@ -475,7 +474,7 @@ class Failover(Model):
                     s.awaiting[s.decided].add(u)
         s.decided += 1
 
-    def stop(self, s: Any, t: str) -> None:
+    def stop(self, s, t):
         """The attempt of `t` has ended; no recovery waits for it any longer."""
         s.status[t] = "CANCELED"
         self.discard(s, t)
@@ -483,14 +482,14 @@ class Failover(Model):
             s.awaiting[k].discard(t)
 
     @action(t="tasks", fairness=WEAK)
-    def cancel(self, s: Any, t: str) -> None:
+    def cancel(self, s, t):
         """A task being cancelled has stopped."""
         require(self.free(s))
         require(s.status[t] == "CANCELING")
         self.stop(s, t)
 
     @action(k="decisions", fairness=WEAK)
-    def restart(self, s: Any, k: int) -> None:
+    def restart(self, s, k):
         """All tasks of recovery `k` have stopped: those that no newer decision claims start over."""
         require(self.free(s))
         require(k < s.decided and len(s.restarting[k]) > 0 and len(s.awaiting[k]) == 0)
@@ -501,11 +500,11 @@ class Failover(Model):
         if self.eager:
             self.schedule_ready(s)
 
-    def current(self, s: Any, t: str, k: int) -> Any:
+    def current(self, s, t, k):
         """Whether recovery `k` is the newest that claimed `t`."""
         return s.claim[t] == k
 
-    def reset(self, s: Any, t: str) -> None:
+    def reset(self, s, t):
         """A new attempt of `t`: what the old one produced and read is void."""
         s.status[t] = "CREATED"
         if s.attempt[t] < self.decisions:
@@ -515,7 +514,7 @@ class Failover(Model):
             s.read[c] = 0
 
     @terminal
-    def over(self, s: Any) -> Any:
+    def over(self, s):
         """The job has finished or was given up."""
         return s.job != "RUNNING"
 

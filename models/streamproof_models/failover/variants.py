@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from streamproof import WEAK, Decl, Enum, Option, Set, action, require
 from streamproof_models.failover.machine import Failover
 
@@ -13,7 +11,7 @@ class RestartAll(Failover, variant="restart-all"):
 
     topology: str = "disjoint"
 
-    def restart_set(self, s: Any, t: str, named: str | None) -> Any:
+    def restart_set(self, s, t, named):
         """Everything."""
         return dict.fromkeys(self.tasks, True)
 
@@ -27,7 +25,7 @@ class Individual(Failover, variant="individual"):
         """Every task by itself."""
         return tuple((t,) for t in self.tasks)
 
-    def restart_set(self, s: Any, t: str, named: str | None) -> Any:
+    def restart_set(self, s, t, named):
         """The failed task."""
         return {u: u == t for u in self.tasks}
 
@@ -37,7 +35,7 @@ class RegionWithoutBacktracking(Failover, variant="region-without-backtracking")
 
     topology: str = "pair"
 
-    def drawn_in(self, s: Any, r: int, marked: Any, named: str | None) -> Any:
+    def drawn_in(self, s, r, marked, named):
         """No other region."""
         return False
 
@@ -45,7 +43,7 @@ class RegionWithoutBacktracking(Failover, variant="region-without-backtracking")
 class NoDownstreamRestart(Failover, variant="no-downstream-restart"):
     """Lost inputs are recomputed, but their other consumers go on with what they have read."""
 
-    def drawn_in(self, s: Any, r: int, marked: Any, named: str | None) -> Any:
+    def drawn_in(self, s, r, marked, named):
         """Producers of missing inputs only."""
         return self.misses_output(s, r, marked, named)
 
@@ -53,7 +51,7 @@ class NoDownstreamRestart(Failover, variant="no-downstream-restart"):
 class NoVersioning(Failover, variant="no-versioning"):
     """Every recovery resets all its tasks, also those that a newer one has claimed and restarted."""
 
-    def current(self, s: Any, t: str, k: int) -> Any:
+    def current(self, s, t, k):
         """Always."""
         return True
 
@@ -96,7 +94,7 @@ class MergeWithinLogicalRegionOnly(Failover, variant="merge-within-logical-regio
 class StopAtCreated(Failover, variant="stop-at-created"):
     """The search does not pass through regions none of whose tasks was scheduled (`hasRegionBeenScheduled`)."""
 
-    def drawn_in(self, s: Any, r: int, marked: Any, named: str | None) -> Any:
+    def drawn_in(self, s, r, marked, named):
         """As in the machine, but only scheduled regions."""
         return any(s.status[t] != "CREATED" for t in self.regions[r]) and super().drawn_in(s, r, marked, named)
 
@@ -104,7 +102,7 @@ class StopAtCreated(Failover, variant="stop-at-created"):
 class AttemptReuse(Failover, variant="attempt-reuse"):
     """A restarted task keeps its attempt number, so old and new output are indistinguishable."""
 
-    def reset(self, s: Any, t: str) -> None:
+    def reset(self, s, t):
         """Back to CREATED under the same number."""
         s.status[t] = "CREATED"
         self.discard(s, t)
@@ -115,7 +113,7 @@ class AttemptReuse(Failover, variant="attempt-reuse"):
 class NoTopologicalOrder(Failover, variant="no-topological-order"):
     """Restarted tasks are deployed at once instead of when their inputs have been produced again."""
 
-    def reset(self, s: Any, t: str) -> None:
+    def reset(self, s, t):
         """As in the machine, then scheduled."""
         super().reset(s, t)
         s.status[t] = "SCHEDULED"
@@ -131,7 +129,7 @@ class UnnoticedLoss(Failover, variant="unnoticed-loss"):
 
     topology: str = "pair"
 
-    def delivered(self, s: Any, c: str) -> Any:
+    def delivered(self, s, c):
         """A missing partition passes for an empty one."""
         return c in self.partition_of or s.status[self.channel_ends[c][0]] == "FINISHED"
 
@@ -152,21 +150,21 @@ class LiteralPseudocode(Failover, variant="literal-pseudocode"):
         named = Enum(*self.partitions) if self.partitions else Enum("none")
         return {**super().variables(), "calls": Set(region), "rescheduled": Set(region), "named": Option(named)}
 
-    def free(self, s: Any) -> Any:
+    def free(self, s):
         """Not while the recursion runs."""
         return s.job == "RUNNING" and len(s.calls) == 0
 
-    def decide(self, s: Any, t: str, named: str | None) -> None:
+    def decide(self, s, t, named):
         """``onTaskFailure``: calls ``failoverRegion`` on the region of the task."""
         s.calls.add(self.region_name[self.region_of[t]])
         s.named = named
 
-    def scheduled(self, s: Any, r: int) -> Any:
+    def scheduled(self, s, r):
         """``hasRegionBeenScheduled``."""
         return any(s.status[t] != "CREATED" or s.attempt[t] > 0 for t in self.regions[r])
 
     @action(r="region_name", fairness=WEAK)
-    def failover_region(self, s: Any, r: str) -> None:
+    def failover_region(self, s, r):
         """One call of ``failoverRegion``."""
         name, at = self.region_name, self.region_name.index(r)
         require(r in s.calls)
