@@ -251,7 +251,7 @@ def starves_when_busy(table: Table) -> tuple[Judgement, str]:
     enough = {p: [n for n in (2, 3, 4) if not table.holds(p, f"few: {n}")] for p in (FIRST, WHEN)}
     if not enough[WHEN]:
         return REFUTED, "the forward input does not starve, however busy the feedback edge is"
-    text = f"{enough[WHEN][0]} records starve the forward input for ever, {FIRST} needs {min(enough[FIRST], default='more')}"
+    text = f"{enough[WHEN][0]} records starve the forward input, {FIRST} needs {min(enough[FIRST], default='more')}"
     busier = not enough[FIRST] or enough[WHEN][0] > enough[FIRST][0]
     return (CONFIRMED if busier and enough[FIRST] else REFUTED), text
 

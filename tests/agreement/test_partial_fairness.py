@@ -68,7 +68,7 @@ def _whole(action: Action) -> Action:
 
 
 class Lossy(Model):
-    """A link that may lose each message; losing all of them for ever is unfair."""
+    """A link that may lose each message; losing all of them is unfair."""
 
     n: int = 2
 
@@ -83,7 +83,7 @@ class Lossy(Model):
         s.sent[i] = True
 
     def delivered(self, s, i, fate):
-        """The steps that must not be postponed for ever."""
+        """The steps that a fair behaviour takes."""
         return s.up and fate == "deliver"
 
     @action(i="n", fairness=STRONG.where("delivered"))
@@ -96,7 +96,7 @@ class Lossy(Model):
 
     @action
     def flip(self, s):
-        """Down for a while, or for ever."""
+        """Down for some time, or from now on."""
         s.up = not s.up
 
     @temporal
@@ -222,7 +222,7 @@ class Maybe(Model):
 
 
 def test_a_choice_that_is_not_reached_is_none() -> None:
-    """The first option stands for the choice that is not made, but the condition sees None."""
+    """Where the choice is not reached, the condition gets None."""
     found = explore(Maybe.system())
     verdicts = {f.property: f.verdict for f in found.findings if f.property != "deadlock"}
     assert verdicts == {"rises": Verdict.HOLDS, "goes_left": Verdict.VIOLATED}

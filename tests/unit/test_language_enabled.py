@@ -174,11 +174,54 @@ class NoState(Turns):
         return enabled(self.enter, 0)
 
 
+class Stranger(Turns):
+    """Asks another model, which has a rule of this name."""
+
+    def setup(self):
+        """Another one."""
+        self.other_one = Turns(n=3)
+
+    @invariant
+    def other(self, s):
+        """Not of this model."""
+        return enabled(self.other_one.enter, s, 0)
+
+
+class Before(Turns):
+    """Asks for the rule that it overrides."""
+
+    @action(i="n")
+    def enter(self, s, i):
+        """Never."""
+        require(s.busy[i] and not s.busy[i])
+
+    @invariant
+    def other(self, s):
+        """Of the base class."""
+        return enabled(super().enter, s, 0)
+
+
+class WrongState(Whole):
+    """Asks a rule of the whole about the state of a part."""
+
+    @action
+    def rest(self, s):
+        """Nothing."""
+
+    @invariant
+    def other(self, s):
+        """Of a part."""
+        return enabled(self.rest, s.inner)
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [
         (InAction, r"enabled\(...\) in an action\n  use it in a property"),
         (NoRule, r"some is no rule of NoRule\n  name one with @action"),
+        (Stranger, r"enter is no rule of Stranger"),
+        (Before, r"enter is no rule of Before"),
+        (WrongState, r"rest is asked of the state of another machine"),
         (Fewer, r"enter takes 1 arguments behind the state, got 0"),
         (NoState, r"enabled\(...\) takes a rule of the model, the state and the rule's arguments"),
     ],

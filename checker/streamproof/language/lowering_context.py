@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from functools import lru_cache, partial
+from types import MethodType
 from typing import Any, Protocol
 
 from streamproof.language.facts import GuardFacts
 from streamproof.language.lift import merge, same
-from streamproof.language.terms import HeapCell, PartialList, Ref, Term, Undefined, describe, is_expr, known
+from streamproof.language.terms import HeapCell, PartialList, Ref, StateRef, Term, Undefined, describe, is_expr, known
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -138,8 +139,8 @@ class Context:
     outside: OutsideCalls = field(default_factory=OutsideCalls)
     replaced: tuple[Replacement, ...] = ()
     """The replaced containers of the state on all paths so far, in ascending order of generation."""
-    rules: Callable[[str, Loc], Sequence[Instance]] | None = None
-    """The instances of a rule of the machine by its name, for `enabled`; None: `enabled` is not allowed."""
+    rules: Callable[[MethodType, StateRef, Loc], Sequence[Instance]] | None = None
+    """The instances of a rule of the machine in its own state, for `enabled`; None: `enabled` is not allowed."""
     assigning: int | None = None
     """The generation before the assignment in progress, whose right-hand side refers to the containers of that generation."""
     _cells: int = 0

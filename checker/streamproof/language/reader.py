@@ -407,16 +407,24 @@ class Reader:
                     remedy="name a parameter of the action, or the variable that receives the value of choose(...)",
                 )
 
-    def _of_rule(self, name: str, loc: Loc) -> Sequence[Instance]:
-        """The instances of a rule, for `enabled`. Raises `ModelError` if there is no such rule."""
+    def _of_rule(self, rule: types.MethodType, state: StateRef, loc: Loc) -> Sequence[Instance]:
+        """The instances of a rule, for `enabled`. Raises `ModelError` unless it is a rule of this machine, in its state."""
+        name = rule.__name__
+        mark, function = marked(type(self.model)).get(name, (None, None))
+        ours = rule.__self__ is self.model and rule.__func__ is function
+        if not isinstance(mark, ActionMark) or not isinstance(function, types.FunctionType) or not ours:
+            raise ModelError(
+                f"{name} is no rule of {type(self.model).__name__}",
+                loc=loc,
+                remedy="name one with @action: enabled(self.send, s)",
+            )
+        if (state.names.path if state.names else "") != (self.names.path if self.names else ""):
+            raise ModelError(
+                f"{name} is asked of the state of another machine",
+                loc=loc,
+                remedy=f"write enabled(self.{name}, s, ...)",
+            )
         if name not in self._instances:
-            mark, function = marked(type(self.model)).get(name, (None, None))
-            if not isinstance(mark, ActionMark) or not isinstance(function, types.FunctionType):
-                raise ModelError(
-                    f"{name} is no rule of {type(self.model).__name__}",
-                    loc=loc,
-                    remedy="name one with @action: enabled(self.send, s)",
-                )
             domains = Domains(self.model, name, mark, function, self.free, self.called(name))
             found = (self.instances(name, function, args) for args in domains.combinations())
             self._instances[name] = [instance for made in found for instance, _ in made]
