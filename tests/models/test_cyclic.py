@@ -277,6 +277,7 @@ def test_the_command_prints_the_table(capsys: pytest.CaptureFixture[str], tmp_pa
         "design": "feedback-first",
         "holds": None,
         "length": None,
+        "within": None,
         "largest": None,
         "at_least": False,
     }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from streamproof import (
+    ANY,
     WEAK,
+    Bool,
     Model,
     ModelError,
     Native,
@@ -23,6 +26,7 @@ from streamproof import (
     eventually,
     explore,
     invariant,
+    reachable,
     refines,
     require,
     temporal,
@@ -87,7 +91,8 @@ def test_states_outside_are_checked_and_not_counted() -> None:
     assert found.finding("low").verdict is Verdict.HOLDS
     begins = found.finding("begins")
     assert (begins.verdict, begins.vacuous) == (Verdict.HOLDS, True)
-    assert begins.because == "vacuous: every fair behaviour leaves the constraint"
+    assert begins.because.startswith("vacuous: every fair behaviour leaves the constraint; behaviours that leave")
+    assert begins.within == "short and narrow"
     inside = found.counts.inside
     assert (inside.distinct, sum(found.counts.outside), found.counts.distinct) == (4**3, 32, 4**3 + 32)
     assert sum(inside.levels) == inside.distinct
@@ -120,6 +125,74 @@ def test_the_export_has_a_constraint() -> None:
     exported = export(Counters.system())
     assert "Inside ==" in exported.modules[exported.module]
     assert all("CONSTRAINT Inside" in run.configuration() for run in exported.runs)
+
+
+class Starts(Model):
+    """Seven initial states, some of them outside."""
+
+    low: int = 0
+    most: int = 2
+
+    def state(self):
+        """A number from anywhere, and a switch that is off."""
+        return State(n=Range(0, 6, init=ANY), on=Bool())
+
+    @action(fairness=WEAK)
+    def count(self, s):
+        """One more."""
+        require(s.n < 6)
+        s.n += 1
+
+    @action
+    def flip(self, s):
+        """On and off."""
+        s.on = not s.on
+
+    @constraint
+    def near(self, s):
+        """None of them, for a `low` of 7."""
+        return self.low <= s.n <= self.most if self.low < 7 else s.on
+
+    @invariant
+    def small(self, s):
+        """False of an initial state outside."""
+        return s.n < 6
+
+    @reachable
+    def high(self, s):
+        """Beyond the constraint, unless `most` is higher."""
+        return s.n == 5 and s.on
+
+
+@pytest.mark.parametrize(
+    ("given", "counts", "high"),
+    [
+        ({}, (6, 19, 2), "violated within the constraint"),
+        ({"low": 3, "most": 5}, (6, 19, 2), "holds"),
+        ({"low": 7}, (0, 7, 1), "violated within the constraint"),
+        ({"most": 6}, (14, 33, 2), "holds"),
+    ],
+)
+def test_initial_states_outside(given: dict[str, int], counts: tuple[int, int, int], high: str) -> None:
+    """They are generated and checked, but not distinct, and have no steps; `tests/agreement` compares with TLC."""
+    system = Starts.system(**given)
+    for tier in ("python", "compiled"):
+        found = explore(system, SearchOptions(tier=tier))
+        inside = found.counts.inside
+        assert (inside.distinct, inside.generated, inside.depth) == counts
+        small = found.finding("small")
+        assert (small.verdict, len(small.trace)) == (Verdict.VIOLATED, 1)
+        assert found.finding("high").text() == high
+        assert (found.finding("deadlock").within is None) is (given == {"most": 6})
+
+
+class Nowhere(Counters):
+    """A constraint that no state satisfies."""
+
+    @constraint
+    def narrow(self, s):
+        """Never."""
+        return s.b < 0
 
 
 class Unsafe(Counters):
@@ -157,6 +230,7 @@ class Refining(Counters):
     [
         (Unsafe, "head of the empty queue s.q, perhaps, in @constraint narrow\n  test first that the value is there"),
         (Whole, "@constraint short is in a part of a composition\n  a constraint limits the whole"),
+        (Nowhere, "the constraint short and narrow is true in no state\n  it would cut every behaviour"),
         (Refining, "counters, which like refines, has a constraint\n  refine a model without one"),
     ],
 )
@@ -164,6 +238,67 @@ def test_refused_constraints(model: type[Model], message: str) -> None:
     """One message each, with its remedy."""
     with pytest.raises(ModelError, match=message):
         model.system()
+
+
+class Fair(Model):
+    """An abstract counter that must count."""
+
+    def state(self):
+        """The count."""
+        return State(n=Range(0, 9))
+
+    @action(fairness=WEAK)
+    def count(self, s):
+        """One more."""
+        require(s.n < 9)
+        s.n += 1
+
+
+class Leaving(Fair):
+    """Every fair behaviour counts beyond the constraint."""
+
+    @constraint
+    def few(self, s):
+        """Up to 3."""
+        return s.n <= 3
+
+    @refines(Fair)
+    def implements(self, s):
+        """Itself."""
+        return {"n": s.n}
+
+
+def test_formulas_with_conditions_on_steps_may_be_vacuous() -> None:
+    """The fairness of a refinement is a formula of that kind."""
+    found = explore(Leaving.system())
+    fair = found.finding("implements_fairness")
+    assert (fair.text(), fair.within) == ("holds within the constraint, vacuously", "few")
+    assert found.finding("implements").text() == "holds within the constraint"
+
+
+def test_no_output_hides_the_constraint(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Search, proofs, comparison of engines, certificates and sweeps name it beside their verdicts."""
+    from streamproof.cli.app import run
+
+    model, kept = f"{__file__}:Starts", tmp_path / "c"
+
+    def shown(*words: str) -> tuple[str, dict[str, Any]]:
+        report = tmp_path / words[0]
+        run([*words, "--json", str(report)])
+        return capsys.readouterr().out, json.loads(report.read_text())
+
+    text, data = shown("check", model, "--property", "deadlock", "--certificate", str(kept), "-q")
+    assert "holds within the constraint: deadlock" in text
+    assert data["properties"][0]["within"] == "near"
+    text, data = shown("verify-certificate", str(kept), "--model", model)
+    assert "the claims are within the constraint near" in text
+    assert data["constraint"] == "near"
+    text, data = shown("prove", model, "--property", "deadlock", "-q")
+    assert "holds within the constraint: deadlock" in text
+    text, data = shown("sweep", model, "-p", "most=2,6", "--property", "deadlock", "--out", str(tmp_path / "s"), "-q")
+    assert "Constraint near ends behaviours at 1 point; the verdicts there are within it." in text
+    assert [p["verdicts"]["deadlock"]["within"] for p in data["points"]] == ["near", None]
+    assert "Constraint near ends" in (tmp_path / "s" / "table.html").read_text()
 
 
 class Outer(Model):

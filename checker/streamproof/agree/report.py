@@ -36,6 +36,8 @@ def heading_lines(system: System) -> Iterator[Line]:
     yield line(StyledText(f"{system.name}{f', variant {system.variant}' if system.variant else ''}", "title"))
     if system.parameters:
         yield line(parameters_text(system.parameters), indent=2)
+    if system.constraint is not None:
+        yield line(f"verdicts are within the constraint {system.constraint.text}", indent=2)
     yield BLANK
     yield _row(COLUMNS, "faint")
 
@@ -98,6 +100,7 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
         "model": system.name,
         "variant": system.variant,
         "parameters": {name: plain(value) for name, value in system.parameters.items()},
+        "constraint": None if system.constraint is None else system.constraint.text,
         "agree": not agreement.differences,
         "engines": [_engine(opinion) for opinion in agreement.opinions],
         "properties": [_property(prop, agreement) for prop in system.properties],

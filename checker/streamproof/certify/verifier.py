@@ -53,13 +53,15 @@ def parse(data: bytes, parts: set[str] = EVIDENCE, most: int = MOST) -> tuple[di
 def verify(
     data: bytes, system_of: Callable[[Any], System], report: Callable[[str], None], most: int = MOST
 ) -> dict[str, Any]:
-    """The header of a certificate for the named system, all of whose claims are verified. Raises `Rejected`."""
+    """The header of a certificate for the named system, all of whose claims are verified, with the text of the system's
+    constraint as ``constraint``. Raises `Rejected`."""
     try:
         header, evidence = parse(data, most=most)
         system = system_of(header)
         if fingerprint(system) != header["fingerprint"]:
             reject(f"it is of another {system.name} than this one: the model or its parameters have changed")
         Verifier(system, header, evidence, report).run()
+        header["constraint"] = None if system.constraint is None else system.constraint.text
     except EvaluationError as mistake:
         reject(f"the model makes a mistake where it claims none: {mistake.message}")
     except StreamproofError:

@@ -100,6 +100,7 @@ def verify_any(
             reject(f"it is of another {parametric.system.name} than this one: the model or its parameters have changed")
         claims = stated(parametric, header, evidence)
         made = remade(parametric, claims, evidence["obligations"], report)
+        header["constraint"] = None if parametric.system.constraint is None else parametric.system.constraint.text
     except StreamproofError:
         raise
     except Exception as error:  # whatever the error, nothing is proved

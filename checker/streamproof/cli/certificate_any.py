@@ -240,6 +240,7 @@ def _document(
         "model": None if shown is None else shown.header["model"],
         "options": None if shown is None else shown.header["options"],
         "claims": None if shown is None else shown.header["claims"],
+        "constraint": None if shown is None else shown.header["constraint"],
         "counts": None,
         "seconds": time.perf_counter() - begun,
         "exit_code": int(Exit.HOLDS if error is None else error.exit_code),
@@ -268,6 +269,16 @@ def graph_lines(shown: Shown) -> list[tuple[str, str]]:
     ]
 
 
+def constraint_lines(header: Mapping[str, Any]) -> list[str]:
+    """The reservation of the claims of a system with a constraint."""
+    text = header["constraint"]
+    return (
+        []
+        if text is None
+        else [f"the claims are within the constraint {text}: no step from a state outside is followed"]
+    )
+
+
 def _print_accepted(path: Path, shown: Shown, smt: Path | None, begun: float, json_to: str | None) -> None:
     from streamproof.report.console import print_lines
     from streamproof.traces.lines import line
@@ -275,6 +286,7 @@ def _print_accepted(path: Path, shown: Shown, smt: Path | None, begun: float, js
     stream = people(json_to)
     width = max(len(name) for name in shown.header["claims"])
     lines = [line(f"{name:{width}}  {verdict}", indent=2) for name, verdict in shown.header["claims"].items()]
+    lines += map(line, constraint_lines(shown.header))
     if shown.free:
         every = ", ".join(f"{name} ({limits_text(least, most)})" for name, least, most in shown.free)
         lines.append(line(f"for every value of {every}"))

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from streamproof.cli.certificate_any import described, is_for_any, verify_for_any
+from streamproof.cli.certificate_any import constraint_lines, described, is_for_any, verify_for_any
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
 from streamproof.cli.resources import amount
@@ -123,6 +123,7 @@ def _document(
         "model": None if header is None else header["model"],
         "options": None if header is None else header["options"],
         "claims": None if header is None else header["claims"],
+        "constraint": None if header is None else header["constraint"],
         "counts": None if header is None else header["counts"],
         "seconds": time.perf_counter() - begun,
         "exit_code": int(Exit.HOLDS if error is None else error.exit_code),
@@ -134,6 +135,7 @@ def _print_accepted(path: Path, header: Mapping[str, Any], begun: float, json_to
     width = max((len(name) for name in header["claims"]), default=0)
     for name, verdict in header["claims"].items():
         stream.write(f"  {name:{width}}  {verdict}\n")
+    stream.writelines(f"{text}\n" for text in constraint_lines(header))
     counts = header["counts"]
     if counts is not None:
         stream.write(

@@ -176,6 +176,10 @@ class Task:
     that wait for a missing record prove nothing."""
     grounding: Grounding | None = None
 
+    def __post_init__(self) -> None:
+        # A constraint limits a search, not an implementation.
+        object.__setattr__(self, "system", self.system.unconstrained)
+
 
 @dataclass(frozen=True, slots=True)
 class Case:

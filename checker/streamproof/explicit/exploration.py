@@ -17,6 +17,7 @@ from streamproof.interrupts import patiently, requested
 from streamproof.system import build as b
 from streamproof.system.assume import simplify
 from streamproof.system.byte_sizes import bytes_about
+from streamproof.system.constraint import within_constraint
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.files import expect_writable, new_folders
 from streamproof.system.flatten import Rewriter
@@ -128,7 +129,7 @@ def explore(
         findings, mistake, liveness = judge(search, followed, early)
         compiling = prepared + search.compile_seconds
         whole = time.perf_counter() - begun
-        return Exploration(
+        explored = Exploration(
             findings=findings,
             counts=_counts(search, system),
             coverage=_coverage(search, followed),
@@ -141,6 +142,7 @@ def explore(
             tier=tier,
             _search=search,
         )
+        return within_constraint(system, explored)
 
 
 def _chosen(system: System, options: SearchOptions) -> list[Property]:

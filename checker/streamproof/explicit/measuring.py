@@ -12,12 +12,13 @@ from streamproof.system.measure import Measure, Measured
 def measured(explored: Exploration, measures: Iterable[Measure]) -> tuple[Measured, ...]:
     """The largest value of each quantity in the states found.
 
-    A lower bound after an incomplete or reduced search. After an evaluation error of the model, the states found before it
-    are measured.
+    A lower bound after an incomplete or reduced search, and where a constraint ends behaviours. After an evaluation error of
+    the model, the states found before it are measured.
     """
     rewriter = Rewriter()
     reduced = any(reduction.applied for reduction in explored.reductions)
-    exact = explored.complete and not reduced
+    cut = any(explored.counts.outside)
+    exact = explored.complete and not reduced and not cut
     known = explored.counts.distinct
     states = f"{known:,} reachable state{'' if known == 1 else 's'}"
     found: list[Measured] = []
@@ -28,8 +29,7 @@ def measured(explored: Exploration, measures: Iterable[Measure]) -> tuple[Measur
             found.append(Measured(measure.name, measure.doc, None, exact, f"has no value in some state: {wrong[0]}"))
             continue
         value = explored.search.largest(rewriter.scalar(measure.expr))
-        because = (
-            f"the largest in {states}" if exact else f"the largest in {states}; lower bound: the search left states out"
-        )
+        ended = "a constraint ends behaviours" if cut else "the search left states out"
+        because = f"the largest in {states}" + ("" if exact else f"; lower bound: {ended}")
         found.append(Measured(measure.name, measure.doc, value, exact, because))
     return tuple(found)

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from streamproof.system.records import dataclass
+from streamproof.system.verdict import WITHIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,15 @@ class Cell:
     capped: bool = False
     length: int | None = None
     """Number of steps of the counterexample to a violated property."""
+    within: str | None = None
+    """The constraint that ends some of the behaviours that the verdict is about."""
 
     @property
     def text(self) -> str:
         """The text of the table cell."""
         if self.holds is not None:
-            return "holds" if self.holds else "violated" + ("" if self.length is None else f" ({self.length})")
+            verdict = "holds" if self.holds else "violated" + ("" if self.length is None else f" ({self.length})")
+            return verdict + ("" if self.within is None else WITHIN)
         if self.largest is None:
             return "?"
         return f"{self.largest} or more" if self.capped else str(self.largest)

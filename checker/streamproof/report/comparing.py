@@ -87,6 +87,7 @@ def _answer(design: str, cell: Cell) -> dict[str, Any]:
         "design": design,
         "holds": cell.holds,
         "length": cell.length,
+        "within": cell.within,
         "largest": cell.largest,
         "at_least": cell.capped,
     }
@@ -152,12 +153,13 @@ def _answers(
         if column.of in sizes:
             size = sizes[column.of]
             cap = column.cap is not None and size.value == {**spec.model.parameters(), **parameters}[column.cap]
-            found[column.name] = Cell(largest=size.value if size.exact else None, capped=cap)
+            lower = explored.complete and not size.exact  # a constraint ends behaviours
+            found[column.name] = Cell(largest=size.value if explored.complete else None, capped=cap or lower)
             continue
         finding = explored.finding(column.of)
         if finding.verdict in (Verdict.HOLDS, Verdict.VIOLATED):
             length = None if finding.trace is None or finding.verdict is Verdict.HOLDS else len(finding.trace.steps)
-            found[column.name] = Cell(holds=finding.verdict is Verdict.HOLDS, length=length)
+            found[column.name] = Cell(holds=finding.verdict is Verdict.HOLDS, length=length, within=finding.within)
         else:
             found[column.name] = Cell()
     return found, explored.counts.inside.distinct

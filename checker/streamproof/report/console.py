@@ -18,7 +18,7 @@ from streamproof.system.measure import Measured
 from streamproof.system.memory import resident_bytes
 from streamproof.system.model import Property, System
 from streamproof.system.records import replace
-from streamproof.system.verdict import Condition, Counts, Coverage, Progress, Trace, Verdict
+from streamproof.system.verdict import WITHIN, Condition, Counts, Coverage, Progress, Trace, Verdict
 from streamproof.traces.lines import BLANK, Line, Style, StyledText, line, text, wrap
 from streamproof.traces.render import About, counterexample, parameters_text, source
 
@@ -175,7 +175,7 @@ def _duplicates(counts: Counts | Progress) -> float:
 
 def _properties(results: tuple[Result, ...]) -> Iterator[Line]:
     rows = [("property", "kind", "verdict", "expected")]
-    rows += [(r.finding.property, r.finding.kind.value, _verdict_text(r), r.expected or "") for r in results]
+    rows += [(r.finding.property, r.finding.kind.value, r.finding.text(), r.expected or "") for r in results]
     wide = [max(len(row[at]) for row in rows) for at in range(4)]
 
     def padded(row: tuple[str, str, str, str], at: int) -> str:
@@ -215,10 +215,6 @@ def largest_text(measured: Measured) -> str:
     if measured.value is None:
         return "none"
     return str(measured.value) if measured.exact else f"{measured.value} or more"
-
-
-def _verdict_text(result: Result) -> str:
-    return result.finding.verdict.value + (", vacuously" if result.finding.vacuous else "")
 
 
 def _notes(result: Result) -> Iterator[str]:
@@ -289,8 +285,9 @@ def _overall(report: CheckReport) -> Line:
     what = ", ".join(names)
     if verdict is Verdict.HOLDS:
         what = f"{len(names)} of {len(names)} properties" if len(names) > 1 else what or "no property was given"
+    within = any(r.finding.within is not None for r in report.properties if r.finding.verdict is verdict)
     code = "" if verdict is Verdict.HOLDS else f" (exit code {int(report.exit_code)})"
-    return line(StyledText(verdict.value, _VERDICTS[verdict]), f": {what}{code}")
+    return line(StyledText(verdict.value + WITHIN * within, _VERDICTS[verdict]), f": {what}{code}")
 
 
 class ProgressPrinter:

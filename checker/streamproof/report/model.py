@@ -164,6 +164,7 @@ def _property(result: Result) -> dict[str, Any]:
         "expected": result.expected,
         "because": finding.because,
         "vacuous": finding.vacuous,
+        "within": finding.within,
         "trace": trace,
         "fair": [_owed(owed) for owed in finding.fair],
         "sizes": finding.sizes if finding.sizes is None or isinstance(finding.sizes, str) else list(finding.sizes),

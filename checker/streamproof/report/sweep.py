@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from streamproof.pipeline.sweeps.plan import Mark, SweepPlan, SweepPoint
 from streamproof.system.errors import Exit
+from streamproof.system.wording import number_of
 from streamproof.traces.lines import Style
 
 UNDECIDED: tuple[Mark, ...] = ("inconclusive", "error", "open")
@@ -105,9 +107,15 @@ class SweepReport:
 
     @property
     def caveats(self) -> list[str]:
-        """The limitation of formulas, if there are any."""
-        some = any(boundary.formula for boundary in self.boundaries)
-        return ["Formulas generalise from the points explored; they are not proofs."] if some else []
+        """The limitations of verdicts within a constraint, and of formulas, if there are any."""
+        cut = Counter(within for p in self.points for within in {v.within for v in p.verdicts.values()} - {None})
+        found = [
+            f"Constraint {text} ends behaviours at {number_of(count, 'point')}; the verdicts there are within it."
+            for text, count in cut.items()
+        ]
+        if any(boundary.formula for boundary in self.boundaries):
+            found.append("Formulas generalise from the points explored; they are not proofs.")
+        return found
 
     @property
     def exit_code(self) -> Exit:

@@ -10,6 +10,7 @@ from streamproof.report.sweep import SIGNS, SweepReport, assignments, shown
 from streamproof.report.sweep_console import even_lines, formula_lines
 from streamproof.report.sweep_maps import SweepMap, map_of
 from streamproof.report.sweep_summary import grouped, settings_of, swept
+from streamproof.system.verdict import WITHIN
 from streamproof.traces.lines import Line
 
 WIDTH = 860
@@ -188,4 +189,5 @@ def _verdict(name: str, answer: PointVerdict) -> _TableCell:
     steps = f", {length} step{'' if length == 1 else 's'}" if length is not None else ""
     because = f": {answer.because}" if answer.verdict in ("inconclusive", "error") else ""
     text = sign.glyph + (f" {length}" if length is not None else "")
-    return text, answer.verdict, f"{name}: {sign.word}{steps}{because}"
+    within = "" if answer.within is None else WITHIN
+    return text, answer.verdict, f"{name}: {sign.word}{within}{steps}{because}"

@@ -9,6 +9,7 @@ from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import ENDLESS, candid, chosen, finding, goals
 from streamproof.symbolic.search import Unrolling
 from streamproof.symbolic.solver import INTERRUPTED, Effort, SolverBudget, Stopped
+from streamproof.system.constraint import within_constraint
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.options import DEFAULTS, SearchOptions
@@ -87,7 +88,7 @@ def bmc(
     except KeyboardInterrupt:
         stopped = INTERRUPTED
     found = tuple(candid(system, verdict(search, prop, stopped)) for prop in requested)
-    return Bounded(
+    bounded = Bounded(
         findings=found,
         stopped=stopped,
         interrupted=stopped == INTERRUPTED,
@@ -96,6 +97,7 @@ def bmc(
         complete=search.exhausted,
         queries=budget.queries,
     )
+    return within_constraint(system, bounded)
 
 
 def verdict(search: Unrolling, prop: Property, stopped: str | None) -> Finding:

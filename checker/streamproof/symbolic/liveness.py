@@ -10,6 +10,7 @@ from streamproof.symbolic.portfolio import Engine
 from streamproof.symbolic.proof import Proof, prove
 from streamproof.symbolic.replay import ReplayFailure
 from streamproof.symbolic.solver import Effort
+from streamproof.system.constraint import within_constraint
 from streamproof.system.fairness import fairness_of
 from streamproof.system.liveness_to_safety import Safety, to_safety
 from streamproof.system.model import Kind, Property, System
@@ -52,7 +53,8 @@ def prove_temporal(
         on_progress=on_progress,
     )
     finding = _of_behaviours(safety, proof.findings[0])
-    return replace(proof, findings=(finding,), lemmas=(), used=(), dropped=(), ctis={}, invariant=(), discovered=())
+    proof = replace(proof, findings=(finding,), lemmas=(), used=(), dropped=(), ctis={}, invariant=(), discovered=())
+    return within_constraint(system, proof)
 
 
 def prove_all(

@@ -11,6 +11,7 @@ from streamproof.symbolic.goals import candid, chosen
 from streamproof.symbolic.induction import Cti
 from streamproof.symbolic.portfolio import Engine, Lemma, Portfolio
 from streamproof.symbolic.solver import INTERRUPTED, Effort, SolverBudget, Stopped
+from streamproof.system.constraint import within_constraint
 from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property, System
@@ -122,7 +123,7 @@ def _answer(
     shown = {p for attempt in attempts for p in attempt.proven}
     own = portfolio.first.lemmas
     confirmations = {attempt.confirmed for attempt in proofs}
-    return Proof(
+    proof = Proof(
         findings=tuple(candid(system, finding) for finding, _ in answers.values()),
         stopped=stopped,
         interrupted=stopped == INTERRUPTED,
@@ -145,6 +146,7 @@ def _answer(
         discovered=portfolio.reported(found),
         engines={p.name: engine for p, (_, engine) in answers.items() if engine is not None},
     )
+    return within_constraint(system, proof)
 
 
 def _best(findings: Sequence[Finding]) -> Finding:

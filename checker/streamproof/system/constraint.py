@@ -8,19 +8,32 @@ the constraint: an action that only leads outside is enabled there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from streamproof.system import build as b
+from streamproof.system.errors import ModelError
 from streamproof.system.formula import AndF, Atom, Eventually, OrF, claims
-from streamproof.system.model import Check, Conjunct, Instance, Property, StateConstraint, System
+from streamproof.system.model import Check, Conjunct, Instance, Kind, Property, StateConstraint, System
 from streamproof.system.records import replace
+from streamproof.system.verdict import CheckResult, Finding, Verdict
+
+R = TypeVar("R", bound=CheckResult)
 
 
 def constrained(system: System, conjuncts: Sequence[Conjunct]) -> System:
-    """`system` with the conjunction of these conditions as constraint; unchanged if there are none."""
+    """`system` with the conjunction of these conditions as constraint; unchanged if there are none.
+
+    Raises `ModelError` for a constraint that is true in no state, which TLC rejects too.
+    """
     if not conjuncts:
         return system
     inside = b.and_(c.expr for c in conjuncts)
     outside = b.not_(inside)
+    if outside is b.TRUE:
+        names = " and ".join(c.text for c in conjuncts)
+        raise ModelError(
+            f"the constraint {names} is true in no state", loc=conjuncts[0].loc, remedy="it would cut every behaviour"
+        )
 
     def checks(given: tuple[Check, ...]) -> tuple[Check, ...]:
         return tuple(replace(check, condition=b.and_((inside, check.condition))) for check in given)
@@ -43,3 +56,26 @@ def constrained(system: System, conjuncts: Sequence[Conjunct]) -> System:
         terminal=outside if system.terminal is None else b.or_((outside, system.terminal)),
         constraint=StateConstraint(tuple(conjuncts), system),
     )
+
+
+def within_constraint(system: System, result: R) -> R:
+    """`result`, in which every verdict on all behaviours names the constraint that ends some of them.
+
+    Engines without state counts do not know whether a state is outside, and name it always. A second call changes nothing.
+    """
+    limit = system.constraint
+    if limit is None or (result.counts is not None and not any(result.counts.outside)):
+        return result
+    return replace(result, findings=tuple(restricted(finding, limit) for finding in result.findings))
+
+
+def restricted(finding: Finding, limit: StateConstraint) -> Finding:
+    """`finding`, with the constraint if it is about all behaviours; a behaviour that shows a verdict needs no more."""
+    about_all = Verdict.VIOLATED if finding.kind is Kind.REACHABLE else Verdict.HOLDS
+    if finding.verdict is not about_all or finding.within is not None:
+        return finding
+    if finding.kind is Kind.TEMPORAL:
+        ends = f"behaviours that leave the constraint {limit.text} are left out"
+    else:
+        ends = f"steps from states outside the constraint {limit.text} are not followed"
+    return replace(finding, because=f"{finding.because}; {ends}", within=limit.text)

@@ -217,6 +217,11 @@ class System:
         """Every ground instance, in declaration order."""
         return tuple(i for a in self.actions for i in a.instances)
 
+    @property
+    def unconstrained(self) -> System:
+        """The system without its constraint."""
+        return self if self.constraint is None else self.constraint.free
+
     def action(self, name: str) -> Action:
         """The action called `name`; raises `KeyError`."""
         for a in self.actions:

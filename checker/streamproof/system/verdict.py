@@ -11,6 +11,9 @@ from streamproof.system.errors import EvaluationError, Loc
 from streamproof.system.model import Fairness, Instance, Kind, State
 from streamproof.system.records import dataclass, replace
 
+WITHIN = " within the constraint"
+"""The reservation of a verdict that is not about all behaviours."""
+
 
 class Verdict(Enum):
     """The four verdicts. `HOLDS` is given only after complete coverage."""
@@ -95,6 +98,13 @@ class Finding:
     sizes: str | tuple[Mapping[str, int], ...] | None = None
     """For parameterised verification: ``any`` if proved for every value of the free parameters, else the values at
     which it was checked. None for a single instance."""
+    within: str | None = None
+    """The text of the state constraint that ends some of the behaviours that the verdict is about; None: it ends none."""
+
+    def text(self) -> str:
+        """The verdict with its reservations: ``holds, vacuously``, ``holds within the constraint``."""
+        vacuously = ", vacuously" if self.vacuous else ""
+        return self.verdict.value + ("" if self.within is None else WITHIN) + vacuously
 
 
 class OutDegree(NamedTuple):
@@ -129,7 +139,7 @@ class Counts:
         if not self.outside:
             return self
         levels = [every - out for every, out in zip(self.levels, self.outside, strict=True)]
-        depth = max((at for at, level in enumerate(levels, 1) if level), default=0)
+        depth = max((at for at, level in enumerate(levels, 1) if level), default=1)  # TLC's, if no state is inside
         return replace(
             self, distinct=self.distinct - sum(self.outside), depth=depth, levels=tuple(levels[:depth]), outside=()
         )

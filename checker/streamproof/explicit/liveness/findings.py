@@ -16,7 +16,7 @@ from streamproof.system import build as b
 from streamproof.system.errors import TooLarge, UsageError
 from streamproof.system.flatten import Rewriter
 from streamproof.system.formula import Atom, Eventually, Formula, claims, recurring
-from streamproof.system.model import Property, StateConstraint
+from streamproof.system.model import Property
 from streamproof.system.verdict import Finding, Verdict
 from streamproof.system.wording import number_of
 
@@ -41,7 +41,6 @@ class Temporal:
     def __init__(self, search: LevelSearch, plan: ReductionPlan, witnesses: Witnesses) -> None:
         self._search, self._plan, self._witnesses = search, plan, witnesses
         self.seconds = 0.0
-        self._leave: bool | None = None
 
     @cached_property
     def _checker(self) -> TemporalChecker:
@@ -84,25 +83,26 @@ class Temporal:
         if answer.lasso is not None:
             return self._violated(prop, answer.lasso)
         states = number_of(self._checker.graph.states, "state")
-        limit = self._search.scalarised.original.constraint
-        within = "" if limit is None else " that stays within the constraint"
-        if limit is not None and self._all_leave(limit):
-            because = "vacuous: every fair behaviour leaves the constraint"
-            return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
+        because = f"true of every fair behaviour of {states} and {number_of(self._checker.graph.steps, 'step')}"
         if answer.vacuous:
-            because = (
-                f"vacuous: its antecedent is false in {'the only state' if states == '1 state' else f'all {states}'}"
-            )
-            return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
-        because = f"true of every fair behaviour of {states} and {number_of(self._checker.graph.steps, 'step')}{within}"
-        return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because)
+            every = "the only state" if states == "1 state" else f"all {states}"
+            return self._holds(prop, f"vacuous: its antecedent is false in {every}", vacuous=True)
+        return self._holds(prop, because)
 
-    def _all_leave(self, limit: StateConstraint) -> bool:
-        """Whether no fair behaviour stays within the constraint."""
-        if self._leave is None:
-            outside = b.not_(b.and_(Rewriter().scalar(c.expr) for c in limit.conjuncts))
-            self._leave = self._checker.decide(Eventually(Atom(outside))).lasso is None
-        return self._leave
+    def _holds(self, prop: Property, because: str, *, vacuous: bool = False) -> Finding:
+        """A property without a lasso that violates it. It is vacuous too if every fair behaviour leaves the constraint."""
+        if self._all_leave:
+            because, vacuous = "vacuous: every fair behaviour leaves the constraint", True
+        return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=vacuous)
+
+    @cached_property
+    def _all_leave(self) -> bool:
+        """Whether there is a constraint, and no fair behaviour stays within it."""
+        limit = self._search.scalarised.original.constraint
+        if limit is None:
+            return False
+        outside = b.not_(b.and_(Rewriter().scalar(c.expr) for c in limit.conjuncts))
+        return self._checker.decide(Eventually(Atom(outside))).lasso is None
 
     def _monitored(self, prop: Property, formula: Formula) -> Finding:
         """The finding for a formula with conditions on steps: its conjuncts one by one, usually with one monitor bit each."""
@@ -118,8 +118,7 @@ class Temporal:
             if answer.lasso is not None:
                 return self._violated(prop, answer.lasso.renumbered(monitored.original))
             states = max(states, monitored.graph.states)
-        because = f"true of every fair behaviour of {states:,} states, monitor bits included"
-        return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because)
+        return self._holds(prop, f"true of every fair behaviour of {states:,} states, monitor bits included")
 
     def _violated(self, prop: Property, lasso: Lasso) -> Finding:
         trace = self._witnesses.lasso(lasso.stem, lasso.cycle)

@@ -46,6 +46,7 @@ SHAPE: Shape = {
             "because": _TEXT,
             "length": (None, _COUNT),
             "vacuous": bool,
+            "within": _TEXT,
         }
     },
     "seconds": float,
@@ -143,4 +144,5 @@ def _verdict(finding: Finding) -> dict[str, Any]:
         "because": finding.because,
         "length": len(trace.steps) if trace is not None and shown else None,
         "vacuous": finding.vacuous,
+        "within": finding.within,
     }

@@ -48,7 +48,7 @@ def known(point: SweepPoint, record: Record | None, properties: Sequence[str]) -
     if record["outcome"] == "lost":
         missing = PointVerdict("inconclusive", record["because"])
     verdicts = {
-        name: PointVerdict(found["verdict"], found["because"], found["length"], found["vacuous"])
+        name: PointVerdict(found["verdict"], found["because"], found["length"], found["vacuous"], found["within"])
         for name, found in record["properties"].items()
     }
     states = None if record["states"] is None else record["states"]["distinct"]

@@ -22,12 +22,14 @@ there; ``open``: not checked yet."""
 
 @dataclass(frozen=True, slots=True)
 class PointVerdict:
-    """The result for one property at one point; `length` of its counterexample or witness, `vacuous`: it holds vacuously."""
+    """The result for one property at one point; `length` of its counterexample or witness, `vacuous`: it holds vacuously,
+    `within`: the constraint that ends some of the behaviours that it is about."""
 
     verdict: Mark
     because: str = ""
     length: int | None = None
     vacuous: bool = False
+    within: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

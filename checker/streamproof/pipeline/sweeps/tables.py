@@ -18,6 +18,7 @@ _KEPT: dict[str, pa.DataType] = {
     "because": pa.string(),
     "length": pa.int64(),
     "vacuous": pa.bool_(),
+    "within": pa.string(),
     "states": pa.int64(),
     "seconds": pa.float64(),
 }
@@ -44,7 +45,7 @@ def parquet(report: SweepReport) -> bytes:
             row |= {f"size_{name}": size for name, size in axis.sizes[point.parameters[axis.parameter]].items()}
         for name, answer in point.verdicts.items():
             result = {"because": answer.because or point.because, "length": answer.length, "vacuous": answer.vacuous}
-            rows.append({**row, "property": name, "verdict": answer.verdict, **result})
+            rows.append({**row, "property": name, "verdict": answer.verdict, "within": answer.within, **result})
     sizes = [] if axis is None else [(f"size_{name}", pa.int64()) for name in next(iter(axis.sizes.values()))]
     columns = [*_KEPT.items(), *((f"p_{name}", kind) for name, kind in types.items()), *sizes]
     written = io.BytesIO()
