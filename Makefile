@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-for
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-long lint lint-code lint-format lint-types lint-layers bench proofs certificates lock clean FORCE
+.PHONY: help venv demo test test-long lint lint-code lint-format lint-types lint-layers bench proofs certificates site lock clean FORCE
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ proofs: $(STAMP)  ## prove every bundled model and variant, which takes half an 
 
 certificates: $(STAMP)  ## measure the certificates of some models; writes a table of docs/how-to-trust-a-verdict.md
 	$(BIN)/python tools/certificates.py --write
+
+site: $(STAMP)  ## render the documents to build/site/; a broken link stops it
+	$(BIN)/sphinx-build -q -W --keep-going -c docs/site . build/site
+	@echo "file://$(CURDIR)/build/site/docs/site/index.html"
 
 lock:  ## rewrite constraints.txt with the newest versions that pyproject.toml allows
 	$(PYTHON) -m venv --clear build/lock

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -64,8 +65,9 @@ def test_without_a_verb_the_help_is_shown_as_an_error(streamproof: Any) -> None:
 
 
 def test_the_version_is_the_package_s(streamproof: Any) -> None:
-    """`--version` prints name and version."""
-    assert streamproof("--version").out == f"streamproof {__version__}\n"
+    """`--version` prints name, version and, in a checkout, the commit."""
+    known = re.compile(rf"streamproof {re.escape(__version__)}( \(commit [0-9a-f]{{7,}}(-dirty)?\))?\n")
+    assert known.fullmatch(streamproof("--version").out)
 
 
 def test_help_and_small_models_load_no_engine_that_they_do_not_need(folder: Path) -> None:

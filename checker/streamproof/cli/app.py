@@ -10,11 +10,12 @@ from collections.abc import Sequence
 
 import click
 
-from streamproof import __version__, interrupts
+from streamproof import interrupts
 from streamproof.cli.verbs import TRACEBACK, Verbs, complaint
 from streamproof.supervisor import little_memory
 from streamproof.system.errors import Exit, Loc, ModelError, StreamproofError, text_of
 from streamproof.system.foreign import code_of_others, visible_output
+from streamproof.version import version_line
 
 NAME = "streamproof"
 COMPLETE = "_STREAMPROOF_COMPLETE"
@@ -63,7 +64,25 @@ cli = Verbs(
     ],
     callback=lambda traceback: click.get_current_context().meta.update({TRACEBACK: traceback}),
 )
-cli = click.version_option(__version__, "-V", "--version", prog_name=NAME, message="%(prog)s %(version)s")(cli)
+
+
+def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    """Print the version and the commit, and end."""
+    if wanted and not context.resilient_parsing:
+        click.echo(f"{NAME} {version_line()}")
+        context.exit()
+
+
+cli.params.append(
+    click.Option(
+        ["-V", "--version"],
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_version,
+        help="Show the version and exit.",
+    )
+)
 
 
 @visible_output()

@@ -21,6 +21,7 @@ from streamproof.exchange.chc import chc
 from streamproof.exchange.dot import MAX_STATES, render_svg, trace_dot
 from streamproof.exchange.itf import itf_text, plain
 from streamproof.exchange.promela import Promela, promela
+from streamproof.exchange.sequence import sequence_svg
 from streamproof.exchange.smtlib import DEPTH, smtlib
 from streamproof.exchange.tla import Tla, export
 from streamproof.system.errors import Exit, TooLarge, UsageError
@@ -35,8 +36,18 @@ from streamproof.traces.replay import replay_labels
 SCHEMA = "streamproof.export/1"
 
 
-FORMS = {"itf": ".itf.json", "dot": ".dot", "promela": ".pml", "tla": ".tla", "smtlib": ".smt2", "chc": ".smt2"}
+FORMS = {
+    "itf": ".itf.json",
+    "dot": ".dot",
+    "sequence": ".svg",
+    "promela": ".pml",
+    "tla": ".tla",
+    "smtlib": ".smt2",
+    "chc": ".smt2",
+}
 """The formats by their names on the command line, each with its file suffix."""
+TRACES = {"itf": itf_text, "dot": trace_dot, "sequence": sequence_svg}
+"""The formats of traces, with their writers."""
 MODELS = ("promela", "tla", "smtlib", "chc")
 """The formats of whole models, written without a search."""
 
@@ -98,11 +109,12 @@ def command(
 ) -> int:
     """Write a trace of MODEL, the graph of its reachable states, or MODEL itself for another checker.
 
-    itf: the counterexample or witness of each property that has one, or of the chosen properties. dot: the graph of
-    reachable states; with --property or --action, the trace. promela: the model with its properties, for Spin, and a
-    separate text for each temporal property. tla: a module and its configurations, for TLC and Apalache. smtlib: queries
-    for Z3 or cvc5. chc: Horn clauses for Spacer or Eldarica, a text for each property. The last four need no search.
-    --out is a file for a single trace, graph or model (a name with a suffix, or - for standard output), otherwise a folder.
+    itf: the counterexample or witness of each property that has one, or of the chosen properties. sequence: the same as
+    sequence diagrams (SVG). dot: the graph of reachable states; with --property or --action, the trace. promela: the
+    model with its properties, for Spin, and a separate text for each temporal property. tla: a module and its
+    configurations, for TLC and Apalache. smtlib: queries for Z3 or cvc5. chc: Horn clauses for Spacer or Eldarica, a text
+    for each property. The last four need no search. --out is a file for a single trace, graph or model (a name with a
+    suffix, or - for standard output), otherwise a folder.
     """
     selection = select(model, variant, size, parameters, properties)
     if actions and properties:
@@ -140,12 +152,12 @@ def command(
         left_out = {name: f"{name}: TLA+ has no text for it" for name in module.left_out}
     elif actions:
         trace = replay_labels(system, actions)
-        documents = [("actions", itf_text(system, trace) if form == "itf" else trace_dot(system, trace))]
+        documents = [("actions", TRACES[form](system, trace))]
     elif form == "dot" and not properties:
         documents = [("graph", _graph(system, options, limit))]
     else:
         found = _traces(selection, system, options)
-        documents = [(e.name, (itf_text if form == "itf" else trace_dot)(system, e.trace, e.prop)) for e in found]
+        documents = [(e.name, TRACES[form](system, e.trace, e.prop)) for e in found]
     files = []
     for path in place.write(documents) if module is None else place.write_named(documents, module.module):
         people(STANDARD if place.standard else json_to).write(f"{path}\n")

@@ -1,0 +1,39 @@
+"""Every picture of the documents is what its command draws; `STREAMPROOF_GOLDEN=1` draws them again."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+IMAGES = ROOT / "docs" / "images"
+DRAWN = {
+    "counterexample.svg": "baton --variant literal --property step_4_1_is_enough --format sequence",
+}
+"""The pictures that streamproof draws, each with the arguments of `streamproof export`."""
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_picture_is_what_its_command_draws(name: str, tmp_path: Path) -> None:
+    """The committed file equals a fresh one."""
+    fresh = tmp_path / name
+    command = [sys.executable, "-m", "streamproof", "export", *DRAWN[name].split(), "--out", str(fresh)]
+    subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    if os.environ.get("STREAMPROOF_GOLDEN"):
+        (IMAGES / name).write_bytes(fresh.read_bytes())
+    assert (IMAGES / name).read_text(encoding="utf-8") == fresh.read_text(encoding="utf-8")
+
+
+def test_every_picture_is_known_and_shown() -> None:
+    """No picture is left over, and none is missing."""
+    documents = (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
+    shown = {Path(p).name for d in documents for p in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", d.read_text(encoding="utf-8"))}
+    sources = {path.stem for path in IMAGES.glob("*.dot")}
+    kept = {path.name for path in IMAGES.glob("*.svg")}
+    assert kept <= shown
+    assert kept == set(DRAWN) | {f"{name}.svg" for name in sources}
