@@ -17,7 +17,9 @@ help:  ## list the targets
 
 venv: $(STAMP)  ## create .venv/ with streamproof and its tools in it
 
-demo: $(STAMP)  ## check, break, prove and conform, then write an HTML report to build/demo/
+demo:  ## check, break, prove and conform, then write an HTML report to build/demo/
+	@echo "The tour takes about a minute; setting up a new environment takes another one before it."
+	@$(MAKE) --no-print-directory venv
 	@$(BIN)/python tools/demo.py
 
 test: $(STAMP)  ## the tests that run on every push

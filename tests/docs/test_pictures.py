@@ -32,7 +32,9 @@ def test_a_picture_is_what_its_command_draws(name: str, tmp_path: Path) -> None:
 def test_every_picture_is_known_and_shown() -> None:
     """No picture is left over, and none is missing."""
     documents = (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
-    shown = {Path(p).name for d in documents for p in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", d.read_text(encoding="utf-8"))}
+    shown = {
+        Path(p).name for d in documents for p in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", d.read_text(encoding="utf-8"))
+    }
     sources = {path.stem for path in IMAGES.glob("*.dot")}
     kept = {path.name for path in IMAGES.glob("*.svg")}
     assert kept <= shown

@@ -291,6 +291,15 @@ def test_logs_that_name_their_run_and_parts_of_a_data_set_add_up(tmp_path: Path,
     ]
 
 
+def test_a_second_log_of_a_run_states_the_run(tmp_path: Path, write: Any, event: Any, verdict: Any) -> None:
+    """The events that a second model was validated with belong to the run of its verdict, whatever the file is called."""
+    write(tmp_path / "in" / "r.ndjson", [event("start")])
+    write(tmp_path / "in" / "r.credit_channel.ndjson", [event("start", run="r")])
+    write(tmp_path / "in" / "verdicts.json", [verdict("r")])
+    result = build_report([tmp_path / "in"], tmp_path / "out")
+    assert (result.runs, result.verdicts["accepted"], result.not_validated) == (1, 1, 0)
+
+
 _DOCUMENT = '{\n"schema": "streamproof.validate/1",\n"verdicts": ['
 _GOOD = '{"trace": "t", "process": "p", "seq": 1, "event": "e"}\n'
 

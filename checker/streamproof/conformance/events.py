@@ -37,10 +37,10 @@ Value = str | int | bool | None | list[Any] | dict[str, Any]
 """Values of arguments and state: JSON without fractional numbers, which are not in any sort."""
 
 _REQUIRED: Final = ("trace", "process", "seq", "event")
-_OPTIONAL: Final = ("args", "ts", "clock", "state", "file", "line")
+_OPTIONAL: Final = ("args", "ts", "clock", "state", "file", "line", "run")
 _FIELDS: Final = frozenset(_REQUIRED + _OPTIONAL)
 _JSON_COLUMNS: Final = ("args", "clock", "state")
-_COLUMNS: Final = ("trace", "process", "seq", "event", "args", "ts", "clock", "state", "file", "line")
+_COLUMNS: Final = ("trace", "process", "seq", "event", "args", "ts", "clock", "state", "file", "line", "run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,8 @@ class Event:
     state: Mapping[str, Any] | None = None
     file: str | None = field(default=None, compare=False)
     line: int | None = field(default=None, compare=False)
+    run: str | None = None
+    """The run that the event belongs to; None: it has the name of the file."""
 
     @property
     def loc(self) -> Loc | None:
@@ -257,7 +259,9 @@ def _event(data: object, name: str, number: int) -> Event:
     args = data.get("args")
     state = data.get("state")
     clock = data.get("clock")
-    ts = data.get("ts")
+    ts, run = data.get("ts"), data.get("run")
+    if run is not None and not isinstance(run, str):
+        raise refuse(f"'run' must be text, got {run!r}")
     if ts is not None and not isinstance(ts, str):
         raise refuse(f"'ts' must be text, got {ts!r}", "write ISO-8601, for example 2026-11-21T03:17:55.749")
     for key, value in (("args", args), ("state", state)):
@@ -275,7 +279,7 @@ def _event(data: object, name: str, number: int) -> Event:
         raise refuse("'file' must be text and 'line' a whole number")
     if origin is None:
         origin, line = name, number
-    return Event(data["trace"], data["process"], seq, data["event"], args or {}, ts, clock, state, origin, line)
+    return Event(data["trace"], data["process"], seq, data["event"], args or {}, ts, clock, state, origin, line, run)
 
 
 def _is_int(value: object) -> bool:

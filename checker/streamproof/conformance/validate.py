@@ -181,9 +181,10 @@ class _Judge:
 
 
 def _write_events(plan: Plan, folder: Path, form: str, kind: str) -> None:
-    # The file has the name of the run, which readers treat as equivalent.
+    # The file has the name of the run, which readers treat as equivalent; a second file about a run states it.
     stem = plain_name(re.sub(r"[/\\]|^\.", "_", visible(plan.name)) + kind)
+    events = [replace(event, run=plan.name) for event in plan.events] if kind else plan.events
     if form == "parquet":
-        write_parquet(plan.events, folder / f"{stem}.parquet")
+        write_parquet(events, folder / f"{stem}.parquet")
     else:
-        write_ndjson(plan.events, folder / f"{stem}.ndjson")
+        write_ndjson(events, folder / f"{stem}.ndjson")

@@ -139,12 +139,13 @@ def refuse_merged_runs(events: DataFrame, sources: Sequence[Source]) -> None:
     """
     from pyspark.sql import functions as F
 
-    # Logs that state their run may be many; one that does not must be alone, parts of one data set excepted.
+    # Logs that state their run may be many; of those that do not there may be one, parts of one data set excepted.
     suspects = (
-        events.groupBy("run")
-        .agg(F.min("named").alias("all_named"), F.count_distinct("source").alias("files"))
-        .where("NOT all_named AND files > 1")
-        .join(events.select("run", "source").distinct(), "run")
+        events.where("NOT named")
+        .groupBy("run")
+        .agg(F.count_distinct("source").alias("files"))
+        .where("files > 1")
+        .join(events.where("NOT named").select("run", "source").distinct(), "run")
     )
     origin = {source.path: source.origin for source in sources}
     seen: dict[str, str] = {}
