@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import streamproof
+from streamproof.version import commit
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {
@@ -91,8 +92,17 @@ def test_the_wheel_holds_every_file_of_the_packages(wheel: Path) -> None:
     """Templates, scripts and type markers are shipped with the code, and nothing else is."""
     with zipfile.ZipFile(wheel) as archive:
         shipped = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert shipped == sources()
+    assert shipped - {"streamproof/COMMIT"} == sources()
     assert {f"{package}/py.typed" for package in PACKAGES} <= shipped
+
+
+def test_the_wheel_knows_its_commit(wheel: Path) -> None:
+    """`--version` of an installed wheel names the commit that it was built from, where there is one."""
+    with zipfile.ZipFile(wheel) as archive:
+        written = (
+            archive.read("streamproof/COMMIT").decode().strip() if "streamproof/COMMIT" in archive.namelist() else None
+        )
+    assert written == commit()
 
 
 def test_the_wheel_declares_the_command_and_the_licence(wheel: Path) -> None:

@@ -110,7 +110,8 @@ def _read(system: System, trace: Trace) -> _Diagram:
     outside = system.name
     for number, instance in enumerate(trace.steps):
         after = trace.states[number + 1] if number + 1 < len(trace.states) else trace.states[trace.loop or 0]
-        told, received = [], []
+        told: list[str] = []
+        received: list[tuple[str, str | None]] = []
         for change in changes(system, trace.states[number], after):
             if not isinstance(look(system, change.place, after).sort, QueueSort):
                 told.append(str(change))
