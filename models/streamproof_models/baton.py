@@ -1,22 +1,7 @@
 """Termination of a dataflow with loops: the TerminationAttempt baton of FLIP-15, part III, made sound.
 
-Records travel along FIFO channels; an operator takes one, may hold it arbitrarily long, and sends any number on, as
-long as at most `work` records exist at a time. The duration is unlimited: the results of a record are nondeterministic.
-Batons travel along the same channels. The rules, explained in docs/protocols/baton.md:
-
-1. A source that has ended sends END on every output, and has terminated.
-2. An operator that is not a head, with END on all inputs and nothing held, terminates and sends END.
-3. A head with END on all inputs except feedback starts the first attempt of its scope: it sends a baton.
-4. Batons are sent only along edges that lead back to their goal, a head, within its scope.
-5. An operator sends a baton on when it has it on all inputs that carry it; records behind it are not blocked meanwhile.
-6. A baton sent on is BUSY if one of those received was, or the sender holds a record: BUSY is never reset.
-7. The head of an inner loop sends a baton from outside around its loop first; when it returns, it sends it out of the loop,
-   BUSY also if the head has received a record in between.
-8. A head whose own baton has returned on all feedback inputs, IDLE, without a record received in between, completes its
-   scope: it terminates and sends END.
-9. Otherwise it starts the next attempt, with the next id; a baton with another id than the current one is ignored.
-10. If a scope has several heads, each sends its result around once more, and all decide by what returns.
-11. END is never sent on a feedback edge. The loops in a completed scope get END like any other input, by rule 3.
+Batons travel along the same FIFO channels as records (`baton_dataflow`), on the routes of `baton_routes`. The docstrings
+number the rules as docs/protocols/baton.md does, which also has the reason for each.
 
 Of the five fields of a TerminationAttempt, scope, id and status are in the baton; the level of the last visited
 operator is known from the channel; END announces completed scopes.
@@ -24,350 +9,186 @@ operator is known from the channel; END announces completed scopes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
-
-from streamproof import WEAK, Array, Bool, Enum, Model, Queue, Range, Record, State, action, choose, require, terminal
-from streamproof_models.baton_wiring import Baton as Kind
-from streamproof_models.baton_wiring import Wiring
-from streamproof_models.scoped_topologies import topology
-from streamproof_models.scopes import StreamScope
+from streamproof import WEAK, Array, Bool, Enum, Queue, Range, Record, Set, State, action, require
+from streamproof_models.baton_dataflow import Dataflow
 
 
-class Baton(Model):
+class Baton(Dataflow):
     """Termination of a dataflow with loops by passing a baton (FLIP-15)."""
 
     name = "baton"
 
-    topology: str = "nested"
-    """The job graph: a name of the catalogue, or a graph as text."""
-    work: int = 1
-    """Maximum number of records that exist at a time."""
-    capacity: int = 0
-    """Capacity of a channel, in records and batons; 0: unlimited."""
-    spilling: bool = True
-    """Whether feedback edges have unlimited capacity."""
-    hold: int = 0
-    """Maximum number of records that an operator holds at a time; 0: no limit."""
-    insist: bool = False
-    """Whether an operator decides immediately what becomes of a record, and holds one to be sent on until there is room."""
     ids: int = 2
     """Attempts are numbered modulo this; 1: they are indistinguishable."""
 
-    limits = {
-        "work": (0, None),
-        "capacity": (0, None),
-        "hold": (0, None),
-        "ids": (1, None),
-    }
-    sizes = {
-        "small": {},
-        "medium": {"work": 6},
-        "large": {"work": 9},
-    }
-
-    more: ClassVar[int] = 0
-    """Number of batons for which an unlimited channel has room, beyond those that the rules allow."""
-
-    # --- structure, computed once from the graph
-
-    def wire(self) -> Wiring:
-        """The subtasks of the job graph, their channels, and the routes of batons."""
-        return Wiring(topology(self.topology))
+    limits = {"ids": (1, None)}
+    sizes = {"small": {}, "medium": {"work": 6}, "large": {"work": 9}}
 
     def setup(self):
-        """Subtasks, channels, and the batons of each channel."""
-        self.wiring = wiring = self.wire()
-        self.tasks, self.heads, self.sources = wiring.tasks, wiring.heads, wiring.sources
-        self.operators = tuple(t for t in self.tasks if t not in self.sources)
-        self.others = tuple(t for t in self.operators if t not in self.heads)
-        self.channels = tuple(wiring.links)
-        self.source = {name: link.source for name, link in wiring.links.items()}
-        self.target = {name: link.target for name, link in wiring.links.items()}
-        self.from_sources = tuple(c for c in self.channels if self.source[c] in self.sources)
-        self.from_operators = tuple(c for c in self.channels if c not in self.from_sources)
-        self.inputs = {t: wiring.inputs(t) for t in self.tasks}
-        self.outputs = {t: wiring.outputs(t) for t in self.tasks}
-        self.feedbacks = {
-            h: tuple(c for c in self.channels if wiring.links[c].feedback and self.target[c] == h) for h in self.heads
-        }
-        scope = wiring.scope
-        self.around = tuple(
-            (h, tuple(o for o in self.heads_of(outer) if o in wiring.reaching(h)[0]))
-            for h in self.heads
-            for outer in wiring.graph.scopes
-            if outer.is_outer_of(scope(h))
-        )
-        fellows = ((a, b) for a in self.heads for b in self.heads if a != b and scope(a) == scope(b))
-        self.fellow_heads = tuple((a, b) for a, b in fellows if wiring.meet(a, b))
-        self.most_batons = 2 if self.fellow_heads else 1
-        self.own_kinds = {h: tuple(str(b) for b in wiring.own(h)) for h in self.heads}
-        self.things = 1 + len(wiring.graph.scopes)
-        self.batons = {(c, str(b)): b for c, batons in self.carried().items() for b in batons}
-        self.kinds = tuple(sorted({kind for _, kind in self.batons}))
-        self.waiting = {
-            key: channels for key, channels in wiring.aligned.items() if self.aligns(*key) and len(channels) > 1
-        }
-        self.pieces = tuple(_at(c, b) for (_, b), channels in self.waiting.items() for c in channels)
-        self.groups = tuple(_at(t, b) for t, b in self.waiting)
-        self.limited = {
-            c: self.capacity > 0 and not (self.spilling and wiring.links[c].feedback) for c in self.channels
-        }
-        self.most_held = min(self.hold or self.work, self.work)
-
-    def heads_of(self, scope: StreamScope) -> tuple[str, ...]:
-        """The heads of a scope."""
-        return tuple(h for h in self.heads if self.wiring.scope(h) == scope)
-
-    def carried(self) -> Mapping[str, tuple[Kind, ...]]:
-        """The batons that each channel carries."""
-        return self.wiring.carried
-
-    def aligns(self, task: str, baton: Kind) -> bool:
-        """Whether a subtask waits for that baton on all inputs that carry it."""
-        return True
-
-    def room(self, c: str) -> int:
-        """The contents of a channel, including batons."""
-        return self.capacity if self.limited[c] else self.work + self.most_batons + self.more
+        """The batons of each channel by name, and the channels on which an operator waits for the same baton."""
+        super().setup()
+        self.others = tuple(o for o in self.operators if o not in self.heads)
+        self.batons = {c: {str(b): b for b in batons} for c, batons in self.routes.carried.items()}
+        self.kinds = sorted({baton for batons in self.batons.values() for baton in batons})
+        self.joins = {f"{b} at {o}": channels for (o, b), channels in self.routes.joins.items()}
 
     def state(self):
-        """All subtasks run, and all channels are empty."""
+        """All channels are empty, and no baton is under way. Variables without an index are left out."""
         item = Record(kind=Enum("RECORD", "END", *self.kinds), busy=Bool(), id=Range(0, self.ids - 1))
-        declared: dict[str, Any] = {
-            "status": Array(self.tasks, Enum("RUNNING", "ATTEMPTING", "TERMINATED")),
-            "records": Range(0, self.work),
-            "lost": Bool(),
-        }
-        if self.operators:
-            declared["held"] = Array(self.operators, Range(0, self.most_held))
-            declared["channel"] = Array(self.channels, Queue(item, capacity=max(self.room(c) for c in self.channels)))
+        declared = dict(super().state().items())
+        if self.channels:
+            declared["channel"] = Array(self.channels, Queue(item, capacity=max(map(self.room, self.channels))))
         if self.heads:
-            declared["turn"] = Array(self.heads, Enum("NONE", "CLEAN", "DIRTY"))
+            declared["since_baton"] = Array(self.heads, Enum("NONE", "CLEAN", "DIRTY"))
             declared["id"] = Array(self.heads, Range(0, self.ids - 1))
-        if self.groups:
-            declared["got"] = Array(self.pieces, Bool())
-            declared["busy"] = Array(self.groups, Bool())
+        if self.joins:
+            declared["arrived"] = Array(tuple(self.joins), Set(Enum(*self.channels)))
+            declared["busy"] = Array(tuple(self.joins), Bool())
         return State(**declared)
-
-    # --- records
-
-    @action(c="from_sources")
-    def produce(self, s, c):
-        """A source sends a record."""
-        require(s.status[self.source[c]] == "RUNNING")
-        require(s.records < self.work)
-        s.records += 1
-        self.push(s, c, "RECORD", False, 0)
-
-    @action(c="from_operators")
-    def emit(self, s, c):
-        """An operator sends a record on for one that it holds; it may keep that one and send more."""
-        require(s.held[self.source[c]] > 0)
-        keep = choose([False, True])
-        if keep:
-            require(s.records < self.work)
-            s.records += 1
-        else:
-            s.held[self.source[c]] -= 1
-        self.push(s, c, "RECORD", False, 0)
-
-    @action(o="operators")
-    def finish(self, s, o):
-        """An operator is done with a record that it holds."""
-        require(not self.insist)
-        require(s.held[o] > 0)
-        s.held[o] -= 1
-        s.records -= 1
-
-    @action(c="channels", fairness=WEAK)
-    def receive(self, s, c):
-        """An operator takes a record; one that has terminated loses it."""
-        target = self.target[c]
-        require(len(s.channel[c]) > 0)
-        require(s.channel[c].head.kind == "RECORD")
-        s.channel[c].pop()
-        if s.status[target] == "TERMINATED":
-            s.lost = True
-            s.records -= 1
-        else:
-            require(s.held[target] < self.most_held)
-            if self.insist and self.used_up(target):
-                s.records -= 1
-            else:
-                s.held[target] += 1
-            if target in self.heads:
-                self.notice(s, target)
-
-    def used_up(self, o: str) -> Any:
-        """Whether an operator drops the record that it takes; it must if it has no output."""
-        if not any(self.source[c] == o for c in self.channels):
-            return True
-        nothing = choose([False, True])
-        return nothing
-
-    def notice(self, s, o):
-        """A head that waits for a baton records that it has received a record."""
-        if s.turn[o] == "CLEAN":
-            s.turn[o] = "DIRTY"
 
     # --- END
 
     @action(o="sources", fairness=WEAK)
-    def end(self, s, o):
-        """A source has ended (rule 1)."""
-        require(s.status[o] == "RUNNING")
-        self.complete(s, o)
+    def end_source(self, s, o):
+        """Rule 1: a source that has ended sends END on every output, and has terminated."""
+        require(s.phase[o] == "RUNNING")
+        s.phase[o] = "TERMINATED"
+        self.send_end(s, o)
 
     @action(o="others", fairness=WEAK)
     def terminate(self, s, o):
-        """An operator that gets nothing more, and holds nothing, terminates (rule 2)."""
-        require(s.status[o] == "RUNNING")
+        """Rule 2: an operator that is not a head, with END on all inputs and no record, terminates and sends END."""
+        require(s.phase[o] == "RUNNING")
         self.take_ends(s, o)
         require(s.held[o] == 0)
-        self.complete(s, o)
+        s.phase[o] = "TERMINATED"
+        self.send_end(s, o)
 
     @action(o="heads", fairness=WEAK)
-    def begin(self, s, o):
-        """A head that gets nothing more from outside its loop starts the first attempt (rule 3)."""
-        require(s.status[o] == "RUNNING")
+    def start_attempts(self, s, o):
+        """Rule 3: a head with END on all inputs except feedback starts the first attempt of its scope."""
+        require(s.phase[o] == "RUNNING")
         self.take_ends(s, o)
-        s.status[o] = "ATTEMPTING"
-        s.turn[o] = "CLEAN"
-        self.send_own(s, o, 1, s.held[o] > 0)
+        s.phase[o] = "ATTEMPTING"
+        self.attempt(s, o, s.held[o] > 0)
 
     def take_ends(self, s, o):
         """Takes END from all inputs except feedback."""
-        for c in self.inputs[o]:
-            require(len(s.channel[c]) > 0)
-            require(s.channel[c].head.kind == "END")
-            s.channel[c].pop()
+        for c in self.routes.inputs[o]:
+            self.take(s, c, "END")
 
-    def complete(self, s, o):
-        """Terminates, and sends END on all outputs except feedback."""
-        s.status[o] = "TERMINATED"
-        for c in self.outputs[o]:
-            self.push(s, c, "END", False, 0)
+    def send_end(self, s, o):
+        """Rule 11: END goes to every output except feedback, also into the loops of a completed scope."""
+        for c in self.routes.outputs[o]:
+            self.push(s, c, "END")
 
     # --- batons
 
-    @action(c="channels", baton="kinds", fairness=WEAK)
-    def take(self, s, c, baton):
-        """An operator takes a baton, and if it has it on all inputs that carry it, handles it (rule 5)."""
-        require((c, baton) in self.batons)
-        require(len(s.channel[c]) > 0)
-        require(s.channel[c].head.kind == baton)
-        target, kind = self.target[c], self.batons[c, baton]
+    @action(c="channels", baton=lambda m, c: m.batons[c], fairness=WEAK)
+    def receive_baton(self, s, c, baton):
+        """An operator receives a baton; one that has terminated ignores it."""
+        require(self.is_next(s, c, baton))
         busy, id = s.channel[c].head.busy, s.channel[c].head.id
         s.channel[c].pop()
-        if s.status[target] != "TERMINATED":
-            if (target, kind) in self.waiting:
-                self.align(s, c, kind, busy, id)
-            else:
-                self.handle(s, c, kind, busy, id)
+        if s.phase[self.target[c]] != "TERMINATED":
+            self.align(s, c, self.batons[c][baton], busy, id)
 
-    def align(self, s, c, kind, busy, id):
-        """Records that the baton has arrived on channel `c`; the last channel makes it complete."""
-        target = self.target[c]
-        channels, group = self.waiting[target, kind], _at(target, kind)
-        require(not s.got[_at(c, kind)])
-        if all(s.got[_at(other, kind)] for other in channels if other != c):
-            together = self.joined(s.busy[group], busy)
-            for other in channels:
-                s.got[_at(other, kind)] = False
-            s.busy[group] = False
-            self.handle(s, c, kind, together, id)
+    def send(self, s, o, baton, busy, id):
+        """Rule 4: a baton follows only edges that lead back to its destination head, within its scope."""
+        for c, received in self.routes.onward(o, baton):
+            self.push(s, c, str(received), busy, id)
+
+    def align(self, s, c, baton, busy, id):
+        """Rule 5: an operator waits for a baton on all inputs that carry it; records behind it are not blocked meanwhile."""
+        join = f"{baton} at {self.target[c]}"
+        if join not in self.joins:
+            self.handle(s, c, baton, busy, id)
         else:
-            s.got[_at(c, kind)] = True
-            s.busy[group] = self.joined(s.busy[group], busy)
+            require(c not in s.arrived[join])
+            s.arrived[join].add(c)
+            s.busy[join] = self.collective_status(s.busy[join], busy)
+            if len(s.arrived[join]) == len(self.joins[join]):
+                together = s.busy[join]
+                s.arrived[join].clear()
+                s.busy[join] = False
+                self.handle(s, c, baton, together, id)
 
-    def joined(self, first: Any, second: Any) -> Any:
-        """The common status of batons from several inputs: BUSY if one is (rule 6)."""
-        return first or second
+    def collective_status(self, busy, busy_too):
+        """Rule 6: a baton is BUSY if one of those received was, or if its sender holds a record: BUSY stays."""
+        return busy or busy_too
 
-    def handle(self, s, c, kind, busy, id):
-        """Handles a baton that has arrived on all inputs that carry it; `c` is one of them."""
-        target = self.target[c]
-        if target not in self.heads:
-            self.send(s, target, kind, self.added(s, target, busy), id)
-        elif c not in self.feedbacks[target]:
-            self.enter(s, target, kind, busy, id)
-        elif kind.origin != self.wiring.scope(target):
-            self.leave(s, target, kind, busy, id)
+    def handle(self, s, c, baton, busy, id):
+        """An operator that has a baton on all inputs that carry it forwards it, unless it is a head; `c` is one input."""
+        o = self.target[c]
+        if o not in self.heads:
+            self.send(s, o, baton, self.collective_status(busy, s.held[o] > 0), id)
+        elif c not in self.routes.feedback_inputs[o]:
+            self.enter_loop(s, o, baton, busy, id)
+        elif baton.origin != self.routes.scope(o):
+            self.leave_loop(s, o, baton, busy, id)
         else:
-            self.return_own(s, target, kind, busy, id)
+            self.receive_own(s, o, baton, busy, id)
 
-    def added(self, s, o, busy):
-        """The status of a baton combined with the operator's own (rule 6)."""
-        return busy or s.held[o] > 0
+    def enter_loop(self, s, o, baton, busy, id):
+        """Rule 7, first turn: the head of an inner loop first sends an outer baton around its own loop."""
+        s.since_baton[o] = "CLEAN"
+        around = baton.entering(self.routes.scope(o))
+        self.send(s, o, around, self.collective_status(busy, s.held[o] > 0), id)
 
-    def enter(self, s, o, kind, busy, id):
-        """The head of an inner loop sends a baton from outside around its loop (rule 7)."""
-        s.turn[o] = "CLEAN"
-        self.send(s, o, kind.entering(self.wiring.scope(o), 1), self.added(s, o, busy), id)
+    def leave_loop(self, s, o, baton, busy, id):
+        """Rule 7, second turn: the head sends it out of the loop, BUSY also if it has received a record in between."""
+        found = busy or self.is_dirty(s, o)
+        s.since_baton[o] = "NONE"
+        self.send(s, o, baton.second_turn, found, id)
 
-    def leave(self, s, o, kind, busy, id):
-        """The baton has returned, so it is sent out of the loop, with the head's own status (rule 7)."""
-        found = busy or self.dirty(s, o)
-        s.turn[o] = "NONE"
-        self.send(s, o, kind.around.entering(self.wiring.scope(o), 2), found, id)
-
-    def dirty(self, s, o):
+    def is_dirty(self, s, o):
         """Whether a head has received a record since it sent the baton."""
-        return s.turn[o] == "DIRTY"
+        return s.since_baton[o] == "DIRTY"
 
-    def return_own(self, s, o, kind, busy, id):
-        """A head receives its own baton (rules 8 to 10)."""
-        if s.status[o] == "ATTEMPTING" and self.current(s, o, id):
-            if kind.turns[-1] == 1:
-                found = busy or self.dirty(s, o)
-                if self.decides_alone(o):
-                    self.decide(s, o, found)
-                else:
-                    s.turn[o] = "NONE"
-                    self.send_own(s, o, 2, found)
+    def receive_own(self, s, o, baton, busy, id):
+        """A head that is attempting has its own baton back on all feedback inputs (rules 8 to 10)."""
+        if s.phase[o] == "ATTEMPTING" and self.is_current(s, o, id):
+            found = busy or self.is_dirty(s, o)
+            if baton.turn == 1 and not self.routes.is_only_head(o):
+                self.confirm(s, o, found)
             else:
-                self.decide(s, o, busy)
-
-    def current(self, s, o, id):
-        """Whether a baton belongs to the head's current attempt (rule 9)."""
-        return id == s.id[o]
-
-    def decides_alone(self, o: str) -> bool:
-        """Whether a head is the only one of its scope (rule 10)."""
-        return self.wiring.alone(o)
+                self.decide(s, o, found)
 
     def decide(self, s, o, busy):
-        """The scope is complete, or another attempt begins (rules 8 and 9)."""
+        """A head completes its scope, or starts another attempt."""
         if busy:
-            s.id[o] = (s.id[o] + 1) % self.ids
-            s.turn[o] = "CLEAN"
-            self.send_own(s, o, 1, s.held[o] > 0)
+            self.next_attempt(s, o)
         else:
-            s.turn[o] = "NONE"
-            s.id[o] = 0
-            self.complete(s, o)
+            self.complete_scope(s, o)
 
-    def send_own(self, s, o, turn, busy):
-        """A head sends a baton of its current attempt."""
-        self.send(s, o, self.wiring.own(o)[turn - 1], busy, s.id[o])
+    def complete_scope(self, s, o):
+        """Rule 8: a head with its baton back IDLE, and no record received in between, terminates and sends END."""
+        s.phase[o] = "TERMINATED"
+        s.since_baton[o] = "NONE"
+        s.id[o] = 0
+        self.send_end(s, o)
 
-    def send(self, s, o, kind, busy, id):
-        """Sends a baton on every edge that leads to its goal (rule 4)."""
-        for c, as_read in self.wiring.onward(o, kind):
-            self.push(s, c, str(as_read), busy, id)
+    def next_attempt(self, s, o):
+        """Rule 9: otherwise it starts the next attempt, with the next id."""
+        s.id[o] = (s.id[o] + 1) % self.ids
+        self.attempt(s, o, s.held[o] > 0)
 
-    def push(self, s, c, kind, busy, id):
-        """Appends to a channel that has room."""
-        require(len(s.channel[c]) < self.room(c))
-        s.channel[c].push({"kind": kind, "busy": busy, "id": id})
+    def is_current(self, s, o, id):
+        """Rule 9: a head ignores a baton with another id than that of its current attempt."""
+        return id == s.id[o]
 
-    @terminal
-    def done(self, s):
-        """Everybody has terminated."""
-        return all(s.status[t] == "TERMINATED" for t in self.tasks)
+    def confirm(self, s, o, busy):
+        """Rule 10: each of several heads of a scope sends its result around once more, and all decide by what returns."""
+        _, confirmation = self.routes.own(o)
+        s.since_baton[o] = "NONE"
+        self.send(s, o, confirmation, busy, s.id[o])
 
+    def note_record(self, s, o):
+        """A head whose baton is away notes that it has received a record (rules 7 and 8)."""
+        if s.since_baton[o] == "CLEAN":
+            s.since_baton[o] = "DIRTY"
 
-def _at(place: str, baton: Kind) -> str:
-    """A baton at a channel or subtask."""
-    return f"{baton} at {place}"
+    def attempt(self, s, o, busy):
+        """A head sends the baton of its current attempt around its loop."""
+        s.since_baton[o] = "CLEAN"
+        self.send(s, o, self.routes.own(o)[0], busy, s.id[o])

@@ -20,15 +20,15 @@ class BatonCosts(Baton):
         """The same with a counter."""
         return State(**dict(super().state().items()), spent=Range(0, self.counted))
 
-    def over(self, s):
-        """Whether the computation has ended: no record is there, and no source will send one."""
-        return s.records == 0 and all(s.status[o] == "TERMINATED" for o in self.sources)
+    def has_ended(self, s):
+        """Whether the computation has ended: there is no record, and no source will send one."""
+        return s.records == 0 and all(s.phase[o] == "TERMINATED" for o in self.sources)
 
-    @action(c="channels", baton="kinds", fairness=WEAK)
-    def take(self, s, c, baton):
-        """An operator takes a baton, which is counted after the end."""
-        super().take(s, c, baton)
-        if self.over(s):
+    @action(c="channels", baton=lambda m, c: m.batons[c], fairness=WEAK)
+    def receive_baton(self, s, c, baton):
+        """An operator receives a baton, which is counted after the end."""
+        super().receive_baton(s, c, baton)
+        if self.has_ended(s):
             s.spent += 1
 
     @measure

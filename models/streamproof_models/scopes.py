@@ -62,6 +62,14 @@ class StreamScope:
         return ".".join(self.loops) or "root"
 
 
+def reachable(start: Iterable[str], edges: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """The nodes of `start`, and every node reachable from them along the edges."""
+    reached, edges = set(start), tuple(edges)
+    while new := {b for a, b in edges if a in reached and b not in reached}:
+        reached |= new
+    return frozenset(reached)
+
+
 ROOT = StreamScope()
 """The scope outside every loop."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from streamproof import Spec, always, eventually, invariant, leads_to, measure, refines, step, temporal
-from streamproof_models import baton_variants  # noqa: F401  (declaring a variant registers it)
+from streamproof_models import baton_buffers, baton_readings, baton_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.baton import Baton
-from streamproof_models.baton_promise import Detection
+from streamproof_models.baton_detection import Detection
 from streamproof_specs.scoped_sweep import every_graph
 
 
@@ -18,13 +18,13 @@ def nothing_lost(m, s):
 @invariant
 def no_early_end(m, s):
     """No operator has terminated while a record can still reach it, from a channel, an operator or a source."""
-    return all(s.status[o] != "TERMINATED" or quiet(m, s, o) for o in m.operators)
+    return all(s.phase[o] != "TERMINATED" or quiet(m, s, o) for o in m.operators)
 
 
 def quiet(m, s, o):
     """Whether no record can reach an operator, and it holds none."""
-    tasks, channels = m.wiring.reaching(o)
-    return all(s.status[t] == "TERMINATED" if t in m.sources else s.held[t] == 0 for t in tasks) and all(
+    tasks, channels = m.routes.upstream(o)
+    return all(s.phase[t] == "TERMINATED" if t in m.sources else s.held[t] == 0 for t in tasks) and all(
         item.kind != "RECORD" for c in channels for item in s.channel[c]
     )
 
@@ -33,27 +33,29 @@ def quiet(m, s, o):
 def outer_first(m, s):
     """A scope is complete only when every scope around it is: one of the heads of which records come has completed it."""
     return all(
-        s.status[inner] != "TERMINATED" or any(s.status[outer] == "TERMINATED" for outer in outers)
-        for inner, outers in m.around
+        s.phase[inner] != "TERMINATED" or any(s.phase[outer] == "TERMINATED" for outer in outers)
+        for inner in m.heads
+        for outers in m.routes.outer_heads(inner)
     )
 
 
 @step
 def completed_once(m, s, t):
     """What has terminated stays so: a scope is completed at most once."""
-    return all(s.status[o] != "TERMINATED" or t.status[o] == "TERMINATED" for o in m.tasks)
+    return all(s.phase[o] != "TERMINATED" or t.phase[o] == "TERMINATED" for o in m.tasks)
 
 
 @step
 def heads_agree(m, s, t):
     """Heads of one scope whose batons meet complete it by the same attempt, or none of them does."""
     return all(
-        s.status[h] != "ATTEMPTING"
+        s.phase[h] != "ATTEMPTING"
         or (
-            (t.status[h] != "TERMINATED" or s.status[other] == "TERMINATED" or s.id[other] == s.id[h])
-            and (t.id[h] == s.id[h] or t.status[h] == "TERMINATED" or s.status[other] != "TERMINATED")
+            (t.phase[h] != "TERMINATED" or s.phase[other] == "TERMINATED" or s.id[other] == s.id[h])
+            and (t.id[h] == s.id[h] or t.phase[h] == "TERMINATED" or s.phase[other] != "TERMINATED")
         )
-        for h, other in m.fellow_heads
+        for h in m.heads
+        for other in m.routes.peers(h)
     )
 
 
@@ -61,15 +63,15 @@ def heads_agree(m, s, t):
 def stale_never_completes(m, s, t):
     """A head that completes its scope has just taken a baton of the current attempt."""
     return all(
-        s.status[h] != "ATTEMPTING"
-        or t.status[h] != "TERMINATED"
+        s.phase[h] != "ATTEMPTING"
+        or t.phase[h] != "TERMINATED"
         or any(
             len(s.channel[c]) > len(t.channel[c])
-            and s.channel[c].head.kind in m.own_kinds[h]
+            and s.channel[c].head.kind in map(str, m.routes.own(h))
             and s.channel[c].head.id == s.id[h]
-            for c in m.feedbacks[h]
+            for c in m.routes.feedback_inputs[h]
         )
-        or any(c in m.outputs[h] for c in m.feedbacks[h])
+        or any(c in m.routes.outputs[h] for c in m.routes.feedback_inputs[h])
         for h in m.heads
     )
 
@@ -85,8 +87,9 @@ def only_current(m, s):
     """Every baton on its way belongs to the current attempt of a head of its scope."""
     return all(
         item.kind != kind
-        or any(s.status[h] == "ATTEMPTING" and s.id[h] == item.id for h in m.heads_of(m.batons[c, kind].origin))
-        for c, kind in m.batons
+        or any(s.phase[h] == "ATTEMPTING" and s.id[h] == item.id for h in m.routes.heads_of(baton.origin))
+        for c in m.channels
+        for kind, baton in m.batons[c].items()
         for item in s.channel[c]
     )
 
@@ -95,14 +98,14 @@ def only_current(m, s):
 def everybody_terminates(m, s):
     """When no work is left, every operator terminates eventually."""
     return not eventually(always(s.records == 0)) or eventually(
-        always(all(s.status[t] == "TERMINATED" for t in m.tasks))
+        always(all(s.phase[t] == "TERMINATED" for t in m.tasks))
     )
 
 
 @temporal
 def quiet_ones_terminate(m, s):
     """An operator that no record can reach terminates eventually, whatever happens in other parts of the computation."""
-    return all(leads_to(quiet(m, s, t), s.status[t] == "TERMINATED") for t in m.tasks)
+    return all(leads_to(quiet(m, s, t), s.phase[t] == "TERMINATED") for t in m.tasks)
 
 
 @temporal
@@ -122,18 +125,18 @@ def records_get_through(m, s):
 
 def detects(m, s):
     """The job, and each loop, becomes quiet for good, and is found to be quiet only then."""
-    active = [any(s.status[t] != "TERMINATED" for t in m.sources) or s.records > 0]
-    detected = [all(s.status[t] == "TERMINATED" for t in m.operators) if m.operators else False]
+    active = [any(s.phase[t] != "TERMINATED" for t in m.sources) or s.records > 0]
+    detected = [all(s.phase[t] == "TERMINATED" for t in m.operators) if m.operators else False]
     if not m.operators:
         active = [True]
-    for scope in m.wiring.graph.scopes:
-        heads = m.heads_of(scope)
+    for scope in m.routes.graph.scopes:
+        heads = m.routes.heads_of(scope)
         active.append(not all(quiet(m, s, h) for h in heads))
-        detected.append(all(s.status[h] == "TERMINATED" for h in heads))
+        detected.append(all(s.phase[h] == "TERMINATED" for h in heads))
     return {"active": active, "detected": detected}
 
 
-refines(Detection, detects, things="things")
+refines(Detection, detects, sections="sections")
 
 
 @measure

@@ -9,8 +9,8 @@ from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.measuring import measured
 from streamproof.registry import find
 from streamproof.system import Verdict
-from streamproof_models.baton_promise import Detection
-from streamproof_models.baton_wiring import Wiring
+from streamproof_models.baton_detection import Detection
+from streamproof_models.baton_routes import Routes
 from streamproof_models.scoped_topologies import NAMED, topology
 from streamproof_specs.baton import SPEC
 
@@ -220,7 +220,7 @@ def test_a_hasty_head_needs_more_ids_than_there_are_batons(ids: int, verdict: Ve
 
 def test_where_batons_go() -> None:
     """Each attempt goes around its loop, twice around a loop in it, and nowhere from which it does not come back."""
-    carried = {c: [str(b) for b in batons] for c, batons in Wiring(topology("nested")).carried.items()}
+    carried = {c: [str(b) for b in batons] for c, batons in Routes(topology("nested")).carried.items()}
     assert carried == {
         "a>b": [],
         "b>c": ["L"],
@@ -230,9 +230,9 @@ def test_where_batons_go() -> None:
         "d~c": ["L.M", "L/M"],
         "e~b": ["L"],
     }
-    side = {c: [str(b) for b in batons] for c, batons in Wiring(topology("nested-side")).carried.items()}
+    side = {c: [str(b) for b in batons] for c, batons in Routes(topology("nested-side")).carried.items()}
     assert side == {"a>b": [], "b>c": ["L"], "b>d": [], "c~b": ["L"], "d~d": ["L.M"]}
-    parallel = {c: [str(b) for b in batons] for c, batons in Wiring(topology("parallel-pointwise")).carried.items()}
+    parallel = {c: [str(b) for b in batons] for c, batons in Routes(topology("parallel-pointwise")).carried.items()}
     assert parallel["b0~b0"] == ["L", "L+"]
     assert "b0~b1" not in parallel
 
@@ -246,7 +246,7 @@ def test_a_batons_cost() -> None:
 
 def test_the_promise_by_itself() -> None:
     """Three things become quiet, and are found to be, in any order: three states each."""
-    result = explore(Detection.system(things=3))
+    result = explore(Detection.system(sections=3))
     assert result.counts.distinct == 27
 
 
