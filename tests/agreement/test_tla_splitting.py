@@ -36,7 +36,7 @@ class Token(NamedTuple):
 
 
 END = Token("", -1)
-SIGNS = r"\|->|->|:>|@@|==|=>|<=|>=|<<|>>|\.\.|/\\|\\/|\\(?:in|notin|cup|cap|subseteq|div|E|A)\b|\\|[-=#<>~'\[\](){},:!.+*%]"
+SIGNS = r"\|->|->|:>|@@|==|=>|<=|>=|<<|>>|\.\.|/\\|\\/|\\(?:in|notin|cup|cap|subseteq|div|E|A)\b|\\|[-=#<>~'\[\](){},:!.+*%@]"
 TOKEN = re.compile(rf'\s*("[^"]*"|\w+|{SIGNS})')
 LEVELS = [
     ("=>",),
@@ -175,7 +175,9 @@ class Parser:
         if text == "<<":
             return ("sequence", self.items(">>"))
         if text == "{":
-            return ("set", self.items("}"))
+            return self.braces()
+        if text == "@":
+            return ("name", "@", [])
         if text == "[":
             return self.bracket()
         if text[0] == '"' or text.isdigit():
@@ -192,6 +194,23 @@ class Parser:
                 self.take(",")
             found.append(self.expression())
         return found
+
+    def braces(self) -> Node:
+        """A set of values, or the values with a property."""
+        if self.took("}"):
+            return ("set", [])
+        first = self.expression()
+        if not self.took(":"):
+            if self.took("}"):
+                return ("set", [first])
+            self.take(",")
+            return ("set", [first, *self.items("}")])
+        match first:
+            case ("op", "\\in", ("name", name, []), among):
+                node = ("filter", name, among, self.expression())
+                self.take("}")
+                return node
+        raise AssertionError(first)
 
     def bracket(self) -> Node:
         """Functions, records, sets of them, and EXCEPT."""
@@ -335,8 +354,12 @@ class Evaluation:
             case ("except", base, changes):
                 whole = v(base)
                 for path, one in changes:
-                    whole = changed(whole, [v(key) for key in path], v(one))
+                    keys = [v(key) for key in path]
+                    old = whole[keys[0]] if len(keys) == 1 else whole[keys[0]][keys[1]]
+                    whole = changed(whole, keys, self.value(one, {**bound, "@": Later(lambda old=old: old)}))  # type: ignore[misc]
                 return whole
+            case ("filter", name, among, inner):
+                return frozenset(x for x in v(among) if self.truth(inner, {**bound, name: Later(lambda x=x: x)}))  # type: ignore[misc]
             case ("apply", whole, key):
                 applied = v(whole)
                 return applied[v(key) - 1] if isinstance(applied, tuple) else applied[v(key)]

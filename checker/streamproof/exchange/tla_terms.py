@@ -6,14 +6,17 @@ or a zero divisor, unless the known conditions at that place exclude it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field
 from itertools import count
 from typing import assert_never
 
 from streamproof.exchange.tla_families import GROUND, Family, Shapes, Tables, Terms
 from streamproof.exchange.tla_layout import (
+    WIDTH,
     Bind,
     Text,
     atom,
@@ -22,10 +25,10 @@ from streamproof.exchange.tla_layout import (
     chosen,
     closed,
     listed,
-    separated,
 )
 from streamproof.exchange.tla_names import TlaNames, field_name
-from streamproof.exchange.tla_values import domain, fields, function, literal, record, resting
+from streamproof.exchange.tla_quantifiers import LONG, bounded, connected, parts, summed
+from streamproof.exchange.tla_values import domain, fields, function, literal, record, resting, separated_by
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import Assuming
@@ -33,7 +36,6 @@ from streamproof.system.expr import Expr, children
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     ArraySort,
-    EnumSort,
     OptionSort,
     QueueSort,
     RangeSort,
@@ -45,10 +47,10 @@ from streamproof.system.sorts import (
 
 HEAVY = 8
 """Minimum size, in operators and operands, from which a repeated subterm gets a name."""
-LONG = 2_000
-"""Maximum size, in operators and operands, up to which a subterm is compared with its neighbours."""
-MANY = 3
-"""Minimum number of subterms of one shape that are written with a quantifier."""
+BRIEF = 60
+"""Maximum number of characters of a repeated subterm that is written again, where known conditions make it short."""
+SHORT = 40
+"""Maximum size of a replaced element's new value for which the old one is written as ``@``."""
 
 
 @dataclass
@@ -63,12 +65,24 @@ class TlaWriter:
     def __post_init__(self) -> None:
         self.tables = Tables(self.names)
         self._weights: dict[Expr, int] = {}
+        self._partial: dict[Expr, bool] = {}
 
     def weight(self, term: Expr) -> int:
         """The size of a term's text, in operators and operands, repeated subterms counted again."""
         for part in e.unfinished(term, self._weights):
             self._weights[part] = 1 + sum(self._weights[c] for c in children(part))
         return self._weights[term]
+
+    def is_partial(self, term: Expr) -> bool:
+        """Whether the text of a term depends on known conditions: it has an operator that is not total in TLA+."""
+        for part in e.unfinished(term, self._partial):
+            match part:
+                case e.Select(index=chosen) | e.Store(index=chosen) | e.FloorDiv(right=chosen) | e.Mod(right=chosen):
+                    own = not isinstance(chosen, e.Const)
+                case _:
+                    own = isinstance(part, e.Peek | e.Push | e.Pop | e.Unwrap)
+            self._partial[part] = own or any(self._partial[c] for c in children(part))
+        return self._partial[term]
 
     def whole(self, terms: Terms, family: Family = GROUND, given: Sequence[Assuming] | None = None) -> Text:
         """One expression, with its repeated subterms named before it."""
@@ -89,24 +103,38 @@ class Passage:
     ) -> None:
         self.writer = writer
         self.family = family
-        self.given = given
+        self.given = self._first = given
         self.numbers = numbers or count(1)
-        self.lets: list[Text] = []
+        self.lets: list[tuple[str, Text]] = []
         self._done: dict[Terms, Text] = {}
+        self._named: set[Terms] = set()
+        self._local: dict[Terms, Text] | None = None
+        """Texts that are valid under the conditions known here only; None: outside of any connective."""
         self._uses: Counter[Terms] = Counter()
 
     def texts(self, roots: Sequence[Terms]) -> list[Text]:
         """The text of each term."""
-        self._count(roots)
+        self.count(roots)
         return [self.text(terms) for terms in roots]
+
+    def inside(self, family: Family, given: Sequence[Assuming]) -> Passage:
+        """A passage under a bound name, with LET definitions of its own."""
+        return Passage(self.writer, family, given, self.numbers)
 
     def after_names(self, text: Text) -> Text:
         """`text` with its LET definitions."""
-        if not self.lets:
+        used = set(_WORD.findall("\n".join(text.lines)))
+        kept: list[Text] = []
+        for name, body in reversed(self.lets):
+            if name in used:
+                used.update(_WORD.findall("\n".join(body.lines)))
+                kept.insert(0, beside(f"{name} == ", body))
+        if not kept:
             return text
-        return below((beside("LET ", below(self.lets)), beside("IN  ", text)))
+        return below((beside("LET ", below(kept)), beside("IN  ", text)))
 
-    def _count(self, roots: Sequence[Terms]) -> None:
+    def count(self, roots: Sequence[Terms]) -> None:
+        """Counts the uses of each subterm."""
         self._uses.update(roots)
         seen: set[Terms] = set(roots)
         stack = list(roots)
@@ -119,14 +147,35 @@ class Passage:
 
     def text(self, terms: Terms) -> Text:
         """The text of one term, or the name given to it."""
+        if self._local is not None and terms not in self._named and self.writer.is_partial(terms[0]):
+            if self.writer.weight(terms[0]) <= LONG:
+                if terms not in self._local:
+                    text = self._text(terms)
+                    if self._is_heavy(terms) and text.length > BRIEF:
+                        text = self._everywhere(terms)
+                    self._local[terms] = text
+                return self._local[terms]
+            return self._everywhere(terms)
         if terms not in self._done:
             text = self._text(terms)
             if self._is_heavy(terms) and text.length > 30:
                 name = self.writer.names.bound(f"t{next(self.numbers)}")
-                self.lets.append(beside(f"{name} == ", text))
+                self.lets.append((name, text))
+                self._named.add(terms)
                 text = atom(name)
             self._done[terms] = text
         return self._done[terms]
+
+    def _everywhere(self, terms: Terms) -> Text:
+        """The text, or the name, that is valid in all of the passage."""
+        given, local, self.given, self._local = self.given, self._local, self._first, None
+        text = self.text(terms)
+        self.given, self._local = given, local
+        return text
+
+    def is_named(self, terms: Terms) -> bool:
+        """Whether the term has a name, or gets one."""
+        return terms in self._named or self._is_heavy(terms)
 
     def _is_heavy(self, terms: Terms) -> bool:
         return self._uses[terms] > 1 and self.writer.weight(terms[0]) >= HEAVY
@@ -136,6 +185,20 @@ class Passage:
     def sure(self, condition: Callable[[Expr], Expr], terms: Terms) -> bool:
         """Whether the condition is known to be true of the term in every row."""
         return all(here(condition(t)) is b.TRUE for here, t in zip(self.given, terms, strict=True))
+
+    @contextmanager
+    def deeper(self) -> Iterator[None]:
+        """An operand; conditions noted inside are forgotten at its end."""
+        before = self.given, self._local
+        yield
+        self.given, self._local = before
+
+    def note(self, terms: Terms, value: bool) -> None:
+        """What follows is evaluated only where this condition has this value."""
+        self.given = [here.fork() for here in self.given]
+        for here, term in zip(self.given, terms, strict=True):
+            here.assume(term if value else b.not_(term))
+        self._local = {}
 
     # --- terms
 
@@ -151,12 +214,18 @@ class Passage:
             case e.Not():
                 return self._negation(parts(terms)[0])
             case e.And():
-                return self._many(terms, "/\\", "\\A")
+                return connected(self, parts(terms), "/\\")
             case e.Or():
-                return self._disjunction(terms)
+                return self._disjunction(parts(terms))
             case e.Ite():
-                condition, then, other = map(self.text, parts(terms))
-                return chosen(condition, then, other)
+                given, *branches = parts(terms)
+                texts = [self.text(given)]
+                for branch, truth in zip(branches, (True, False), strict=True):
+                    with self.deeper():
+                        if self.writer.is_partial(branch[0]):
+                            self.note(given, truth)
+                        texts.append(self.text(branch))
+                return chosen(*texts)
             case e.Eq():
                 return self._compared("=", terms)
             case e.Less():
@@ -164,9 +233,9 @@ class Passage:
             case e.LessEq():
                 return self._compared("<=", terms)
             case e.Add():
-                return self._chain("+", terms)
+                return self._sum(terms)
             case e.Sub():
-                return self._chain("-", terms)
+                return self._difference(terms)
             case e.Mul():
                 return self._chain("*", terms)
             case e.FloorDiv():
@@ -215,39 +284,25 @@ class Passage:
             case _:
                 return beside("~", closed(self.text(arg), Bind.ATOM), bind=Bind.COMPARED)
 
-    def _disjunction(self, terms: Terms) -> Text:
-        args = parts(terms)
-        denied = [a for a in args if isinstance(a[0], e.Not)]
-        if not denied or len(denied) == len(args):
-            return self._many(terms, "\\/", "\\E")
-        first = parts(denied[0])[0]
-        rest = [a for a in args if a is not denied[0]]
-        if len(denied) > 1:
-            return self._many(terms, "\\/", "\\E")
-        given = closed(self.text(first), Bind.COMPARED)
-        then = closed(listed("\\/", [self.text(r) for r in rest]), Bind.COMPARED)
+    def _disjunction(self, args: Sequence[Terms]) -> Text:
+        """Operands up to the last negation are the premise of an implication, if something follows them."""
+        denied = [at for at, arg in enumerate(args) if isinstance(arg[0], e.Not)]
+        if len(denied) == 1 and denied[0] == len(args) - 1 and not any(self.writer.is_partial(a[0]) for a in args):
+            args, denied = [args[-1], *args[:-1]], [0]
+        if not denied or denied[-1] == len(args) - 1:
+            return connected(self, args, "\\/")
+        premise: list[Terms] = []
+        for arg in args[: denied[-1] + 1]:
+            negated: Terms = tuple(map(b.not_, arg))
+            premise += parts(negated) if all(isinstance(t, e.And) for t in negated) else [negated]
+        given = closed(connected(self, premise, "/\\"), Bind.COMPARED)
+        with self.deeper():
+            for terms in premise:
+                self.note(terms, True)
+            then = closed(connected(self, args[denied[-1] + 1 :], "\\/"), Bind.COMPARED)
+        if given.width + then.width > WIDTH:
+            return below((given, beside("=> ", then)))
         return beside(given, " => ", then, bind=Bind.LOOSE)
-
-    def _many(self, terms: Terms, operator: str, quantifier: str) -> Text:
-        args = parts(terms)
-        return (
-            self._one_of(args, operator)
-            or self._quantified(args, quantifier)
-            or listed(operator, [self.text(a) for a in args])
-        )
-
-    def _one_of(self, args: Sequence[Terms], operator: str) -> Text | None:
-        """Several comparisons of one term with constants, as membership in a set."""
-        denied = operator == "/\\"
-        pairs = [parts(parts(a)[0]) if denied and isinstance(a[0], e.Not) else parts(a) for a in args]
-        kinds = {(type(a[0]), type(a[0].arg)) if isinstance(a[0], e.Not) else (type(a[0]), None) for a in args}
-        if kinds != {(e.Not, e.Eq) if denied else (e.Eq, None)}:
-            return None
-        if len({left for left, _ in pairs}) > 1 or not all(isinstance(right[0], e.Const) for _, right in pairs):
-            return None
-        among = separated("{", [self.text(right) for _, right in pairs], "}")
-        term = closed(self.text(pairs[0][0]), Bind.COMPUTED)
-        return beside(term, " \\notin " if denied else " \\in ", among, bind=Bind.COMPARED)
 
     def _compared(self, operator: str, terms: Terms) -> Text:
         left, right = (closed(self.text(t), Bind.COMPUTED) for t in parts(terms))
@@ -264,6 +319,26 @@ class Passage:
         again = type(left[0]) is type(terms[0]) and not isinstance(terms[0], e.Difference)
         first = closed(self.text(left), Bind.COMPUTED if again else Bind.ATOM)
         return beside(first, f" {operator} ", closed(self.text(right), Bind.ATOM), bind=Bind.COMPUTED)
+
+    def _sum(self, terms: Terms) -> Text:
+        left, right = parts(terms)
+        if len(set(right)) == 1 and isinstance(right[0], e.Const) and right[0].value < 0:
+            again = isinstance(left[0], e.Sub)
+            text = closed(self.text(left), Bind.COMPUTED if again else Bind.ATOM)
+            return beside(text, f" - {-right[0].value}", bind=Bind.COMPUTED)
+        first, *rest = summed(self, terms)
+        if not rest:
+            return first
+        texts = [closed(text, Bind.ATOM) for text in (first, *rest)]
+        if sum(text.width for text in texts) > WIDTH:
+            return separated_by(" +", texts)
+        return beside(*[part for text in texts for part in (" + ", text)][1:], bind=Bind.COMPUTED)
+
+    def _difference(self, terms: Terms) -> Text:
+        left, right = parts(terms)
+        if len(set(right)) == 1 and isinstance(right[0], e.Const) and right[0].value < 0:
+            return beside(closed(self.text(left), Bind.ATOM), f" + {-right[0].value}", bind=Bind.COMPUTED)
+        return self._chain("-", terms)
 
     def _divided(self, operator: str, careful: str, terms: Terms) -> Text:
         left, right = parts(terms)
@@ -290,10 +365,11 @@ class Passage:
                 return self._updated(terms)
 
     def _array(self, index: Scalar, args: Sequence[Terms]) -> Text:
-        name = self._fresh("k")
+        name = self.fresh("k")
         keys = [(literal(index, k).lines[0], k if isinstance(index, RangeSort) else None) for k in values(index)]
-        if len(keys) > 1 and self._alike(args):
-            body = self._body(args, name, keys)
+        shapes = {self.writer.shapes(t) for terms in args for t in terms}
+        if len(keys) > 1 and len(shapes) == 1 and not isinstance(args[0][0], e.Const | e.Var):
+            body = bounded(self, [args], name, keys, "/\\")
             if body is not None:
                 return beside(f"[{name} \\in ", domain(index), " |-> ", body, "]")
         return function(index, [self.text(a) for a in args], name)
@@ -331,6 +407,7 @@ class Passage:
         match terms[0]:
             case e.WithField(record=whole, name=name):
                 place, value = beside(f"!.{_field(whole, name)}"), parts(terms)[1]
+                old = tuple(b.field(t.record, t.name) for t in terms if isinstance(t, e.WithField))
             case e.Store(array=whole):
                 _, index, value = parts(terms)
                 sort = whole.sort
@@ -338,10 +415,22 @@ class Passage:
                 if not self.sure(lambda t: b.in_domain(t, sort.index), index):
                     return None
                 place = beside("![", self.text(index), "]")
+                old = tuple(b.select(t.array, t.index) for t in terms if isinstance(t, e.Store))
             case _:
                 return None
         deeper = self._inner_change(terms, value)
-        return beside(place, *(deeper or (" = ", self.text(value))))
+        return beside(place, *(deeper or (" = ", self._replacing(old, value))))
+
+    def _replacing(self, old: Terms, value: Terms) -> Text:
+        """The new value of an element, with ``@`` for the old one."""
+        nested = any(isinstance(t, e.Store | e.WithField | e.MakeArray) for t in e.subterms(value[0]))
+        if nested or self.is_named(value) or self.writer.weight(value[0]) > SHORT or not _has(value, old):
+            return self.text(value)
+        inner = self.inside(self.family, self.given)
+        inner._done = {**{t: self._done[t] for t in self._named}, old: atom("@")}
+        inner._named = {*self._named, old}
+        inner._local = {}
+        return inner.text(value)
 
     def _inner_change(self, terms: Terms, value: Terms) -> tuple[Text | str, ...] | None:
         """The rest of ``![i].f = v``, if the new element is the old one with a field replaced."""
@@ -352,7 +441,8 @@ class Passage:
             return None
         first = value[0]
         assert isinstance(first, e.WithField)
-        return (f".{_field(first.record, first.name)} = ", self.text(parts(value)[1]))
+        within = tuple(b.field(t.record, t.name) for t in value if isinstance(t, e.WithField))
+        return (f".{_field(first.record, first.name)} = ", self._replacing(within, parts(value)[1]))
 
     # --- options and queues
 
@@ -402,24 +492,27 @@ class Passage:
         at = self.text(index)
         if constants == {0}:
             found = beside("Head(", queue, ")")
+        elif len(constants) == len(set(index)) == 1:
+            found = beside(closed(queue, Bind.ATOM), f"[{constants.pop() + 1}]")
         else:
             found = beside(closed(queue, Bind.ATOM), "[", closed(at, Bind.ATOM), " + 1]")
-        bound = all(
-            here(b.and_((b.less_eq(b.num(0), i), b.less(i, b.length(q))))) is b.TRUE
-            for here, q, i in zip(self.given, args[0], index, strict=True)
-        )
-        if bound:
+        whole = list(zip(self.given, args[0], index, strict=True))
+        if all(here(b.and_((b.less_eq(b.num(0), i), b.less(i, b.length(q))))) is b.TRUE for here, q, i in whole):
             return found
-        if constants == {0}:
+        number = closed(at, Bind.COMPUTED)
+        short = beside(size, " > ", number, bind=Bind.COMPARED)
+        if set(index) == {b.num(0)}:
             inside = beside(closed(queue, Bind.COMPUTED), " # <<>>", bind=Bind.COMPARED)
+        elif all(here(b.less_eq(b.num(0), i)) is b.TRUE for here, _, i in whole):
+            inside = short
         else:
-            number = closed(at, Bind.COMPUTED)
-            inside = beside("0 <= ", number, " /\\ ", number, " < ", size, bind=Bind.LOOSE)
+            inside = listed("/\\", [beside(number, " >= 0", bind=Bind.COMPARED), short])
         return chosen(inside, found, literal(sort.element, default(sort.element)))
 
     # --- families inside terms
 
-    def _fresh(self, text: str) -> str:
+    def fresh(self, text: str) -> str:
+        """A bound name that is unused here."""
         name = self.writer.names.bound(text)
         number = 1
         while name in self.family.names:
@@ -427,86 +520,9 @@ class Passage:
             number += 1
         return name
 
-    def _alike(self, args: Sequence[Terms]) -> bool:
-        shapes = {self.writer.shapes(t) for terms in args for t in terms}
-        return len(shapes) == 1 and not isinstance(args[0][0], e.Const | e.Var)
 
-    def _quantified(self, args: Sequence[Terms], quantifier: str) -> Text | None:
-        """The operands with a quantifier, if they differ in one constant with a set of values."""
-        if len(args) < MANY or not self._alike(args):
-            return None
-        name = self._fresh("i")
-        for keys in self._running(args):
-            body = self._body(args, name, keys)
-            if body is not None:
-                numbers = [number for _, number in keys]
-                if None not in numbers and numbers == list(range(numbers[0] or 0, (numbers[0] or 0) + len(numbers))):
-                    among = f"{keys[0][0]}..{keys[-1][0]}"
-                else:
-                    among = f"{{{', '.join(key for key, _ in keys)}}}"
-                return beside(f"{quantifier} {name} \\in {among} : ", body, bind=Bind.LOOSE)
-        return None
-
-    def _running(self, args: Sequence[Terms]) -> Iterable[list[tuple[str, int | None]]]:
-        """Candidates for the values of a bound name: constants that differ between operands."""
-        if self.writer.weight(args[0][0]) > LONG:
-            return []
-        columns = zip(*(list(_constants(terms[0])) for terms in args), strict=True)
-        found: dict[tuple[tuple[str, int | None], ...], None] = {}
-        for column in columns:
-            if not all(isinstance(c.sort, RangeSort | EnumSort) for c in column):
-                continue
-            keys = tuple(
-                (literal(c.sort, c.value).lines[0], c.value if isinstance(c.sort, RangeSort) else None) for c in column
-            )
-            if len(set(keys)) == len(keys):
-                found.setdefault(keys)
-        return [list(keys) for keys in found]
-
-    def _body(self, args: Sequence[Terms], name: str, keys: Sequence[tuple[str, int | None]]) -> Text | None:
-        """The body of the quantifier; None if the constants are not a function of the names."""
-        family = self.family.widened(name, keys)
-        terms = tuple(terms[row] for row in range(len(self.family.rows)) for terms in args)
-        given = [here for here in self.given for _ in args]
-        if not all(self.writer.tables.simple(c, family) for c in _constant_columns(terms)):
-            return None
-        inner = Passage(self.writer, family, given, self.numbers)
-        [text] = inner.texts([terms])
-        return inner.after_names(text)
-
-
+_WORD = re.compile(r"\w+")
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
-def parts(terms: Terms) -> list[Terms]:
-    """The direct subterms of terms of one shape, from left to right."""
-    return list(zip(*(children(t) for t in terms), strict=True))
-
-
-def _constants(term: Expr) -> Iterable[e.Const]:
-    """The constants of a term, from left to right in its text."""
-    stack = [term]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, e.Const):
-            yield part
-        else:
-            stack += reversed(list(children(part)))
-
-
-def _constant_columns(terms: Terms) -> Iterable[Terms]:
-    """The distinct constants of terms of one shape, together."""
-    seen = {terms}
-    stack = [terms]
-    while stack:
-        part = stack.pop()
-        if isinstance(part[0], e.Const):
-            yield part
-            continue
-        for inner in parts(part):
-            if inner not in seen:
-                seen.add(inner)
-                stack.append(inner)
 
 
 def _field(whole: Expr, name: str) -> str:
@@ -523,6 +539,20 @@ def _old_and_new(term: Expr) -> tuple[Expr | None, Expr | None]:
             return b.field(whole, name), value
         case _:
             return None, None
+
+
+def _has(terms: Terms, wanted: Terms) -> bool:
+    """Whether `wanted` is among the subterms, row by row."""
+    seen, stack = {terms}, [terms]
+    while stack:
+        part = stack.pop()
+        if part == wanted:
+            return True
+        for inner in parts(part):
+            if inner not in seen:
+                seen.add(inner)
+                stack.append(inner)
+    return False
 
 
 def _commas(items: Sequence[Text]) -> list[Text]:
