@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import subprocess
@@ -14,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images"
 DRAWN = {
     "counterexample.svg": "baton --variant literal --property step_4_1_is_enough --format sequence",
+    "inner-forward.svg": "baton --variant inner-forward --property no_early_end --format sequence",
+    "two-heads.svg": "baton --variant uncoordinated-heads --property no_early_end --format sequence",
 }
 """The pictures that streamproof draws, each with the arguments of `streamproof export`."""
 
@@ -35,7 +38,11 @@ def test_every_picture_is_known_and_shown() -> None:
     shown = {
         Path(p).name for d in documents for p in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", d.read_text(encoding="utf-8"))
     }
-    sources = {path.stem for path in IMAGES.glob("*.dot")}
+    sources = {path.stem: path for path in IMAGES.glob("*.dot")}
     kept = {path.name for path in IMAGES.glob("*.svg")}
     assert kept <= shown
     assert kept == set(DRAWN) | {f"{name}.svg" for name in sources}
+    for name, source in sources.items():
+        checksum = hashlib.sha256(source.read_bytes()).hexdigest()
+        drawing = (IMAGES / f"{name}.svg").read_text(encoding="utf-8")
+        assert checksum in drawing, f"{name}.svg is older than its source: run .venv/bin/python tools/drawings.py"

@@ -87,7 +87,8 @@ class _Diagram:
 def sequence_svg(system: System, trace: Trace, prop: Property | None = None) -> str:
     """The trace as SVG. The box of the last step is red if `prop` is violated there, green for a witness."""
     diagram = _read(system, trace)
-    title = system.name if prop is None else f"{system.name}: {prop.name}"
+    title = system.name if system.variant is None else f"{system.name}, variant {system.variant}"
+    title = title if prop is None else f"{title}: {prop.name}"
     last = "bad"
     if prop is None or trace.loop is not None:
         last = "box"
@@ -223,9 +224,11 @@ def _drawn(diagram: _Diagram, title: str, last: str, loop: int | None) -> str:
         top = diagram.steps[loop].top - 6
         parts.insert(0, f'<rect class="loop" x="4" y="{top:.0f}" width="{right - 8:.0f}" height="{y - top:.0f}"/>')
         parts.append(_text("", 8, top + 11, "loop"))
+    arrows = [_arrow(m, diagram.steps, at, bottom) for m in diagram.messages]
+    parts += (line for line, _ in arrows)
     for number, step in enumerate(diagram.steps, 1):
         parts += _box(step, at[step.lane], last if number == len(diagram.steps) else "box")
-    parts += (_arrow(m, diagram.steps, at, bottom) for m in diagram.messages)
+    parts += (word for _, word in arrows)
     return "\n".join(
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {right:.0f} {bottom + 10:.0f}" width="{right:.0f}"'
@@ -289,8 +292,8 @@ def _life(lane: str, x: float, head: float, bottom: float) -> str:
     )
 
 
-def _arrow(message: _Message, steps: list[_Step], at: dict[str, float], bottom: float) -> str:
-    """A message: to the step that removes it, or open, to the end of the diagram."""
+def _arrow(message: _Message, steps: list[_Step], at: dict[str, float], bottom: float) -> tuple[str, str]:
+    """The line of a message, to the step that removes it, or open, to the end of the diagram; and its text."""
     sent = steps[message.sent]
     here = at[message.link[0] if message.link else sent.lane]
     there = at[message.link[1] if message.link else sent.lane]
@@ -303,13 +306,15 @@ def _arrow(message: _Message, steps: list[_Step], at: dict[str, float], bottom: 
     if abs(there - here) > 1:
         side = 1 if there > here else -1
         x, to = here + side * sent.width / 2, there - side * half
-        path, middle = f"M{x:.0f} {y:.0f}L{to:.0f} {end:.0f}", (x + to) / 2
+        path, middle = f"M{x:.0f} {y:.0f}L{to:.0f} {end:.0f}", x + (to - x) * 0.25
     else:  # to itself: around the steps between
         x, to = here + sent.width / 2, there + half
         out = max(x, to) + 36
         path, middle = f"M{x:.0f} {y:.0f}C{out:.0f} {y:.0f} {out:.0f} {end:.0f} {to:.0f} {end:.0f}", out - 8
-    word = _text("word", middle, (y + end) / 2 + (4 if abs(there - here) <= 1 else -3), message.text)
-    return f'<path class="{kind}" marker-end="url(#head-send)" d="{path}"/>{word}'
+    height = y + (end - y) * 0.25 if abs(there - here) > 1 else (y + end) / 2
+    return f'<path class="{kind}" marker-end="url(#head-send)" d="{path}"/>', _text(
+        "word", middle, height + 4, message.text
+    )
 
 
 def _box(step: _Step, x: float, kind: str) -> Iterator[str]:
