@@ -29,16 +29,16 @@ def test_every_expected_verdict_is_established(variant: str | None) -> None:
 
 
 BATCH = {"exclusive": 0, "pipelined": False, "produced": 1, "threads": 2}
-NEVER_PAID = {"drain", "receive_empty", "hear_backlog", "tell_backlog"}
+NEVER_PAID = {"release_floating_buffers", "on_empty_buffer", "receive_backlog_announcement", "announce_backlog"}
 """What only a channel without exclusive buffers does."""
 
 
 @pytest.mark.parametrize(
     ("parameters", "never"),
     [
-        ({"exclusive": 0, "produced": 1}, {"send_stored", "poll_late", "poll_first"}),
-        (BATCH, {"abandon", "enqueue", "send_data", "send_event", "poll_late", "poll_first"}),
-        ({"overtaking": True, "produced": 1}, {"send_stored", "poll_late", *NEVER_PAID}),
+        ({"exclusive": 0, "produced": 1}, {"send_stored", "poll_priority"}),
+        (BATCH, {"release_subpartition", "add", "send_data", "send_event", "poll_priority"}),
+        ({"overtaking": True, "produced": 1}, {"send_stored", *NEVER_PAID}),
     ],
 )
 def test_the_properties_hold_in_every_mode(parameters: dict[str, Any], never: set[str]) -> None:

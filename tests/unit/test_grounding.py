@@ -9,7 +9,8 @@ import pytest
 from streamproof.language.grounding import Rules
 from streamproof.language.spec import compile_model
 from streamproof.system import Interpreter
-from streamproof_models.credit_channel import CreditChannel, RecordedChannel
+from streamproof_models.credit_channel import CreditChannel
+from streamproof_specs.flink.credit_recorded import RecordedChannel
 
 
 @pytest.mark.parametrize("model", [CreditChannel(produced=1), CreditChannel(produced=1, exclusive=0, threads=2)])
@@ -37,8 +38,13 @@ def test_each_instance_steps_as_the_one_that_was_spelt_out(model: CreditChannel)
 
 def test_numbers_have_no_bound_that_matters() -> None:
     """A rule is asked for with a number that no enumeration would reach; outside of its range there is none."""
-    rules = Rules(RecordedChannel(pipelined=False, produced=1 << 40))
-    (instance,) = rules.instances("send_stored", {"kind": "END_OF_DATA", "size": 123456789, "backlog": 0, "pieces": 1})
-    assert instance.args == (("kind", "END_OF_DATA"), ("size", 123456789), ("backlog", 0), ("pieces", 1))
-    assert rules.instances("send_stored", {"kind": "END_OF_DATA", "size": -1, "backlog": 0, "pieces": 1}) == ()
+    rules = Rules(RecordedChannel(pipelined=False))
+    (instance,) = rules.instances(
+        "send_stored", {"data_type": "END_OF_DATA", "size": 123456789, "backlog": 0, "partial_buffers": 1}
+    )
+    assert instance.args == (("data_type", "END_OF_DATA"), ("size", 123456789), ("backlog", 0), ("partial_buffers", 1))
+    assert (
+        rules.instances("send_stored", {"data_type": "END_OF_DATA", "size": -1, "backlog": 0, "partial_buffers": 1})
+        == ()
+    )
     assert rules.instances("no_such_action", {}) == ()

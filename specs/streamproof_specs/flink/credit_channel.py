@@ -13,10 +13,11 @@ from typing import Any
 
 from streamproof.conformance import Binding, Case, Event, InputError, Loc, Observation, Plan, Rules, Span, Task
 from streamproof.conformance.flink import Problem, find_copies, find_runs, problem_lines, read_lines
-from streamproof_models.credit_channel import URGENT, RecordedChannel
-from streamproof_specs.flink.credit_calls import Call, Reading, spans
+from streamproof_models.credit_channel import PRIORITY
+from streamproof_specs.flink.credit_calls import Call, Reading
 from streamproof_specs.flink.credit_explain import CreditExplainer
 from streamproof_specs.flink.credit_outline import is_outline, outlines
+from streamproof_specs.flink.credit_recorded import RecordedChannel
 from streamproof_specs.flink.credit_records import (
     ONE_END,
     Nesting,
@@ -29,9 +30,7 @@ from streamproof_specs.flink.credit_records import (
     read_recording,
     trace_runs,
 )
-
-AMPLE = 1 << 40
-"""Larger than any number in a record of this machine's counters."""
+from streamproof_specs.flink.credit_spans import spans
 
 ARRIVING = frozenset({"c.buffer_taken", "c.recv", "c.recv_empty", "c.backlog", "c.blocked"})
 """Calls in the network thread."""
@@ -43,10 +42,10 @@ UNRECORDED = "no process recorded the calls of credit-based flow control; start 
 
 
 @lru_cache(maxsize=32)
-def channel_rules(exclusive: int, pipelined: bool, threads: int, given_up: bool) -> Rules:
+def channel_rules(exclusive: int, pipelined: bool, threads: int, release_recorded: bool) -> Rules:
     """The machine of a channel with a number of exclusive buffers and threads."""
     return Rules(
-        RecordedChannel(exclusive=exclusive, pipelined=pipelined, threads=threads, produced=AMPLE, given_up=given_up)
+        RecordedChannel(exclusive=exclusive, pipelined=pipelined, threads=threads, release_recorded=release_recorded)
     )
 
 
@@ -74,7 +73,7 @@ class _Channel:
         threads = {} if network is None else {(network.event.process, network.thread, "c."): 0}
         accounts = tuple(spans(reading, [self._call(r, threads) for r in records]) for _, records in self._in_order())
         accounts = tuple(tuple(self._checked(span) for span in account) for account in accounts)
-        rules = channel_rules(reading.exclusive, reading.pipelined, max(4, len(threads)), reading.given_up)
+        rules = channel_rules(reading.exclusive, reading.pipelined, max(4, len(threads)), reading.release_recorded)
         wording = CreditExplainer(reading)
         ends = {
             number: self.recording.unreturned(process)
@@ -120,7 +119,7 @@ class _Channel:
         return Reading(
             exclusive=initial[0][0] if initial else 0,
             pipelined=any(r.name == "p.enqueue" or "backlog_now" in r.event.args for r in produced),
-            given_up=bool(self.of("c.release")),
+            release_recorded=bool(self.of("c.release")),
             last_use=max(used, default=-1),
         )
 
@@ -130,7 +129,7 @@ class _Channel:
             return f"the record of {cut[0]} was truncated: a missing record may mean that the call did not happen"
         if any(r.event.args.get("thrown") is True for r in self.of("")):
             return "a call ended with an exception, so that its effect is unknown"
-        urgent = [r.name for name in ("p.send", "p.enqueue") for r in self.of(name) if r.text("type") == URGENT]
+        urgent = [r.name for name in ("p.send", "p.enqueue") for r in self.of(name) if r.text("type") == PRIORITY]
         if self.of("p.enqueue") and urgent.count("p.send") > urgent.count("p.enqueue"):
             return "a barrier has overtaken what was queued before it at the producer, which is not followed"
         if not self.of("p.") and self.of("c.recv"):

@@ -32,7 +32,7 @@ def message_pending(what: str, test: Callable[[StateReader], Any]) -> Constraint
 
 def first_message(look: StateReader) -> Mapping[str, Any]:
     """The first message on its way to the consumer, by field."""
-    return named(look, "down", look("down")[0])
+    return named(look, "responses", look("responses")[0])
 
 
 def named(look: StateReader, queue: str, value: Any) -> Mapping[str, Any]:
@@ -40,37 +40,48 @@ def named(look: StateReader, queue: str, value: Any) -> Mapping[str, Any]:
     return dict(zip(look.fields(queue), value, strict=True))
 
 
+QUEUES = ("received_priority_buffers", "received_buffers")
+"""The variables with received messages, in the order in which the task takes them; a blocking event follows."""
+
+
+def blocking_event(look: StateReader) -> Mapping[str, Any] | None:
+    """The blocking event that was received and not taken."""
+    event = look("received_blocking_event")
+    return None if event is None else named(look, "received_blocking_event", event)
+
+
 def next_kind(look: StateReader) -> str:
     """The kind of the message that the task would take next, NONE if there is none."""
-    for queue in ("first", "inbox"):
+    for queue in QUEUES:
         if look(queue):
-            return str(named(look, queue, look(queue)[0])["kind"])
-    return "NONE" if look("barrier") is None else str(named(look, "barrier", look("barrier"))["kind"])
+            return str(named(look, queue, look(queue)[0])["data_type"])
+    event = blocking_event(look)
+    return "NONE" if event is None else str(event["data_type"])
 
 
 def queued(look: StateReader) -> int:
     """The number of messages received and not taken."""
-    return len(look("first")) + len(look("inbox")) + (look("barrier") is not None)
+    return sum(len(look(queue)) for queue in QUEUES) + (look("received_blocking_event") is not None)
 
 
 # --- counters
 
 COUNTERS: dict[str, dict[str, Callable[[StateReader], Any]]] = {
     "c.": {
-        "unannounced": lambda look: look("unannounced"),
-        "excl": lambda look: look("free"),
-        "float": lambda look: look("borrowed"),
-        "required": lambda look: look("required"),
-        "waiting": lambda look: look("waiting"),
+        "unannounced": lambda look: look("unannounced_credit"),
+        "excl": lambda look: look("exclusive_buffers"),
+        "float": lambda look: look("floating_buffers"),
+        "required": lambda look: look("num_required_buffers"),
+        "waiting": lambda look: look("is_waiting_for_floating_buffers"),
         "queued": queued,
-        "next_seq": lambda look: look("expected"),
-        "released": lambda look: look("released"),
+        "next_seq": lambda look: look("expected_sequence_number"),
+        "released": lambda look: look("channel_released"),
     },
     "p.": {
-        "credits": lambda look: look("credits"),
-        "backlog_now": lambda look: look("stock"),
-        "queue": lambda look: len(look("urgent")) + len(look("queue")),
-        "blocked": lambda look: look("blocked"),
+        "credits": lambda look: look("num_credits_available"),
+        "backlog_now": lambda look: look("buffers_in_backlog"),
+        "queue": lambda look: len(look("priority_buffers")) + len(look("buffers")),
+        "blocked": lambda look: look("is_blocked"),
     },
 }
 """The machine's values of the counters in a record."""
@@ -133,7 +144,7 @@ def _counter(record: Recorded, field: str, given: Any, slack: int) -> Constraint
         return (
             message_pending == given
             or (slack > 0 and message_pending - slack <= given <= message_pending + slack)
-            or (forgotten and bool(look("abandoned")))
+            or (forgotten and bool(look("subpartition_released")))
         )
 
     return Constraint(

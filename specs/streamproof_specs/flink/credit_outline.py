@@ -16,57 +16,24 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from streamproof import action, require
 from streamproof.conformance import Case, Constraint, Event, Move, Observation, Rules, Span, Task
 from streamproof.conformance.flink import Problem, Problems, read_lines
-from streamproof_models.credit_channel import BLOCKING, DATA, RecordedChannel
+from streamproof_models.credit_channel import BLOCKING, DATA
 from streamproof_specs.flink.credit_demands import field_equals, first_message, message_pending
+from streamproof_specs.flink.credit_recorded import AMPLE, OutlinedChannel
 from streamproof_specs.flink.credit_records import ONE_END, Recorded
 
 CONSUMER = "RemoteInputChannel."
 PRODUCER = "CreditBasedSequenceNumberingViewReader."
-AMPLE = 1 << 40
 
 _BUFFER = re.compile(r"Buffer\[(?P<kind>\w+),(?P<size>\d+)\]")
 _SENT = re.compile(r"BufferAndAvailability\[(?P<backlog>\d+),\w+,(?P<seq>\d+),(?P<buffer>Buffer\[.*\])\]")
 
 
-class OutlinedChannel(RecordedChannel):
-    """A channel of which only the messages are recorded."""
-
-    name = "credit_channel"
-
-    def sends_late(self, s: Any) -> Any:
-        """A released reader may send more: the reason of the release, and the kind of its partition, are not recorded."""
-        return s.closed
-
-    @action(n="amount")
-    def gain_unseen(self, s: Any, n: int) -> None:
-        """Buffers were requested or returned."""
-        require(s.ready)
-        s.borrowed += n
-        s.unannounced += n
-
-    @action
-    def settle(self, s: Any) -> None:
-        """The announced backlog has been handled."""
-        require(s.stated is not None)
-        s.stated = None
-
-    @action
-    def poll_all(self, s: Any) -> None:
-        """The task has taken everything that was received."""
-        require(s.barrier is not None)
-        s.inbox.clear()
-        s.first.clear()
-        s.barrier = None
-        s.stop = "HANDLED"
-
-
 @lru_cache(maxsize=8)
 def outline_rules(exclusive: int) -> Rules:
     """The machine of a channel with a number of exclusive buffers."""
-    return Rules(OutlinedChannel(exclusive=exclusive, pipelined=False, threads=2, produced=AMPLE))
+    return Rules(OutlinedChannel(exclusive=exclusive, pipelined=False, threads=2))
 
 
 def is_outline(record: Mapping[str, Any]) -> bool:
@@ -204,13 +171,20 @@ def _with(record: Recorded, **args: Any) -> Recorded:
 def _producer(end: _End, record: Recorded, exclusive: int) -> None:
     given, credits = record.event.args["given"], record.event.args.get("credits")
     had = Constraint(
-        lambda look: f"the credit left is recorded as {credits}, but it must be {look('credits')}",
-        lambda look: look("credits") == credits,
+        lambda look: f"the credit left is recorded as {credits}, but it must be {look('num_credits_available')}",
+        lambda look: look("num_credits_available") == credits,
     )
     match record.name.removeprefix(PRODUCER), record.event.args["at"]:
         case "requestSubpartitionViewOrRegisterListener" | "requestSubpartitionView", "call":
-            needed = message_pending("no request for the subpartition is on its way", lambda look: look("requests") > 0)
-            end.add(record, ((Move("accept"), Move("create")),), constraints=(had,), requires_before=needed)
+            needed = message_pending(
+                "no request for the subpartition is on its way", lambda look: look("partition_requests") > 0
+            )
+            end.add(
+                record,
+                ((Move("request_subpartition_view"), Move("notify_reader_created")),),
+                constraints=(had,),
+                requires_before=needed,
+            )
         case "getNextBuffer", "call":
             end.add(record, ((),), before=(had,))
         case "getNextBuffer", "ret":
@@ -220,22 +194,31 @@ def _producer(end: _End, record: Recorded, exclusive: int) -> None:
                 end.add(record, ((),), before=(had,))
                 return
             due = field_equals(
-                _with(record, seq=int(sent["seq"])), "seq", "the sequence number sent", lambda look: look("sent")
+                _with(record, seq=int(sent["seq"])),
+                "seq",
+                "the sequence number sent",
+                lambda look: look("sequence_number"),
             )
-            args = {"kind": buffer["kind"], "size": int(buffer["size"]), "backlog": int(sent["backlog"]), "pieces": 1}
+            args = {
+                "data_type": buffer["kind"],
+                "size": int(buffer["size"]),
+                "backlog": int(sent["backlog"]),
+                "partial_buffers": 1,
+            }
             end.add(record, ((Move("send_stored", args),),), before=(due,), constraints=(had,))
         case "addCredit", "call":
-            needed = message_pending("no announcement of credit is on its way", lambda look: bool(look("up")))
+            needed = message_pending("no announcement of credit is on its way", lambda look: bool(look("add_credits")))
             added = _with(record, n=int(given[0]))
-            same = field_equals(added, "n", "the credit added", lambda look: look("up")[0])
+            same = field_equals(added, "n", "the credit added", lambda look: look("add_credits")[0])
             end.add(record, ((Move("add_credit"),),), before=(had, same), requires_before=needed)
         case "resumeConsumption", "call":
             needed = message_pending(
-                "the consumer has not resumed", lambda look: look("resuming") and look("ahead") == 0
+                "the consumer has not resumed",
+                lambda look: look("resume_consumption_sent") and look("add_credits_before_resume") == 0,
             )
-            end.add(record, ((Move("restart"),),), before=(had,), requires_before=needed)
+            end.add(record, ((Move("resume_subpartition"),),), before=(had,), requires_before=needed)
         case "releaseAllResources", "call":
-            end.add(record, ((Move("close"),),), before=(had,))
+            end.add(record, ((Move("release_reader"),),), before=(had,))
 
 
 def _consumer(end: _End, record: Recorded, exclusive: int) -> None:
@@ -245,27 +228,27 @@ def _consumer(end: _End, record: Recorded, exclusive: int) -> None:
     if name == "getAndResetUnannouncedCredit" and at == "ret":
         announced = _with(record, n=int(given[0]))
         gained = _gained(end, announced.event.args["n"])
-        same = field_equals(announced, "n", "the credit announced", lambda look: look("unannounced"))
-        end.add(record, ((Move("announce"),),), before=(same, *gained[1]))
+        same = field_equals(announced, "n", "the credit announced", lambda look: look("unannounced_credit"))
+        end.add(record, ((Move("announce_credit"),),), before=(same, *gained[1]))
         end.known = 0
         return
     moves, less = _gained(end, unannounced)
     match name:
         case "requestSubpartitions" | "requestSubpartition":
-            end.add(record, ((Move("set_aside"), Move("request")),))
+            end.add(record, ((Move("request_exclusive_buffers"), Move("request_subpartition")),))
         case "onBuffer":
             buffer = _BUFFER.search(str(given[0]))
             if buffer is not None:
                 _received(end, record, buffer, moves, less, exclusive)
         case "onSenderBacklog":
             announced = _with(record, backlog=int(given[0]))
-            same = field_equals(announced, "backlog", "the backlog noted", lambda look: look("stated"))
-            end.add(record, ((*moves, Move("settle")),), before=(same, *less))
+            same = field_equals(announced, "backlog", "the backlog noted", lambda look: look("sender_backlog"))
+            end.add(record, ((*moves, Move("ignore_backlog")),), before=(same, *less))
         case "resumeConsumption":
-            end.add(record, ((*moves, Move("poll_all"), Move("resume", {"t": 1})),), before=less)
+            end.add(record, ((*moves, Move("poll_all"), Move("resume_consumption", {"t": 1})),), before=less)
         case "releaseAllResources":
-            gone = (Move("release"), Move("forget"), Move("empty"))
-            end.add(record, ((Move("forget"),), gone))
+            gone = (Move("release_channel"), Move("clear_received_buffers"), Move("release_all_buffers"))
+            end.add(record, ((Move("clear_received_buffers"),), gone))
         case _:
             end.add(record, ((*moves,),), before=less)
 
@@ -277,7 +260,7 @@ def _gained(end: _End, unannounced: int) -> tuple[tuple[Move, ...], tuple[Constr
     if more < 0:
         text = f"the credit not announced is recorded as {unannounced}, but it must be at least {known}"
         return (), (Constraint(text, lambda look: False),)
-    return ((Move("gain_unseen", {"n": more}),) if more else ()), ()
+    return ((Move("gain_credit", {"n": more}),) if more else ()), ()
 
 
 def _received(
@@ -291,13 +274,13 @@ def _received(
     given, kind, size = record.event.args["given"], buffer["kind"], int(buffer["size"])
     seen = _with(record, seq=int(given[1]), backlog=int(given[2]), type=kind)
     due = (
-        field_equals(seen, "seq", "the sequence number received", lambda look: first_message(look)["seq"]),
-        field_equals(seen, "type", "the kind received", lambda look: first_message(look)["kind"]),
+        field_equals(seen, "seq", "the sequence number received", lambda look: first_message(look)["sequence_number"]),
+        field_equals(seen, "type", "the kind received", lambda look: first_message(look)["data_type"]),
         field_equals(seen, "backlog", "the backlog received", lambda look: first_message(look)["backlog"]),
     )
-    first: tuple[Move, ...] = (Move("take"),) if kind in DATA else ()
+    first: tuple[Move, ...] = (Move("request_buffer"),) if kind in DATA else ()
     if kind in BLOCKING:
-        first = (Move("stop_coming"), *((Move("drain"),) if exclusive == 0 else ()))
-    needed = message_pending("no message is on its way to the consumer", lambda look: bool(look("down")))
-    alternatives = ((*moves, *first, Move("receive", {"size": size})),)
+        first = (Move("on_blocking_upstream"), *((Move("release_floating_buffers"),) if exclusive == 0 else ()))
+    needed = message_pending("no message is on its way to the consumer", lambda look: bool(look("responses")))
+    alternatives = ((*moves, *first, Move("on_buffer", {"size": size})),)
     end.add(record, alternatives, before=(*due, *less), requires_before=needed)
