@@ -48,6 +48,7 @@ class Random(Model):
             a=Range(0, 3), b=Range(-2, 2, init=-2), p=Bool(), m=Enum("A", "B", "C"),
             arr=Array(range(3), Range(0, 3)), flags=Array(["X", "Y"], Bool()), by=Array(Enum("A", "B", "C"), Range(0, 2)),
             grid=Array(range(2), Array(range(2), Range(0, 2))),
+            link=Array([(0, "A"), (2, "B"), (1, "A")], Range(0, 3)), odd=Array([5, -1, 2], Range(0, 2)),
             recs=Array(range(2), Record(n=Range(0, 3), ok=Bool(), m=who)),
             rec=Record(n=Range(0, 2), items=Array(range(2), Range(0, 2)), who=Option(Range(0, 2))),
             queue=Queue(Range(0, 3), capacity=2), mail=Queue(Record(k=Enum("D", "E"), n=Range(0, 2)), capacity=2),
@@ -109,7 +110,7 @@ class Writer:
         sub = partial(self.number, depth - 1, scope)
         kind = self.pick(
             "arr", "by", "grid", "recs", "op", "op", "op", "div", "min", "sum", "if", "head", "at", "pop", "opt", "early",
-            "count", "max", "table", "mail", "neg", "spread", "demand", "bool", "last", "name", "find",
+            "count", "max", "table", "mail", "neg", "spread", "demand", "bool", "last", "name", "find", "key", "key",
         )  # fmt: skip
         match kind:
             case "arr":
@@ -120,6 +121,8 @@ class Writer:
                 return f"s.grid[{sub()}][{sub()}]"
             case "recs":
                 return f"s.recs[{sub()}].n"
+            case "key":
+                return self.pick(f"s.link[{sub()}, {self.enum(depth - 1, scope)}]", f"s.odd[{sub()}]", 's.link[2, "B"]')
             case "op":
                 return f"({sub()} {self.pick('+', '-', '*')} {sub()})"
             case "div":
@@ -268,7 +271,7 @@ class Writer:
             return self.number(depth, scope)
 
         kinds = [
-            "int", "int", "aug", "aug", "arr", "arr", "bool", "enum", "opt", "rec", "recfield", "list", "push", "pop",
+            "int", "int", "aug", "aug", "arr", "arr", "key", "bool", "enum", "opt", "rec", "recfield", "list", "push", "pop",
             "clear", "add", "setop", "local", "local", "localbool", "localenum", "swap", "require", "alias", "helper",
             "choose", "lists", "copy", "chan", "mail", "closure", "grid", "sequence", "sequence", "growing", "growing",
         ]  # fmt: skip
@@ -289,6 +292,9 @@ class Writer:
                 return [f"{place} {self.pick('+=', '-=', '*=', '%=')} {num()}"]
             case "arr":
                 return [f"s.arr[{num(1)}] = {num()}"]
+            case "key":
+                place = self.pick(f"s.link[{num(1)}, {self.enum(1, scope)}]", 's.link[1, "A"]', f"s.odd[{num(1)}]")
+                return [f"{place} {self.pick('=', '+=')} {num()}"]
             case "bool":
                 return [f"{self.pick('s.p', 's.flags[FLAG]', 's.recs[i].ok')} = {self.truth(2, scope)}"]
             case "enum":

@@ -43,6 +43,8 @@ from streamproof.system.sorts import (
     Sort,
     Value,
     cardinality,
+    is_scalar,
+    key_sort,
     values,
 )
 
@@ -165,6 +167,8 @@ class _Draw:
         match self.random.randrange(5):
             case 0:
                 index = self.random.choice((BOOL, RangeSort(0, 1), RangeSort(-1, 1), EnumSort(("A", "B"))))
+                if isinstance(index, EnumSort) and is_scalar(inner):
+                    index = key_sort(((0, "a"), (1, "b")))
                 sort: Sort = ArraySort(index, inner)
             case 1:
                 sort = RecordSort((("f", inner), ("g", self._sort(0))))

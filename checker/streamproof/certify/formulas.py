@@ -20,12 +20,14 @@ from streamproof.system.sorts import (
     ArraySort,
     BoolSort,
     EnumSort,
+    KeySort,
     OptionSort,
     RangeSort,
     RecordSort,
     Sort,
     TermRange,
     contains,
+    key_sort,
 )
 from streamproof.system.unbounded import Forall, Parametric, Total, forall, term_range, total
 
@@ -135,6 +137,8 @@ def _sort(data: Any) -> Sort:
             return BOOL
         case ["range", int() as lo, int() as hi]:
             return RangeSort(lo, hi)
+        case ["keys", list() as keys] if keys and all(map(_is_key, keys)):
+            return key_sort(tuple(map(_key, keys)))
         case ["enum", list() as members, bool() as symmetric]:
             return EnumSort(tuple(members), symmetric)
         case ["record", list() as fields]:
@@ -147,12 +151,26 @@ def _sort(data: Any) -> Sort:
     raise NoFormula("a constant has no sort")
 
 
+def _is_key(data: Any) -> bool:
+    return all(map(_is_key, data)) if isinstance(data, list) else isinstance(data, bool | int | str)
+
+
+def _key(data: Any) -> Any:
+    return tuple(map(_key, data)) if isinstance(data, list) else data
+
+
+def _key_data(key: Any) -> Any:
+    return list(map(_key_data, key)) if isinstance(key, tuple) else key
+
+
 def _sort_data(sort: Sort) -> Any:
     match sort:
         case BoolSort():
             return "bool"
         case RangeSort(lo, hi) if type(sort) is RangeSort and isinstance(lo, int) and isinstance(hi, int):
             return ["range", lo, hi]
+        case KeySort(keys=keys):
+            return ["keys", [_key_data(key) for key in keys]]
         case EnumSort(members, symmetric):
             return ["enum", list(members), symmetric]
         case RecordSort(fields):

@@ -20,7 +20,7 @@ from streamproof.conformance.run_verdict import Recovery, Tracked
 from streamproof.system import ArraySort, Instance, State, System
 from streamproof.system.errors import Loc
 from streamproof.system.records import dataclass
-from streamproof.system.sorts import OptionSort, QueueSort, RecordSort, position
+from streamproof.system.sorts import OptionSort, QueueSort, RecordSort, index_value, position
 
 
 class StateReader:
@@ -38,7 +38,7 @@ class StateReader:
         if key is None:
             return value
         sort = self._system.variables[at].sort
-        where = position(sort.index, key) if isinstance(sort, ArraySort) else None
+        where = position(sort.index, index_value(sort.index, key)) if isinstance(sort, ArraySort) else None
         if where is None:
             raise KeyError(f"{name}[{key!r}]")
         return value[where]

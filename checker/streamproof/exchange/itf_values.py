@@ -8,7 +8,7 @@ Range       ``{"#bigint": "-3"}`` (a plain number is read as well)
 Enum        the member, a string
 Record      an object, one key per field
 Option      ``{"tag": "Some", "value": v}`` / ``{"tag": "None", "value": {"#tup": []}}``
-Array       ``{"#map": [[key, value], ...]}`` in index order
+Array       ``{"#map": [[key, value], ...]}`` in index order; a tuple as key is ``{"#tup": [...]}``
 Queue       a list, head first
 Set         ``{"#set": [...]}``, members in the order of their sort
 ==========  ================================================================
@@ -25,6 +25,7 @@ from streamproof.system.sorts import (
     ArraySort,
     BoolSort,
     EnumSort,
+    KeySort,
     OptionSort,
     QueueSort,
     RangeSort,
@@ -53,6 +54,8 @@ class Malformed(Exception):
 def encode(sort: Sort, value: Value) -> Any:
     """A value of `sort` as JSON data."""
     match sort:
+        case KeySort():
+            return encode_plain(sort.keys[sort.places[value]])
         case BoolSort() | EnumSort():
             return value
         case RangeSort():
@@ -106,6 +109,12 @@ def decode(sort: Sort, data: Any, path: str) -> Value:
             if not lo <= number <= hi:
                 raise Malformed(path, f"{number} is outside {sort}")
             return number
+        case KeySort(members, keys=keys):
+            wanted = canonical(data)
+            for text, key in zip(members, keys, strict=True):
+                if wanted == canonical(encode_plain(key)):
+                    return text
+            raise Malformed(path, f"{compact(data)} is not one of {', '.join(members)}")
         case EnumSort(members):
             if data not in members:
                 raise Malformed(path, f"{compact(data)} is not one of {', '.join(members)}")
@@ -161,6 +170,8 @@ def type_text(sort: Sort) -> str:
             return "Bool"
         case RangeSort():
             return "Int"
+        case KeySort(keys=keys):
+            return _key_type(keys[0])
         case EnumSort():
             return "Str"
         case RecordSort(fields):
@@ -178,6 +189,13 @@ def type_text(sort: Sort) -> str:
             return f"Set({type_text(element)})"
         case _:
             assert_never(sort)
+
+
+def _key_type(key: Any) -> str:
+    """The type of a key in Apalache's type language."""
+    if isinstance(key, tuple):
+        return f"<<{', '.join(map(_key_type, key))}>>"
+    return "Str" if isinstance(key, str) else "Bool" if isinstance(key, bool) else "Int"
 
 
 def compact(data: Any) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from streamproof.exchange.tla_behaviours import defined
-from streamproof.exchange.tla_families import Family, Terms, is_product, parameter_texts
+from streamproof.exchange.tla_families import Family, Known, Terms, is_product, parameter_texts
 from streamproof.exchange.tla_layout import Bind, Text, atom, below, beside, bulleted, closed, listed, separated
 from streamproof.exchange.tla_terms import Passage, TlaWriter
 from streamproof.system import build as b
@@ -126,7 +126,7 @@ class Actions:
 
     def _family(self, rows: Sequence[tuple[tuple[str, Any], ...]]) -> Family:
         names: list[str] = []
-        columns: list[list[tuple[str, int | None]]] = []
+        columns: list[list[tuple[str, Known]]] = []
         for column in zip(*rows, strict=True):
             texts = parameter_texts([value for _, value in column])
             if len(set(texts)) > 1:

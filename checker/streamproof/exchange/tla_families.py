@@ -10,46 +10,53 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import field
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
-from streamproof.exchange.tla_layout import WIDTH, Bind, Text, atom, beside, closed
+from streamproof.exchange.tla_layout import WIDTH, Bind, Text, atom, beside, closed, separated
 from streamproof.exchange.tla_names import TlaNames, string
-from streamproof.exchange.tla_values import LARGEST, fields, integer, literal, record
+from streamproof.exchange.tla_values import LARGEST, alike, fields, integer, key_text, literal, record
 from streamproof.system import expr as e
 from streamproof.system.build import const
 from streamproof.system.expr import Expr, children
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
+    BOOL,
     ArraySort,
+    EnumSort,
+    KeySort,
     OptionSort,
     QueueSort,
     RangeSort,
     RecordSort,
     SetSort,
     Sort,
+    Value,
     default,
+    key_sort,
 )
 
 Terms = tuple[Expr, ...]
 """One term for each row of a family, all of one shape."""
+Known = int | tuple[Any, ...] | None
+"""The value of a parameter if it is a number or a tuple."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
     """The binding where terms are written: names, and their rows of values, as text.
 
-    Numbers are kept beside their texts, for offsets.
+    Numbers are kept beside their texts, for offsets, and tuples for their elements.
     """
 
     names: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ((),)
-    numbers: tuple[tuple[int | None, ...], ...] = ((),)
+    numbers: tuple[tuple[Known, ...], ...] = ((),)
 
     def column(self, at: int) -> tuple[str, ...]:
         """The texts of one name's values, row by row."""
         return tuple(row[at] for row in self.rows)
 
-    def widened(self, name: str, values: Sequence[tuple[str, int | None]]) -> Family:
+    def widened(self, name: str, values: Sequence[tuple[str, Known]]) -> Family:
         """Adds a name that takes all of `values` in every row; the rows of one old row are adjacent."""
         return Family(
             (*self.names, name),
@@ -62,15 +69,24 @@ GROUND = Family()
 """The empty binding, with one row."""
 
 
-def parameter_texts(values: Sequence[Any]) -> list[tuple[str, int | None]]:
-    """The values of a parameter as TLA+ text, all of one kind; each with its number if it is one."""
+def parameter_texts(values: Sequence[Any]) -> list[tuple[str, Known]]:
+    """The values of a parameter as TLA+ text, all of one kind; each with its value if it is a number or a tuple."""
     kinds = {type(v) for v in values}
     if kinds == {bool}:
         return [("TRUE" if v else "FALSE", None) for v in values]
     if kinds == {int} and all(abs(v) <= LARGEST for v in values):
         return [(integer(v).lines[0], v) for v in values]
+    if kinds == {tuple} and alike(values) and all(map(_is_key, values)):
+        return [(key_text(v), v) for v in values]
     plain = len({str(v) for v in values}) == len({(type(v), repr(v)) for v in values})
     return [(string(str(v) if plain else f"{type(v).__name__} {v!r}"), None) for v in values]
+
+
+def known(sort: Sort, value: Value) -> Known:
+    """The constant if it is a number or a tuple."""
+    if isinstance(sort, KeySort) and alike(sort.keys) and type(sort.keys[0]) in (int, tuple):
+        return cast(Known, sort.keys[sort.places[value]])
+    return value if isinstance(sort, RangeSort) else None
 
 
 def is_product(rows: Sequence[Sequence[Hashable]]) -> bool:
@@ -166,18 +182,28 @@ class Tables:
                 return atom(name)
         values = [_number(t) for t in terms]
         for at, name in enumerate(family.names):
-            near = _near(name, [row[at] for row in family.numbers], values)
+            given = [row[at] for row in family.numbers]
+            near = _near(name, given, values)
             if near is not None:
                 return near
+            for place in range(min(len(v) if isinstance(v, tuple) else 0 for v in given)):
+                if lines == [(key_text(v[place]),) for v in given if isinstance(v, tuple)]:
+                    return atom(f"{name}[{place + 1}]")
         return None
 
     def _in_parts(self, terms: Terms, family: Family) -> Text | None:
-        """Records by their fields, options by their values, if all are present."""
+        """Records by their fields, tuples by their elements, options by their values, if all are present."""
         sorts = [t.sort for t in terms]
         values = [t.value for t in terms if isinstance(t, e.Const)]
         if all(isinstance(s, OptionSort) for s in sorts) and None not in values:
             inner = tuple(const(s.element, v) for s, v in zip(sorts, values, strict=True) if isinstance(s, OptionSort))
             return beside("Some(", self.constant(inner, family), ")")
+        keys = [
+            s.keys[s.places[v]] for s, v in zip(sorts, values, strict=True) if isinstance(s, KeySort) and alike(s.keys)
+        ]
+        if len(keys) == len(terms) and isinstance(keys[0], tuple) and alike(keys):
+            columns = [tuple(_key_part(key[at]) for key in keys) for at in range(len(keys[0]))]
+            return separated("<<", [self.constant(column, family) for column in columns], ">>")
         if all(isinstance(s, RecordSort) and s.fields for s in sorts):
             records = [s for s in sorts if isinstance(s, RecordSort)]
             parts = []
@@ -235,14 +261,26 @@ def _text(term: Expr) -> Text:
     return literal(term.sort, term.value)
 
 
+def _is_key(value: Any) -> bool:
+    """Whether a value is written by `key_text`."""
+    return all(map(_is_key, value)) if type(value) is tuple else type(value) in (bool, int, str)
+
+
+def _key_part(value: Any) -> Expr:
+    """An element of a key as a constant."""
+    if type(value) is tuple:
+        return const(key_sort((value,)), key_sort((value,)).members[0])
+    return const(BOOL if type(value) is bool else EnumSort((value,)) if type(value) is str else RangeSort(0, 0), value)
+
+
 def _number(term: Expr) -> int | None:
     assert isinstance(term, e.Const), "constants"
-    return term.value if isinstance(term.sort, RangeSort) else None
+    return number if isinstance(number := known(term.sort, term.value), int) else None
 
 
-def _near(name: str, given: Sequence[int | None], wanted: Sequence[int | None]) -> Text | None:
+def _near(name: str, given: Sequence[Known], wanted: Sequence[int | None]) -> Text | None:
     """Numbers at a constant offset from a parameter, linear or modulo a ring that begins with 0."""
-    pairs = [(g, w) for g, w in zip(given, wanted, strict=True) if g is not None and w is not None]
+    pairs = [(g, w) for g, w in zip(given, wanted, strict=True) if isinstance(g, int) and w is not None]
     if len(pairs) < len(given):
         return None
     distance = pairs[0][1] - pairs[0][0]

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from streamproof.exchange.tla_families import Family, Terms
+from streamproof.exchange.tla_families import Family, Known, Terms, known
 from streamproof.exchange.tla_layout import Bind, Text, beside, closed, listed, separated
 from streamproof.exchange.tla_values import literal
 from streamproof.system import build as b
@@ -27,7 +27,7 @@ ATTEMPTS = 2
 LONG = 2_000
 """Maximum size, in operators and operands, up to which a subterm is compared with its neighbours."""
 
-Keys = tuple[tuple[str, int | None], ...]
+Keys = tuple[tuple[str, Known], ...]
 """The values of a bound name as text, each with its number if it is one."""
 
 
@@ -166,24 +166,22 @@ def running(at: Passage, args: Sequence[Terms]) -> list[Keys]:
     for column in zip(*(list(_constants(terms[0])) for terms in args), strict=True):
         if not all(isinstance(c.sort, RangeSort | EnumSort) for c in column):
             continue
-        keys = tuple(
-            (literal(c.sort, c.value).lines[0], c.value if isinstance(c.sort, RangeSort) else None) for c in column
-        )
+        keys = tuple((literal(c.sort, c.value).lines[0], known(c.sort, c.value)) for c in column)
         if len(set(keys)) == len(keys):
             found.setdefault(keys)
     return list(found)
 
 
-def among(keys: Sequence[tuple[str, int | None]]) -> str:
+def among(keys: Sequence[tuple[str, Known]]) -> str:
     """The set of the values."""
-    numbers = [number for _, number in keys if number is not None]
+    numbers = [number for _, number in keys if isinstance(number, int)]
     if len(numbers) == len(keys) > 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers))):
         return f"{keys[0][0]}..{keys[-1][0]}"
     return f"{{{', '.join(key for key, _ in keys)}}}"
 
 
 def bounded(
-    at: Passage, classes: Sequence[Sequence[Terms]], name: str, keys: Sequence[tuple[str, int | None]], operator: str
+    at: Passage, classes: Sequence[Sequence[Terms]], name: str, keys: Sequence[tuple[str, Known]], operator: str
 ) -> Text | None:
     """The body under a bound name: one operand for each class of terms; None if some constant is no function of the
     names. Two operands must differ in the name itself."""

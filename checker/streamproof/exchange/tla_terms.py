@@ -14,7 +14,7 @@ from dataclasses import field
 from itertools import count
 from typing import assert_never
 
-from streamproof.exchange.tla_families import GROUND, Family, Shapes, Tables, Terms
+from streamproof.exchange.tla_families import GROUND, Family, Shapes, Tables, Terms, known
 from streamproof.exchange.tla_layout import (
     WIDTH,
     Bind,
@@ -366,7 +366,7 @@ class Passage:
 
     def _array(self, index: Scalar, args: Sequence[Terms]) -> Text:
         name = self.fresh("k")
-        keys = [(literal(index, k).lines[0], k if isinstance(index, RangeSort) else None) for k in values(index)]
+        keys = [(literal(index, k).lines[0], known(index, k)) for k in values(index)]
         shapes = {self.writer.shapes(t) for terms in args for t in terms}
         if len(keys) > 1 and len(shapes) == 1 and not isinstance(args[0][0], e.Const | e.Var):
             body = bounded(self, [args], name, keys, "/\\")

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import assert_never
+from typing import Any, assert_never
 
 from streamproof.exchange.tla_layout import WIDTH, Bind, Text, atom, below, beside, bulleted, closed, separated
 from streamproof.exchange.tla_names import field_name, string
@@ -29,6 +29,7 @@ from streamproof.system.sorts import (
     ArraySort,
     BoolSort,
     EnumSort,
+    KeySort,
     OptionSort,
     QueueSort,
     RangeSort,
@@ -38,6 +39,7 @@ from streamproof.system.sorts import (
     Value,
     cardinality,
     default,
+    key_type,
     ordered,
     values,
 )
@@ -83,6 +85,8 @@ def literal(sort: Sort, value: Value, depth: int = 0) -> Text:
             return atom("TRUE" if value else "FALSE")
         case RangeSort():
             return integer(value)
+        case KeySort():
+            return atom(key_texts(sort)[sort.places[value]])
         case EnumSort():
             return atom(string(value))
         case RecordSort():
@@ -97,6 +101,31 @@ def literal(sort: Sort, value: Value, depth: int = 0) -> Text:
             return separated("{", [literal(element, v, depth) for v in ordered(element, value)], "}")
         case _:
             assert_never(sort)
+
+
+def alike(keys: Sequence[Any]) -> bool:
+    """Whether keys have one type, so that TLC compares them."""
+    return len(set(map(key_type, keys))) == 1
+
+
+def key_texts(sort: KeySort) -> list[str]:
+    """The keys in their order: numbers, strings and tuples as such; their texts as strings if the types differ."""
+    return list(map(key_text, sort.keys)) if alike(sort.keys) else list(map(string, sort.members))
+
+
+def key_text(key: Any) -> str:
+    """A number, truth value, string or tuple of these."""
+    if isinstance(key, tuple):
+        return f"<<{', '.join(map(key_text, key))}>>"
+    if isinstance(key, str):
+        return string(key)
+    return ("TRUE" if key else "FALSE") if isinstance(key, bool) else integer(key).lines[0]
+
+
+def _key_type(key: Any) -> str:
+    if isinstance(key, tuple):
+        return f"<<{', '.join(map(_key_type, key))}>>"
+    return "Str" if isinstance(key, str) else "Bool" if isinstance(key, bool) else "Int"
 
 
 def absent(sort: OptionSort, depth: int = 0) -> Text:
@@ -142,6 +171,8 @@ def domain(sort: Sort) -> Text:
             return atom("BOOLEAN")
         case RangeSort(lo, hi):
             return beside(integer(lo), "..", integer(hi), bind=Bind.COMPUTED)
+        case KeySort():
+            return separated("{", list(map(atom, key_texts(sort))), "}")
         case EnumSort(members):
             return separated("{", [atom(string(m)) for m in members], "}")
         case RecordSort():
@@ -242,6 +273,8 @@ def type_text(sort: Sort) -> str:
             return "Bool"
         case RangeSort():
             return "Int"
+        case KeySort(keys=keys):
+            return _key_type(keys[0]) if alike(keys) else "Str"
         case EnumSort():
             return "Str"
         case RecordSort():

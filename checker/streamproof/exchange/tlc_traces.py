@@ -8,9 +8,9 @@ from typing import Any, assert_never
 
 from streamproof.exchange.tla import Tla
 from streamproof.exchange.tla_names import string
-from streamproof.exchange.tla_values import UNIT, fields
+from streamproof.exchange.tla_values import UNIT, alike, fields
 from streamproof.exchange.tlc_run import Violation
-from streamproof.exchange.tlc_values import Unreadable, read_state
+from streamproof.exchange.tlc_values import Unreadable, printed_keys, read_state
 from streamproof.system.errors import EvaluationError, Exit, InputError, StreamproofError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, State, System
@@ -18,6 +18,7 @@ from streamproof.system.sorts import (
     ArraySort,
     BoolSort,
     EnumSort,
+    KeySort,
     OptionSort,
     QueueSort,
     RangeSort,
@@ -137,8 +138,10 @@ def _decoded(sort: Sort, data: Any, about: str) -> Value:
             return None if data["tag"] == "None" else _decoded(element, data["value"], about)
         case ArraySort(index, element):
             keys = tuple(values(index))
-            by_key = data if _is_object(data) else dict(zip(map(_key, keys), data, strict=True))
-            found = tuple(_decoded(element, by_key[_key(k)], f"{about}[{k}]") for k in keys)
+            tuples = isinstance(index, KeySort) and alike(index.keys)
+            texts = printed_keys(index) if isinstance(index, KeySort) and tuples else list(map(_key, keys))
+            by_key = data if _is_object(data) else dict(zip(texts, data, strict=True))
+            found = tuple(_decoded(element, by_key[t], f"{about}[{k}]") for t, k in zip(texts, keys, strict=True))
         case QueueSort(element, _):
             found = tuple(_decoded(element, one, about) for one in data) if isinstance(data, list) else None
         case SetSort(element):

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import assert_never
+from typing import Any, assert_never
 
 from streamproof.exchange.tla_names import string
-from streamproof.exchange.tla_values import UNIT, fields
+from streamproof.exchange.tla_values import UNIT, alike, fields, key_text
 from streamproof.system.errors import SystemFailure
 from streamproof.system.model import State, System
 from streamproof.system.sorts import (
     ArraySort,
     BoolSort,
     EnumSort,
+    KeySort,
     OptionSort,
     QueueSort,
     RangeSort,
@@ -53,6 +54,18 @@ def read_value(sort: Sort, text: str, about: str = "a value") -> Value:
     value = reading.value(sort)
     reading.expect_end()
     return value
+
+
+def printed_keys(sort: KeySort) -> list[str]:
+    """The keys as TLC prints them."""
+    return list(map(_printed, sort.keys if alike(sort.keys) else sort.members))
+
+
+def _printed(key: Any) -> str:
+    """A key as TLC prints it: like `key_text`, but negative numbers have no parentheses."""
+    if isinstance(key, tuple):
+        return f"<<{', '.join(map(_printed, key))}>>"
+    return str(key) if type(key) is int else key_text(key)
 
 
 class _Reading:
@@ -92,6 +105,8 @@ class _Reading:
                 return self._one_of({"TRUE": True, "FALSE": False}, "a truth value")
             case RangeSort():
                 return self._number()
+            case KeySort(members):
+                return self._one_of(dict(zip(printed_keys(sort), members, strict=True)), "one of its keys")
             case EnumSort(members):
                 return self._one_of({string(m): m for m in members}, "one of its strings")
             case RecordSort():
@@ -167,7 +182,7 @@ class _Reading:
                     break
             self.expect(")")
             return self._complete(keys, found)
-        texts = {string(str(k))[1:-1]: k for k in keys}
+        texts = {string(str(k))[1:-1]: k for k in keys}  # of a function from strings
         return self._complete(keys, {texts[n]: v for n, v in self._record(dict.fromkeys(texts, element))})
 
     def _complete(self, keys: tuple[Value, ...], found: Mapping[Value, Value]) -> Value:

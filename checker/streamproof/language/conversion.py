@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any, assert_never
@@ -26,7 +26,7 @@ from streamproof.system.sorts import (
     SetSort,
     Sort,
     Value,
-    values,
+    index_keys,
 )
 
 _EXACT = frozenset({bool, int, str, float, bytes, types.NoneType, tuple, list, dict, set, frozenset, range})
@@ -100,6 +100,16 @@ def plain_inside(value: Any) -> Any:
     return plain(value)
 
 
+def in_order(host: Iterable[Any]) -> list[Any]:
+    """The elements of a host collection; those of a Python set in a fixed order, so that every run is the same."""
+    if not isinstance(host, set | frozenset) or not is_faithful(host):
+        return list(host)  # other set types, such as dict keys, are ordered
+    try:
+        return sorted(host)
+    except TypeError:
+        return sorted(host, key=repr)
+
+
 # --- values of a sort
 
 
@@ -142,7 +152,7 @@ def to_value(sort: Sort, given: Any, loc: Loc | None) -> Value:
             if isinstance(given, tuple | list) and len(given) == len(fields):
                 return tuple(to_value(s, v, loc) for (_, s), v in zip(fields, given, strict=True))
         case ArraySort(index, element):
-            keys = list(values(index))
+            keys = index_keys(index)
             if isinstance(given, Mapping) and set(given) == set(keys):
                 return tuple(to_value(element, given[k], loc) for k in keys)
             if isinstance(given, tuple | list) and len(given) == len(keys):

@@ -15,6 +15,7 @@ from itertools import islice, product
 from typing import Any, Final
 
 from streamproof.language.conversion import expect_faithful, plain, to_value
+from streamproof.language.keys import sort_of_keys
 from streamproof.language.sources import caller, is_ours
 from streamproof.language.symbolic_parameters import (
     SymbolicInt,
@@ -417,12 +418,13 @@ def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
         return RangeSort(0, plain(index) - 1)
     if isinstance(index, range) and len(index) and index.step == 1:
         return RangeSort(index.start, index.stop - 1)
-    if isinstance(index, list | tuple) and index and all(isinstance(m, str) for m in index):
-        return EnumSort(_plain(index))
+    shape = isinstance(index, tuple) and any(isinstance(key, int) for key in index)  # (2, 3): a grid, or two keys?
+    if isinstance(index, list | tuple | range | set | frozenset) and index and not shape:
+        return sort_of_keys(index, loc)
     raise ModelError(
         f"{index!r} cannot index an Array",
         loc=loc,
-        remedy="use range(n) with n > 0, a list of names, or an Enum, Range or Bool sort",
+        remedy="use range(n) with n > 0, a list of names, numbers or tuples, or an Enum, Range or Bool sort",
     )
 
 

@@ -16,9 +16,9 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
 
-from streamproof.language.conversion import plain_inside
+from streamproof.language.conversion import in_order, plain_inside
 from streamproof.language.declare import Decl
-from streamproof.language.elements import in_order, refuse_iterator
+from streamproof.language.elements import refuse_iterator
 from streamproof.language.model import Model, attribute_of, with_guards
 from streamproof.language.primitives import ActionMark
 from streamproof.language.sources import decoration, ordinary, parameters, place

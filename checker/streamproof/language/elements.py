@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from streamproof.language import lvalues
-from streamproof.language.conversion import is_faithful
+from streamproof.language.conversion import in_order
 from streamproof.language.lift import natural
 from streamproof.language.lowering_context import Context
 from streamproof.language.symbolic_parameters import SymbolicRange, sort_of
@@ -40,6 +40,7 @@ from streamproof.system.sorts import (
     Sort,
     TermRange,
     cardinality,
+    index_keys,
     is_scalar,
     values,
 )
@@ -65,7 +66,7 @@ def elements(context: Context, value: Term, loc: Loc) -> list[tuple[Expr, Term]]
     if isinstance(value, Ref) and isinstance(value.sort, ArraySort):
         if isinstance(value.sort.index, TermRange):
             raise any_number(value.sort.index, loc)
-        keys = values(value.sort.index)
+        keys = index_keys(value.sort.index)
         return [(b.TRUE, lvalues.load(context, lvalues.item(context, value, k, loc, str(k)))) for k in keys]
     whole = lvalues.dereference(context, value)
     if is_expr(whole):
@@ -286,16 +287,6 @@ def refuse_iterator(value: Term, loc: Loc | None, what: str = "") -> None:
             loc=loc,
             remedy="keep a list or tuple: list(...)",
         )
-
-
-def in_order(host: Iterable[Any]) -> list[Any]:
-    """The elements of a host collection; those of a Python set in a fixed order, so that every run is the same."""
-    if not isinstance(host, set | frozenset) or not is_faithful(host):
-        return list(host)  # other set types, such as dict keys, are ordered
-    try:
-        return sorted(host)
-    except TypeError:
-        return sorted(host, key=repr)
 
 
 def _of_term(term: Expr, loc: Loc) -> list[tuple[Expr, Term]]:

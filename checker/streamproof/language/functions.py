@@ -12,7 +12,8 @@ from typing import Any
 
 from streamproof.language import calls, lvalues, methods, operators, purity
 from streamproof.language.comprehensions import each_round, indices, quantified, summed
-from streamproof.language.elements import elements, in_order, in_sequence, refuse_early, refuse_iterator, refuse_used_up
+from streamproof.language.conversion import in_order
+from streamproof.language.elements import elements, in_sequence, refuse_early, refuse_iterator, refuse_used_up
 from streamproof.language.expressions import closed_over
 from streamproof.language.lift import merge
 from streamproof.language.literals import spread

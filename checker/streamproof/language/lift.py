@@ -42,6 +42,7 @@ from streamproof.system.sorts import (
     TermRange,
     cardinality,
     compatible,
+    index_keys,
     is_scalar,
     values,
 )
@@ -111,8 +112,8 @@ class _Lifting:
                 return self.record(sort, self.by_name(sort, [n for n, _ in fields], value))
             case RecordSort(fields) if isinstance(value, tuple | list) and len(value) == len(fields):
                 return self.record(sort, value)
-            case ArraySort(index, _) if isinstance(value, Mapping) and set(value) == set(values(index)):
-                return self.array(sort, [value[k] for k in values(index)])
+            case ArraySort(index, _) if isinstance(value, Mapping) and set(value) == set(index_keys(index)):
+                return self.array(sort, [value[k] for k in index_keys(index)])
             case ArraySort(index, _) if isinstance(value, tuple | list) and len(value) == cardinality(index):
                 return self.array(sort, value)
             case QueueSort() if isinstance(value, tuple | list):

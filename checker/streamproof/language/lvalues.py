@@ -7,6 +7,7 @@ from typing import Any
 
 from streamproof.language import conversion
 from streamproof.language.conversion import expect_faithful, unknown_member
+from streamproof.language.keys import as_operand, cases_of, key_term, named_parts
 from streamproof.language.lift import merge, to_term, widened
 from streamproof.language.lowering_context import Context, Replacement
 from streamproof.language.terms import (
@@ -28,6 +29,7 @@ from streamproof.system.records import replace
 from streamproof.system.sorts import (
     ArraySort,
     EnumSort,
+    KeySort,
     OptionSort,
     RecordSort,
     Sort,
@@ -153,6 +155,8 @@ def unwrap_option(context: Context, term: Expr, loc: Loc, text: str) -> Expr:
 def index_term(context: Context, sort: ArraySort, key: Term, loc: Loc, text: str) -> Expr:
     """`key` as an index of `sort`, with a check if it may be outside."""
     key = dereference(context, key)
+    if isinstance(sort.index, KeySort):
+        return _keyed(context, sort.index, resolve_deep(context, key), loc, text)
     if isinstance(key, Cases):
         one, two = key.then, key.other
         chosen: Expr = context.conditional(
@@ -185,6 +189,31 @@ def index_term(context: Context, sort: ArraySort, key: Term, loc: Loc, text: str
     index: Expr = key
     context.check(b.not_(b.in_domain(index, sort.index)), f"index outside {sort.index}", loc, (text, index))
     return index
+
+
+def _keyed(context: Context, index: KeySort, key: Term, loc: Loc, text: str) -> Expr:
+    """`key` as one of the keys of an array, with a check if it may be none of them."""
+
+    def present(part: Term) -> Term:
+        if type(part) is tuple:
+            return tuple(map(present, part))
+        return unwrap_option(context, part, loc, text) if is_expr(part) and isinstance(part.sort, OptionSort) else part
+
+    if (split := cases_of(key)) is not None:
+        one, two = split.then, split.other
+        chosen: Expr = context.conditional(
+            split.cond,
+            lambda: _keyed(context, index, one, loc, text),
+            lambda: _keyed(context, index, two, loc, text),
+            loc,
+        )
+        return chosen
+    key = present(key)
+    term, outside = key_term(index, key, loc)
+    if outside is not b.FALSE:
+        parts = [(name, as_operand(part)) for name, part in named_parts(text, key)]
+        context.check(outside, f"index outside {index}", loc, *parts)
+    return term
 
 
 def item(context: Context, ref: Ref, key: Term, loc: Loc, text: str) -> Ref:

@@ -12,6 +12,7 @@ from typing import Any, Protocol, assert_never
 
 from streamproof.language.call_sites import CallSite, fail
 from streamproof.language.conversion import mismatch, unknown_member
+from streamproof.language.keys import named_parts, plain_key
 from streamproof.language.lvalues import no_field
 from streamproof.language.methods import no_method
 from streamproof.language.terms import describe
@@ -20,6 +21,7 @@ from streamproof.system.sorts import (
     ArraySort,
     BoolSort,
     EnumSort,
+    KeySort,
     OptionSort,
     QueueSort,
     RangeSort,
@@ -29,10 +31,11 @@ from streamproof.system.sorts import (
     Value,
     cardinality,
     contains,
+    index_keys,
+    index_value,
     ordered,
     position,
     show,
-    values,
 )
 
 
@@ -182,8 +185,8 @@ def raw(sort: Sort, given: Any, spot: CallSite | None, text: str) -> Value:
             return tuple(raw(s, given[n], spot, part) for n, s in fields)
         case RecordSort(fields) if isinstance(given, tuple | list) and len(given) == len(fields):
             return tuple(raw(s, v, spot, part) for v, (_, s) in zip(given, fields, strict=True))
-        case ArraySort(index, element) if isinstance(given, Mapping) and set(given) == set(values(index)):
-            return tuple(raw(element, given[k], spot, part) for k in values(index))
+        case ArraySort(index, element) if isinstance(given, Mapping) and set(given) == set(index_keys(index)):
+            return tuple(raw(element, given[k], spot, part) for k in index_keys(index))
         case ArraySort(index, element) if isinstance(given, tuple | list) and len(given) == cardinality(index):
             return tuple(raw(element, v, spot, part) for v in given)
         case QueueSort(element, _) if isinstance(given, tuple | list):
@@ -236,12 +239,15 @@ class ArrayView(View):
     __slots__ = ()
 
     def _at(self, key: Any) -> int:
-        at = position(self._sort.index, key) if not isinstance(key, View) else None
+        index = self._sort.index
+        own = index_value(index, plain_key(key, None)) if isinstance(index, KeySort) else key
+        at = position(index, own) if not isinstance(key, View) else None
         if at is None:
             spot = CallSite()
-            if key is None:
+            if key is None or (isinstance(key, tuple) and None in key):
                 raise fail(f"{spot.index()} is None where a value is needed", spot, (spot.index(), "None"))
-            raise fail(f"index outside {self._sort.index}", spot, (spot.index(), str(key)))
+            parts = named_parts(spot.index(), key) if isinstance(index, KeySort) else [(spot.index(), key)]
+            raise fail(f"index outside {index}", spot, *((name, str(part)) for name, part in parts))
         return at
 
     def __getitem__(self, key: Any) -> Any:
@@ -255,10 +261,10 @@ class ArrayView(View):
         return cardinality(self._sort.index)
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[key] for key in values(self._sort.index))
+        return (self[key] for key in index_keys(self._sort.index))
 
     def __reversed__(self) -> Iterator[Any]:
-        return (self[key] for key in reversed(list(values(self._sort.index))))
+        return (self[key] for key in reversed(index_keys(self._sort.index)))
 
     def __contains__(self, value: object) -> bool:
         return any(v == value for v in self)

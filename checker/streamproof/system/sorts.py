@@ -105,6 +105,58 @@ class EnumSort:
 
 
 @dataclass(frozen=True, slots=True)
+class KeySort(EnumSort):
+    """A fixed list of keys, the index of an array: integers, truth values, strings, and tuples of these.
+
+    The values of the sort are the texts of the keys, so engines handle it like an Enum. `keys` are the keys themselves,
+    in the same order; `typed` gives the text of a key by `key_type` and value.
+    """
+
+    keys: tuple[Any, ...] = ()
+    typed: Mapping[Any, str] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "places", {m: at for at, m in enumerate(self.members)})
+        object.__setattr__(self, "typed", {(key_type(k), k): m for m, k in zip(self.members, self.keys, strict=True)})
+
+    def __str__(self) -> str:
+        return f"[{', '.join(self.members)}]"
+
+
+def key_type(key: Any) -> Any:
+    """The type of a key; for a tuple, the types of its elements: 1 and True are different keys."""
+    return tuple(map(key_type, key)) if type(key) is tuple else type(key)
+
+
+def key_text(key: Any) -> str:
+    """The text of a key in names of places and in labels: ``(0, 1)``, ``(a, 1)``, ``5``."""
+    if type(key) is tuple:
+        return f"({', '.join(map(key_text, key))}{',' if len(key) == 1 else ''})"
+    return str(key)
+
+
+def key_sort(keys: tuple[Any, ...]) -> KeySort:
+    """The sort of different keys. If two have the same text, the texts are those of Python: ``('1',)`` and ``(1,)``."""
+    texts = tuple(map(key_text, keys))
+    return KeySort(texts if len(set(texts)) == len(keys) else tuple(map(repr, keys)), keys=keys)
+
+
+def index_keys(index: RangeSort | EnumSort | BoolSort) -> tuple[Any, ...]:
+    """The indices of an array as a model writes them, in order."""
+    return index.keys if isinstance(index, KeySort) else tuple(values(index))
+
+
+def index_value(index: RangeSort | EnumSort | BoolSort, key: Any) -> Value:
+    """The index value of a key that a model writes; None for a key outside a `KeySort`."""
+    if not isinstance(index, KeySort):
+        return key
+    try:
+        return index.typed.get((key_type(key), key))
+    except TypeError:  # not hashable
+        return None
+
+
+@dataclass(frozen=True, slots=True)
 class RecordSort:
     """Named fields, each of its own sort."""
 
@@ -140,7 +192,7 @@ class OptionSort:
 
 @dataclass(frozen=True, slots=True)
 class ArraySort:
-    """A total map from a finite index sort (Range, Enum or Bool) to elements."""
+    """A total map from a finite index sort (Range, Enum, Bool or a list of keys) to elements."""
 
     index: RangeSort | EnumSort | BoolSort
     element: Sort

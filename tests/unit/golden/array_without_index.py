@@ -1,11 +1,11 @@
-"""An array with no elements."""
+"""An array with the shape of a grid instead of an index."""
 
 from streamproof import *
 
 
 class Shop(Model):
     def state(self):
-        return State(credit=Array(range(0), Bool()))
+        return State(credit=Array((2, 3), Bool()))
 
     @action
     def work(self, s):

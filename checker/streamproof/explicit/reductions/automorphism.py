@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from streamproof.explicit.reductions.equivalence import THOROUGH, Assignment, EffortSpent, Equivalence, TermEffort
 from streamproof.explicit.reductions.images import liveness
-from streamproof.explicit.reductions.renaming import Renaming, renamed_system, symmetric_sorts
+from streamproof.explicit.reductions.renaming import Renaming, renamed_system, symmetric_sorts, with_keys
 from streamproof.system import build as b
 from streamproof.system.assume import simplify
 from streamproof.system.expr import Expr
@@ -53,7 +53,9 @@ def verify(scalarised: Scalarised, simple: System, properties: Collection[str]) 
         for one, other in exchanges(sort):
             names = {name: name for name in sort.members} | {one: other, other: one}
             exchange = f"exchanging {one} and {other}"
-            _Comparison(scalarised.original, simple, {sort: names}, exchange, equal, effort).run(properties)
+            _Comparison(
+                scalarised.original, simple, with_keys(scalarised.original, {sort: names}), exchange, equal, effort
+            ).run(properties)
     return sorts
 
 

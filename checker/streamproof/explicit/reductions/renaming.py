@@ -19,6 +19,7 @@ from streamproof.system.sorts import (
     ArraySort,
     BoolSort,
     EnumSort,
+    KeySort,
     OptionSort,
     QueueSort,
     RangeSort,
@@ -27,6 +28,7 @@ from streamproof.system.sorts import (
     Sort,
     Value,
     default,
+    index_value,
     values,
 )
 from streamproof.system.substitute import Substitution
@@ -43,6 +45,19 @@ def symmetric_sorts(system: System) -> tuple[EnumSort, ...]:
             if isinstance(sort, EnumSort) and sort.symmetric and len(sort.members) > 1:
                 found[sort] = None
     return tuple(found)
+
+
+def with_keys(system: System, renaming: Renaming) -> Renaming:
+    """The renaming extended to the arrays whose keys contain names: ``(w1, w2)`` becomes ``(w2, w1)``."""
+    names = {old: new for members in renaming.values() for old, new in members.items()}
+    found = dict(renaming)
+    for variable in system.variables:
+        for sort in _within(variable.sort):
+            if isinstance(sort, KeySort):
+                moved = [index_value(sort, _host(key, names)) for key in sort.keys]
+                if set(moved) == set(sort.members):
+                    found[sort] = dict(zip(sort.members, moved, strict=True))
+    return found
 
 
 def _within(sort: Sort) -> Iterator[Sort]:

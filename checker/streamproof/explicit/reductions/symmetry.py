@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from streamproof.explicit.loader import load
 from streamproof.explicit.predicates import unpacking
 from streamproof.explicit.reductions.images import images, liveness, origins
-from streamproof.explicit.reductions.renaming import Renaming
+from streamproof.explicit.reductions.renaming import Renaming, with_keys
 from streamproof.explicit.writer import Writer, local_names, shared
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
@@ -65,10 +65,8 @@ class Symmetry:
             names = " and ".join(str(len(sort.members)) for sort in self.sorts)
             raise TooManyRenamings(f"{names} names have {self.order:,} renamings, more than {PERMUTATION_LIMIT:,}")
         for chosen in product(*(permutations(sort.members) for sort in self.sorts)):
-            yield {
-                sort: dict(zip(sort.members, order, strict=True))
-                for sort, order in zip(self.sorts, chosen, strict=True)
-            }
+            moved = {s: dict(zip(s.members, order, strict=True)) for s, order in zip(self.sorts, chosen, strict=True)}
+            yield with_keys(self.original, moved)
 
     @property
     def work(self) -> int:
@@ -110,7 +108,8 @@ class Symmetry:
         if any(leaf.sort in self.sorts for leaf in self.system.variables):
             return None
         names = {name: name for name in sort.members} | {one: other, other: one}
-        return [(at, source) for at, source in enumerate(origins(self.original, {sort: names})) if at != source]
+        exchange = with_keys(self.original, {sort: names})
+        return [(at, source) for at, source in enumerate(origins(self.original, exchange)) if at != source]
 
     def _sortable(self, found: Sequence[tuple[tuple[int, ...], ...]]) -> bool:
         """Whether every exchange of two members only exchanges their rows, entry by entry."""
