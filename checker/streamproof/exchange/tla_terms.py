@@ -38,7 +38,6 @@ from streamproof.system.sorts import (
     ArraySort,
     OptionSort,
     QueueSort,
-    RangeSort,
     RecordSort,
     Scalar,
     default,
