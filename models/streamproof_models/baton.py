@@ -28,9 +28,13 @@ class Baton(Dataflow):
         """The batons of each channel by name, and the channels on which an operator waits for the same baton."""
         super().setup()
         self.others = tuple(o for o in self.operators if o not in self.heads)
-        self.batons = {c: {str(b): b for b in batons} for c, batons in self.routes.carried.items()}
+        self.batons = {c: {str(b): b for b in batons} for c, batons in self.carried().items()}
         self.kinds = sorted({baton for batons in self.batons.values() for baton in batons})
         self.joins = {f"{b} at {o}": channels for (o, b), channels in self.routes.joins.items()}
+
+    def carried(self):
+        """The batons that each channel carries (rule 4)."""
+        return self.routes.carried
 
     def state(self):
         """All channels are empty, and no baton is under way. Variables without an index are left out."""

@@ -52,25 +52,22 @@ class FirstEntry(Baton, variant="first-entry"):
 class Broadcast(Baton, variant="broadcast"):
     """Rule 4: batons are sent on every output (step 1: "broadcast"); operators that cannot answer drop them."""
 
-    def setup(self):
-        """For each operator and baton that it sends, the outputs that do not lead back to the goal."""
-        super().setup()
+    def strays(self, o, baton):
+        """The outputs of an operator that do not lead back to the baton's goal."""
+        return [c for c in self.routes.outputs[o] if c not in dict(self.routes.onward(o, baton))]
+
+    def carried(self):
+        """Also every baton on the strays of the operator that sends it."""
         routes = self.routes
         sent = [(o, b) for o in self.heads for b in routes.own(o)]
         sent += [(self.target[c], routes.answer(c, b)) for c, batons in routes.carried.items() for b in batons]
-        self.strays = {
-            (o, baton): [c for c in routes.outputs[o] if c not in dict(routes.onward(o, baton))]
-            for o, baton in sent
-            if baton is not None
-        }
-        for (_, baton), channels in self.strays.items():
-            for c in channels:
-                self.batons[c][str(baton)] = baton
+        stray = [(c, baton) for o, baton in sent if baton is not None for c in self.strays(o, baton)]
+        return {c: (*batons, *(b for to, b in stray if to == c)) for c, batons in super().carried().items()}
 
     def send(self, s, o, baton, busy, id):
         """On every output."""
         super().send(s, o, baton, busy, id)
-        for c in self.strays[o, baton]:
+        for c in self.strays(o, baton):
             self.push(s, c, str(baton), busy, id)
 
     def align(self, s, c, baton, busy, id):

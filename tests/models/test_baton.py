@@ -203,6 +203,14 @@ def test_the_baton_deadlocks_a_loop_that_records_do_not(work: int, with_baton: b
         assert (result.finding("deadlock").verdict is Verdict.HOLDS) is free
 
 
+def test_strays_are_batons_too() -> None:
+    """A baton in its second turn has left the inner loop wherever it leads back, but a broadcast one goes on inside it."""
+    system = SPEC.system("broadcast", topology="a L:b L.M:c L.M:d; a>b b>c c>d; c~b c~c")
+    result = explore(system, SearchOptions(properties=SAFETY))
+    assert {f.property for f in result.findings if f.verdict is Verdict.VIOLATED} == {"batons_bounded", "only_current"}
+    assert "L/M+" in str(system.variables)
+
+
 @pytest.mark.parametrize("name", ["loop", "diamond", "nested-small", "parallel"])
 def test_ids_are_not_needed_where_batons_are_awaited(name: str) -> None:
     """With ids that are all the same the rules hold as well."""
