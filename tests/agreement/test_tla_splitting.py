@@ -147,8 +147,8 @@ class Parser:
                 return self.postfix(self.primary())
 
     def bound(self) -> tuple[str, Node]:
-        """A name and the set that it runs through."""
-        name = self.take()
+        """A name, or several in a tuple, and the set that it runs through."""
+        name = ", ".join(node[1] for node in self.items(">>")) if self.took("<<") else self.take()
         self.take("\\in")
         return name, self.expression()
 
@@ -439,7 +439,9 @@ class Evaluation:
         """With each combination of values of quantified names."""
         (name, among), rest = bounds[0], bounds[1:]
         for one in self.value(among, bound):
-            wider = {**bound, name: lambda one=one: one}
+            parts = name.split(", ")
+            values = one if len(parts) > 1 else (one,)
+            wider = {**bound, **{n: Later(lambda v=v: v) for n, v in zip(parts, values, strict=True)}}  # type: ignore[misc]
             yield from self.choices(rest, wider) if rest else [wider]
 
     def operator(self, sign: str, left: Node, right: Node, bound: Bound) -> Value:

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from enum import Enum
 from functools import partial
-from typing import Any
 
-from streamproof.exchange.tla_actions import Actions, typed
+from streamproof.exchange.tla_actions import Actions
 from streamproof.exchange.tla_behaviours import (
     Guesses,
     Watched,
@@ -27,16 +26,21 @@ from streamproof.exchange.tla_behaviours import (
     folded,
     is_direct,
     is_watchable,
+    leaves,
+    skeleton,
 )
-from streamproof.exchange.tla_layout import Bind, Text, atom, beside, bulleted, closed, listed
+from streamproof.exchange.tla_families import GROUND
+from streamproof.exchange.tla_layout import Bind, Text, atom, beside, bulleted, closed
 from streamproof.exchange.tla_names import STANDARD, TlaNames, identifier
-from streamproof.exchange.tla_terms import TlaWriter
+from streamproof.exchange.tla_quantifiers import for_all
+from streamproof.exchange.tla_terms import Passage, TlaWriter
 from streamproof.exchange.tla_values import belongs, initial, literal, type_text
 from streamproof.system import build as b
 from streamproof.system.assume import Assuming, simplify
 from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.files import GENERATOR
+from streamproof.system.formula import Formula
 from streamproof.system.model import Check, Fairness, Kind, Property, System
 from streamproof.system.records import dataclass, replace
 from streamproof.system.substitute import Substitution
@@ -281,7 +285,8 @@ class _Export:
         yield from _definition("Next", self.actions.next_step())
         yield from _definition("UnfairSpec", atom("Init /\\ [][Next]_vars"))
         if self.fair:
-            owed = [text for a in self.fair for text in self._owed(a.name)]
+            words = {a.name: "WF_vars" if a.fairness is Fairness.WEAK else "SF_vars" for a in self.fair}
+            owed = [text for a in self.fair for text in self.actions.fairness(a, words[a.name])]
             yield from _definition("Fairness", bulleted("/\\", owed), "What a scheduler owes each action.")
         yield from _definition("Spec", atom("UnfairSpec /\\ Fairness" if self.fair else "UnfairSpec"))
         mistakes = self.actions.mistakes()
@@ -289,25 +294,6 @@ class _Export:
             denied = [beside("~", closed(self._of_state(m), Bind.ATOM), bind=Bind.COMPARED) for m in mistakes]
             yield from _definition(MISTAKE, bulleted("/\\", denied), "The model makes no mistake in this state.")
             self.main.append(TlcClaim(MISTAKE, None, Means.MISTAKE))
-
-    def _owed(self, name: str) -> Iterator[Text]:
-        """Fairness for each choice of an action's parameters, whatever its picks."""
-        action = self.system.action(name)
-        word = "WF_vars" if action.fairness is Fairness.WEAK else "SF_vars"
-        groups = self.actions.of(action)
-        whole = all(instance.fair for instance in action.instances)
-        if whole and len(groups) == 1 and not action.instances[0].picks and len(groups[0].instances) > 1:
-            group = groups[0]
-            yield group.over("\\A", lambda given: atom(f"{word}({group.name}{given})"))
-            return
-        by_arguments: dict[Any, list[str]] = {}
-        for group in groups:
-            for at, instance in enumerate(group.instances):
-                if not instance.fair:
-                    continue
-                by_arguments.setdefault(typed(instance.args), []).append(group.ground(at))
-        for operators in by_arguments.values():
-            yield beside(f"{word}(", listed("\\/", [atom(o) for o in operators]), ")")
 
     # --- the properties
 
@@ -352,7 +338,7 @@ class _Export:
     def _of_state(self, text: Text) -> Text:
         """A state-level condition, also for constants: TLC rejects invariants equal to FALSE."""
         words = set(re.findall(r"\w+", "\n".join(text.lines)))
-        if words & {*self.variables.values(), *(g.can for g in self.actions.groups if g.can)}:
+        if words & {*self.variables.values()} or any(word.startswith("can_") for word in words):
             return text
         match text.lines:
             case ("TRUE",):
@@ -445,6 +431,14 @@ class _Export:
         def condition(expr: Expr) -> Text:
             return self._condition(expr, known)
 
+        def many(formulas: Sequence[Formula], text: Callable[[Formula, Callable[[Expr], Text]], Text]) -> Text | None:
+            passage = Passage(self.writer, GROUND, [known])
+            found = for_all(passage, [tuple((leaf,) for leaf in leaves(f)) for f in formulas])
+            if found is None or len({skeleton(f) for f in formulas}) > 1:
+                return None
+            written = map(self._of_state, found[1])
+            return beside(found[0], text(formulas[0], lambda _: next(written)), bind=Bind.LOOSE)
+
         name = self.claim_names[prop.name]
         formula = folded(prop.formula)
         if isinstance(formula, bool):
@@ -452,7 +446,7 @@ class _Export:
             self.main += [*sane, TlcClaim(name, prop.name, Means.VIOLATED)]
             return
         if is_direct(formula):
-            yield from _definition(name, direct(formula, condition), prop.doc)
+            yield from _definition(name, direct(formula, condition, many), prop.doc)
             self.main += [*sane, TlcClaim(name, prop.name, Means.VIOLATED, temporal=True)]
             return
         if not is_watchable(formula):

@@ -1,19 +1,25 @@
 """Actions in TLA+: one operator for all instances of the same shape, its parameters bound by a quantifier in ``Next``.
 
 TLC generates and counts one successor per disjunct and per value of a quantified parameter, as we do per instance. TLC
-could also split a guard, and count successors again, so guards are separate operators (``can_send``) compared with
-TRUE, which is evaluated as a whole.
+could also split a guard, and count successors again, so whatever TLC splits is compared with TRUE, which is evaluated as
+a whole. A long guard is an operator of its own (``can_send``).
+
+TLC evaluates the names of a LET in a step again at each use, and those of a LET in a value once. So a name is defined in
+the value that uses it; names that several values use, and that use each other, are bound by ``\\E name \\in {term}``.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from streamproof.exchange.tla_behaviours import defined
 from streamproof.exchange.tla_families import Family, Known, Terms, is_product, parameter_texts
 from streamproof.exchange.tla_layout import Bind, Text, atom, below, beside, bulleted, closed, listed, separated
+from streamproof.exchange.tla_quantifiers import parts
 from streamproof.exchange.tla_terms import Passage, TlaWriter
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -22,6 +28,11 @@ from streamproof.system.expr import Expr
 from streamproof.system.model import Action, Instance, System
 from streamproof.system.records import dataclass
 
+LINES = 6
+"""Maximum number of lines of a guard that is written in the action itself, and again where the guard is needed."""
+_SPLIT = re.compile(r"\\/|=>|\\E|\b(?:IF|LET|CASE)\b")
+"""What TLC splits in a step, or evaluates more than once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -29,12 +40,12 @@ class Group:
 
     action: Action
     name: str
-    can: str | None
-    """The operator of the guard; None without a guard."""
     instances: tuple[Instance, ...]
     rows: tuple[tuple[tuple[str, Any], ...], ...]
     """The parameters and picks of each instance."""
     family: Family
+    arguments: int
+    """The number of the family's names that are parameters; the others are picks."""
 
     @property
     def head(self) -> str:
@@ -46,14 +57,35 @@ class Group:
         names, rows = self.family.names, self.family.rows
         if not names:
             return body("")
+        given = f"({', '.join(names)})"
         if is_product(rows):
-            sets = [values_of([row[at] for row in rows]) for at in range(len(names))]
-            bounds = ", ".join(f"{name} \\in {among}" for name, among in zip(names, sets, strict=True))
-            return beside(f"{quantifier} {bounds} : ", body(f"({', '.join(names)})"), bind=Bind.LOOSE)
-        records = [", ".join(f"{name} |-> {value}" for name, value in zip(names, row, strict=True)) for row in rows]
-        among = separated("{", [atom(f"[{text}]") for text in records], "}")
-        given = f"({', '.join(f'row.{name}' for name in names)})"
-        return beside(f"{quantifier} row \\in ", among, " : ", body(given), bind=Bind.LOOSE)
+            return beside(self._bounds(quantifier, 0, len(names)), body(given), bind=Bind.LOOSE)
+        if len(names) == 2 and set(rows) == {(x, y) for x, _ in rows for _, y in rows if x != y}:
+            column = [row[0] for row in rows]
+            others = column if set(column) == {row[1] for row in rows} else [row[1] for row in rows]
+            first, second = values_of(column), values_of(others)
+            without = f"{quantifier} {names[1]} \\in ({second}) \\ {{{names[0]}}} : "
+            return beside(f"{quantifier} {names[0]} \\in {first} : {without}", body(given), bind=Bind.LOOSE)
+        among = separated("{", [atom(f"<<{', '.join(row)}>>") for row in rows], "}")
+        return beside(f"{quantifier} <<{', '.join(names)}>> \\in ", among, " : ", body(given), bind=Bind.LOOSE)
+
+    def _bounds(self, quantifier: str, first: int, end: int) -> str:
+        """A quantifier over some of the names of a product; empty without names."""
+        sets = [f"{self.family.names[at]} \\in {values_of(self.family.column(at))}" for at in range(first, end)]
+        return f"{quantifier} {', '.join(sets)} : " if sets else ""
+
+    def some_pick(self) -> Text | None:
+        """The step for some picks, the parameters being free; None if that cannot be written for all parameters."""
+        count = len(self.family.names)
+        if not all(i.fair for i in self.instances) or (self.arguments < count and not is_product(self.family.rows)):
+            return None
+        return beside(self._bounds("\\E", self.arguments, count), f"{self.name}{self.head}")
+
+    def each_argument(self, body: Text) -> Text:
+        """A formula for all values of the parameters."""
+        if self.arguments == len(self.family.names):
+            return self.over("\\A", lambda given: body)
+        return beside(self._bounds("\\A", 0, self.arguments), body, bind=Bind.LOOSE)
 
     def ground(self, at: int) -> str:
         """The operator applied to the parameters of one of the instances."""
@@ -83,6 +115,7 @@ class Actions:
 
     def __post_init__(self) -> None:
         self._checks = dict(zip(map(id, self.system.instances), self.plain.instances, strict=True))
+        self._guards: dict[str, list[Text]] = {}
         self.groups: tuple[Group, ...] = tuple(g for a in self.system.actions for g in self._grouped(a))
 
     def of(self, action: Action) -> list[Group]:
@@ -117,12 +150,14 @@ class Actions:
     def _group(self, action: Action, members: list[Instance], *, alone: bool) -> Group:
         rows = tuple(_choices(i) for i in members)
         text = action.name
-        if len(members) == 1 and not alone:
-            text = "_".join((action.name, *(str(v) for _, v in rows[0])))
+        if not alone:
+            same = [column[0] for column in zip(*map(typed, rows), strict=True) if len(set(column)) == 1]
+            text = "_".join((action.name, *(str(value) for _, _, value in same)))
         name = self.writer.names.new(text)
-        guarded = any(c.expr is not b.TRUE for i in members for c in i.guard)
-        can = self.writer.names.new(f"can_{name}") if guarded else None
-        return Group(action, name, can, tuple(members), rows, self._family(rows))
+        family, arguments = self._family(rows), len(members[0].args)
+        if arguments:
+            arguments = len(self._family([row[:arguments] for row in rows]).names)
+        return Group(action, name, tuple(members), rows, family, arguments)
 
     def _family(self, rows: Sequence[tuple[tuple[str, Any], ...]]) -> Family:
         names: list[str] = []
@@ -147,18 +182,28 @@ class Actions:
     # --- operators
 
     def definitions(self, group: Group) -> Iterator[Text]:
-        """The guard and the step of a group."""
+        """The step of a group, and its guard if that is long."""
+        guard = self._guards[group.name] = self._guard(group)
+        items = [_whole(item) for item in guard]
+        if sum(len(item.lines) for item in guard) > LINES:
+            can = self.writer.names.new(f"can_{group.name}")
+            yield defined(f"{can}{group.head}", bulleted("/\\", guard))
+            guard = self._guards[group.name] = [atom(f"{can}{group.head}")]
+            items = [atom(f"{can}{group.head} = TRUE")]
         given = [self._known(i) for i in group.instances]
-        if group.can is not None:
-            yield defined(f"{group.can}{group.head}", self._guard(group, given))
-        else:
-            self._guard(group, given)
-        items = [] if group.can is None else [atom(f"{group.can}{group.head} = TRUE")]
         for here, instance in zip(given, group.instances, strict=True):
+            for conjunct in _conjuncts(instance):
+                here.assume(conjunct)
             for check in self._checks[id(instance)].effect_checks:
                 here.assume(b.not_(check.condition))
         items += self._effect(group, given)
         yield defined(f"{group.name}{group.head}", bulleted("/\\", items))
+
+    def guard(self, group: Group) -> list[Text]:
+        """The conjuncts of a group's guard."""
+        if group.name not in self._guards:
+            self._guards[group.name] = self._guard(group)
+        return self._guards[group.name]
 
     def _known(self, instance: Instance) -> Assuming:
         """The condition under which the guard is evaluated: its evaluation is not an error."""
@@ -167,33 +212,95 @@ class Actions:
             here.assume(b.not_(check.condition))
         return here
 
-    def _guard(self, group: Group, given: Sequence[Assuming]) -> Text:
+    def _guard(self, group: Group) -> list[Text]:
+        given = [self._known(i) for i in group.instances]
         items: list[Text] = []
         for terms in zip(*(_conjuncts(i) for i in group.instances), strict=True):
             if any(t is not b.TRUE for t in terms):
                 items.append(self.writer.whole(terms, group.family, [here.fork() for here in given]))
             for here, term in zip(given, terms, strict=True):
                 here.assume(term)
-        return listed("/\\", items) if items else atom("TRUE")
+        return items
 
     def _effect(self, group: Group, given: Sequence[Assuming]) -> Iterator[Text]:
-        variables = self.writer.variables
         rows = [changes(i) for i in group.instances]
         changed = [name for name, _ in rows[0]]
         if changed:
             passage = Passage(self.writer, group.family, given)
             roots: list[Terms] = [tuple(row[at][1] for row in rows) for at in range(len(changed))]
-            texts = passage.texts(roots)
-            updates = [_assigned(variables[n], text) for n, text in zip(changed, texts, strict=True)]
-            if passage.lets:
-                yield passage.after_names(bulleted("/\\", updates))
-            else:
-                yield from updates
-        kept = [variables[v.name] for v in self.system.variables if v.name not in changed]
+            passage.count(roots)
+            values = list(zip(changed, roots, strict=True))
+            written: list[Text] = []
+
+            def noted(text: Text) -> Text:
+                written.append(text)
+                return text
+
+            self._updates(passage, values, noted)
+            alone = passage.used_once(written)
+            yield from passage.steps(self._updates(passage, values, partial(passage.after_names, only=alone)), alone)
+        kept = [self.writer.variables[v.name] for v in self.system.variables if v.name not in changed]
         if kept:
-            yield beside("UNCHANGED ", kept[0] if len(kept) == 1 else f"<<{', '.join(kept)}>>")
+            yield _unchanged(kept)
+
+    def _updates(
+        self, passage: Passage, changed: Sequence[tuple[str, Terms]], named: Callable[[Text], Text]
+    ) -> list[Text]:
+        """The new values of variables; those that depend on one condition are in the branches of one IF.
+
+        `named` adds the names that only one of the expressions uses.
+        """
+        shared = Counter(parts(terms)[0] for _, terms in changed if isinstance(terms[0], e.Ite))
+        items: list[Text] = []
+        done: set[str] = set()
+        for name, terms in changed:
+            if name in done:
+                continue
+            condition = parts(terms)[0] if isinstance(terms[0], e.Ite) else None
+            if condition is None or shared[condition] < 2:
+                items.append(_assigned(self.writer.variables[name], named(passage.text(terms))))
+                continue
+            both = [(n, t) for n, t in changed if isinstance(t[0], e.Ite) and parts(t)[0] == condition]
+            done.update(n for n, _ in both)
+            rows = [beside("IF ", named(passage.text(condition)))]
+            for word, at in (("THEN ", 1), ("ELSE ", 2)):
+                branch = [(n, parts(t)[at]) for n, t in both]
+                with passage.deeper():
+                    if any(self.writer.is_partial(t[0]) for _, t in branch):
+                        passage.note(condition, at == 1)
+                    rows.append(beside(word, self._branch(passage, branch, named)))
+            items.append(below(rows))
+        return items
+
+    def _branch(self, passage: Passage, branch: Sequence[tuple[str, Terms]], named: Callable[[Text], Text]) -> Text:
+        kept = [n for n, terms in branch if isinstance(terms[0], e.Var) and terms[0].name == n]
+        items = self._updates(passage, [(n, terms) for n, terms in branch if n not in kept], named)
+        items += [_unchanged([self.writer.variables[n] for n in kept])] if kept else []
+        return items[0] if len(items) == 1 else bulleted("/\\", items)
 
     # --- formulas over all instances
+
+    def fairness(self, action: Action, word: str) -> Iterator[Text]:
+        """Fairness for each choice of an action's parameters, whatever its picks."""
+        groups = self.of(action)
+        keys = {g.name: frozenset(typed(i.args) for i in g.instances) for g in groups}
+        alike: dict[frozenset[Any], list[Group]] = {}
+        for group in groups:
+            alike.setdefault(keys[group.name], []).append(group)
+        apart: dict[Any, list[str]] = {}
+        for arguments, several in alike.items():
+            steps = [text for g in several if (text := g.some_pick()) is not None]
+            names = {(g.family.names[: g.arguments], g.family.rows if g.arguments else ()) for g in several}
+            others = [key for g in groups if g not in several for key in keys[g.name]]
+            if len(steps) == len(several) and len(names) == 1 and arguments.isdisjoint(others):
+                yield several[0].each_argument(beside(f"{word}(", listed("\\/", steps), ")"))
+                continue
+            for group in several:
+                for at, instance in enumerate(group.instances):
+                    if instance.fair:
+                        apart.setdefault(typed(instance.args), []).append(group.ground(at))
+        for operators in apart.values():
+            yield beside(f"{word}(", listed("\\/", [atom(o) for o in operators]), ")")
 
     def next_step(self) -> Text:
         """The disjunction of all instances."""
@@ -202,10 +309,13 @@ class Actions:
 
     def some_enabled(self) -> list[Text]:
         """Some instance is enabled, group by group."""
-        return [
-            g.over("\\E", lambda given, g=g: atom(f"{g.can}{given}" if g.can else "TRUE"))  # type: ignore[misc]
-            for g in self.groups
-        ]
+        return [self._some(group, self.guard(group)) for group in self.groups]
+
+    def _some(self, group: Group, conjuncts: Sequence[Text]) -> Text:
+        """The condition for some values of the group's parameters that occur in it."""
+        text = listed("/\\", conjuncts) if conjuncts else atom("TRUE")
+        words = set(re.findall(r"\w+", "\n".join(text.lines)))
+        return group.over("\\E", lambda given: text) if words & set(group.family.names) else text
 
     def conditions(self, of: Callable[[Instance], Expr]) -> Iterator[tuple[Group, Text]]:
         """For each group the condition that `of` gives for its instances, with its parameters free.
@@ -231,9 +341,9 @@ class Actions:
         """The conditions of model errors, one per group."""
         found = []
         for group, text in self.conditions(lambda i: b.or_(c.condition for c in self._checks[id(i)].guard_checks)):
-            found.append(_free(group, text))
+            found.append(self._some(group, [text]))
         for group, text in self.conditions(lambda i: b.or_(c.condition for c in self._checks[id(i)].effect_checks)):
-            found.append(_free(group, _and_enabled(group, text)))
+            found.append(self._some(group, [*self.guard(group), text]))
         return found
 
     def may_idle(self) -> bool:
@@ -246,20 +356,15 @@ class Actions:
         return here(b.and_(b.eq(term, b.var(n, sorts[n])) for n, term in changes(instance)))
 
 
-def _free(group: Group, text: Text) -> Text:
-    """The condition for some values of the group's parameters."""
-    if not group.family.names:
-        return text
-    formula = group.over("\\E", lambda given: text)
-    if is_product(group.family.rows):
-        return formula
-    # The parameters are columns of rows there, so they are given their names again.
-    named = [atom(f"{name} == row.{name}") for name in group.family.names]
-    return group.over("\\E", lambda given: below((beside("LET ", below(named)), beside("IN  ", text))))
+def _whole(item: Text) -> Text:
+    """A conjunct of a guard that TLC evaluates as a whole."""
+    if not _SPLIT.search("\n".join(item.lines)):
+        return item
+    return beside("(", item, ") = TRUE", bind=Bind.COMPARED)
 
 
-def _and_enabled(group: Group, text: Text) -> Text:
-    return text if group.can is None else listed("/\\", [atom(f"{group.can}{group.head}"), text])
+def _unchanged(variables: Sequence[str]) -> Text:
+    return beside("UNCHANGED ", variables[0] if len(variables) == 1 else f"<<{', '.join(variables)}>>")
 
 
 def changes(instance: Instance) -> tuple[tuple[str, Expr], ...]:

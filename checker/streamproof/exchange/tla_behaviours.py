@@ -9,9 +9,9 @@ unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from typing import assert_never
+from typing import Any, TypeAlias, assert_never
 
 from streamproof.exchange.tla_layout import Bind, Text, atom, below, beside, bulleted, closed, listed
 from streamproof.system.expr import Const, Expr
@@ -106,15 +106,39 @@ def _operator(formula: Formula, text: Callable[[Formula], Text]) -> Text:
             raise AssertionError("TLA+ has no such operator")
 
 
-def direct(formula: Formula, condition: Callable[[Expr], Text]) -> Text:
+def leaves(formula: Formula) -> Iterator[Expr]:
+    """The conditions in a formula, from left to right."""
+    match formula:
+        case Atom(expr) | Recurs(expr):
+            yield expr
+        case _:
+            for part in parts(formula):
+                yield from leaves(part)
+
+
+def skeleton(formula: Formula) -> tuple[Any, ...]:
+    """The operators of a formula."""
+    return (type(formula), *map(skeleton, parts(formula)))
+
+
+Several: TypeAlias = Callable[[Sequence[Formula], Callable[[Formula, Callable[[Expr], Text]], Text]], Text | None]
+"""One text, with a quantifier, for the conjunction of several formulas; None if they are not alike."""
+
+
+def direct(formula: Formula, condition: Callable[[Expr], Text], several: Several | None = None) -> Text:
     """A formula whose operators TLA+ has."""
     match formula:
         case Atom(expr):
             return condition(expr)
         case Recurs(step):
             return beside("[]<><<(", condition(step), ")>>_vars")
+        case AndF(args) if several is not None and len(args) > 1:
+            text = several(args, direct)
+            if text is not None:
+                return text
         case _:
-            return _operator(formula, lambda part: direct(part, condition))
+            pass
+    return _operator(formula, lambda part: direct(part, condition, several))
 
 
 TRUE_FORMULA = AndF(())

@@ -40,7 +40,7 @@ CONFIGURATION = _words(
 """Words of TLC's configuration files."""
 STRUCTURE = _words(
     """
-    Init Next Spec UnfairSpec Fairness vars TypeOK NoMistake Some None FloorDiv FloorMod row any at
+    Init Next Spec UnfairSpec Fairness vars TypeOK NoMistake Some None FloorDiv FloorMod any at
     """
 ) | {f"{name}{depth}" for name in ("any", "at") for depth in range(1, 10)}
 """Names that the export itself uses."""

@@ -89,6 +89,19 @@ def _folded(
     return None
 
 
+def for_all(at: Passage, several: Sequence[Sequence[Terms]]) -> tuple[str, list[Text]] | None:
+    """The quantifier over several rows of terms that differ in one constant, and the text of each column."""
+    if len({tuple(at.writer.shapes(t) for terms in row for t in terms) for row in several}) > 1:
+        return None
+    columns = list(zip(*several, strict=True))
+    for keys in dict.fromkeys(keys for column in columns for keys in running(at, column)):
+        name = at.fresh("i")
+        texts = [bounded(at, [column], name, keys, "/\\") for column in columns]
+        if all(text is not None for text in texts):
+            return f"\\A {name} \\in {among(keys)} : ", [text for text in texts if text is not None]
+    return None
+
+
 def summed(at: Passage, terms: Terms) -> list[Text]:
     """The operands of a sum; truth values that are counted become cardinalities."""
     addends = list(_addends(at, terms, top=True))

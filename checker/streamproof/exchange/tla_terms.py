@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from itertools import count
@@ -22,6 +22,7 @@ from streamproof.exchange.tla_layout import (
     atom,
     below,
     beside,
+    bulleted,
     chosen,
     closed,
     listed,
@@ -120,17 +121,39 @@ class Passage:
         """A passage under a bound name, with LET definitions of its own."""
         return Passage(self.writer, family, given, self.numbers)
 
-    def after_names(self, text: Text) -> Text:
-        """`text` with its LET definitions."""
-        used = set(_WORD.findall("\n".join(text.lines)))
-        kept: list[Text] = []
+    def after_names(self, text: Text, only: Container[str] | None = None) -> Text:
+        """`text` with its LET definitions, or with those in `only`."""
+        used = [(name, body) for name, body in self._used(text) if only is None or name in only]
+        if used and text.lines == (used[-1][0],):
+            text = used.pop()[1]
+        named = [beside(f"{name} == ", body) for name, body in used]
+        return below((beside("LET ", below(named)), beside("IN  ", text))) if named else text
+
+    def used_once(self, texts: Sequence[Text]) -> set[str]:
+        """The names that only one of the texts uses."""
+        uses = Counter(name for text in texts for name, _ in self._used(text))
+        return {name for name, number in uses.items() if number == 1}
+
+    def steps(self, updates: Sequence[Text], defined: Container[str]) -> Sequence[Text]:
+        """Conjuncts of a step with the names that they use, other than those `defined` inside."""
+        text = bulleted("/\\", updates)
+        named = [(name, body) for name, body in self._used(text) if name not in defined]
+        if not named:
+            return updates
+        names = {name for name, _ in named}
+        if not any(names & _words(body) for _, body in named):
+            return [self.after_names(text, names)]
+        bound = [beside(f"\\E {name} \\in {{", closed(body, Bind.COMPUTED), "} :") for name, body in named]
+        return [below((*bound, beside("  ", text)))]
+
+    def _used(self, text: Text) -> list[tuple[str, Text]]:
+        """The named terms that occur in `text`, directly or not."""
+        used, kept = _words(text), list[tuple[str, Text]]()
         for name, body in reversed(self.lets):
             if name in used:
-                used.update(_WORD.findall("\n".join(body.lines)))
-                kept.insert(0, beside(f"{name} == ", body))
-        if not kept:
-            return text
-        return below((beside("LET ", below(kept)), beside("IN  ", text)))
+                used |= _words(body)
+                kept.insert(0, (name, body))
+        return kept
 
     def count(self, roots: Sequence[Terms]) -> None:
         """Counts the uses of each subterm."""
@@ -288,17 +311,20 @@ class Passage:
         denied = [at for at, arg in enumerate(args) if isinstance(arg[0], e.Not)]
         if len(denied) == 1 and denied[0] == len(args) - 1 and not any(self.writer.is_partial(a[0]) for a in args):
             args, denied = [args[-1], *args[:-1]], [0]
-        if not denied or denied[-1] == len(args) - 1:
+        end = denied[-1] + 1 if denied else 0
+        if len(args) == end == 2 and any(isinstance(t, e.Not) and isinstance(t.arg, e.And) for t, *_ in args):
+            end = 1
+        if end in (0, len(args)):
             return connected(self, args, "\\/")
         premise: list[Terms] = []
-        for arg in args[: denied[-1] + 1]:
+        for arg in args[:end]:
             negated: Terms = tuple(map(b.not_, arg))
             premise += parts(negated) if all(isinstance(t, e.And) for t in negated) else [negated]
         given = closed(connected(self, premise, "/\\"), Bind.COMPARED)
         with self.deeper():
             for terms in premise:
                 self.note(terms, True)
-            then = closed(connected(self, args[denied[-1] + 1 :], "\\/"), Bind.COMPARED)
+            then = closed(connected(self, args[end:], "\\/"), Bind.COMPARED)
         if given.width + then.width > WIDTH:
             return below((given, beside("=> ", then)))
         return beside(given, " => ", then, bind=Bind.LOOSE)
@@ -538,6 +564,10 @@ def _old_and_new(term: Expr) -> tuple[Expr | None, Expr | None]:
             return b.field(whole, name), value
         case _:
             return None, None
+
+
+def _words(text: Text) -> set[str]:
+    return set(_WORD.findall("\n".join(text.lines)))
 
 
 def _has(terms: Terms, wanted: Terms) -> bool:
