@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from random_families import family_system
 from random_systems import random_system
 from streamproof.exchange.tla import Means, Tla, export
 from streamproof.explicit import explore
@@ -678,6 +679,25 @@ def test_random_systems() -> None:
                 raise
             compared += 1
     assert compared > 25
+
+
+@pytest.mark.parametrize(
+    "seeds",
+    [range(12), *(pytest.param(range(n, n + 200), marks=pytest.mark.long) for n in range(100, 3_000, 200))],
+    ids=str,
+)
+def test_families(seeds: range) -> None:
+    """Rules that say the same of several elements, which are written with quantifiers, cardinalities and ``@``."""
+    written = ""
+    for seed in seeds:
+        system = family_system(Random(seed))
+        try:
+            agree(system)
+        except Exception as error:
+            error.add_note(f"family_system(Random({seed}))")
+            raise
+        written += export(system).modules["random"].split("Init ==")[1]
+    assert all(sign in written for sign in ("\\A i \\in ", "\\E i \\in ", "Cardinality({", "@", "=>", ") = TRUE"))
 
 
 def test_an_unguarded_disjunction_would_be_counted_twice() -> None:

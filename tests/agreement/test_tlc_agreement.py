@@ -19,6 +19,7 @@ import tree_sitter_tlaplus
 
 from random_constraints import corpus
 from random_fairness import partly_fair
+from random_families import family_system
 from random_systems import random_system, temporal_system
 from streamproof import Spec
 from streamproof.agree.asking import checked_by_tlc
@@ -197,6 +198,18 @@ def test_random_systems_are_decided_alike(jar: Path) -> None:
 def test_random_formulas_are_decided_alike(jar: Path) -> None:
     """Temporal formulas, with until and release, under fairness of every kind."""
     _each(range(1, 2), temporal_system, verdicts_agree)
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(3, 5), pytest.param(range(10, 60), marks=pytest.mark.long)], ids=["few", "many"]
+)
+def test_families_are_counted_and_decided_alike(jar: Path, seeds: range) -> None:
+    """Rules that say the same of several elements, and temporal formulas of several elements."""
+    for seed in seeds:
+        verdicts_agree(family_system(Random(seed), temporal=True))
+        if seed % 2:
+            counts_agree(family_system(Random(seed)))
+            verdicts_agree(family_system(Random(seed)))
 
 
 @pytest.mark.long
