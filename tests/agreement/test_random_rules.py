@@ -28,6 +28,7 @@ from streamproof.system.sorts import (
     RangeSort,
     RecordSort,
     SetSort,
+    is_empty,
 )
 
 HEAD = """
@@ -49,6 +50,7 @@ class Random(Model):
             arr=Array(range(3), Range(0, 3)), flags=Array(["X", "Y"], Bool()), by=Array(Enum("A", "B", "C"), Range(0, 2)),
             grid=Array(range(2), Array(range(2), Range(0, 2))),
             link=Array([(0, "A"), (2, "B"), (1, "A")], Range(0, 3)), odd=Array([5, -1, 2], Range(0, 2)),
+            none=Array(0, Range(0, 2)), nobody=Set(Range(0, -1)), noone=Option(Range(0, -1)),
             recs=Array(range(2), Record(n=Range(0, 3), ok=Bool(), m=who)),
             rec=Record(n=Range(0, 2), items=Array(range(2), Range(0, 2)), who=Option(Range(0, 2))),
             queue=Queue(Range(0, 3), capacity=2), mail=Queue(Record(k=Enum("D", "E"), n=Range(0, 2)), capacity=2),
@@ -110,7 +112,7 @@ class Writer:
         sub = partial(self.number, depth - 1, scope)
         kind = self.pick(
             "arr", "by", "grid", "recs", "op", "op", "op", "div", "min", "sum", "if", "head", "at", "pop", "opt", "early",
-            "count", "max", "table", "mail", "neg", "spread", "demand", "bool", "last", "name", "find", "key", "key",
+            "count", "max", "table", "mail", "neg", "spread", "demand", "bool", "last", "name", "find", "key", "key", "none",
         )  # fmt: skip
         match kind:
             case "arr":
@@ -123,6 +125,8 @@ class Writer:
                 return f"s.recs[{sub()}].n"
             case "key":
                 return self.pick(f"s.link[{sub()}, {self.enum(depth - 1, scope)}]", f"s.odd[{sub()}]", 's.link[2, "B"]')
+            case "none":
+                return self.pick("len(s.nobody)", "sum(s.none)", f"(s.none[{sub()}] if {self.truth(0, scope)} else 0)")
             case "op":
                 return f"({sub()} {self.pick('+', '-', '*')} {sub()})"
             case "div":
@@ -190,7 +194,7 @@ class Writer:
         num, sub = partial(self.number, depth - 1, scope), partial(self.truth, depth - 1, scope)
         kind = self.pick(
             "cmp", "cmp", "chain", "and", "and", "or", "not", "in", "enum", "opt", "any", "all", "rec", "set", "bump",
-            "queue", "names", "lists", "either", "sub", "who", "mail",
+            "queue", "names", "lists", "either", "sub", "who", "mail", "none",
         )  # fmt: skip
         match kind:
             case "cmp":
@@ -249,6 +253,12 @@ class Writer:
                     self.pick(f"{{{num()}}}", "{0, 1}", f"{{v for v in s.arr if v != {num()}}}"),
                 )
                 return f"({one} {self.pick('|', '&', '-')} {two}) {self.pick('==', '<=', '<')} {{0, 1, {num()}}}"
+            case "none":
+                return self.pick(
+                    "s.noone is None", f"s.noone == {num()}", f"{num()} in s.nobody", f"any(v == {num()} for v in s.none)",
+                    f"all(v < {num()} for v in s.nobody)", "s.nobody <= s.few",
+                    f"(s.noone is not None and s.noone < {num()})",
+                )  # fmt: skip
             case "who":
                 return f"s.who in ({self.enum(0, scope)}, None)"
             case _:
@@ -274,6 +284,7 @@ class Writer:
             "int", "int", "aug", "aug", "arr", "arr", "key", "bool", "enum", "opt", "rec", "recfield", "list", "push", "pop",
             "clear", "add", "setop", "local", "local", "localbool", "localenum", "swap", "require", "alias", "helper",
             "choose", "lists", "copy", "chan", "mail", "closure", "grid", "sequence", "sequence", "growing", "growing",
+            "none",
         ]  # fmt: skip
         if depth > 0:
             kinds += ["if"] * 8 + ["for"] * 5 + ["pairs"] * 2
@@ -281,6 +292,12 @@ class Writer:
             kinds += ["break", "continue", "break"]
         kinds += ["return"]
         match self.pick(*kinds):
+            case "none":
+                over = self.pick("range(len(s.none))", "s.nobody")
+                return [f"for v in {over}:", f"    s.a = {num()}", f"if {self.truth(1, scope)}:", "    " + self.pick(
+                    f"s.nobody.add({num()})", f"s.noone = {num()}", "s.noone = None", f"s.none[{num(1)}] = 0",
+                    f"s.nobody.discard({num()})", "s.few |= s.nobody", "s.none = []", "v = choose(s.nobody)",
+                )]  # fmt: skip
             case "int":
                 return [f"{self.pick('s.a', 's.b', 's.rec.n', 's.recs[i].n')} = {num()}"]
             case "aug":
@@ -503,12 +520,14 @@ def anything(sort: Any, rng: random.Random) -> Any:
         case RecordSort(fields):
             return tuple(anything(s, rng) for _, s in fields)
         case OptionSort(element):
-            return None if rng.random() < 0.3 else anything(element, rng)
+            return None if rng.random() < 0.3 or is_empty(element) else anything(element, rng)
         case ArraySort(index, element):
             size = len(index.members) if isinstance(index, EnumSort) else index.hi - index.lo + 1
             return tuple(anything(element, rng) for _ in range(size))
         case QueueSort(element, capacity):
             return tuple(anything(element, rng) for _ in range(rng.randint(0, capacity)))
+        case SetSort(element) if is_empty(element):
+            return frozenset()
         case SetSort(element):
             return frozenset(anything(element, rng) for _ in range(rng.randint(0, 3)))
     raise AssertionError(sort)

@@ -94,7 +94,8 @@ def literal(sort: Sort, value: Value, depth: int = 0) -> Text:
         case OptionSort(element):
             return absent(sort, depth) if value is None else beside("Some(", literal(element, value, depth), ")")
         case ArraySort(index, element):
-            return function(index, [literal(element, v, depth + 1) for v in value], numbered("any", depth))
+            elements = value or (resting(element),)  # of an empty function, any expression of the type
+            return function(index, [literal(element, v, depth + 1) for v in elements], numbered("any", depth))
         case QueueSort(element, _):
             return separated("<<", [literal(element, v, depth) for v in value], ">>")
         case SetSort(element):

@@ -37,6 +37,7 @@ from streamproof.system.expr import Node
 from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import (
     BOOL,
+    EMPTY,
     ArraySort,
     BoolSort,
     EnumSort,
@@ -51,7 +52,7 @@ from streamproof.system.sorts import (
     cardinality,
     cardinality_up_to,
     contains,
-    default,
+    is_empty,
     values,
 )
 from streamproof.system.unbounded import endless, integers, ranges, term_range
@@ -168,8 +169,10 @@ def _refuse_open(value: object) -> None:
 
 def _decl(sort: Sort, init: Any, otherwise: Iterable[Value]) -> Decl:
     loc = caller()
-    if init is None and not isinstance(sort, OptionSort):
-        options: Iterable[Value] = otherwise
+    if is_empty(sort):
+        options: Iterable[Value] = ()
+    elif init is None and not isinstance(sort, OptionSort):
+        options = otherwise
     elif isinstance(init, _Any):
         options = [ANY] if isinstance(sort, RangeSort) and endless(sort) else values(sort)
     elif _varies(init):
@@ -277,6 +280,8 @@ def Int(init: Any = None) -> Decl:
 def Enum(*members: str, init: Any = None) -> Decl:
     """One of the named members, or of the members of a `StrEnum`; the first is the default."""
     members = _of_class(members)
+    if not members:
+        return _decl(EMPTY, init, ())
     for m in members:
         if not isinstance(m, str):
             remedy = "write Enum(*names)" if isinstance(m, list | tuple | set) else 'write Enum("IDLE", "BUSY")'
@@ -305,13 +310,15 @@ def Symmetric(*members: str | int, init: Any = None) -> Decl:
     names: tuple[Any, ...] = _of_class(members)
     if members and isinstance(members[0], int) and not isinstance(members[0], bool):
         count, rest = members[0], members[1:]
-        if count < 1 or len(rest) > 1 or not all(isinstance(name, str) for name in rest):
+        if count < 0 or len(rest) > 1 or not all(isinstance(name, str) for name in rest):
             raise ModelError(
                 f"Symmetric({', '.join(map(repr, members))}) is not a list of names",
                 loc=caller(),
                 remedy='write Symmetric(3, "worker") or Symmetric("a", "b", "c")',
             )
         names = tuple(f"{rest[0] if rest else 'm'}{number}" for number in range(1, count + 1))
+    if not names:
+        return _decl(EMPTY, init, ())
     for name in names:
         if not isinstance(name, str):
             raise ModelError(
@@ -371,8 +378,7 @@ def Array(index: Any, element: Decl, init: Any = None) -> Decl:
     if init is None:
         if len(inner.first) ** count > _LIMIT.get():
             raise _too_many(sort, _LIMIT.get(), loc)
-        one = inner.first[0] if inner.first else default(inner.sort)
-        every = product(inner.first, repeat=count) if len(inner.first) > 1 else iter([(one,) * count])
+        every = iter([inner.first * count]) if len(inner.first) == 1 else product(inner.first, repeat=count)
         return replace(_decl(sort, None, every), guessed=inner.guessed)
     return _decl(sort, init, ())
 
@@ -407,24 +413,26 @@ def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
     if type(index) is SymbolicRange:
         return sort_of(index)
     if isinstance(index, Decl) and isinstance(index.sort, RangeSort | EnumSort | BoolSort):
-        return index.sort
+        return EMPTY if is_empty(index.sort) else index.sort
     if isinstance(index, enum.EnumType):
         index = _plain(index)
         numbers = index if all(isinstance(m, int) for m in index) else ()
         if numbers and list(numbers) == list(range(numbers[0], numbers[0] + len(numbers))):
             return RangeSort(numbers[0], numbers[-1])
     expect_faithful(index, loc)
-    if isinstance(index, int) and not isinstance(index, bool) and index > 0:
+    if isinstance(index, int) and not isinstance(index, bool) and index >= 0:
         return RangeSort(0, plain(index) - 1)
-    if isinstance(index, range) and len(index) and index.step == 1:
+    if isinstance(index, list | tuple | range | set | frozenset) and not index:
+        return EMPTY
+    if isinstance(index, range) and index.step == 1:
         return RangeSort(index.start, index.stop - 1)
     shape = isinstance(index, tuple) and any(isinstance(key, int) for key in index)  # (2, 3): a grid, or two keys?
-    if isinstance(index, list | tuple | range | set | frozenset) and index and not shape:
+    if isinstance(index, list | tuple | range | set | frozenset) and not shape:
         return sort_of_keys(index, loc)
     raise ModelError(
         f"{index!r} cannot index an Array",
         loc=loc,
-        remedy="use range(n) with n > 0, a list of names, numbers or tuples, or an Enum, Range or Bool sort",
+        remedy="use a number, a range, a list of names, numbers or tuples, or an Enum, Range or Bool sort",
     )
 
 
@@ -443,7 +451,8 @@ def Queue(element: Decl, capacity: int | None = None, init: Any = None) -> Decl:
             loc=caller(),
             remedy="write Queue(sort, capacity=2)",
         )
-    return _decl(QueueSort(_element(element, caller()).sort, capacity), init, [()])
+    inner = _element(element, caller()).sort
+    return _decl(QueueSort(inner, 0 if is_empty(inner) else capacity), init, [()])
 
 
 def Set(element: Decl, init: Any = None) -> Decl:
@@ -466,6 +475,12 @@ class State:
             if not name.isidentifier():
                 raise ModelError(
                     f"state variable {name!r} is not an identifier", loc=loc, remedy="use letters, digits and _"
+                )
+            if is_empty(_element(given, loc).sort):
+                raise ModelError(
+                    f"{name} has no value, because {given.sort} is empty",
+                    loc=given.loc or loc,
+                    remedy="only arrays, sets, queues and options may be empty: Option(...), or an Array over 0 indices",
                 )
             if _element(given, loc).guessed:
                 raise ModelError(

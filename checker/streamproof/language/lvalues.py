@@ -36,6 +36,7 @@ from streamproof.system.sorts import (
     TermRange,
     compatible,
     default,
+    is_empty,
     is_scalar,
     position,
 )
@@ -154,6 +155,8 @@ def unwrap_option(context: Context, term: Expr, loc: Loc, text: str) -> Expr:
 
 def index_term(context: Context, sort: ArraySort, key: Term, loc: Loc, text: str) -> Expr:
     """`key` as an index of `sort`, with a check if it may be outside."""
+    if is_empty(sort.index):
+        context.check(b.TRUE, f"index outside {sort.index}", loc)
     key = dereference(context, key)
     if isinstance(sort.index, KeySort):
         return _keyed(context, sort.index, resolve_deep(context, key), loc, text)

@@ -18,6 +18,7 @@ from streamproof.system.errors import Loc
 from streamproof.system.expr import Var, variables
 from streamproof.system.formula import atoms
 from streamproof.system.model import System
+from streamproof.system.sorts import cardinality_up_to
 
 
 def unmarked(spec: Spec, cls: type[Model]) -> list[tuple[Loc, str]]:
@@ -38,7 +39,7 @@ def unmarked(spec: Spec, cls: type[Model]) -> list[tuple[Loc, str]]:
 
 
 def unused(system: System) -> list[str]:
-    """The variables that no rule or property reads or writes, one line each."""
+    """The variables that no rule or property reads or writes, one line each; those with one value have no use."""
     updates = [(name, term) for i in system.instances for name, term in i.updates]
     written = {name for name, term in updates if not (isinstance(term, Var) and term.name == name)}
     terms = [term for name, term in updates if name in written]
@@ -47,7 +48,8 @@ def unused(system: System) -> list[str]:
     for p in (*system.properties, *system.lemmas):
         terms += [p.expr, *(view for _, view in p.views), *(a.expr for a in (atoms(p.formula) if p.formula else ()))]
     terms += [system.initially, *([] if system.terminal is None else [system.terminal])]
-    idle = {v.name for v in system.variables} - written - variables(*terms)
+    several = {v.name for v in system.variables if cardinality_up_to(v.sort, 1) > 1}
+    idle = several - written - variables(*terms)
     why = "no rule and no property uses the variable {} at these parameters"
     return [why.format(v.name) for v in system.variables if v.name in idle]
 

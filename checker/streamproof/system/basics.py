@@ -24,6 +24,7 @@ from streamproof.system.sorts import (
     compatible,
     contains,
     default,
+    is_empty,
     is_scalar,
     position,
 )
@@ -346,6 +347,8 @@ def select(array: Expr, index: Expr, loc: Loc | None = None) -> Expr:
                 if below is not array and not written >> at & 1:
                     return select(below, index)
                 return _select_through(array, index)
+    elif is_empty(sort.index):
+        return const(sort.element, default(sort.element), loc)
     elif isinstance(array, e.Store) and array.index is index and _inside(sort, index):
         return array.value
     return intern(e.Select, sort.element, loc, array, index)
@@ -443,6 +446,8 @@ def is_none(arg: Expr, loc: Loc | None = None) -> Expr:
     """Whether an option is absent."""
     if not isinstance(arg.sort, OptionSort):
         raise bad("'is None' needs an Option", loc, arg)
+    if is_empty(arg.sort.element):
+        return TRUE
     match arg:
         case e.Const(value=v):
             return truth(v is None)
@@ -458,6 +463,8 @@ def unwrap(arg: Expr, loc: Loc | None = None) -> Expr:
     if not isinstance(arg.sort, OptionSort):
         raise bad("unwrapping needs an Option", loc, arg)
     inner = arg.sort.element
+    if is_empty(inner):
+        return const(inner, default(inner), loc)
     match arg:
         case e.Const(value=v):
             return const(inner, default(inner) if v is None else v, loc)

@@ -26,6 +26,7 @@ from streamproof.system.sorts import (
     Sort,
     cardinality,
     default,
+    is_empty,
 )
 
 
@@ -39,14 +40,16 @@ def _canonical(sort: Sort, parts: Iterator[Expr]) -> Expr:
     """Whether the next leaves in `parts` are canonical: the encoding of some value."""
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
-            next(parts)
+            if not is_empty(sort):
+                next(parts)
             return b.TRUE
         case RecordSort(fields):
             return b.and_([_canonical(inner, parts) for _, inner in fields])
         case ArraySort(index, element):
             return b.and_([_canonical(element, parts) for _ in range(cardinality(index))])
         case OptionSort(element):
-            return b.and_(_hidden(element, next(parts), parts))
+            present = next(parts)
+            return b.not_(present) if is_empty(element) else b.and_(_hidden(element, present, parts))
         case QueueSort(element, capacity):
             length = next(parts)
             return b.and_([c for k in range(capacity) for c in _hidden(element, b.less(b.num(k), length), parts)])

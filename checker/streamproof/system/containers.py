@@ -43,6 +43,7 @@ from streamproof.system.sorts import (
     compatible,
     contains,
     default,
+    is_empty,
     values,
 )
 
@@ -68,6 +69,8 @@ def peek(queue: Expr, index: Expr, loc: Loc | None = None) -> Expr:
     if isinstance(queue, e.Const) and isinstance(index, e.Const):
         inside = 0 <= index.value < len(queue.value)
         return const(sort.element, queue.value[index.value] if inside else default(sort.element), loc)
+    if is_empty(sort.element):
+        return const(sort.element, default(sort.element), loc)
     return intern(e.Peek, sort.element, loc, queue, index)
 
 

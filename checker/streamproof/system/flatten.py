@@ -28,6 +28,7 @@ from streamproof.system.sorts import (
     Value,
     cardinality,
     default,
+    is_empty,
     is_scalar,
     ordered,
     position,
@@ -71,7 +72,7 @@ Shape: TypeAlias = Expr | _Parts | _Maybe | _Line | _Members
 def _of_leaves(sort: Sort, parts: Iterator[Expr]) -> Shape:
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
-            return next(parts)
+            return b.const(sort, default(sort)) if is_empty(sort) else next(parts)
         case RecordSort(fields):
             return _Parts(tuple(_of_leaves(inner, parts) for _, inner in fields))
         case ArraySort(index, element):
@@ -111,7 +112,7 @@ def _to_leaves(sort: Sort, shape: Shape, found: list[Expr]) -> None:
     """Appends the terms for the leaves of a variable of this sort, in order; excess elements are dropped."""
     match sort, shape:
         case (ArraySort(_, element), _Parts(items)):
-            if is_scalar(element):
+            if is_scalar(element) and not is_empty(element):
                 found += map(_scalar, items)
                 return
             for item in items:
@@ -128,7 +129,7 @@ def _to_leaves(sort: Sort, shape: Shape, found: list[Expr]) -> None:
                 _to_leaves(element, slot, found)
         case (SetSort(element), _Members(has)):
             found += (has.get(candidate, b.FALSE) for candidate in candidates(element))
-        case _:
+        case _ if not is_empty(sort):
             found.append(_scalar(shape))
 
 

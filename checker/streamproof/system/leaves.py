@@ -10,6 +10,8 @@ Queue      the length, then those of each slot                    ``wire.len``, 
 Set        one Bool per value of the element sort                 ``seen{DATA}``
 =========  =====================================================  ========================================
 
+An empty range has no leaf.
+
 The value of an absent option and the unused slots of a queue have the default of the element sort, so two values of a
 sort are equal exactly when their leaves are.
 """
@@ -36,6 +38,7 @@ from streamproof.system.sorts import (
     Value,
     cardinality,
     default,
+    is_empty,
     is_scalar,
     show,
     values,
@@ -57,7 +60,8 @@ def leaves(sort: Sort, name: str) -> Iterator[Leaf]:
     """The leaves of a variable `name` of this sort, in order."""
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
-            yield Leaf(name, sort)
+            if not is_empty(sort):
+                yield Leaf(name, sort)
         case RecordSort(fields):
             for field, inner in fields:
                 yield from leaves(inner, f"{name}.{field}")
@@ -92,18 +96,20 @@ def leaf_count(sort: Sort) -> int:
         case SetSort(element):
             return cardinality(element)
         case _:
-            return 1
+            return 0 if is_empty(sort) else 1
 
 
 def encode(sort: Sort, value: Value) -> tuple[Value, ...]:
     """The leaves of one value, in order."""
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
-            return (value,)
+            return () if is_empty(sort) else (value,)
         case RecordSort(fields):
             return tuple(part for (_, inner), item in zip(fields, value, strict=True) for part in encode(inner, item))
         case ArraySort(_, element):
-            return value if is_scalar(element) else tuple(part for item in value for part in encode(element, item))
+            if is_scalar(element) and not is_empty(element):
+                return value  # type: ignore[no-any-return]
+            return tuple(part for item in value for part in encode(element, item))
         case OptionSort(element):
             return (value is not None, *encode(element, default(element) if value is None else value))
         case QueueSort(element, capacity):
@@ -119,7 +125,7 @@ def decode(sort: Sort, parts: Iterator[Value]) -> Value:
     """The value encoded by the next leaves in `parts`."""
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
-            return next(parts)
+            return default(sort) if is_empty(sort) else next(parts)
         case RecordSort(fields):
             return tuple(decode(inner, parts) for _, inner in fields)
         case ArraySort(index, element):

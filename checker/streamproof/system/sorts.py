@@ -42,13 +42,13 @@ class BoolSort:
 
 @dataclass(frozen=True, slots=True)
 class RangeSort:
-    """Integers from `lo` to `hi`, both included."""
+    """Integers from `lo` to `hi`, both included. A range with `lo` = `hi` + 1 is empty, like ``range(0)``."""
 
     lo: int
     hi: int
 
     def __post_init__(self) -> None:
-        if self.lo > self.hi:
+        if self.lo > self.hi + 1:
             raise ModelError(
                 f"Range({self.lo}, {self.hi}) is empty",
                 remedy="the upper end must not be below the lower end",
@@ -232,6 +232,23 @@ SCALARS = (BoolSort, RangeSort, EnumSort)
 """The scalar sorts, as a tuple, because the test is a hot path."""
 
 
+EMPTY = RangeSort(0, -1)
+"""The index of an array without elements."""
+
+
+def is_empty(sort: Sort) -> bool:
+    """Whether a sort has no value. It can be the sort of elements, members and absent options, but of no variable."""
+    match sort:
+        case RangeSort(lo, hi):
+            return lo > hi
+        case RecordSort(fields):
+            return any(is_empty(s) for _, s in fields)
+        case ArraySort(index, element):
+            return not is_empty(index) and is_empty(element)
+        case _:
+            return False
+
+
 def is_scalar(sort: Sort) -> bool:
     """Whether `sort` is scalar: Bool, Range or Enum."""
     return isinstance(sort, SCALARS)
@@ -285,8 +302,8 @@ def cardinality_up_to(sort: Sort, most: int) -> int:
 
 
 def _power(base: int, exponent: int, top: int) -> int:
-    """`base` to the power of `exponent`, both above 0, or `top` if that is less."""
-    return min(base ** min(exponent, top.bit_length()), top) if base > 1 else base
+    """`base` to the power of `exponent`, or `top` if that is less."""
+    return min(int(base ** min(exponent, top.bit_length())), top)
 
 
 def values(sort: Sort) -> Iterator[Value]:

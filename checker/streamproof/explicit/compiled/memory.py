@@ -90,7 +90,7 @@ class WordBlock:
 
     def fill(self, values: Sequence[int]) -> None:
         """Replace all words."""
-        self._words[:] = list(values)
+        self._words[: len(values)] = list(values)
 
     def slice(self, start: int, end: int) -> list[int]:
         """The words from `start` to `end`."""

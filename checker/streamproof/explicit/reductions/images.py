@@ -43,7 +43,7 @@ def origins(system: System, renaming: Renaming) -> tuple[int, ...]:
 def _origins(sort: Sort, parts: Sequence[int], renaming: Renaming) -> list[int]:
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
-            return [parts[0]]
+            return list(parts)
         case RecordSort(fields):
             inner = [s for _, s in fields]
             chunks = zip(inner, _chunks(inner, parts), strict=True)

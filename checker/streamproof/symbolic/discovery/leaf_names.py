@@ -19,6 +19,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    is_empty,
     values,
 )
 from streamproof.system.substitute import Substitution
@@ -39,7 +40,8 @@ def _reads(sort: Sort, whole: Expr) -> Iterator[Expr]:
     """The expression of each leaf, in the order of `leaves`."""
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
-            yield whole
+            if not is_empty(sort):
+                yield whole
         case RecordSort(fields):
             for name, inner in fields:
                 yield from _reads(inner, b.field(whole, name))
