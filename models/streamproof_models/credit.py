@@ -14,7 +14,7 @@ sender produces at most `depth` buffers.
 
 from __future__ import annotations
 
-from streamproof import WEAK, Array, Enum, Model, Range, State, action, choose, require, terminal
+from streamproof import WEAK, Array, Enum, Model, Range, State, action, require
 
 
 class Credit(Model):
@@ -46,22 +46,25 @@ class Credit(Model):
     }
 
     def state(self):
-        """Every exclusive buffer is a credit at its sender; the pool is full."""
+        """Every exclusive buffer is a credit at its sender; the pool is full. The comments name Flink's fields."""
         channel = range(self.channels)
-        most = self.most()
+        produced, buffers = Range(0, self.depth), Range(0, self.most())
         return State(
-            left=Array(channel, Range(0, self.depth, init=self.depth)),
-            backlog=Array(channel, Range(0, self.depth)),
-            credit=Array(channel, Range(0, most), init=self.exclusive),
-            wire=Array(channel, Range(0, most)),
-            known=Array(channel, Range(0, self.depth)),
-            free=Array(channel, Range(0, most), init=self.exclusive),
-            queued=Array(channel, Range(0, most)),
-            lent=Array(channel, Range(0, self.floating)),
-            unannounced=Array(channel, Range(0, most)),
-            announced=Array(channel, Range(0, most)),
-            consumer=Array(channel, Enum("LIVE", "STALLED", "GONE")),
-            pool=Range(0, self.floating, init=self.floating),
+            # the sender
+            to_produce=Array(channel, produced, init=self.depth),  # buffers that the task still produces
+            buffers_in_backlog=Array(channel, produced),  # PipelinedSubpartition.buffersInBacklog
+            num_credits_available=Array(channel, buffers, init=self.exclusive),  # ...ViewReader.numCreditsAvailable
+            # the connection
+            in_flight=Array(channel, buffers),  # buffers on the wire: BufferResponses
+            announced_credit=Array(channel, buffers),  # credits on their way to the sender: AddCredits
+            # the receiver
+            sender_backlog=Array(channel, produced),  # BufferManager.numRequiredBuffers is this + exclusive
+            available_buffers=Array(channel, buffers, init=self.exclusive),  # free ones: BufferManager.bufferQueue
+            received_buffers=Array(channel, buffers),  # RemoteInputChannel.receivedBuffers
+            floating_buffers=Array(channel, Range(0, self.floating)),  # floating ones of the channel, free or received
+            unannounced_credit=Array(channel, buffers),  # RemoteInputChannel.unannouncedCredit
+            consumer=Array(channel, Enum("LIVE", "STALLED", "GONE")),  # GONE: RemoteInputChannel.isReleased
+            pool=Range(0, self.floating, init=self.floating),  # LocalBufferPool.availableMemorySegments of the gate
         )
 
     def most(self) -> int:
@@ -73,85 +76,83 @@ class Credit(Model):
     @action(c="channels")
     def produce(self, s, c):
         """A buffer is full and waits to be sent."""
-        require(s.left[c] > 0)
-        require(s.consumer[c] != "GONE")
-        s.left[c] -= 1
-        s.backlog[c] += 1
+        require(s.to_produce[c] > 0 and s.consumer[c] != "GONE")
+        s.to_produce[c] -= 1
+        s.buffers_in_backlog[c] += 1
 
     @action(c="channels", fairness=WEAK)
     def send(self, s, c):
         """A buffer goes on the wire for a credit."""
-        require(s.backlog[c] > 0)
-        require(s.credit[c] > 0)
-        s.backlog[c] -= 1
-        s.credit[c] -= 1
-        s.wire[c] += 1
+        require(s.buffers_in_backlog[c] > 0 and s.num_credits_available[c] > 0)
+        s.buffers_in_backlog[c] -= 1
+        s.num_credits_available[c] -= 1
+        s.in_flight[c] += 1
 
     @action(c="channels", fairness=WEAK)
-    def tell(self, s, c):
+    def announce_backlog(self, s, c):
         """A sender without credit announces its backlog."""
-        require(s.backlog[c] > 0)
-        require(s.credit[c] == 0)
-        require(s.known[c] != s.backlog[c])
-        s.known[c] = s.backlog[c]
+        require(s.buffers_in_backlog[c] > 0 and s.num_credits_available[c] == 0)
+        require(s.sender_backlog[c] != s.buffers_in_backlog[c])
+        s.sender_backlog[c] = s.buffers_in_backlog[c]
 
     @action(c="channels", fairness=WEAK)
-    def hear(self, s, c):
+    def add_credit(self, s, c):
         """An announced credit arrives."""
-        require(s.announced[c] > 0)
-        s.announced[c] -= 1
-        s.credit[c] += 1
+        require(s.announced_credit[c] > 0)
+        s.announced_credit[c] -= 1
+        s.num_credits_available[c] += 1
 
     # --- the receiver
 
     @action(c="channels", fairness=WEAK)
     def receive(self, s, c):
         """A buffer arrives, with the sender backlog."""
-        require(s.wire[c] > 0)
-        require(s.free[c] > 0)
-        s.wire[c] -= 1
-        s.free[c] -= 1
-        s.queued[c] += 1
-        s.known[c] = s.backlog[c]
+        require(s.in_flight[c] > 0 and s.available_buffers[c] > 0)
+        s.in_flight[c] -= 1
+        s.available_buffers[c] -= 1
+        s.received_buffers[c] += 1
+        s.sender_backlog[c] = s.buffers_in_backlog[c]
 
     @action(c="channels", fairness=WEAK)
     def consume(self, s, c):
-        """A buffer has been consumed."""
-        require(s.consumer[c] == "LIVE")
-        require(s.queued[c] > 0)
-        s.queued[c] -= 1
-        if s.lent[c] > 0 and s.free[c] >= s.known[c] + self.exclusive:
-            s.lent[c] -= 1
-            self.lend(s, -1)
+        """A buffer has been consumed: a surplus floating one returns to the pool, any other is recycled."""
+        require(s.consumer[c] == "LIVE" and s.received_buffers[c] > 0)
+        s.received_buffers[c] -= 1
+        if s.floating_buffers[c] > 0 and s.available_buffers[c] >= s.sender_backlog[c] + self.exclusive:
+            self.return_floating_buffers(s, c, 1)
         else:
-            s.free[c] += 1
-            self.promise(s, c)
+            self.recycle(s, c)
 
-    def promise(self, s, c):
-        """A freed buffer becomes a credit to announce."""
-        s.unannounced[c] += 1
+    def recycle(self, s, c):
+        """A free buffer of the channel is a new credit."""
+        s.available_buffers[c] += 1
+        s.unannounced_credit[c] += 1
 
-    @action(c="channels", fairness=WEAK)
-    def borrow(self, s, c):
-        """A floating buffer is assigned to a channel that requires more than its buffers."""
-        require(s.pool > 0)
-        require(s.consumer[c] != "GONE")
-        require(s.free[c] < s.known[c] + self.exclusive)
-        self.lend(s, 1)
-        s.lent[c] += 1
-        s.free[c] += 1
-        s.unannounced[c] += 1
-
-    def lend(self, s, count):
-        """`count` buffers leave the pool."""
-        s.pool -= count
+    def return_floating_buffers(self, s, c, count):
+        """Floating buffers of a channel return to the pool."""
+        s.floating_buffers[c] -= count
+        s.pool += count
 
     @action(c="channels", fairness=WEAK)
-    def announce(self, s, c):
+    def request_floating_buffer(self, s, c):
+        """The pool gives a buffer to a channel that requires more than it has free."""
+        require(s.available_buffers[c] < s.sender_backlog[c] + self.exclusive)
+        self.take_floating_buffer(s, c)
+
+    def take_floating_buffer(self, s, c):
+        """A floating buffer is a new credit of the channel that gets it."""
+        require(s.pool > 0 and s.consumer[c] != "GONE")
+        s.pool -= 1
+        s.floating_buffers[c] += 1
+        s.available_buffers[c] += 1
+        s.unannounced_credit[c] += 1
+
+    @action(c="channels", fairness=WEAK)
+    def announce_credit(self, s, c):
         """All new credits of a channel go out in one message."""
-        require(s.unannounced[c] > 0)
-        s.announced[c] += s.unannounced[c]
-        s.unannounced[c] = 0
+        require(s.unannounced_credit[c] > 0)
+        s.announced_credit[c] += s.unannounced_credit[c]
+        s.unannounced_credit[c] = 0
 
     # --- what may happen to a consumer
 
@@ -166,189 +167,23 @@ class Credit(Model):
         """A channel is released: nothing of it remains on its way, its floating buffers return to the pool."""
         require(s.consumer[c] != "GONE")
         s.consumer[c] = "GONE"
-        self.give_back(s, c)
-        s.lent[c] = 0
-        s.left[c] = 0
-        s.backlog[c] = 0
-        s.credit[c] = 0
-        s.wire[c] = 0
-        s.known[c] = 0
-        s.queued[c] = 0
-        s.announced[c] = 0
-        s.free[c] = self.exclusive
-        s.unannounced[c] = self.exclusive
+        self.return_floating_buffers(s, c, s.floating_buffers[c])
+        s.to_produce[c] = 0
+        s.buffers_in_backlog[c] = 0
+        s.num_credits_available[c] = 0
+        s.in_flight[c] = 0
+        s.announced_credit[c] = 0
+        s.sender_backlog[c] = 0
+        s.received_buffers[c] = 0
+        s.available_buffers[c] = self.exclusive
+        s.unannounced_credit[c] = self.exclusive
 
-    def give_back(self, s, c):
-        """The floating buffers of a channel return to the pool."""
-        s.pool += s.lent[c]
+    # --- for properties
 
     def idle(self, s, c):
         """Nothing that was produced for a channel is unread."""
-        return s.backlog[c] + s.wire[c] + s.queued[c] == 0
+        return s.buffers_in_backlog[c] + s.in_flight[c] + s.received_buffers[c] == 0
 
     def all_read(self, s):
         """Every consumer reads."""
         return all(s.consumer[c] == "LIVE" for c in range(self.channels))
-
-
-class CreditBeforeFree(Credit, variant="credit-before-free"):
-    """A buffer is a credit again when it is handed to the consumer, not when the consumer has read it."""
-
-    def most(self) -> int:
-        """Promises for borrowed buffers that are given back are made too."""
-        return super().most() + self.depth
-
-    @action(c="channels", fairness=WEAK)
-    def receive(self, s, c):
-        """The buffer that is filled is promised again at once."""
-        super().receive(s, c)
-        s.unannounced[c] += 1
-
-    def promise(self, s, c):
-        """It has been promised already."""
-
-
-class FloatingLeak(Credit, variant="floating-leak"):
-    """A channel that is released keeps its floating buffers."""
-
-    def give_back(self, s, c):
-        """Forgotten."""
-
-
-class UncountedLending(Credit, variant="uncounted-lending"):
-    """The pool grants its buffers to every channel, without accounting."""
-
-    @action(c="channels", fairness=WEAK)
-    def borrow(self, s, c):
-        """A channel gets every floating buffer once."""
-        require(s.lent[c] < self.floating)
-        super().borrow(s, c)
-
-    def lend(self, s, count):
-        """Not noted."""
-
-    def give_back(self, s, c):
-        """Not noted either."""
-
-
-class LostAnnouncement(Credit, variant="lost-announcement"):
-    """Announcements may be lost, and are not repeated."""
-
-    @action(c="channels")
-    def lose(self, s, c):
-        """An announced credit does not arrive."""
-        require(s.announced[c] > 0)
-        s.announced[c] -= 1
-
-
-class ZeroExclusive(Credit, variant="zero-exclusive"):
-    """Channels have no buffers of their own and live on the pool."""
-
-    exclusive: int = 0
-    limits = {"exclusive": (0, 0)}
-
-
-class ZeroExclusiveReading(ZeroExclusive, variant="zero-exclusive-reading", without=("stall", "release")):
-    """Channels live on the pool, and all consumers read, so that everything must come to a good end."""
-
-    check_deadlock = True
-
-    @terminal
-    def delivered(self, s):
-        """Everything was produced, sent and read."""
-        return all(s.left[c] == 0 and self.idle(s, c) for c in range(self.channels))
-
-
-class ZeroExclusiveSilent(ZeroExclusiveReading, variant="zero-exclusive-silent", without="tell"):
-    """Before FLINK-16641: a backlog is announced with buffers only."""
-
-
-class AnyBacklog(Credit, variant="any-backlog", without="tell"):
-    """Backlog announcements are ignored: the receiver requests and returns floating buffers arbitrarily."""
-
-    @action(c="channels", fairness=WEAK)
-    def receive(self, s, c):
-        """A buffer arrives, without a backlog announcement."""
-        require(s.wire[c] > 0)
-        require(s.free[c] > 0)
-        s.wire[c] -= 1
-        s.free[c] -= 1
-        s.queued[c] += 1
-
-    @action(c="channels", fairness=WEAK)
-    def consume(self, s, c):
-        """A buffer has been consumed."""
-        require(s.consumer[c] == "LIVE")
-        require(s.queued[c] > 0)
-        s.queued[c] -= 1
-        if choose([True, False]):
-            require(s.lent[c] > 0)
-            s.lent[c] -= 1
-            self.lend(s, -1)
-        else:
-            s.free[c] += 1
-            self.promise(s, c)
-
-    @action(c="channels")
-    def borrow(self, s, c):
-        """A floating buffer is assigned to a channel, or not."""
-        require(s.pool > 0)
-        require(s.consumer[c] != "GONE")
-        self.lend(s, 1)
-        s.lent[c] += 1
-        s.free[c] += 1
-        s.unannounced[c] += 1
-
-    @action(c="channels")
-    def release(self, s, c):
-        """A released channel is in its initial state."""
-        super().release(s, c)
-        s.credit[c] = self.exclusive
-        s.unannounced[c] = 0
-
-
-class NoCredit(Credit, variant="no-credit"):
-    """Before 1.5: senders fill the connection, and a receiver without a buffer for what comes next stops reading it."""
-
-    def state(self):
-        """Also: the channel for which the connection waits; the number of channels means none."""
-        declared = dict(super().state().items())
-        return State(**declared, waits=Range(0, self.channels, init=self.channels))
-
-    @action(c="channels")
-    def announce(self, s, c):
-        """There are no credits to announce."""
-        require(False)
-
-    def promise(self, s, c):
-        """Nor to keep."""
-
-    @action(c="channels", fairness=WEAK)
-    def send(self, s, c):
-        """A buffer goes on the wire as long as the connection takes it."""
-        require(s.backlog[c] > 0)
-        require(s.wire[c] < self.exclusive + self.floating)
-        s.backlog[c] -= 1
-        s.wire[c] += 1
-
-    @action(c="channels", fairness=WEAK)
-    def receive(self, s, c):
-        """The next buffer on the connection is read, unless another channel's buffer blocks the connection."""
-        require(s.waits in (self.channels, c))
-        super().receive(s, c)
-        s.waits = self.channels
-
-    @action(c="channels", fairness=WEAK)
-    def block(self, s, c):
-        """The next buffer is for a channel without a free one: nothing else is read until it has one."""
-        require(s.waits == self.channels)
-        require(s.wire[c] > 0)
-        require(s.free[c] == 0)
-        s.waits = c
-
-    @action(c="channels")
-    def release(self, s, c):
-        """The buffer that blocks the connection is discarded with its channel."""
-        super().release(s, c)
-        if s.waits == c:
-            s.waits = self.channels

@@ -21,8 +21,6 @@ from streamproof_models.credit import Credit
 class Writer(Model):
     """The buffer that records of one channel are written to."""
 
-    name = "writer"
-
     records: int = 3
     """Maximum number of records written."""
     size: int = 2
@@ -32,49 +30,46 @@ class Writer(Model):
     events: int = 1
     """Maximum number of events that follow records."""
 
-    check_deadlock = False
-
     def state(self):
         """There is no buffer."""
         return State(
-            left=Range(0, self.records, init=self.records),
-            to_come=Range(0, self.events, init=self.events),
-            open=Bool(),
-            written=Range(0, self.size),
-            sent=Range(0, self.size),
-            visible=Bool(),
-            age=Range(0, self.timeout),
+            records_left=Range(0, self.records, init=self.records),
+            events_left=Range(0, self.events, init=self.events),
+            buffer_builder=Bool(),  # BufferWritingResultPartition.unicastBufferBuilders contains an unfinished buffer
+            writer_position=Range(0, self.size),  # BufferConsumer.writerPosition: records in that buffer
+            reader_position=Range(0, self.size),  # BufferConsumer.currentReaderPosition: those that were sent
+            flush_requested=Bool(),  # PipelinedSubpartition.flushRequested: the others are visible to the network
+            age=Range(0, self.timeout),  # ticks since records became hidden
         )
 
     def hidden(self, s):
         """Whether there are records that are not visible to the network."""
-        return s.open and s.written > s.sent and not s.visible
+        return s.buffer_builder and s.writer_position > s.reader_position and not s.flush_requested
 
-    def wants(self, s):
+    def needs_buffer(self, s):
         """Whether there is a record and no buffer for it."""
-        return s.left > 0 and not s.open
+        return s.records_left > 0 and not s.buffer_builder
 
     @action
     def write(self, s):
         """A record is written."""
-        require(s.left > 0)
-        require(s.open)
-        s.left -= 1
-        s.written += 1
+        require(s.records_left > 0 and s.buffer_builder)
+        s.records_left -= 1
+        s.writer_position += 1
 
     def close(self, s):
         """Nothing more is written to the buffer; what it has not sent is sent as any other."""
-        s.open = False
-        s.written = 0
-        s.sent = 0
-        s.visible = False
+        s.buffer_builder = False
+        s.writer_position = 0
+        s.reader_position = 0
+        s.flush_requested = False
         s.age = 0
 
-    def give_up(self, s):
-        """The channel is given up."""
+    def release_writer(self, s):
+        """The channel is released."""
         self.close(s)
-        s.left = 0
-        s.to_come = 0
+        s.records_left = 0
+        s.events_left = 0
 
 
 class CreditFlush(Model):
@@ -104,13 +99,8 @@ class CreditFlush(Model):
     check_deadlock = False
     """A consumer may always stall, so there is no deadlock; liveness is stated by temporal properties."""
     limits = {
-        "channels": (1, None),
-        "exclusive": (1, None),
-        "floating": (0, None),
-        "records": (1, None),
-        "size": (1, None),
-        "timeout": (1, None),
-        "events": (0, None),
+        **dict.fromkeys(("channels", "exclusive", "records", "size", "timeout"), (1, None)),
+        **dict.fromkeys(("floating", "events"), (0, None)),
     }
     sizes = {
         "small": {},
@@ -119,22 +109,15 @@ class CreditFlush(Model):
     }
 
     def parts(self):
-        """The flow control, and a writer beside each of its channels."""
-        return Parts(flow=self.flow_control(), writer=each(self.channels, self.writer_of)).block(
-            "flow.produce", "flow.send", "flow.release", "writer.write"
-        )
-
-    def flow_control(self) -> Credit:
-        """The channels; no buffer becomes visible without a record."""
-        return Credit(channels=self.channels, exclusive=self.exclusive, floating=self.floating, depth=self.records)
-
-    def writer_of(self, c: int) -> Writer:
-        """The writer of a channel."""
-        return Writer(records=self.records, size=self.size, timeout=self.timeout, events=self.events)
+        """The flow control, and a writer beside each of its channels. No buffer becomes visible without a record."""
+        flow = Credit(channels=self.channels, exclusive=self.exclusive, floating=self.floating, depth=self.records)
+        writer = Writer(records=self.records, size=self.size, timeout=self.timeout, events=self.events)
+        parts = Parts(flow=flow, writer=each(self.channels, lambda c: writer))
+        return parts.block("flow.produce", "flow.send", "flow.release", "writer.write")
 
     def state(self):
         """The ticks since the last flush."""
-        return State(clock=Range(0, self.timeout - 1))
+        return State(clock=Range(0, self.timeout - 1))  # RecordWriter.OutputFlusher
 
     def limit(self) -> int:
         """Buffers of the sender's pool."""
@@ -142,35 +125,34 @@ class CreditFlush(Model):
 
     def used(self, s, c):
         """Number of the sender's buffers of a channel; a visible one that is still written to counts once."""
-        return s.flow.backlog[c] + int(s.writer[c].open) - int(s.writer[c].visible)
+        return s.flow.buffers_in_backlog[c] + int(s.writer[c].buffer_builder) - int(s.writer[c].flush_requested)
 
     def exhausted(self, s):
         """Whether the sender's pool is empty."""
         return sum(self.used(s, c) for c in range(self.channels)) >= self.limit()
 
     @action(c="channels", fairness=WEAK)
-    def request(self, s, c):
+    def request_buffer(self, s, c):
         """A writer gets a buffer."""
-        require(self.writer[c].wants(s.writer[c]))
-        require(not self.exhausted(s))
-        s.writer[c].open = True
+        require(self.writer[c].needs_buffer(s.writer[c]) and not self.exhausted(s))
+        s.writer[c].buffer_builder = True
 
     @action(c="channels")
     def write(self, s, c):
         """A record is written; a buffer that is full is visible."""
         self.writer[c].write(s.writer[c])
-        if s.writer[c].written == self.size:
-            self.finish(s, c)
+        if s.writer[c].writer_position == self.size:
+            self.finish_buffer(s, c)
 
-    def finish(self, s, c):
-        """Nothing more is written to a buffer, and the network sees what it has."""
+    def finish_buffer(self, s, c):
+        """The buffer is finished, and visible."""
         if self.writer[c].hidden(s.writer[c]):
             self.flow.produce(s.flow, c)
         self.writer[c].close(s.writer[c])
 
     @action(fairness=WEAK)
     def tick(self, s):
-        """Time passes; when it is up the flusher makes visible what is not."""
+        """Time passes. Every `timeout` ticks the flusher makes all records visible."""
         for c in range(self.channels):
             if self.writer[c].hidden(s.writer[c]):
                 s.writer[c].age = min(s.writer[c].age + 1, self.timeout)
@@ -180,65 +162,33 @@ class CreditFlush(Model):
         s.clock = (s.clock + 1) % self.timeout
 
     def flush(self, s, c):
-        """The network sees what was written, and the buffer goes on being written to."""
+        """The records become visible; the buffer stays open for further ones."""
         if self.writer[c].hidden(s.writer[c]):
             self.flow.produce(s.flow, c)
-            s.writer[c].visible = True
+            s.writer[c].flush_requested = True
             s.writer[c].age = 0
 
     @action(c="channels")
-    def event(self, s, c):
-        """An event follows what was written."""
-        require(s.writer[c].to_come > 0)
-        require(s.flow.consumer[c] != "GONE")
-        s.writer[c].to_come -= 1
-        self.make_way(s, c)
+    def add_event(self, s, c):
+        """An event is added to the queue. The buffer ahead of it is finished, so that neither waits."""
+        self.take_event(s, c)
+        self.finish_buffer(s, c)
 
-    def make_way(self, s, c):
-        """The buffer ahead of an event is closed, so that neither waits."""
-        self.finish(s, c)
+    def take_event(self, s, c):
+        """There is one event less to come."""
+        require(s.writer[c].events_left > 0 and s.flow.consumer[c] != "GONE")
+        s.writer[c].events_left -= 1
 
     @action(c="channels", fairness=WEAK)
     def send(self, s, c):
         """A visible buffer goes on the wire for a credit; if it is still written to, what it has now."""
-        if s.writer[c].visible and s.flow.backlog[c] == 1:
-            s.writer[c].sent = s.writer[c].written
-            s.writer[c].visible = False
+        if s.writer[c].flush_requested and s.flow.buffers_in_backlog[c] == 1:
+            s.writer[c].reader_position = s.writer[c].writer_position
+            s.writer[c].flush_requested = False
         self.flow.send(s.flow, c)
 
     @action(c="channels")
     def release(self, s, c):
-        """A channel is given up, and its writer with it."""
+        """A channel is released, with its writer."""
         self.flow.release(s.flow, c)
-        self.writer[c].give_up(s.writer[c])
-
-
-class OnlyWhenFull(CreditFlush, variant="only-when-full"):
-    """There is no flusher: a buffer is visible when it is full, or an event follows."""
-
-    def flush(self, s, c):
-        """Nobody comes by."""
-
-
-class FlushedOnce(CreditFlush, variant="flushed-once"):
-    """The flusher passes over a buffer that it has flushed before."""
-
-    def flush(self, s, c):
-        """Only what nothing was sent of is made visible."""
-        if s.writer[c].sent == 0:
-            super().flush(s, c)
-
-
-class EventWaits(CreditFlush, variant="event-waits"):
-    """An event waits with what is ahead of it for the flusher."""
-
-    def make_way(self, s, c):
-        """The buffer ahead stays as it is."""
-
-
-class Unlimited(CreditFlush, variant="no-limit"):
-    """The writers take as many buffers as they like."""
-
-    def exhausted(self, s):
-        """Never."""
-        return False
+        self.writer[c].release_writer(s.writer[c])

@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 from streamproof import Spec, invariant, leads_to, lemma, step, temporal
-from streamproof_models.credit_barriers import (  # noqa: F401  (declaring a variant registers it)
-    Aligned,
-    BarrierCostsCredit,
-    BarrierOvertakes,
-    CreditBarriers,
-    KeepsWhileStopped,
-    NoExclusive,
-    NotForgotten,
-    NotStopped,
-)
+from streamproof_models import credit_barriers_variants  # noqa: F401  (declaring a variant registers it)
+from streamproof_models.credit_barriers import CreditBarriers
 from streamproof_specs.credit import SPEC as FLOW
 
 
@@ -25,20 +17,22 @@ def in_order(m, s):
 @invariant
 def nothing_after(m, s):
     """While a checkpoint is taken behind a barrier, nothing of what came after it has reached the receiver."""
-    return all(s.barrier[c].place != "READ" or s.flow.wire[c] + s.flow.queued[c] == 0 for c in range(m.channels))
+    return all(
+        s.barrier[c].place != "READ" or s.flow.in_flight[c] + s.flow.received_buffers[c] == 0 for c in range(m.channels)
+    )
 
 
 @invariant
 def accounted(m, s):
     """A channel's buffers are credits, announced or not, but for void ones, and what is on the wire and queued."""
     return all(
-        s.flow.credit[c]
-        + s.flow.announced[c]
-        + s.flow.wire[c]
-        + s.flow.queued[c]
-        + s.flow.unannounced[c]
+        s.flow.num_credits_available[c]
+        + s.flow.announced_credit[c]
+        + s.flow.in_flight[c]
+        + s.flow.received_buffers[c]
+        + s.flow.unannounced_credit[c]
         - m.void(s, c)
-        == m.exclusive + s.flow.lent[c]
+        == m.exclusive + s.flow.floating_buffers[c]
         for c in range(m.channels)
     )
 
@@ -47,7 +41,9 @@ def accounted(m, s):
 def free_of_charge(m, s, t):
     """Sending a barrier costs no credit."""
     return all(
-        s.barrier[c].place != "BACKLOG" or t.barrier[c].place != "WIRE" or t.flow.credit[c] == s.flow.credit[c]
+        s.barrier[c].place != "BACKLOG"
+        or t.barrier[c].place != "IN_FLIGHT"
+        or t.flow.num_credits_available[c] == s.flow.num_credits_available[c]
         for c in range(m.channels)
     )
 
@@ -55,14 +51,19 @@ def free_of_charge(m, s, t):
 @lemma
 def free_or_queued(m, s):
     """A channel's buffers are free or queued."""
-    return all(s.flow.free[c] + s.flow.queued[c] == m.exclusive + s.flow.lent[c] for c in range(m.channels))
+    return all(
+        s.flow.available_buffers[c] + s.flow.received_buffers[c] == m.exclusive + s.flow.floating_buffers[c]
+        for c in range(m.channels)
+    )
 
 
 @lemma
 def produced_within_depth(m, s):
     """Buffers to be produced, queued and unread are at most `depth`."""
     return all(
-        s.flow.left[c] + s.flow.backlog[c] + s.flow.wire[c] + s.flow.queued[c] <= m.depth for c in range(m.channels)
+        s.flow.to_produce[c] + s.flow.buffers_in_backlog[c] + s.flow.in_flight[c] + s.flow.received_buffers[c]
+        <= m.depth
+        for c in range(m.channels)
     )
 
 
@@ -70,13 +71,13 @@ def produced_within_depth(m, s):
 def none_too_many(m, s):
     """A channel has no more credits, but for void ones, than buffers for them."""
     return all(
-        s.flow.credit[c]
-        + s.flow.announced[c]
-        + s.flow.wire[c]
-        + s.flow.queued[c]
-        + s.flow.unannounced[c]
+        s.flow.num_credits_available[c]
+        + s.flow.announced_credit[c]
+        + s.flow.in_flight[c]
+        + s.flow.received_buffers[c]
+        + s.flow.unannounced_credit[c]
         - m.void(s, c)
-        <= m.exclusive + s.flow.lent[c]
+        <= m.exclusive + s.flow.floating_buffers[c]
         for c in range(m.channels)
     )
 
@@ -86,8 +87,8 @@ def given_back(m, s):
     """If channels have no exclusive buffers, one that is blocked has no free buffers and requests none."""
     return all(
         m.exclusive > 0
-        or not (s.barrier[c].place in ("QUEUE", "READ") or s.barrier[c].resuming)
-        or (s.flow.free[c] == 0 and s.flow.known[c] == 0)
+        or not (s.barrier[c].place in ("RECEIVED", "READ") or s.barrier[c].resuming)
+        or (s.flow.available_buffers[c] == 0 and s.flow.sender_backlog[c] == 0)
         for c in range(m.channels)
     )
 
@@ -96,10 +97,15 @@ def given_back(m, s):
 def few_outlive_a_barrier(m, s):
     """For each barrier that has arrived there are at most `floating` surplus credits."""
     return all(
-        s.flow.credit[c] + s.flow.announced[c] + s.flow.wire[c] + s.flow.queued[c] + s.flow.unannounced[c]
+        s.flow.num_credits_available[c]
+        + s.flow.announced_credit[c]
+        + s.flow.in_flight[c]
+        + s.flow.received_buffers[c]
+        + s.flow.unannounced_credit[c]
         <= m.exclusive
-        + s.flow.lent[c]
-        + m.floating * (m.checkpoints - s.barrier[c].left - int(s.barrier[c].place in ("BACKLOG", "WIRE")))
+        + s.flow.floating_buffers[c]
+        + m.floating
+        * (m.checkpoints - s.barrier[c].checkpoints_left - int(s.barrier[c].place in ("BACKLOG", "IN_FLIGHT")))
         for c in range(m.channels)
     )
 
@@ -110,18 +116,18 @@ def older_is_ahead(m, s):
     return all(
         s.barrier[c].ahead
         <= (
-            s.flow.backlog[c]
+            s.flow.buffers_in_backlog[c]
             if s.barrier[c].place == "BACKLOG"
             else (
-                s.flow.wire[c]
-                if s.barrier[c].place == "WIRE"
-                else (s.flow.queued[c] if s.barrier[c].place == "QUEUE" else 0)
+                s.flow.in_flight[c]
+                if s.barrier[c].place == "IN_FLIGHT"
+                else (s.flow.received_buffers[c] if s.barrier[c].place == "RECEIVED" else 0)
             )
         )
         and s.barrier[c].older
         <= s.barrier[c].ahead
-        + (s.flow.wire[c] if s.barrier[c].place == "BACKLOG" else 0)
-        + (s.flow.queued[c] if s.barrier[c].place in ("BACKLOG", "WIRE") else 0)
+        + (s.flow.in_flight[c] if s.barrier[c].place == "BACKLOG" else 0)
+        + (s.flow.received_buffers[c] if s.barrier[c].place in ("BACKLOG", "IN_FLIGHT") else 0)
         for c in range(m.channels)
     )
 
@@ -130,9 +136,9 @@ def older_is_ahead(m, s):
 def nothing_behind(m, s):
     """Nothing was sent after a barrier, until its sender is resumed."""
     return all(
-        (s.barrier[c].place != "WIRE" or s.flow.wire[c] == s.barrier[c].ahead)
-        and (s.barrier[c].place != "QUEUE" or s.flow.wire[c] + s.flow.queued[c] == s.barrier[c].ahead)
-        and (not s.barrier[c].resuming or s.flow.wire[c] + s.flow.queued[c] == 0)
+        (s.barrier[c].place != "IN_FLIGHT" or s.flow.in_flight[c] == s.barrier[c].ahead)
+        and (s.barrier[c].place != "RECEIVED" or s.flow.in_flight[c] + s.flow.received_buffers[c] == s.barrier[c].ahead)
+        and (not s.barrier[c].resuming or s.flow.in_flight[c] + s.flow.received_buffers[c] == 0)
         for c in range(m.channels)
     )
 
@@ -150,7 +156,10 @@ def one_at_a_time(m, s):
 @lemma
 def stale_were_announced(m, s):
     """Credits ahead of the message that resumes a sender are announced; without such a message there are none."""
-    return all(s.barrier[c].stale <= (s.flow.announced[c] if s.barrier[c].resuming else 0) for c in range(m.channels))
+    return all(
+        s.barrier[c].void_credit <= (s.flow.announced_credit[c] if s.barrier[c].resuming else 0)
+        for c in range(m.channels)
+    )
 
 
 @lemma

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from streamproof import Spec, invariant, leads_to, lemma, temporal
-from streamproof_models.credit_connection import (  # noqa: F401  (declaring a variant registers it)
-    CreditConnection,
-    Lossy,
-    LostAnnouncements,
-    NoCredits,
-    Reordering,
-)
+from streamproof_models import credit_connection_variants  # noqa: F401  (declaring a variant registers it)
+from streamproof_models.credit_connection import CreditConnection
 
 
 @invariant
 def in_order(m, s):
     """The buffers of a channel are on the connection in order: the next that arrives is the one that is expected."""
     return all(
-        k >= len(s.down) or s.down[k].channel != c or s.down[k].number == s.expected[c] + earlier(s, k, c)
+        k >= len(s.responses)
+        or s.responses[k].channel != c
+        or s.responses[k].sequence_number == s.expected_sequence_number[c] + earlier(s, k, c)
         for k in range(m.room())
         for c in range(m.channels)
     )
@@ -24,32 +21,32 @@ def in_order(m, s):
 
 def earlier(s, k, c):
     """How many buffers of a channel come before the k-th on the connection."""
-    return sum(s.down[j].channel == c for j in range(k))
+    return sum(s.responses[j].channel == c for j in range(k))
 
 
 @invariant
 def nothing_lost(m, s):
     """What was sent on a channel has arrived or is on the connection."""
-    return all(s.sent[c] == s.expected[c] + m.on_wire(s, c) for c in range(m.channels))
+    return all(s.sequence_number[c] == s.expected_sequence_number[c] + m.in_flight(s, c) for c in range(m.channels))
 
 
 @invariant
 def announcements_counted(m, s):
     """Credits that were announced and are not known are on the connection."""
-    return all(s.announced[c] == m.on_way(s, c) for c in range(m.channels))
+    return all(s.announced_credit[c] == m.credit_in_flight(s, c) for c in range(m.channels))
 
 
 @invariant
 def no_overflow(m, s):
     """Every buffer on the connection has a free buffer at its receiver, if that is still there."""
-    return all(s.consumer[c] == "GONE" or m.on_wire(s, c) <= s.free[c] for c in range(m.channels))
+    return all(s.consumer[c] == "GONE" or m.in_flight(s, c) <= s.available_buffers[c] for c in range(m.channels))
 
 
 @invariant
 def never_waits(m, s):
     """The connection is always read: the next buffer has a place, or its channel was released."""
     return all(
-        len(s.down) == 0 or s.down[0].channel != c or s.consumer[c] == "GONE" or s.free[c] > 0
+        len(s.responses) == 0 or s.responses[0].channel != c or s.consumer[c] == "GONE" or s.available_buffers[c] > 0
         for c in range(m.channels)
     )
 
@@ -57,17 +54,22 @@ def never_waits(m, s):
 @lemma
 def pool_conserved(m, s):
     """Every floating buffer is in the pool or lent."""
-    return s.pool + sum(s.lent[c] for c in range(m.channels)) == m.floating
+    return s.pool + sum(s.floating_buffers[c] for c in range(m.channels)) == m.floating
 
 
 @lemma
 def free_or_queued(m, s):
     """A channel's buffers are free or queued; one that was released is as in the beginning."""
     return all(
-        s.free[c] + s.queued[c] == m.exclusive + s.lent[c]
+        s.available_buffers[c] + s.received_buffers[c] == m.exclusive + s.floating_buffers[c]
         and (
             s.consumer[c] != "GONE"
-            or (s.lent[c] == 0 and s.queued[c] == 0 and s.unannounced[c] == 0 and s.known[c] == 0)
+            or (
+                s.floating_buffers[c] == 0
+                and s.received_buffers[c] == 0
+                and s.unannounced_credit[c] == 0
+                and s.sender_backlog[c] == 0
+            )
         )
         for c in range(m.channels)
     )
@@ -77,8 +79,12 @@ def free_or_queued(m, s):
 def credits_have_buffers(m, s):
     """A channel's buffers are credits, announced or not, on the connection, or queued; some of these may have been lost."""
     return all(
-        s.credit[c] + s.announced[c] + m.on_wire(s, c) + s.queued[c] + s.unannounced[c]
-        <= (m.exclusive + s.lent[c] if s.consumer[c] != "GONE" else m.exclusive + m.floating)
+        s.num_credits_available[c]
+        + s.announced_credit[c]
+        + m.in_flight(s, c)
+        + s.received_buffers[c]
+        + s.unannounced_credit[c]
+        <= (m.exclusive + s.floating_buffers[c] if s.consumer[c] != "GONE" else m.exclusive + m.floating)
         for c in range(m.channels)
     )
 
@@ -88,7 +94,12 @@ def credits_conserved(m, s):
     """Of a channel that was not released none is lost."""
     return all(
         s.consumer[c] == "GONE"
-        or s.credit[c] + s.announced[c] + m.on_wire(s, c) + s.queued[c] + s.unannounced[c] == m.exclusive + s.lent[c]
+        or s.num_credits_available[c]
+        + s.announced_credit[c]
+        + m.in_flight(s, c)
+        + s.received_buffers[c]
+        + s.unannounced_credit[c]
+        == m.exclusive + s.floating_buffers[c]
         for c in range(m.channels)
     )
 
@@ -96,22 +107,25 @@ def credits_conserved(m, s):
 @lemma
 def credits_within_limit(m, s):
     """A channel has no more credits, known or not, than it can have buffers."""
-    return all(s.credit[c] + s.announced[c] + s.unannounced[c] <= m.exclusive + m.floating for c in range(m.channels))
+    return all(
+        s.num_credits_available[c] + s.announced_credit[c] + s.unannounced_credit[c] <= m.exclusive + m.floating
+        for c in range(m.channels)
+    )
 
 
 @lemma
 def announcements_noted(m, s):
     """No credit is on the connection that was not announced."""
-    return all(m.on_way(s, c) <= s.announced[c] for c in range(m.channels))
+    return all(m.credit_in_flight(s, c) <= s.announced_credit[c] for c in range(m.channels))
 
 
 @lemma
 def produced_within_depth(m, s):
     """What is to be produced, waits and was sent is as much as there is, of a channel that was cancelled at most."""
     return all(
-        s.left[c] + s.backlog[c] == 0 and s.sent[c] <= m.depth
+        s.to_produce[c] + s.buffers_in_backlog[c] == 0 and s.sequence_number[c] <= m.depth
         if s.cancelled[c]
-        else s.left[c] + s.backlog[c] + s.sent[c] == m.depth
+        else s.to_produce[c] + s.buffers_in_backlog[c] + s.sequence_number[c] == m.depth
         for c in range(m.channels)
     )
 
@@ -119,14 +133,14 @@ def produced_within_depth(m, s):
 @lemma
 def heard_one_by_one(m, s):
     """Credits of one announcement are counted before the next is."""
-    return all(s.heard[c] == 0 or s.heard[d] == 0 for c in range(m.channels) for d in range(c))
+    return all(s.credit_to_add[c] == 0 or s.credit_to_add[d] == 0 for c in range(m.channels) for d in range(c))
 
 
 @lemma
 def cancelled_once(m, s):
     """A channel that was released has one cancellation on its way, or has been cancelled; others have none."""
     return all(
-        sum(message.channel == c and message.credits == 0 for message in s.up) + int(s.cancelled[c])
+        sum(message.channel == c and message.credit == 0 for message in s.requests) + int(s.cancelled[c])
         == int(s.consumer[c] == "GONE")
         for c in range(m.channels)
     )
@@ -137,8 +151,8 @@ def isolation(m, s):
     """A consumer that reads gets everything eventually, whatever the others do."""
     return all(
         leads_to(
-            s.backlog[c] + m.on_wire(s, c) + s.queued[c] > 0,
-            s.consumer[c] != "LIVE" or s.backlog[c] + m.on_wire(s, c) + s.queued[c] == 0,
+            s.buffers_in_backlog[c] + m.in_flight(s, c) + s.received_buffers[c] > 0,
+            s.consumer[c] != "LIVE" or s.buffers_in_backlog[c] + m.in_flight(s, c) + s.received_buffers[c] == 0,
         )
         for c in range(m.channels)
     )

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from streamproof import Spec, invariant, leads_to, step, temporal
-from streamproof_models.credit_flush import (  # noqa: F401  (declaring a variant registers it)
-    CreditFlush,
-    EventWaits,
-    FlushedOnce,
-    OnlyWhenFull,
-    Unlimited,
-)
+from streamproof_models import credit_flush_variants  # noqa: F401  (declaring a variant registers it)
+from streamproof_models.credit_flush import CreditFlush
 from streamproof_specs.credit import SPEC as FLOW
 
 
@@ -29,7 +24,8 @@ def sender_within_limit(m, s):
 def event_flushes(m, s, t):
     """When an event follows, everything written before it is visible."""
     return all(
-        t.writer[c].to_come == s.writer[c].to_come or not m.writer[c].hidden(t.writer[c]) for c in range(m.channels)
+        t.writer[c].events_left == s.writer[c].events_left or not m.writer[c].hidden(t.writer[c])
+        for c in range(m.channels)
     )
 
 
@@ -45,7 +41,10 @@ def visible(m, s):
 def unblocked(m, s):
     """While all consumers read, a writer without a buffer gets one eventually."""
     return all(
-        leads_to(m.writer[c].wants(s.writer[c]), not m.flow.all_read(s.flow) or not m.writer[c].wants(s.writer[c]))
+        leads_to(
+            m.writer[c].needs_buffer(s.writer[c]),
+            not m.flow.all_read(s.flow) or not m.writer[c].needs_buffer(s.writer[c]),
+        )
         for c in range(m.channels)
     )
 

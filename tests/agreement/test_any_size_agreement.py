@@ -338,7 +338,8 @@ def test_lost_announcements_never_let_a_buffer_arrive_without_a_place() -> None:
     )
     assert set(proof.proved) >= {"no_overflow", "pool_conserved"}
     assert "conservation" not in proof.proved
-    assert "for all c: credit[c] + wire[c] + unannounced[c] + announced[c] <= free[c]" in proof.found
+    credit = "num_credits_available[c] + in_flight[c] + announced_credit[c] + unannounced_credit[c]"
+    assert f"for all c: {credit} <= available_buffers[c]" in proof.found
 
 
 def _expect_all_proved(parametric: Any, given: dict[str, int]) -> None:

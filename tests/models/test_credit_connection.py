@@ -53,8 +53,8 @@ def test_one_stalled_channel_stops_the_connection_without_credit() -> None:
     stuck = explore(system, SearchOptions(properties=("isolation",))).finding("isolation")
     at = {v.name: k for k, v in enumerate(system.variables)}
     last = stuck.trace.states[-1]
-    front = last[at["down"]][0][0]
+    front = last[at["responses"]][0][0]
     assert last[at["consumer"]][front] == "STALLED"
-    assert last[at["free"]][front] == 0
+    assert last[at["available_buffers"]][front] == 0
     assert last[at["consumer"]][1 - front] == "LIVE"
-    assert any(message[0] == 1 - front for message in last[at["down"]])
+    assert any(message[0] == 1 - front for message in last[at["responses"]])

@@ -58,7 +58,10 @@ def test_a_writer_may_wait_for_ever_for_a_channel_that_stalls() -> None:
     def siblings(m: CreditFlush, s: Any) -> Any:
         """A writer whose consumer reads gets a buffer in the end, whatever the others do."""
         return all(
-            leads_to(m.writer[c].wants(s.writer[c]), s.flow.consumer[c] != "LIVE" or not m.writer[c].wants(s.writer[c]))
+            leads_to(
+                m.writer[c].needs_buffer(s.writer[c]),
+                s.flow.consumer[c] != "LIVE" or not m.writer[c].needs_buffer(s.writer[c]),
+            )
             for c in range(m.channels)
         )
 
@@ -67,6 +70,8 @@ def test_a_writer_may_wait_for_ever_for_a_channel_that_stalls() -> None:
     assert stuck.verdict is Verdict.VIOLATED
     at = {v.name: k for k, v in enumerate(system.variables)}
     last = stuck.trace.states[-1]
-    (waiting,) = (c for c in range(2) if not last[at[f"writer[{c}].open"]] and last[at[f"writer[{c}].left"]])
+    (waiting,) = (
+        c for c in range(2) if not last[at[f"writer[{c}].buffer_builder"]] and last[at[f"writer[{c}].records_left"]]
+    )
     assert last[at["flow.consumer"]] == tuple("LIVE" if c == waiting else "STALLED" for c in range(2))
-    assert last[at["flow.backlog"]][1 - waiting] + last[at[f"writer[{1 - waiting}].open"]] == 2
+    assert last[at["flow.buffers_in_backlog"]][1 - waiting] + last[at[f"writer[{1 - waiting}].buffer_builder"]] == 2
