@@ -12,6 +12,7 @@ from functools import partial, reduce
 from typing import Any, Protocol
 
 from streamproof.language.conversion import expect_faithful, is_faithful, mismatch, plain, unknown_member
+from streamproof.language.enum_subsets import alike, lifted, recast
 from streamproof.language.terms import (
     Cases,
     HeapCell,
@@ -133,14 +134,8 @@ class _Lifting:
             term = self.unwrap(term, inside)
         if compatible(term.sort, sort):
             return term
-        if isinstance(term.sort, EnumSort) and isinstance(sort, EnumSort) and not sort.symmetric:
-            members = term.sort.members
-            if set(members) <= set(sort.members):  # the same members in a larger Enum
-                found: Expr = b.const(sort, members[-1], self.loc)
-                for name in reversed(members[:-1]):
-                    there = b.eq(term, b.const(term.sort, name, self.loc), self.loc)
-                    found = b.ite(there, b.const(sort, name, self.loc), found, self.loc)
-                return found
+        if (wider := lifted(term.sort, sort)) is not None:
+            return recast(term, wider, self.loc)
         raise mismatch(sort, describe(term), self.loc)
 
     def by_name(self, sort: RecordSort, names: list[str], value: Mapping[Any, Any]) -> list[Any]:
@@ -316,4 +311,6 @@ def _merge_terms(cond: Expr, then: Expr, other: Expr, loc: Loc | None) -> Expr:
         other = b.some(other, loc)
     elif isinstance(other.sort, OptionSort) and not isinstance(then.sort, OptionSort):
         then = b.some(then, loc)
+    if not compatible(then.sort, other.sort):
+        then, other = alike(then, other, loc)
     return b.ite(cond, then, other, loc)

@@ -7,6 +7,7 @@ from typing import Any
 
 from streamproof.language import conversion
 from streamproof.language.conversion import expect_faithful, unknown_member
+from streamproof.language.enum_subsets import lifted, recast
 from streamproof.language.keys import as_operand, cases_of, key_term, named_parts
 from streamproof.language.lift import merge, to_term, widened
 from streamproof.language.lowering_context import Context, Replacement
@@ -32,6 +33,7 @@ from streamproof.system.sorts import (
     KeySort,
     OptionSort,
     RecordSort,
+    Scalar,
     Sort,
     TermRange,
     compatible,
@@ -155,10 +157,8 @@ def unwrap_option(context: Context, term: Expr, loc: Loc, text: str) -> Expr:
 
 def index_term(context: Context, sort: ArraySort, key: Term, loc: Loc, text: str) -> Expr:
     """`key` as an index of `sort`, with a check if it may be outside."""
-    if is_empty(sort.index):
-        context.check(b.TRUE, f"index outside {sort.index}", loc)
     key = dereference(context, key)
-    if isinstance(sort.index, KeySort):
+    if isinstance(sort.index, KeySort) or is_empty(sort.index):
         return _keyed(context, sort.index, resolve_deep(context, key), loc, text)
     if isinstance(key, Cases):
         one, two = key.then, key.other
@@ -187,6 +187,8 @@ def index_term(context: Context, sort: ArraySort, key: Term, loc: Loc, text: str
         raise ModelError(f"{describe(key)} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")
     if isinstance(key.sort, OptionSort):
         key = unwrap_option(context, key, loc, text)
+    if isinstance(key.sort, EnumSort) and lifted(key.sort, sort.index) is not None:
+        key = recast(key, sort.index, loc)
     if not compatible(key.sort, sort.index):
         raise ModelError(f"{describe(key)} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")
     index: Expr = key
@@ -194,7 +196,7 @@ def index_term(context: Context, sort: ArraySort, key: Term, loc: Loc, text: str
     return index
 
 
-def _keyed(context: Context, index: KeySort, key: Term, loc: Loc, text: str) -> Expr:
+def _keyed(context: Context, index: Scalar, key: Term, loc: Loc, text: str) -> Expr:
     """`key` as one of the keys of an array, with a check if it may be none of them."""
 
     def present(part: Term) -> Term:
@@ -212,7 +214,7 @@ def _keyed(context: Context, index: KeySort, key: Term, loc: Loc, text: str) -> 
         )
         return chosen
     key = present(key)
-    term, outside = key_term(index, key, loc)
+    term, outside = key_term(index, key, loc) if isinstance(index, KeySort) else (b.num(0), b.TRUE)
     if outside is not b.FALSE:
         parts = [(name, as_operand(part)) for name, part in named_parts(text, key)]
         context.check(outside, f"index outside {index}", loc, *parts)

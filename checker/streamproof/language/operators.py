@@ -12,6 +12,7 @@ from typing import Any
 
 from streamproof.language.conversion import expect_faithful, is_faithful
 from streamproof.language.elements import distinct, elements, refuse_iterator, refuse_lazy
+from streamproof.language.enum_subsets import alike, lifted, recast
 from streamproof.language.lift import natural, to_term
 from streamproof.language.lowering_context import Context
 from streamproof.language.lvalues import convert, dereference, resolve_deep, unwrap_option
@@ -144,7 +145,8 @@ def binary(context: Context, op: ast.operator, left: Term, right: Term, loc: Loc
     left, right = dereference(context, left), dereference(context, right)
     sets = [x.sort for x in (left, right) if is_expr(x) and isinstance(x.sort, SetSort)]
     if sets and type(op) in SETS:
-        x, y = convert(context, left, sets[0], loc, texts[0]), convert(context, right, sets[0], loc, texts[1])
+        wide = sets[-1] if lifted(sets[0], sets[-1]) is not None else sets[0]
+        x, y = convert(context, left, wide, loc, texts[0]), convert(context, right, wide, loc, texts[1])
         return SETS[type(op)](x, y, loc)
     if _is_local_set(left) or _is_local_set(right):
         return _local_sets(context, op, left, right, loc)
@@ -247,7 +249,8 @@ def compare(context: Context, op: ast.cmpop, left: Term, right: Term, loc: Loc, 
     left, right = dereference(context, left), dereference(context, right)
     sets = [x.sort for x in (left, right) if is_expr(x) and isinstance(x.sort, SetSort)]
     if sets:
-        x, y = convert(context, left, sets[0], loc, texts[0]), convert(context, right, sets[0], loc, texts[1])
+        wide = sets[-1] if lifted(sets[0], sets[-1]) is not None else sets[0]
+        x, y = convert(context, left, wide, loc, texts[0]), convert(context, right, wide, loc, texts[1])
         return _subset(op, x, y, loc)
     if _is_local_set(left) or _is_local_set(right):
         return _local_subset(context, op, left, right, loc)
@@ -363,6 +366,8 @@ def _equal_terms(x: Expr, y: Expr, loc: Loc) -> Term:
             pairs = ((b.eq(x, b.const(x.sort, n)), b.eq(y, b.const(y.sort, n))) for n in common)
             return simple(b.or_([b.and_(pair, loc) for pair in pairs], loc))
     if not compatible(x.sort, y.sort):
+        x, y = alike(x, y, loc)
+    if not compatible(x.sort, y.sort):
         raise ModelError(f"{x.sort} and {y.sort} are never equal", loc=loc, remedy="compare values of one sort")
     return simple(b.eq(x, y, loc))
 
@@ -443,6 +448,10 @@ def contained(context: Context, needle: Term, hay: Term, loc: Loc, texts: tuple[
     if isinstance(hay, Ref) or is_expr(hay):
         whole = dereference(context, hay)
         if isinstance(whole.sort, SetSort):
+            if is_expr(needle) and not compatible(needle.sort, whole.sort.element):
+                wide = lifted(whole.sort, SetSort(needle.sort))
+                whole = whole if wide is None else recast(whole, wide, loc)
+            assert isinstance(whole.sort, SetSort)
             return simple(b.member(whole, to_term(resolve_deep(context, needle), whole.sort.element, loc), loc))
         if not isinstance(whole.sort, QueueSort | ArraySort):
             raise ModelError(

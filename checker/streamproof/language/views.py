@@ -246,7 +246,7 @@ class ArrayView(View):
             spot = CallSite()
             if key is None or (isinstance(key, tuple) and None in key):
                 raise fail(f"{spot.index()} is None where a value is needed", spot, (spot.index(), "None"))
-            parts = named_parts(spot.index(), key) if isinstance(index, KeySort) else [(spot.index(), key)]
+            parts = named_parts(spot.index(), key)
             raise fail(f"index outside {index}", spot, *((name, str(part)) for name, part in parts))
         return at
 
@@ -450,6 +450,8 @@ class SetView(View):
         return iter([look(element, FixedValue(v)) for v in ordered(element, self._place.get())])
 
     def __contains__(self, value: object) -> bool:
+        if isinstance(value, str) and isinstance(self._sort.element, EnumSort):
+            return value in self._place.get()  # also a value of a wider Enum
         return raw(self._sort.element, value, None, "") in self._place.get()
 
     def __or__(self, other: Any) -> SetView:
