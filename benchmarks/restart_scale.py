@@ -20,9 +20,10 @@ from statistics import median
 from time import perf_counter
 from typing import TypeVar
 
-from streamproof_models.failover.graph import Edge, Exchange, JobGraph, Partition, Pattern, Topology, Vertex
+from streamproof_models.failover.graph import Edge, Exchange, JobGraph, Partition, Pattern, Vertex
 from streamproof_models.failover.regions import Merging, Regions, pipelined_regions
 from streamproof_models.failover.restart import tasks_to_restart
+from streamproof_models.failover.topology import Topology
 
 _T = TypeVar("_T")
 

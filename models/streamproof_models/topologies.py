@@ -102,6 +102,14 @@ JOB_GRAPHS: Mapping[str, Callable[..., JobGraph]] = MappingProxyType(
 """Every job graph of the catalogue by name; called without arguments, each is small."""
 
 
+def job_graph(name: str, parallelism: int = 1) -> JobGraph:
+    """A job graph of the catalogue at its default size, or with so many tasks per vertex. Raises `ValueError`."""
+    if name not in JOB_GRAPHS:
+        raise ValueError(f"no topology {name!r}; the catalogue has {', '.join(JOB_GRAPHS)}")
+    build = JOB_GRAPHS[name]
+    return build(*([parallelism] * build.__code__.co_argcount)) if parallelism > 1 else build()
+
+
 def _vertices(names: str, parallelism: int) -> tuple[Vertex, ...]:
     return tuple(Vertex(name, parallelism) for name in names)
 

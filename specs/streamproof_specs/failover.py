@@ -9,15 +9,18 @@ and losses, every behaviour is finite, and the only terminal states are a finish
 from __future__ import annotations
 
 from streamproof import Spec, invariant, reachable, step
+from streamproof_models.failover.executors import LostExecutors  # noqa: F401
+from streamproof_models.failover.literal import LiteralPseudocode  # noqa: F401
 from streamproof_models.failover.machine import Failover
 from streamproof_models.failover.variants import (  # noqa: F401  (declaring a variant registers it)
     AttemptReuse,
+    EagerScheduling,
     EarlyRelease,
     Individual,
-    LiteralPseudocode,
     MergeWithinLogicalRegionOnly,
     NoDownstreamRestart,
     NoFence,
+    NoFenceEager,
     NoMerging,
     NoTopologicalOrder,
     NoVersioning,
@@ -33,12 +36,12 @@ from streamproof_specs.failover_lemmas import LEMMAS
 def no_mixed_versions(m, s):
     """A task attached to a pipelined producer never meets another attempt of it: it would mix two versions of its output."""
     return all(
-        s.read[c] == 0
+        s.read[c] is None
         or s.status[reader] not in ("RUNNING", "FINISHED")
         or s.status[producer] not in ("RUNNING", "FINISHED")
-        or s.read[c] == s.attempt[producer] + 1
-        for c, (producer, reader) in m.channel_ends.items()
-        if c in m.pipelined
+        or s.read[c] == s.attempt[producer]
+        for c, (producer, reader) in m.channels.items()
+        if c not in m.partition_of
     )
 
 
@@ -46,8 +49,8 @@ def no_mixed_versions(m, s):
 def consistent_result(m, s):
     """In a finished job all consumers have read the same, last version of every nondeterministic output."""
     return all(
-        s.job != "FINISHED" or m.deterministic or s.read[c] == s.attempt[producer] + 1
-        for c, (producer, reader) in m.channel_ends.items()
+        s.job != "FINISHED" or m.deterministic or s.read[c] == s.attempt[producer]
+        for c, (producer, _) in m.channels.items()
     )
 
 
@@ -55,7 +58,7 @@ def consistent_result(m, s):
 def complete_result(m, s):
     """In a finished job every task has finished and has read all its inputs."""
     return all(s.job != "FINISHED" or s.status[t] == "FINISHED" for t in m.tasks) and all(
-        s.job != "FINISHED" or s.read[c] > 0 for c in m.channels
+        s.job != "FINISHED" or s.read[c] is not None for c in m.channels
     )
 
 
@@ -63,9 +66,9 @@ def complete_result(m, s):
 def inputs_exist(m, s, t):
     """A task is scheduled only when its stored inputs have been produced."""
     return all(
-        s.status[reader] in m.stages or t.status[reader] not in m.stages or t.status[producer] == "FINISHED"
-        for c, (producer, reader) in m.channel_ends.items()
-        if c in m.partition_of and m.region_of[producer] != m.region_of[reader]
+        s.status[reader] in m.active or t.status[reader] not in m.active or t.status[producer] == "FINISHED"
+        for reader in m.tasks
+        for producer in m.upstream[reader]
     )
 
 
@@ -97,7 +100,7 @@ def unrelated_undisturbed(m, s, t):
         t.status[u] != "FAILED" or s.status[u] == "FAILED" or t.status[v] != "CANCELING" or s.status[v] == "CANCELING"
         for u in m.tasks
         for v in m.tasks
-        if m.components[u] != m.components[v]
+        if m.component_of[u] != m.component_of[v]
     )
 
 
@@ -142,6 +145,9 @@ SPEC = Spec(
         "attempt-reuse": {"fresh_attempts": "violated"},
         "no-topological-order": {"inputs_exist": "violated", "survives": "violated"},
         "unnoticed-loss": {"complete_result": "violated", "consistent_result": "violated"},
+        "eager-scheduling": {},
+        "no-fence-eager": {"consistent_result": "violated", "survives": "violated"},
+        "lost-executors": {},
         "literal-pseudocode": {"termination": "violated"},
     },
 )

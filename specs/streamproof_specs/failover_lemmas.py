@@ -1,79 +1,87 @@
 """Lemmas for the failover properties: auxiliary invariants for the induction.
 
-In order: which recovery claims a task, what is stored, what has been read, and how many decisions are still pending.
+In order: which decision restarts a task, what is stored, what has been read, and how many decisions can still be taken.
 They are invariants like any other, and are proved together with the properties.
 """
 
 from __future__ import annotations
 
 from streamproof import lemma
+from streamproof_models.failover.executors import LostExecutors
 
 ENDED = ("FINISHED", "FAILED", "CANCELING", "CANCELED")
 
 
+def is_to_restart(m, s, t):
+    """Whether a pending decision restarts task `t`."""
+    return any(m.restarts_task(s, k, t) for k in range(m.decisions))
+
+
 @lemma
-def recoveries_in_order(m, s):
-    """Recoveries not decided yet are empty."""
+def decisions_in_order(m, s):
+    """Decisions not taken yet are empty."""
     return all(k < s.decided or (len(s.restarting[k]) == 0 and len(s.awaiting[k]) == 0) for k in range(m.decisions))
 
 
 @lemma
 def awaited_are_being_cancelled(m, s):
-    """A recovery awaits tasks that are being cancelled, and all of those that it claims."""
+    """A decision awaits tasks that are being cancelled, and all those of which it is the newest."""
     return all(
         (t not in s.awaiting[k] or (t in s.restarting[k] and s.status[t] == "CANCELING"))
-        and (t not in s.restarting[k] or s.claim[t] != k or s.status[t] != "CANCELING" or t in s.awaiting[k])
+        and (t not in s.restarting[k] or s.version[t] != k or s.status[t] != "CANCELING" or t in s.awaiting[k])
         for k in range(m.decisions)
         for t in m.tasks
     )
 
 
 @lemma
-def claims_are_the_newest(m, s):
-    """A task's claim is the last recovery that chose it, and has been decided."""
+def versions_are_the_newest(m, s):
+    """The version of a task is the newest decision that restarts it, and has been taken."""
     return all(
-        t not in s.restarting[k] or (s.claim[t] >= k and s.claim[t] < s.decided)
+        t not in s.restarting[k] or (s.version[t] >= k and s.version[t] < s.decided)
         for k in range(m.decisions)
         for t in m.tasks
     )
 
 
 @lemma
-def ended_attempts_are_claimed(m, s):
+def ended_attempts_restart(m, s):
     """While the job runs, whatever failed or is cancelled will be restarted."""
     return s.job == "FAILED" or all(
-        s.status[t] not in ("FAILED", "CANCELING", "CANCELED") or m.doomed(s, t) for t in m.tasks
+        s.status[t] not in ("FAILED", "CANCELING", "CANCELED") or is_to_restart(m, s, t) for t in m.tasks
     )
 
 
 @lemma
-def claimed_attempts_have_ended(m, s):
+def restarting_attempts_have_ended(m, s):
     """A task that will be restarted is not active."""
-    return all(not m.doomed(s, t) or s.status[t] in ENDED for t in m.tasks)
+    return all(not is_to_restart(m, s, t) or s.status[t] in ENDED for t in m.tasks)
 
 
 @lemma
 def attempts_are_counted(m, s):
     """Every attempt after the first was decided: an attempt number is left for the next."""
-    return all(s.attempt[t] + (1 if m.doomed(s, t) else 0) <= s.decided for t in m.tasks)
+    return all(s.attempt[t] + (1 if is_to_restart(m, s, t) else 0) <= s.decided for t in m.tasks)
 
 
 @lemma
-def readers_follow_their_producers(m, s):
+def consumers_follow_their_producers(m, s):
     """A consumer of a task that will be restarted is itself restarted, no earlier, or has not started."""
     return all(
-        not m.doomed(s, a) or s.status[z] == "CREATED" or (m.doomed(s, z) and s.claim[z] >= s.claim[a])
-        for a, z in dict.fromkeys(m.channel_ends.values())
+        not is_to_restart(m, s, a)
+        or s.status[z] == "CREATED"
+        or (is_to_restart(m, s, z) and s.version[z] >= s.version[a])
+        for a, z in dict.fromkeys(m.channels.values())
     )
 
 
 @lemma
 def regions_share_their_fate(m, s):
-    """The tasks of a region are restarted by the same recovery, and are CREATED all or none."""
+    """The tasks of a region are restarted by the same decision, and are CREATED all or none."""
     return all(
-        (not m.doomed(s, a) or (m.doomed(s, z) and s.claim[z] == s.claim[a]))
+        (not is_to_restart(m, s, a) or (is_to_restart(m, s, z) and s.version[z] == s.version[a]))
         and ((s.status[a] == "CREATED") == (s.status[z] == "CREATED"))
-        for tasks in m.regions
+        for tasks in m.regions.values()
         for a in tasks
         for z in tasks
         if a != z
@@ -85,7 +93,7 @@ def stored_means_finished(m, s):
     """A partition is stored, lost or released exactly when its producer has finished."""
     return all(
         (s.status[t] == "FINISHED") == (s.partition[p] in ("STORED", "GONE", "RELEASED"))
-        for p, t in m.producer_of.items()
+        for p, t in m.partitions.items()
     )
 
 
@@ -93,9 +101,9 @@ def stored_means_finished(m, s):
 def started_on_finished_inputs(m, s):
     """A task active or finished, and not to be restarted, has its stored inputs finished."""
     return all(
-        s.status[z] not in (*m.stages, "FINISHED") or m.doomed(s, z) or s.status[a] == "FINISHED"
-        for c, (a, z) in m.channel_ends.items()
-        if c in m.partition_of and m.region_of[a] != m.region_of[z]
+        s.status[z] not in (*m.active, "FINISHED") or is_to_restart(m, s, z) or s.status[a] == "FINISHED"
+        for z in m.tasks
+        for a in m.upstream[z]
     )
 
 
@@ -103,10 +111,13 @@ def started_on_finished_inputs(m, s):
 def reads_are_present(m, s):
     """The output read is that of the producer's current attempt, unless the reader will be restarted; none before running."""
     return all(
-        (s.read[c] == 0 or s.status[z] not in ("CREATED", "SCHEDULED"))
-        and (s.read[c] == 0 or m.doomed(s, z) or s.read[c] == s.attempt[a] + 1)
-        and (s.status[z] not in (("FINISHED",) if c in m.partition_of else ("RUNNING", "FINISHED")) or s.read[c] > 0)
-        for c, (a, z) in m.channel_ends.items()
+        (s.read[c] is None or s.status[z] not in ("CREATED", "SCHEDULED"))
+        and (s.read[c] is None or is_to_restart(m, s, z) or s.read[c] == s.attempt[a])
+        and (
+            s.status[z] not in (("FINISHED",) if c in m.partition_of else ("RUNNING", "FINISHED"))
+            or s.read[c] is not None
+        )
+        for c, (a, z) in m.channels.items()
     )
 
 
@@ -116,19 +127,21 @@ def released_when_read(m, s):
     return all(
         s.partition[p] != "RELEASED"
         or all(
-            s.status[u] == "FINISHED" and (not m.doomed(s, u) or (m.doomed(s, t) and s.claim[t] == s.claim[u]))
-            for u in m.near[p]
+            s.status[u] == "FINISHED"
+            and (not is_to_restart(m, s, u) or (is_to_restart(m, s, t) and s.version[t] == s.version[u]))
+            for r in m.consuming_regions[p]
+            for u in m.regions[r]
         )
-        for p, t in m.producer_of.items()
+        for p, t in m.partitions.items()
     )
 
 
 @lemma
-def decisions_are_owed(m, s):
+def decisions_are_within_the_budget(m, s):
     """Decisions taken, failures and losses still to come, and unnoticed losses are within the budget."""
-    if m.lenient or m.nodes:
+    if isinstance(m, LostExecutors):
         return True
-    unnoticed = sum(s.partition[p] == "GONE" and not m.doomed(s, t) for p, t in m.producer_of.items())
+    unnoticed = sum(s.partition[p] == "GONE" and not is_to_restart(m, s, t) for p, t in m.partitions.items())
     return s.decided + s.failures_left + s.losses_left + unnoticed <= m.decisions
 
 
@@ -141,18 +154,18 @@ def finished_jobs_are_done(m, s):
 
 
 LEMMAS = (
-    recoveries_in_order,
+    decisions_in_order,
     awaited_are_being_cancelled,
-    claims_are_the_newest,
-    ended_attempts_are_claimed,
-    claimed_attempts_have_ended,
+    versions_are_the_newest,
+    ended_attempts_restart,
+    restarting_attempts_have_ended,
     attempts_are_counted,
-    readers_follow_their_producers,
+    consumers_follow_their_producers,
     regions_share_their_fate,
     stored_means_finished,
     started_on_finished_inputs,
     reads_are_present,
     released_when_read,
-    decisions_are_owed,
+    decisions_are_within_the_budget,
     finished_jobs_are_done,
 )

@@ -35,13 +35,14 @@ def logged_graphs(draw: st.DrawFn) -> LoggedGraph:
 @settings(max_examples=300)
 @given(logged_graphs(), st.data())
 def test_restart_sets_are_those_of_the_failover_machine(logged: LoggedGraph, data: st.DataObject) -> None:
-    """Whatever failed, was lost, and was named: searching along exchanges marks the same regions as the machine's rules."""
+    """Whatever failed, was lost, and was named: searching along exchanges finds the same regions as the machine's rule."""
     model = RecordedFailover(recorded_graph(logged).graph, restarts=1)
     status = st.sampled_from(("NONE", "PRODUCING", "STORED", "GONE", "RELEASED"))
     state = SimpleNamespace(partition={p: data.draw(status) for p in model.partitions})
     failed = data.draw(st.sampled_from(model.tasks))
     named = data.draw(st.sampled_from((None, *model.partitions)))
-    assert model.involved(state, failed, named) == Failover.involved(model, state, failed, named)
+    defined = Failover.regions_to_restart(model, state, failed, named)
+    assert model.regions_to_restart(state, failed, named) == defined
 
 
 def test_a_chain_of_causes_may_be_long() -> None:
@@ -56,8 +57,8 @@ def test_a_chain_of_causes_may_be_long() -> None:
     model = RecordedFailover(recorded_graph(logged).graph, restarts=1)
     lost = SimpleNamespace(partition=dict.fromkeys(model.partitions, "NONE"))
     kept = SimpleNamespace(partition=dict.fromkeys(model.partitions, "STORED"))
-    assert model.involved(lost, "V0 (1/1)", None) == [True] * 6
-    assert model.involved(kept, "V0 (1/1)", None) == [True, True, False, False, False, False]
+    assert [*model.regions_to_restart(lost, "V0 (1/1)", None).values()] == [True] * 6
+    assert [*model.regions_to_restart(kept, "V0 (1/1)", None).values()] == [True, True, False, False, False, False]
 
 
 def test_vertices_of_one_name_are_told_apart() -> None:

@@ -297,7 +297,7 @@ def test_an_early_consumer_is_told_in_flinks_words(flink_logs: Path, tmp_path: P
     assert rejection["line"] == first + 1
     assert rejection["message"].startswith("B (1/2) is scheduled before its input is there: Source: A-source -> A (")
     assert rejection["candidates"][0]["action"].startswith("schedule(r=B (1/2)")
-    assert " [self.consumable(s, r)" in rejection["candidates"][0]["because"]
+    assert " [self.is_ready(s, self.regions[r])" in rejection["candidates"][0]["because"]
     assert re.fullmatch(r".* attempt 0 switches from \w+ to \w+", rejection["nearest"])
     assert 1 <= len(rejection["expected"]) <= 8
 

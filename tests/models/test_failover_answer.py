@@ -12,7 +12,8 @@ import pytest
 
 from streamproof_models import failover
 from streamproof_models.failover.answer import job_graph
-from streamproof_models.failover.graph import JobGraphError, Topology
+from streamproof_models.failover.graph import JobGraphError
+from streamproof_models.failover.topology import Topology
 
 DATA = Path(__file__).parents[1] / "data" / "restart_oracle.jsonl.gz"
 with gzip.open(DATA, "rt", encoding="utf-8") as _lines:

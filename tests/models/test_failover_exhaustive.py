@@ -17,10 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamproof_models.failover.graph import Edge, Exchange, JobGraph, Partition, Pattern, Task, Topology, Vertex
+from streamproof_models.failover.graph import Edge, Exchange, JobGraph, Partition, Pattern, Task, Vertex
 from streamproof_models.failover.regions import Merging, Regions, pipelined_regions
 from streamproof_models.failover.restart import least_fixpoint, tasks_to_restart
 from streamproof_models.failover.small_graphs import KINDS, job_graphs, region_graphs
+from streamproof_models.failover.topology import Topology
 
 
 @cache

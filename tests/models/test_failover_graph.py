@@ -6,16 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamproof_models.failover.graph import (
-    Connection,
-    Edge,
-    Exchange,
-    JobGraph,
-    JobGraphError,
-    Pattern,
-    Topology,
-    Vertex,
-)
+from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Pattern, Vertex
+from streamproof_models.failover.topology import Connection, Topology
 
 
 def edge(

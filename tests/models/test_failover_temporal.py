@@ -17,13 +17,15 @@ from streamproof_specs.failover import SPEC
 @temporal
 def comes_to_an_end(m: Failover, s: Any) -> Any:
     """The job finishes or is given up."""
-    return eventually(s.job != "RUNNING")
+    return eventually(s.job in ("FINISHED", "FAILED"))
 
 
 @temporal
 def recovers(m: Failover, s: Any) -> Any:
     """A task that failed runs again, unless the job ends before."""
-    return all(leads_to(s.status[t] == "FAILED", s.status[t] == "RUNNING" or s.job != "RUNNING") for t in m.tasks)
+    return all(
+        leads_to(s.status[t] == "FAILED", s.status[t] == "RUNNING" or s.job in ("FINISHED", "FAILED")) for t in m.tasks
+    )
 
 
 VERDICTS: dict[str | None, tuple[str, str]] = {

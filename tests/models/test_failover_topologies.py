@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from streamproof_models.failover.graph import Task, Topology
+from streamproof_models.failover.graph import Task
 from streamproof_models.failover.regions import Merging, pipelined_regions
 from streamproof_models.failover.restart import tasks_to_restart
+from streamproof_models.failover.topology import Topology
 from streamproof_models.topologies import JOB_GRAPHS, cyclic_region, diamond, pipelined_pair
 
 REGIONS = {

@@ -187,7 +187,7 @@ NOTHING: Any = object()
 """The default of the `default` of `first`."""
 
 
-def first(options: Iterable[F], default: Any = NOTHING) -> Any:
+def first(options: Iterable[Any], default: Any = NOTHING) -> Any:
     """The first of the options, or the default if there is none: ``first(c for c in range(3) if s.free[c])``."""
     for option in options:
         return option

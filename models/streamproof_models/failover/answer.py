@@ -9,19 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypedDict, TypeVar
 
-from streamproof_models.failover.graph import (
-    Edge,
-    Exchange,
-    JobGraph,
-    JobGraphError,
-    Partition,
-    Pattern,
-    Task,
-    Topology,
-    Vertex,
-)
+from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Partition, Pattern, Task, Vertex
 from streamproof_models.failover.regions import pipelined_regions
 from streamproof_models.failover.restart import tasks_to_restart
+from streamproof_models.failover.topology import Topology
 
 Case = Mapping[str, Any]
 """A decoded case: keys `vertices`, `edges`, `states`, `unavailable`, `failed` and, optionally, `cause`."""

@@ -8,26 +8,9 @@
         reschedule(region)
         for consumer in getConsumersForRegion(region): failoverRegion(consumer)
 
-Three of its helpers can be read in more than one way, and each way is a value of one of the enumerations
-below. A `Reading` is a choice of all three. `execute` runs the recursion and stops it when a call is made
-in the very situation in which the same call is already open, for then it can never end; as there are only
-finitely many situations, it is stopped exactly if it would not end.
-
-What running it on all small graphs shows (`tests/models/test_failover_pseudocode.py` holds every line of this):
-
-* With partitions inside a region counted, no reading ends on A > B pipelined, whatever fails. The rest
-  concerns the readings that leave them out.
-* If a region stays scheduled and availability is as at the failure, it does not end on A > B blocking when B
-  fails and A's output is lost: B calls A, which calls its consumer B. If rescheduling discards, it does not
-  end there even when nothing is lost. If rescheduling restores, it ends unless regions wait for each other
-  in a cycle.
-* If a region is reset, it ends unless regions wait for each other in a cycle, which Flink's regions can do
-  (A > B pipelined, A > C > B blocking).
-* The readings that end on A > B reschedule B once for every lost input and once more. If regions stay
-  scheduled, a region is rescheduled once for every path to it, which can be exponentially often.
-* Where it ends, and every region has been scheduled, it reschedules exactly the regions that
-  `regions_to_restart` finds.
-* It does not look past a region that has not been scheduled, and so misses a lost partition that Flink notices.
+Three of its helpers can be read in more than one way, and each way is a value of an enumeration below. A `Reading` is a
+choice of all three. `execute` stops the recursion when a call is made in the very situation in which the same call is open:
+as there are only finitely many situations, exactly if it would never end. `docs/protocols/failover.md` has the results.
 """
 
 from __future__ import annotations
@@ -57,7 +40,7 @@ class Availability(Enum):
     FIXED = "as-at-the-failure"
     """None: one failure is handled with the availability at its start."""
     RESTORED = "restored"
-    """The region's partitions count as available again: they will have been written before they are read."""
+    """The region's partitions count as available: they will have been written before they are read."""
     DISCARDED = "discarded"
     """The region's partitions become unavailable: they will be written anew."""
 
@@ -96,18 +79,12 @@ class Outcome:
     calls: int
     """Number of calls of `failoverRegion`."""
     cycle: tuple[int, ...] = ()
-    """If the execution does not terminate: the regions of the repeating cycle of calls, the repeated one
-    first."""
+    """The regions of the repeating cycle of calls, the repeated one first; empty if the execution terminates."""
 
     @property
     def ends(self) -> bool:
         """Whether the execution terminates."""
         return not self.cycle
-
-    @property
-    def regions(self) -> frozenset[int]:
-        """The regions rescheduled at least once."""
-        return frozenset(self.rescheduled)
 
     @property
     def most_often(self) -> int:
@@ -217,8 +194,6 @@ class _Run:
         if self.reading.scheduled is Scheduled.RESETS:
             self.scheduled.discard(region)
         match self.reading.availability:
-            case Availability.FIXED:
-                pass
             case Availability.RESTORED:
                 self.missing -= self.wiring.written[region]
             case Availability.DISCARDED:

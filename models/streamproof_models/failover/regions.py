@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from streamproof_models.failover.graph import Connection, Task, Topology
+from streamproof_models.failover.graph import Task
+from streamproof_models.failover.topology import Connection, Topology
 
 
 class Merging(Enum):
@@ -74,7 +75,7 @@ def pipelined_regions(topology: Topology, merging: Merging = Merging.LOGICAL_REG
     """The pipelined regions of a job."""
     gluing = [c for c in topology.connections if c.edge.exchange.glues]
     others = [c for c in topology.connections if not c.edge.exchange.glues]
-    raw = _raw_regions(len(topology.tasks), gluing)
+    raw = connected_components(topology, gluing)
     match merging:
         case Merging.NONE:
             return _numbered(topology, raw)
@@ -118,17 +119,17 @@ class _DisjointSets:
         self._parent[high] = low
 
 
-def _raw_regions(size: int, gluing: Sequence[Connection]) -> list[int]:
-    """For each task the least task in its region. One group joins all its members."""
-    sets = _DisjointSets(size)
-    for connection in gluing:
+def connected_components(topology: Topology, connections: Sequence[Connection] | None = None) -> list[int]:
+    """For each task the least task that some of the connections, by default all, join it to."""
+    sets = _DisjointSets(len(topology.tasks))
+    for connection in topology.connections if connections is None else connections:
         for producers, consumers in connection.groups():
             hub = producers.start
             for task in producers:
                 sets.join(hub, task)
             for task in consumers:
                 sets.join(hub, task)
-    return [sets.root(task) for task in range(size)]
+    return [sets.root(task) for task in range(len(topology.tasks))]
 
 
 def _components_of_dependencies(
@@ -191,13 +192,9 @@ def _strong_components(successors: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _numbered(topology: Topology, representative: Sequence[int]) -> Regions:
-    number: dict[int, int] = {}
-    members: list[list[int]] = []
-    of_task: list[int] = []
-    for task, root in enumerate(representative):
-        region = number.setdefault(root, len(members))
-        if region == len(members):
-            members.append([])
+    number = {root: region for region, root in enumerate(dict.fromkeys(representative))}
+    of_task = tuple(number[root] for root in representative)
+    members: list[list[int]] = [[] for _ in number]
+    for task, region in enumerate(of_task):
         members[region].append(task)
-        of_task.append(region)
-    return Regions(topology, tuple(of_task), tuple(tuple(tasks) for tasks in members))
+    return Regions(topology, of_task, tuple(map(tuple, members)))

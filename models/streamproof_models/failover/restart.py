@@ -21,8 +21,9 @@ from collections.abc import Collection, Iterable, Iterator
 from enum import Enum
 from itertools import chain
 
-from streamproof_models.failover.graph import Connection, Partition, Task
+from streamproof_models.failover.graph import Partition, Task
 from streamproof_models.failover.regions import Regions
+from streamproof_models.failover.topology import Connection
 
 
 class Strategy(Enum):

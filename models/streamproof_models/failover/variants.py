@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from streamproof import WEAK, Decl, Enum, Option, Set, action, require
+from streamproof import WEAK, action, require
 from streamproof_models.failover.machine import Failover
+from streamproof_models.failover.regions import Merging
 
 
 class RestartAll(Failover, variant="restart-all"):
@@ -11,9 +12,9 @@ class RestartAll(Failover, variant="restart-all"):
 
     topology: str = "disjoint"
 
-    def restart_set(self, s, t, named):
-        """Everything."""
-        return dict.fromkeys(self.tasks, True)
+    def regions_to_restart(self, s, failed, missing):
+        """Every region."""
+        return dict.fromkeys(self.regions, True)
 
 
 class Individual(Failover, variant="individual"):
@@ -21,59 +22,73 @@ class Individual(Failover, variant="individual"):
 
     topology: str = "pipelined-pair"
 
-    def scheduling_units(self) -> tuple[tuple[str, ...], ...]:
-        """Every task by itself."""
-        return tuple((t,) for t in self.tasks)
+    @action(t="tasks", fairness=WEAK)
+    def schedule(self, s, t):
+        """The scheduler schedules every task by itself."""
+        require(s.job == "RUNNING" and self.is_ready(s, (t,)))
+        self.take_up(s, (t,))
 
-    def restart_set(self, s, t, named):
-        """The failed task."""
-        return {u: u == t for u in self.tasks}
+    def fail_over(self, s, t, missing=None):
+        """The failed task restarts."""
+        self.end(s, t, "FAILED")
+        self.begin_restart(s, {u: u == t for u in self.tasks})
 
 
 class RegionWithoutBacktracking(Failover, variant="region-without-backtracking"):
-    """Only the failed region restarts (Flink 1.3 to 1.8), though its input may be gone."""
+    """Only the failed region restarts (Flink 1.3 to 1.8), though its input may be lost."""
 
     topology: str = "pair"
 
-    def drawn_in(self, s, r, marked, named):
-        """No other region."""
-        return False
+    def regions_to_restart(self, s, failed, missing):
+        """The region of the failed task."""
+        return {r: r == self.region_of[failed] for r in self.regions}
 
 
 class NoDownstreamRestart(Failover, variant="no-downstream-restart"):
     """Lost inputs are recomputed, but their other consumers go on with what they have read."""
 
-    def drawn_in(self, s, r, marked, named):
-        """Producers of missing inputs only."""
-        return self.misses_output(s, r, marked, named)
+    def regions_to_restart(self, s, failed, missing):
+        """The region of the failed task, and the producers of lost inputs of restarting regions."""
+        marked = {r: r == self.region_of[failed] for r in self.regions}
+        for _ in range(len(self.regions) - 1):
+            for p, producer in self.producing_region.items():
+                needed = any(marked[consumer] for consumer in self.consuming_regions[p])
+                marked[producer] = marked[producer] or (needed and self.is_lost(s, p, missing))
+        return marked
 
 
 class NoVersioning(Failover, variant="no-versioning"):
-    """Every recovery resets all its tasks, also those that a newer one has claimed and restarted."""
+    """Every decision resets all its tasks, also those that a newer one has taken over and restarted."""
 
-    def current(self, s, t, k):
-        """Always."""
-        return True
+    def restarts_task(self, s, k, t):
+        """Whether decision `k` is pending and restarts `t`."""
+        return t in s.restarting[k]
 
 
 class NoFence(Failover, variant="no-fence"):
-    """New tasks may be scheduled onto output that a decision already taken is about to discard.
+    """Tasks may be scheduled onto output that a decision already taken is about to discard.
 
-    The decision leaves tasks in state CREATED out (`skip_created`), and carrying it out waits for cancellation; in
-    between, such a task can be scheduled, read the old output and finish.
+    The decision leaves tasks in state CREATED out, and waits for cancellations before it is carried out. In between, such a
+    task can be scheduled, read the old output and finish.
     """
 
-    fenced: bool = False
+    def is_ready(self, s, tasks):
+        """Whether tasks are to be scheduled, and the producers of their inputs are FINISHED."""
+        producers = [producer for t in tasks for producer in self.upstream[t]]
+        return all(s.status[t] == "CREATED" for t in tasks) and all(s.status[t] == "FINISHED" for t in producers)
 
 
 class EarlyRelease(Failover, variant="early-release"):
-    """A partition is released when its readers have finished, though one of them is about to be restarted.
+    """A partition is released when its consumers have finished, though one of them is about to be restarted.
 
-    The restarted reader misses it, and a failover of its own brings the producer back.
+    The restarted consumer misses it, and a failover of its own brings the producer back.
     """
 
     topology: str = "tee"
-    keeping: bool = False
+
+    def is_consumed(self, s, p):
+        """Whether all regions that read partition `p` are FINISHED."""
+        return all(s.status[t] == "FINISHED" for r in self.consuming_regions[p] for t in self.regions[r])
 
 
 class NoMerging(Failover, variant="no-merging"):
@@ -81,107 +96,85 @@ class NoMerging(Failover, variant="no-merging"):
 
     topology: str = "cyclic-region"
     parallelism: int = 2
-    merging: str = "none"
+    merging = Merging.NONE
 
 
 class MergeWithinLogicalRegionOnly(Failover, variant="merge-within-logical-region-only"):
     """Cycles are merged only inside one logical region, as in Flink 2.3."""
 
     topology: str = "cyclic-detour"
-    merging: str = "logical-region"
+    merging = Merging.LOGICAL_REGION
 
 
 class StopAtCreated(Failover, variant="stop-at-created"):
     """The search does not pass through regions none of whose tasks was scheduled (`hasRegionBeenScheduled`)."""
 
-    def drawn_in(self, s, r, marked, named):
-        """As in the machine, but only scheduled regions."""
-        return any(s.status[t] != "CREATED" for t in self.regions[r]) and super().drawn_in(s, r, marked, named)
+    def regions_to_restart(self, s, failed, missing):
+        """As in the machine, but beside that of the failed task only scheduled regions."""
+        scheduled = {r: any(s.status[t] != "CREATED" for t in tasks) for r, tasks in self.regions.items()}
+        marked = {r: r == self.region_of[failed] for r in self.regions}
+        for _ in range(len(self.regions) - 1):
+            for p, producer in self.producing_region.items():
+                for consumer in self.consuming_regions[p]:
+                    lost = marked[consumer] and self.is_lost(s, p, missing)
+                    marked[producer] = marked[producer] or (scheduled[producer] and lost)
+                    marked[consumer] = marked[consumer] or (scheduled[consumer] and marked[producer])
+        return marked
 
 
 class AttemptReuse(Failover, variant="attempt-reuse"):
     """A restarted task keeps its attempt number, so old and new output are indistinguishable."""
 
     def reset(self, s, t):
-        """Back to CREATED under the same number."""
-        s.status[t] = "CREATED"
-        self.discard(s, t)
-        for c in self.inputs[t]:
-            s.read[c] = 0
+        """As in the machine, under the same number."""
+        attempt = s.attempt[t]
+        super().reset(s, t)
+        s.attempt[t] = attempt
 
 
 class NoTopologicalOrder(Failover, variant="no-topological-order"):
-    """Restarted tasks are deployed at once instead of when their inputs have been produced again."""
+    """Restarted tasks are scheduled at once instead of when their inputs have been produced again."""
 
     def reset(self, s, t):
         """As in the machine, then scheduled."""
         super().reset(s, t)
-        s.status[t] = "SCHEDULED"
-        self.track(s, t)
+        self.take_up(s, (t,))
 
 
 class UnnoticedLoss(Failover, variant="unnoticed-loss"):
     """A task does not notice that an input is missing and finishes with what there is of it.
 
-    What FLIP-1 fears of region restarts on batch jobs before it: a consumer that cannot reset its input processes part of
-    it only.
+    What FLIP-1 fears of earlier region restarts of batch jobs: a consumer that cannot reset its input processes part of it.
     """
 
     topology: str = "pair"
 
-    def delivered(self, s, c):
+    def is_delivered(self, s, c):
         """A missing partition passes for an empty one."""
-        return c in self.partition_of or s.status[self.channel_ends[c][0]] == "FINISHED"
+        return c in self.partition_of or super().is_delivered(s, c)
 
 
-class LiteralPseudocode(Failover, variant="literal-pseudocode"):
-    """`failoverRegion` as FLIP-1 prints it: a recursion that does not remember which regions it has visited.
+class EagerScheduling(Failover, variant="eager-scheduling"):
+    """Whatever can be scheduled is scheduled in the step that makes it possible, as by Flink's scheduler."""
 
-    The regions for which a call is outstanding are kept in `calls`; the JobMaster does nothing else until there is none
-    left. A call on a region of which nothing was scheduled returns at once. Calls on one region at the same time are kept
-    as one, which can only end the recursion sooner.
-    """
+    def finish(self, s, t):
+        """As in the machine; then the consumers are scheduled."""
+        super().finish(s, t)
+        self.schedule_ready(s)
 
-    topology: str = "pair"
+    def restart(self, s, k):
+        """As in the machine; then the first of the reset regions are scheduled."""
+        super().restart(s, k)
+        self.schedule_ready(s)
 
-    def variables(self) -> dict[str, Decl]:
-        """The machine's, and the recursion's."""
-        region = Enum(*self.region_name)
-        named = Enum(*self.partitions) if self.partitions else Enum("none")
-        return {**super().variables(), "calls": Set(region), "rescheduled": Set(region), "named": Option(named)}
+    def schedule_ready(self, s):
+        """Schedules every region that is ready."""
+        for tasks in self.regions.values():
+            if self.is_ready(s, tasks):
+                self.take_up(s, tasks)
 
-    def free(self, s):
-        """Not while the recursion runs."""
-        return s.job == "RUNNING" and len(s.calls) == 0
 
-    def decide(self, s, t, named):
-        """``onTaskFailure``: calls ``failoverRegion`` on the region of the task."""
-        s.calls.add(self.region_name[self.region_of[t]])
-        s.named = named
+class NoFenceEager(NoFence, EagerScheduling, variant="no-fence-eager"):
+    """With eager scheduling, the missing fence shows on a task that waits for a second input."""
 
-    def scheduled(self, s, r):
-        """``hasRegionBeenScheduled``."""
-        return any(s.status[t] != "CREATED" or s.attempt[t] > 0 for t in self.regions[r])
-
-    @action(r="region_name", fairness=WEAK)
-    def failover_region(self, s, r):
-        """One call of ``failoverRegion``."""
-        name, at = self.region_name, self.region_name.index(r)
-        require(r in s.calls)
-        require(all(q not in s.calls for q in name[:at]))
-        s.calls.discard(r)
-        if self.scheduled(s, at):
-            for c, (producer, reader) in self.channel_ends.items():
-                source, target = self.region_of[producer], self.region_of[reader]
-                if target == at != source:
-                    part = self.partition_of[c]
-                    if s.named == part or s.partition[part] in ("NONE", "RELEASED"):
-                        s.calls.add(name[source])
-                if source == at != target:
-                    s.calls.add(name[target])
-            s.rescheduled.add(r)
-        if len(s.calls) == 0:
-            again = {t: name[self.region_of[t]] in s.rescheduled and s.status[t] != "CREATED" for t in self.tasks}
-            self.begin(s, again)
-            s.rescheduled.clear()
-            s.named = None
+    topology: str = "join"

@@ -6,15 +6,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from streamproof.conformance import Constraint, Event, Instance, Move, Observation, StateReader
-from streamproof_models.task_attempt import AT_WORK
+from streamproof_models.taskmanager_task import AT_WORK
 from streamproof_specs.flink.explain import switch
 
-UNSEEN = frozenset({"ignore", "refuse", "lose", "withdraw"})
+UNSEEN = frozenset({"ignore", "reject", "disconnect", "withdraw"})
 """Actions without a log line; a task whose peers are gone is logged at DEBUG only."""
 
-OF_MASTER = frozenset({"schedule", "deploy", "submit", "hear", "cancel", "fail", "give_up"})
+OF_MASTER = frozenset({"schedule", "deploy", "submit", "update", "cancel", "fail", "give_up"})
 OF_TASK = frozenset(
-    {"receive", "start", "register", "initialize", "run", "finish", "crash", "withdraw", "obey", "stop", "release"}
+    {
+        "receive",
+        "start",
+        "register",
+        "initialize",
+        "run",
+        "finish",
+        "crash",
+        "withdraw",
+        "cancel_task",
+        "stop",
+        "release",
+    }
 )
 
 MASTER_LINES = frozenset({"exec.transition", "exec.deploy", "exec.ignored"})
@@ -26,7 +38,7 @@ _TASK_MOVES = {
     "INITIALIZING": ("initialize",),
     "RUNNING": ("run",),
     "FINISHED": ("finish",),
-    "CANCELING": ("obey",),
+    "CANCELING": ("cancel_task",),
     "CANCELED": ("stop", "withdraw"),
     "FAILED": ("crash",),
 }
@@ -105,9 +117,9 @@ class AttemptExplainer:
             "SCHEDULED": ("schedule",),
             "DEPLOYING": ("deploy",),
             "CANCELING": ("cancel",),
-            "CANCELED": ("hear", "give_up"),
-            "FAILED": ("hear", "fail"),
-        }.get(new, ("hear",))
+            "CANCELED": ("update", "give_up"),
+            "FAILED": ("update", "fail"),
+        }.get(new, ("update",))
         becomes = Constraint(
             lambda look: f"{self._line(old, new)}, but the JobManager had to hold it for {look('master')}",
             lambda look: look("master") == new,
@@ -176,13 +188,13 @@ class AttemptExplainer:
                 if look("deployment") == "TAKEN":
                     return f"{self._whole} is deployed a second time"
                 return f"{self._whole} is received, but the JobManager has not deployed it"
-            case "hear":
+            case "update":
                 return f"the JobManager holds {self.name} attempt {self.number} for {master}; on its TaskManager it is {task}"
             case "submit":
                 if look("deployment") != "NONE":
                     return f"{self.name} attempt {self.number} is deployed a second time"
                 return f"{self.name} attempt {self.number} is {master}, not DEPLOYING"
-            case "obey" if task in AT_WORK:
+            case "cancel_task" if task in AT_WORK:
                 return f"{self._whole} was not cancelled"
             case "register" | "release":
                 states = look("partition")
@@ -202,7 +214,7 @@ class AttemptExplainer:
                     yield int(not mine), self._line(*_MASTER_LINE[name])
                 case "submit":
                     yield int(not mine), f"Deploying {self.name} (attempt #{self.number})"
-                case "hear":
+                case "update":
                     said = look("reports")[0]
                     yield int(not mine), self._line(master, "CANCELED" if master == "CANCELING" else said)
                 case "cancel":
@@ -215,7 +227,7 @@ class AttemptExplainer:
                     yield int(mine), f"Received task {self._whole} on {self.place}"
                 case "start" | "initialize" | "run" | "finish" | "stop" as name:
                     yield int(mine), f"{self._on(*_TASK_LINE[name])}"
-                case "obey":
+                case "cancel_task":
                     yield int(mine), self._on(task, "CANCELING")
                 case "crash":
                     yield 1 + int(mine), self._on(task, "FAILED")

@@ -50,7 +50,7 @@ class Causes:
             return (
                 f"the failure names partition {failed.args['pnum']} of {source or producer}, which writes another one"
             )
-        if source is None or not any(ends == (source, task) for ends in self.model.channel_ends.values()):
+        if source is None or (source, task) not in self.model.ends:
             return f"the failure names a partition of {source or producer}, which {task} does not read"
         written = self.recorded.dataset.get(failed.args["dataset"])
         if written is not None and self.recorded.source[written] != producer.vertex:
@@ -82,26 +82,28 @@ class Causes:
     def alternatives(self, failed: Event, task: str) -> tuple[Way, ...]:
         """A failure of the task itself, or due to the partition in its exception; either if none was logged."""
         of_itself = (Move("fail", {"t": task}),)
-        inputs = {self.model.partition_of[c]: c for c in self.model.stored_inputs[task]}
-        missing = {p: (Move("lose", {"p": p}, optional=True), Move("miss", {"c": c})) for p, c in inputs.items()}
+        missing = {
+            p: (Move("lose", {"p": p}, optional=True), Move("miss", {"t": task, "p": p}))
+            for p in self.model.reads[task]
+        }
         if "partition" in failed.args:
             return tuple(missing[p] for p in self._named(failed) if p in missing) or (of_itself,)
         if failed.args.get("causes"):
             return (of_itself,)
         return (of_itself, *missing.values())
 
-    def needed(self, master: Sequence[Event]) -> tuple[set[str], set[str]]:
-        """The tasks that may fail by themselves and the channels whose partition may be missing, from all failures of a
-        log."""
+    def needed(self, master: Sequence[Event]) -> tuple[set[str], set[tuple[str, str]]]:
+        """The tasks that may fail by themselves, and those that may miss a partition with the partition, from all failures
+        of a log."""
         failing: set[str] = set()
-        missable: set[str] = set()
+        missable: set[tuple[str, str]] = set()
         last: str | None = None
         for event in master:
             task = self.recorded.task_of(event) if event.event == "exec.transition" else None
             if task is not None and event.args["new"] == "FAILED":
                 moves = [move for way in self.alternatives(event, task) for move in way]
                 failing |= {m.args["t"] for m in moves if m.action == "fail"}
-                missable |= {m.args["c"] for m in moves if m.action == "miss"}
+                missable |= {(m.args["t"], m.args["p"]) for m in moves if m.action == "miss"}
                 last = task
         # A failure that ends the job leads to no restart, whatever its cause.
         if last is not None:
@@ -115,7 +117,7 @@ class Causes:
             return [known]
         producer = Attempt.parse(failed.args["producer"])
         source = self.recorded.task(producer.vertex, producer.subtask)
-        return [p for p, maker in self.model.producer_of.items() if maker == source]
+        return [p for p, maker in self.model.partitions.items() if maker == source]
 
 
 @dataclass(frozen=True, slots=True)

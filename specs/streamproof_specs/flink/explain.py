@@ -89,9 +89,8 @@ class FailoverExplainer:
                     return "more failures than decisions to restart"
                 return self._present(args["t"], look)
             case "miss":
-                reader, part = self.model.channel_ends[args["c"]][1], self.model.partition_of[args["c"]]
-                producer = self.model.producer_of[part]
-                return f"{self._present(reader, look)}, and its input from {producer} is not missing"
+                producer = self.model.partitions[args["p"]]
+                return f"{self._present(args['t'], look)}, and its input from {producer} is not missing"
             case _:
                 return None
 
@@ -99,21 +98,19 @@ class FailoverExplainer:
         return f"{task} attempt {look('attempt', task)} is {look('status', task)}"
 
     def _why_not_scheduled(self, name: str, look: StateReader) -> str:
-        unit = self.model.unit_named[name]
-        busy = [t for t in unit if look("status", t) != "CREATED"]
+        tasks = self.model.regions[name]
+        busy = [t for t in tasks if look("status", t) != "CREATED"]
         if busy:
             return f"{listed([self._present(t, look) for t in busy])}: nothing schedules it anew"
-        region = self.model.region_of
-        ends = [self.model.channel_ends[c] for t in unit for c in self.model.stored_inputs[t]]
-        waiting = {p: t for p, t in ends if region[p] != region[t]}
+        waiting = {p: t for t in tasks for p in self.model.upstream[t]}
         late = [self._present(p, look) for p in waiting if look("status", p) != "FINISHED"]
-        first = next(iter(t for p, t in waiting.items() if look("status", p) != "FINISHED"), unit[0])
+        first = next(iter(t for p, t in waiting.items() if look("status", p) != "FINISHED"), tasks[0])
         return f"{first} is scheduled before its input is there: {listed(late)}"
 
     def _why_not_finished(self, task: str, look: StateReader) -> str:
         if look("status", task) != "RUNNING":
             return self._present(task, look)
-        late = [self._present(p, look) for p in self.model.upstream[task] if look("status", p) != "FINISHED"]
+        late = [self._present(p, look) for p in self.model.pipelined_inputs[task] if look("status", p) != "FINISHED"]
         return f"{task} finishes before its input is complete: {listed(late)}"
 
     # --- acceptable lines
@@ -127,7 +124,7 @@ class FailoverExplainer:
             args = dict(instance.args)
             match instance.action:
                 case "schedule":
-                    for task in self.model.unit_named[args["r"]]:
+                    for task in self.model.regions[args["r"]]:
                         yield self._line(task, look, "CREATED", "SCHEDULED", about, new)
                 case "deploy" | "initialize" | "run" | "finish" | "cancel":
                     old, then = _STEP[instance.action]

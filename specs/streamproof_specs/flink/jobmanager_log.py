@@ -13,10 +13,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from streamproof.conformance import Constraint, Event, Move, Observation, StateReader
-from streamproof_models.failover.machine import STARTED
 from streamproof_specs.flink.decisions import Arrival, Causes, Decision, Decisions, counted, restart_set
 from streamproof_specs.flink.explain import Shown, listed, switch
-from streamproof_specs.flink.recorded import RecordedFailover, RecordedGraph
+from streamproof_specs.flink.recorded import STARTED, RecordedFailover, RecordedGraph
 
 HIDDEN = frozenset({"restart"})
 
@@ -92,7 +91,8 @@ class _Translator:
     """The job's state in the log; None before the first line about it in a log without its beginning."""
     eager: bool = False
     """Whether the job's scheduler schedules immediately, region by region (`PipelinedRegionSchedulingStrategy`)."""
-    _units: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
+    _regions: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
+    """The tasks of each region, and the producers of its inputs."""
     _place: dict[str, str] = field(default_factory=dict)
     _failure: _Failure | None = None
     _globally: bool = False
@@ -110,10 +110,9 @@ class _Translator:
             strategies = [e.args["strategy"] for e in events if e.event == "sched.strategy"]
             self.eager = bool(strategies) and all(s.endswith(".PipelinedRegionSchedulingStrategy") for s in strategies)
         place = {t: at for at, t in enumerate(self.model.tasks)}
-        for unit in self.model.units:
-            ends = [self.model.channel_ends[c] for t in unit for c in self.model.stored_inputs[t]]
-            producers = dict.fromkeys(place[p] for p, r in ends if self.model.region_of[p] != self.model.region_of[r])
-            self._units.append((tuple(place[t] for t in unit), tuple(producers)))
+        for tasks in self.model.regions.values():
+            producers = dict.fromkeys(place[p] for t in tasks for p in self.model.upstream[t])
+            self._regions.append((tuple(place[t] for t in tasks), tuple(producers)))
         restarted = _restarted(self.recorded, events)
         for at, event in enumerate(events):
             self.shown.read(event)
@@ -219,12 +218,11 @@ class _Translator:
         match new:
             case "SCHEDULED":
                 is_scheduled = self._holds(task, "SCHEDULED", number)
-                schedule = Move("schedule", {"r": self.model.region_name[self.model.region_of[task]]})
+                region = self.model.region_of[task]
+                schedule = Move("schedule", {"r": region})
                 # The first task of a region schedules the others with it; for these the line repeats what already
                 # happened.
-                alternatives = (
-                    ((schedule,), ()) if len(self.model.regions[self.model.region_of[task]]) > 1 else ((schedule,),)
-                )
+                alternatives = ((schedule,), ()) if len(self.model.regions[region]) > 1 else ((schedule,),)
                 return Observation(event, alternatives, (is_scheduled,), before)
             case "DEPLOYING" | "INITIALIZING" | "RUNNING" | "FINISHED":
                 steps = (
@@ -324,14 +322,14 @@ class _Translator:
     def _owed(self, event: Event, look: StateReader, restoring: bool) -> list[str]:
         """Attempts that Flink's scheduler would have scheduled by the line, or has scheduled without a log line.
 
-        `restoring`: units of reset tasks are left out.
+        `restoring`: regions of reset tasks are left out.
         """
         status, number = look("status"), look("attempt")
         late: list[str] = []
-        for unit, producers in self._units:
-            ready = all(status[t] == "CREATED" for t in unit) and all(status[p] == "FINISHED" for p in producers)
-            ready = ready and not (restoring and all(number[t] > 0 for t in unit))
-            for t in unit:
+        for tasks, producers in self._regions:
+            ready = all(status[t] == "CREATED" for t in tasks) and all(status[p] == "FINISHED" for p in producers)
+            ready = ready and not (restoring and all(number[t] > 0 for t in tasks))
+            for t in tasks:
                 task = self.model.tasks[t]
                 hidden = status[t] == "SCHEDULED" and self.shown.after(event, task, number[t]) == "CREATED"
                 if ready or hidden:
@@ -451,7 +449,7 @@ def _never(old: str, new: str) -> bool:
 
 def _pending(look: StateReader) -> bool:
     """Whether a restart decision is pending and, for one of its tasks, neither carried out nor superseded."""
-    return any(look("claim", t) == k for k, tasks in enumerate(look("restarting")) for t in tasks)
+    return any(look("version", t) == k for k, tasks in enumerate(look("restarting")) for t in tasks)
 
 
 def _settled(look: StateReader) -> bool:

@@ -9,16 +9,20 @@ from typing import Any
 
 import networkx
 
-from streamproof import WEAK, System, action, require
+from streamproof import State, System, action, require
 from streamproof.conformance import Event, compile_model
 from streamproof.conformance.flink import JobGraph as LoggedGraph
-from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Pattern, Topology, Vertex
+from streamproof_models.failover.batch_job import grouped
+from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Pattern, Vertex
 from streamproof_models.failover.machine import Failover
+from streamproof_models.failover.regions import Merging
 
 MOST_TASKS, MOST_CHANNELS = 10_000, 1_000_000
 """Maximum size of a job in a log or an answer: the machine has variables for each task and partition."""
 FOLLOWED = {Exchange.PIPELINED, Exchange.PIPELINED_BOUNDED, Exchange.BLOCKING, Exchange.BLOCKING_PERSISTENT}
 """Exchange types that the machine supports; the functions on job graphs support all."""
+STARTED = ("SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING")
+"""States of an attempt that occupies a slot and is not being cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +120,8 @@ def task_name(vertex: str, subtask: int, parallelism: int) -> str:
 class _Link:
     """Consuming regions of the same partitions, and these partitions with the producing regions."""
 
-    made: tuple[tuple[int, str], ...]
-    readers: tuple[int, ...]
+    made: tuple[tuple[str, str], ...]
+    readers: tuple[str, ...]
 
 
 def longest_chain(links: Sequence[_Link]) -> int:
@@ -143,133 +147,197 @@ def longest_chain(links: Sequence[_Link]) -> int:
     return max((farthest(farthest(start)[1])[0] for start in parts), default=0)
 
 
-def _ends(link: _Link) -> set[int]:
+def _ends(link: _Link) -> set[str]:
     return {*link.readers, *(maker for maker, _ in link.made)}
 
 
 class RecordedFailover(Failover):
     """The machine for a recorded run: unbounded failure budgets, Flink's statuses, Flink's region merging and no fencing.
 
-    The read positions of tasks are omitted, because no log has them. Restart sets are computed along exchanges instead
-    of channels, with the same result.
+    What tasks have read is omitted, because no log has it. Restart sets are computed along exchanges instead of partitions,
+    with the same result.
     """
 
     name = "failover"
 
-    fenced: bool = False
-    keeping: bool = False
-    merging: str = "logical-region"
-    detailed: bool = True
-    lenient: bool = True
+    active = STARTED
+    merging = Merging.LOGICAL_REGION
 
     def __init__(self, graph: JobGraph, **given: Any) -> None:
         self._graph = graph
         self.globally: tuple[str, ...] = ()
         super().__init__(**given)
 
+    def job_graph(self) -> JobGraph:
+        """The run's own."""
+        return self._graph
+
+    def task_name(self, vertex: str, subtask: int, parallelism: int) -> str:
+        """As in the logs."""
+        return task_name(vertex, subtask, parallelism)
+
     def setup(self) -> None:
-        """Adds the exchanges between regions, and the tasks that may notice the loss of their peers."""
+        """Adds the exchanges between regions, and the tasks that may notice the loss of their peers; omits channels."""
         super().setup()
-        pipelined = [self.channel_ends[c] for c in self.pipelined]
-        self.connected = tuple(t for t in self.tasks if any(t in ends for ends in pipelined))
-        self.upstream = {t: tuple(dict.fromkeys(p for p, r in pipelined if r == t)) for t in self.tasks}
+        self.ends = frozenset(self.channels.values())
+        """Producer and consumer of each channel."""
+        pipelined = [ends for c, ends in self.channels.items() if c not in self.partition_of]
+        self.pipelined_inputs = grouped(self.tasks, ((consumer, producer) for producer, consumer in pipelined))
+        connected = {t for ends in pipelined for t in ends}
+        self.connected = tuple(t for t in self.tasks if t in connected)
         self.links = self._links()
         self.rounds = longest_chain(self.links)
-        self.releasing = {
-            r: {near: tuple(p for p in parts if self.near[p] == near) for near in {self.near[p]: None for p in parts}}
-            for r, parts in enumerate(self.read_by_region)
-        }
+        self.released_together = {r: self._by_consumers(r) for r in self.regions}
+        self.failing = self.tasks
+        self.missable = {t: parts for t, parts in self.reads.items() if parts}
+        self.channels = {}
         self.inputs = dict.fromkeys(self.tasks, ())
-        self.channels = ()
 
-    def narrow(self, failing: Collection[str], missable: Collection[str], globally: bool) -> None:
+    def narrow(self, failing: Collection[str], missable: Collection[tuple[str, str]], globally: bool) -> None:
         """Removes the failures that the log does not contain: of tasks, due to a missing input, of the job as a whole."""
         self.failing = tuple(t for t in self.tasks if t in failing)
-        self.missable = tuple(c for c in self.stored_channels if c in missable)
+        missing = {t: tuple(p for p in parts if (t, p) in missable) for t, parts in self.missable.items()}
+        self.missable = {t: parts for t, parts in missing.items() if parts}
         self.globally = ("job",) if globally else ()
 
     def _links(self) -> tuple[_Link, ...]:
         """The exchanges between regions."""
-        readers: dict[str, set[int]] = {}
-        for channel, part in self.partition_of.items():
-            at = self.region_of[self.channel_ends[channel][1]]
-            if at != self.region_of[self.producer_of[part]]:
-                readers.setdefault(part, set()).add(at)
-        grouped: dict[tuple[int, ...], list[tuple[int, str]]] = {}
-        for part, regions in readers.items():
-            maker = self.region_of[self.producer_of[part]]
-            grouped.setdefault(tuple(sorted(regions)), []).append((maker, part))
-        return tuple(_Link(tuple(made), regions) for regions, made in grouped.items())
+        grouped: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+        for part, maker in self.producing_region.items():
+            readers = tuple(sorted(r for r in self.consuming_regions[part] if r != maker))
+            if readers:
+                grouped.setdefault(readers, []).append((maker, part))
+        return tuple(_Link(tuple(made), readers) for readers, made in grouped.items())
 
-    def involved(self, s: Any, t: str, named: str | None) -> Any:
-        """As in the machine, exchange by exchange: if one of its regions is marked, every producer whose output is lost
-        is marked, and with any producer every consumer. So no exchange needs a second visit."""
-        marked = [r == self.region_of[t] for r in range(len(self.regions))]
+    def _by_consumers(self, region: str) -> dict[tuple[str, ...], tuple[str, ...]]:
+        """The partitions that a region reads, by all the regions that read them: these are released together."""
+        parts = dict.fromkeys(p for t in self.regions[region] for p in self.reads[t])
+        by = [(self.consuming_regions[p], p) for p in parts]
+        return grouped((consumers for consumers, _ in by), by)
+
+    def state(self) -> State:
+        """Without the budgets of failures and losses."""
+        return State(**{name: sort for name, sort in super().state().items() if not name.endswith("_left")})
+
+    # --- scheduling
+
+    def has_finished(self, s, t):
+        """Whether task `t` is FINISHED, restarted or not."""
+        return s.status[t] == "FINISHED"
+
+    def take_up(self, s, tasks):
+        """Tasks wait for their slots."""
+        for t in tasks:
+            s.status[t] = "SCHEDULED"
+
+    @action(t="tasks")
+    def deploy(self, s, t):
+        """The task's slot is assigned and the task sent to its TaskExecutor; the JobMaster tracks its output from now on."""
+        require(s.status[t] == "SCHEDULED")
+        s.status[t] = "DEPLOYING"
+        self.mark_output(s, t, "PRODUCING")
+
+    @action(t="tasks")
+    def initialize(self, s, t):
+        """The TaskExecutor has accepted the task."""
+        require(s.status[t] == "DEPLOYING")
+        s.status[t] = "INITIALIZING"
+
+    def run(self, s, t):
+        """The task runs."""
+        require(s.job == "RUNNING" and s.status[t] == "INITIALIZING")
+        s.status[t] = "RUNNING"
+
+    def finish(self, s, t):
+        """The task finishes; reports of different tasks may be reordered, so a producer only needs to be active."""
+        require(s.job == "RUNNING" and s.status[t] == "RUNNING")
+        require(all(s.status[p] in (*self.active, "FINISHED") for p in self.pipelined_inputs[t]))
+        s.status[t] = "FINISHED"
+        self.mark_output(s, t, "STORED")
+        for consumers, parts in self.released_together[self.region_of[t]].items():
+            if all(s.status[u] == "FINISHED" for r in consumers for u in self.regions[r]):
+                for p in parts:
+                    if s.partition[p] in ("STORED", "GONE"):
+                        s.partition[p] = "RELEASED"
+
+    # --- failures
+
+    @action(t="failing")
+    def fail(self, s, t):
+        """A task fails of itself."""
+        require(s.job == "RUNNING" and s.status[t] in self.active)
+        require(s.decided < self.decisions)
+        self.fail_over(s, t)
+
+    @action(t="missable", p=lambda m, t: m.missable[t])
+    def miss(self, s, t, p):
+        """A task finds its input partition missing and fails, naming it."""
+        super().miss(s, t, p)
+
+    def notices(self, s, t, p):
+        """As in the machine; a task can also be INITIALIZING."""
+        producer = self.partitions[p]
+        waits = self.region_of[t] == self.region_of[producer] and s.status[producer] in self.active
+        return s.status[t] in ("INITIALIZING", "RUNNING") and s.partition[p] != "STORED" and not waits
+
+    @action(t="failing")
+    def give_up(self, s, t):
+        """A task fails and the restart strategy allows no further attempt: the job fails."""
+        require(s.job == "RUNNING" and s.status[t] in self.active)
+        s.status[t] = "FAILED"
+        s.job = "FAILED"
+
+    def lose(self, s, p):
+        """A stored partition is lost; nobody notices yet."""
+        require(s.job == "RUNNING" and s.partition[p] == "STORED")
+        s.partition[p] = "GONE"
+
+    @action(p="partitions")
+    def untrack(self, s, p):
+        """The JobMaster learns that a partition is lost with its TaskExecutor."""
+        require(s.partition[p] in ("PRODUCING", "STORED", "GONE"))
+        s.partition[p] = "NONE"
+
+    @action(t="connected")
+    def withdraw(self, s, t):
+        """A task is CANCELED without a cancel call: its peers have gone before the JobManager knew."""
+        require(s.job == "RUNNING" and s.status[t] in self.active)
+        self.end(s, t, "CANCELED")
+
+    @action(g="globally")
+    def fail_globally(self, s, g):
+        """A global failure: everything restarts, including tasks never scheduled."""
+        require(s.job == "RUNNING" and s.decided < self.decisions)
+        for t in self.tasks:
+            if s.status[t] == "CREATED":
+                s.status[t] = "CANCELING"
+        self.begin_restart(s, dict.fromkeys(self.tasks, True))
+
+    def regions_to_restart(self, s, failed, missing):
+        """As in the machine, exchange by exchange: if one of its regions restarts, so does every producer whose output is
+        lost, and with any producer every consumer. So no exchange needs a second visit."""
+        marked = {r: r == self.region_of[failed] for r in self.regions}
         for _ in range(self.rounds):
             for link in self.links:
                 touched = any(marked[r] for r in link.readers) or any(marked[maker] for maker, _ in link.made)
                 for maker, part in link.made:
-                    marked[maker] = marked[maker] or (touched and self.unavailable(s, part, named))
+                    marked[maker] = marked[maker] or (touched and self.is_lost(s, part, missing))
                 spread = any(marked[maker] for maker, _ in link.made)
                 for r in link.readers:
                     marked[r] = marked[r] or spread
         return marked
 
-    def job_graph(self) -> JobGraph:
-        """The run's own."""
-        return self._graph
-
-    def task_names(self, topology: Topology) -> tuple[str, ...]:
-        """As in the logs."""
-        sizes = {v.name: v.parallelism for v in topology.graph.vertices}
-        return tuple(task_name(v, i, sizes[v]) for v, i in topology.tasks)
-
-    @action(t="tasks", fairness=WEAK)
-    def finish(self, s: Any, t: str) -> None:
-        """The task finishes; reports of different tasks may be reordered, so a producer only needs to be active."""
-        require(self.free(s))
-        require(s.status[t] == "RUNNING")
-        require(all(s.status[p] == "FINISHED" or self.started(s, p) for p in self.upstream[t]))
-        s.status[t] = "FINISHED"
-        for p in self.outputs[t]:
-            s.partition[p] = "STORED"
-        self.release_inputs(s, t)
-
-    def release_inputs(self, s: Any, t: str) -> None:
-        """As in the machine; partitions with the same consumers are released together."""
-        for near, parts in self.releasing[self.region_of[t]].items():
-            if all(s.status[u] == "FINISHED" for u in near):
-                for p in parts:
-                    if s.partition[p] in ("STORED", "GONE"):
-                        s.partition[p] = "RELEASED"
-
-    @action(t="connected")
-    def withdraw(self, s: Any, t: str) -> None:
-        """A task is CANCELED without a cancel call: its peers have gone before the JobManager knew."""
-        require(self.free(s))
-        require(self.started(s, t))
-        self.stop(s, t)
-
-    @action(g="globally")
-    def fail_globally(self, s: Any, g: str) -> None:
-        """A global failure: everything restarts, including tasks never scheduled."""
-        require(self.free(s))
-        require(s.decided < self.decisions)
-        for t in self.tasks:
-            if s.status[t] == "CREATED":
-                s.status[t] = "CANCELING"
-        self.begin(s, dict.fromkeys(self.tasks, True))
-
 
 def recorded_system(recorded: RecordedGraph, model: RecordedFailover) -> System:
     """The transition system of a restricted model. Runs of one job graph with the same failures share it."""
-    return _system(recorded.graph, model.decisions, model.failing, model.missable, model.globally)
+    missable = tuple((t, p) for t, parts in model.missable.items() for p in parts)
+    return _system(recorded.graph, model.decisions, model.failing, missable, bool(model.globally))
 
 
 @lru_cache(maxsize=16)
 def _system(
-    graph: JobGraph, decisions: int, failing: tuple[str, ...], missable: tuple[str, ...], globally: tuple[str, ...]
+    graph: JobGraph, decisions: int, failing: tuple[str, ...], missable: tuple[tuple[str, str], ...], globally: bool
 ) -> System:
     model = RecordedFailover(graph, restarts=decisions)
-    model.narrow(failing, missable, bool(globally))
+    model.narrow(failing, missable, globally)
     return compile_model(model)
