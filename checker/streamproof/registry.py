@@ -48,6 +48,8 @@ from streamproof.system.unbounded import Parametric
 
 T = TypeVar("T")
 
+BINDING = "BINDING"
+"""The name of the binding in a file of the user."""
 GROUP = "streamproof.models"
 """The entry-point group in which packages register their models."""
 READING = "reading the model"
@@ -248,6 +250,24 @@ def _find(text: str) -> Target:
         "",
         "streamproof models lists the bundled ones; or give a file.py, or package.module:Name",
     )
+
+
+def find_binding(text: str) -> object:
+    """The object called BINDING, or as stated, in ``path/to/file.py``, ``file.py:NAME`` or ``package.module:NAME``; where
+    there is none of that name, the `Spec` of the model that `text` names.
+
+    Raises as `find`.
+    """
+    with timely(READING), working_folder(text, again=False):
+        place, _, name = (text, "", "") if text.endswith(".py") and Path(text).is_file() else text.partition(":")
+        if place.endswith(".py"):
+            module = _import_file(Path(place))
+        elif name and all(part.isidentifier() for part in place.split(".")):
+            module = _import_module(place)
+        else:
+            return _find(text).spec
+        found = getattr(module, name or BINDING, None)
+        return _pick(text, place, module, name).spec if found is None or isinstance(found, type | Spec) else found
 
 
 def titled(name: str) -> Target | None:

@@ -125,7 +125,7 @@ def test_an_unknown_model_of_logs_is_named(streamproof: Any, folder: Path) -> No
     done = streamproof("validate", "nothing", "--model", "credit-card")
     assert (done.code, done.err.splitlines()[0]) == (
         2,
-        "streamproof: error: no logs are known that speak about the model 'credit-card'",
+        "streamproof: error: no model or binding 'credit-card'",
     )
 
 

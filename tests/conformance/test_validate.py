@@ -336,7 +336,7 @@ def test_a_graph_that_is_none_is_refused(flink_logs: Path, tmp_path: Path) -> No
 
 def test_a_model_without_logs_is_refused() -> None:
     """The message names those that have some."""
-    with pytest.raises(UsageError, match="no logs are known that speak about the model 'tetris'"):
+    with pytest.raises(UsageError, match="no model or binding 'tetris'"):
         binding_for("tetris")
 
 

@@ -62,7 +62,7 @@ LONGEST = 240
     "--model",
     cls=_Model,
     metavar="NAME",
-    help="Model to check the runs against: {}. Default: by the content of the files.",
+    help="Model to check the runs against: {}; for event logs any model, file.py too. Default: by the content of the files.",
 )
 @click.option(
     "--job-graph",

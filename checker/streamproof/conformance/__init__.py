@@ -1,5 +1,7 @@
 """Conformance checking of implementations against models: the interface for bindings of logs, and validation.
 
+A system that writes its own log needs `EventLog` only, which reads event logs: an event is an action of the model.
+
 A *binding* ties the logs of one implementation to one model. Subclass `Binding`, and register an instance of the class
 in the entry-point group ``streamproof.bindings`` under the model's name. A log passes through these stages:
 
@@ -30,6 +32,7 @@ from streamproof.conformance.binding import (
     Stream,
     Task,
 )
+from streamproof.conformance.event_log import EventLog
 from streamproof.conformance.events import Event, read_events, write_ndjson, write_parquet
 from streamproof.conformance.run_verdict import Candidate, Followed, Recovery, Rejection, RunVerdict, Tracked
 from streamproof.conformance.validate import judge, validate_paths
@@ -46,6 +49,7 @@ __all__ = [
     "Case",
     "Constraint",
     "Event",
+    "EventLog",
     "Explainer",
     "Followed",
     "Grounding",

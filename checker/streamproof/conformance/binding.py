@@ -162,7 +162,9 @@ class RecoveryReader(Protocol):
 class Task:
     """One behaviour to follow: a machine, the interpreted events, and the hidden actions.
 
-    Each process's account is one of `streams`, or, for overlapping calls, one of `spans`, in the order of `closes`.
+    Each process's account is one of `streams`, or, for overlapping calls, one of `spans`, in the order of `closes`. Accounts
+    are merged as far as each goes, which is exact if no event of one process can make an event of another impossible; if one
+    can, give `spans` and `any_order`.
     """
 
     trace: str
@@ -175,6 +177,10 @@ class Task:
     """Accounts of `spans` that end before the behaviour does, with the moment from which they may be incomplete: events
     that wait for a missing record prove nothing."""
     grounding: Grounding | None = None
+    any_order: bool = False
+    """With `spans`: an event of one process may make an event of another impossible, so that every order is tried."""
+    waits: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    """With `any_order`: for each span, how many of each account precede it, as vector clocks say."""
 
     def __post_init__(self) -> None:
         # A constraint limits a search, not an implementation.

@@ -4,7 +4,8 @@ Threads of one process act concurrently, and a record gives the beginning and th
 its effect. A log is accepted if every call can be assigned a moment inside its span so that the machine allows the
 calls in the order of these moments (linearisability). Spans that do not overlap keep their order; overlapping ones are
 tried in both orders. Accounts of different processes are merged as the machine allows, each as far as possible: exact
-if, as with messages, no action of one process makes a recorded action of another impossible.
+if, as with messages, no action of one process makes a recorded action of another impossible. Otherwise `Task.any_order`
+has every order tried, that of `rank` first.
 
 The search is depth first with a visited set, so a log with little overlap costs one pass.
 """
@@ -21,7 +22,7 @@ from streamproof.conformance.explaining import Refusal, explained_refusal
 from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.run_verdict import Rejection, Tracked
 from streamproof.conformance.tracker import START, Path
-from streamproof.system import State
+from streamproof.system import Instance, State
 
 LIMIT = 500_000
 """Maximum number of visited search nodes."""
@@ -51,10 +52,13 @@ class OverlapTracker:
     steps: SystemMoves | None = None
     _steps: SystemMoves = field(init=False)
     _beside: tuple[tuple[tuple[int, ...], ...], ...] = field(init=False)
+    _hidden: tuple[Instance, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         self._steps = self.steps or SystemMoves(self.task.system, self.task.grounding)
         self._beside = tuple(_overlaps(account) for account in self.task.spans)
+        actions = self.task.system.actions if self.task.any_order else ()
+        self._hidden = tuple(i for a in actions if a.name in self.task.hidden for i in a.instances)
 
     def run(self) -> Tracked:
         """Follows the whole log. Raises `EvaluationError` for an error of the machine."""
@@ -71,10 +75,11 @@ class OverlapTracker:
             if all(at == len(account) for at, account in zip(point.at, self.task.spans, strict=True)):
                 return self._outcome(point, path, len(seen))
             if len(seen) > self.limit:
-                why = f"more than {self.limit:,} orders of overlapping calls are possible"
+                of = "events" if self.task.any_order else "overlapping calls"
+                why = f"more than {self.limit:,} orders of {of} are possible"
                 return self._outcome(*furthest, len(seen), exhausted=why)
             after = list(self._next(point))
-            if not after:
+            if not after or self.task.any_order:
                 stuck.append(point)
             for next_point, taken in reversed(after):
                 if next_point not in seen:
@@ -109,10 +114,8 @@ class OverlapTracker:
         if settled_point is not point:
             yield settled_point, ()
             return
-        for number, at in enumerate(point.at):
-            account = self.task.spans[number]
-            if at == len(account):
-                continue
+        for number in self._accounts(point):
+            account, at = self.task.spans[number], point.at[number]
             settled = False
             for end, taken in self._steps.explained(account[at].observation, point.state):
                 settled = True
@@ -127,9 +130,26 @@ class OverlapTracker:
                     possible = True
                     yield _Point(point.at, point.early | {(number, other)}, end), taken
                 settled = settled and possible
-            if settled:
+            if settled and not self.task.any_order:
                 # No other process can change this, so no alternative needs to be tried.
                 return
+        for instance in self._hidden:
+            after = self._steps.take(instance, point.state)
+            if after is not None:
+                yield _Point(point.at, point.early, after), (instance.action,)
+
+    def _accounts(self, point: _Point) -> list[int]:
+        """The accounts that may continue."""
+        found = [n for n, at in enumerate(point.at) if at < len(self.task.spans[n]) and self._due(point.at, n)]
+        rank = self.rank
+        if rank is None or not self.task.any_order:
+            return found
+        return sorted(found, key=lambda n: rank(self.task.spans[n][point.at[n]].observation.event))
+
+    def _due(self, at: Sequence[int], number: int) -> bool:
+        """Whether everything that precedes the next span of an account has taken effect."""
+        waits = self.task.waits
+        return not waits or all(done >= own for done, own in zip(at, waits[number][at[number]], strict=True))
 
     def _settled(self, point: _Point) -> _Point:
         """The node after all spans without effect: a recorded state can be read as soon as it holds."""
@@ -138,7 +158,7 @@ class OverlapTracker:
         for number, account in enumerate(self.task.spans):
             while at[number] < len(account):
                 head = (number, at[number])
-                if head not in early and not self._reads(head, look):
+                if head not in early and not (self._due(at, number) and self._reads(head, look)):
                     break
                 early.discard(head)
                 at[number] += 1

@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from streamproof.conformance.binding import Binding, Case, Plan, Task
+from streamproof.conformance.event_log import EventLog
 from streamproof.conformance.events import Event, write_ndjson, write_parquet
 from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.overlapping import OverlapTracker
@@ -18,6 +19,8 @@ from streamproof.conformance.packed import expect_recorded
 from streamproof.conformance.run_verdict import Followed, Rejection, RunVerdict, Tracked
 from streamproof.conformance.tracker import Tracker
 from streamproof.entries import BINDINGS, every
+from streamproof.language.spec import Spec
+from streamproof.registry import find_binding, is_registered
 from streamproof.system import StreamproofError, UsageError
 from streamproof.system.errors import Loc, did_you_mean
 from streamproof.system.files import plain_name
@@ -28,15 +31,25 @@ DAMAGE_SHOWN = 20
 
 
 def binding_for(model: str) -> Binding:
-    """The binding registered for a model. Raises `UsageError` if there is none."""
+    """The binding registered for a model, or the one in a file, ``file.py:NAME`` or ``package.module:NAME``; for other
+    models, that of event logs. Raises `UsageError` for an unknown name, and as `registry.find_binding`."""
     found = every(BINDINGS)
-    if model not in found:
-        hints = (did_you_mean(model, found), f"models with a binding: {', '.join(found) or 'none'}")
-        raise UsageError(
-            f"no logs are known that speak about the model {model!r}", remedy="\n  ".join(filter(None, hints))
+    if model in found:
+        binding: Binding = found[model].load()
+        return binding
+    if not is_registered(model) and not model.partition(":")[0].endswith(".py") and ":" not in model:
+        hints = (
+            did_you_mean(model, found),
+            f"models with a binding: {', '.join(found) or 'none'}",
+            "for event logs, any bundled model, or a file.py with a model or a BINDING",
         )
-    binding: Binding = found[model].load()
-    return binding
+        raise UsageError(f"no model or binding {model!r}", remedy="\n  ".join(filter(None, hints)))
+    own = find_binding(model)
+    if isinstance(own, Spec):
+        return EventLog(own)
+    if not callable(getattr(own, "plan", None)):
+        raise UsageError(f"{model} is a {type(own).__name__}, not a binding", remedy="BINDING = EventLog(MyModel)")
+    return cast(Binding, own)
 
 
 def bindings_for(path: Path, *, with_graph: bool = False) -> dict[str, Binding]:

@@ -1,0 +1,244 @@
+"""A binding for event logs: an event is an action of the model, with the action's parameters as arguments.
+
+This is what a system needs that writes its own log. Where its events are called otherwise, a *meaning* translates them::
+
+    BINDING = EventLog(Group, {"joined": lambda e: Move("join", {"m": e.process})}, members=3)
+
+A state in an event (`Event.state`: variables, or parts of arrays and records) must be the model's state after the event.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from streamproof.conformance.binding import (
+    Binding,
+    Case,
+    Constraint,
+    Move,
+    Observation,
+    Plan,
+    Span,
+    StateReader,
+    Task,
+)
+from streamproof.conformance.events import Event, read_events
+from streamproof.language.model import Model
+from streamproof.language.spec import Spec
+from streamproof.system.errors import InputError, ModelError, did_you_mean
+from streamproof.system.model import System
+from streamproof.system.sorts import (
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    Value,
+    show,
+    values,
+)
+
+Meaning: TypeAlias = "Callable[[Event], Move | Iterable[Move] | None] | None"
+"""The moves of an event of one kind, in order; None: the event says nothing about the protocol."""
+
+SUFFIXES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz", ".parquet")
+
+
+class EventLog(Binding):
+    """The binding of event logs to a model; `parameters` are the model's.
+
+    Each trace of a log is one behaviour. Events of one process happened in the order of their numbers, and vector clocks
+    order events of different processes; otherwise every order is possible. `ordered`: all events happened in the order of
+    the file. `hidden` actions are not recorded: they may happen at any time.
+    """
+
+    def __init__(
+        self,
+        model: type[Model] | Spec | System,
+        meaning: Mapping[str, Meaning] | None = None,
+        *,
+        hidden: Iterable[str] = (),
+        ordered: bool = False,
+        variant: str | None = None,
+        **parameters: Any,
+    ) -> None:
+        if not isinstance(model, System):
+            spec = model if isinstance(model, Spec) else Spec(model=model)
+            model = spec.system(variant, **parameters)
+        self.system = model
+        self._parameters = {action.name: action.parameters for action in self.system.actions}
+        self._meaning, self._hidden, self._ordered = dict(meaning or {}), frozenset(hidden), ordered
+        for name in self._hidden - self._parameters.keys():
+            raise ModelError(
+                f"{self.system.name} has no action {name!r} to hide", remedy=did_you_mean(name, self._parameters)
+            )
+
+    def runs(self, path: Path) -> list[Any]:
+        """The file, or the event logs of a folder. Raises `InputError` if there is none."""
+        found = [path] if path.is_file() else sorted(f for f in path.iterdir() if f.name.endswith(SUFFIXES))
+        if not found:
+            raise InputError(
+                f"{path}: no event log was found", remedy=f"name a file, or a folder with {SUFFIXES[0]} files"
+            )
+        return list(found)
+
+    def recognises(self, path: Path) -> bool:
+        """Never: the model is named."""
+        return False
+
+    def plan(self, run: Any, job_graph: Path | None) -> Plan:
+        """One case for each trace."""
+        if job_graph is not None:
+            raise InputError(f"{job_graph}: an event log has no job graph", remedy="leave out --job-graph")
+        events = read_events(run)
+        traces: dict[str, dict[str, list[Event]]] = {}
+        for event in events:
+            traces.setdefault(event.trace, {}).setdefault("" if self._ordered else event.process, []).append(event)
+        cases = tuple(Case(trace, self.system.name, (self._task(trace, own),)) for trace, own in traces.items())
+        return Plan(run.name.partition(".")[0], cases, tuple(events), unit="behaviour")
+
+    def _task(self, trace: str, processes: dict[str, list[Event]]) -> Task:
+        if not self._ordered:
+            processes = {name: sorted(own, key=lambda event: event.seq) for name, own in processes.items()}
+        accounts = tuple(
+            tuple(Span(self._observed(event), at, at) for at, event in enumerate(own)) for own in processes.values()
+        )
+        waits = () if self._ordered else clock_order(processes)
+        return Task(trace, self.system, hidden=self._hidden, spans=accounts, any_order=True, waits=waits)
+
+    def _observed(self, event: Event) -> Observation:
+        moves = tuple(self._moves(event))
+        for move in moves:
+            self._expect_known(move, event)
+        return Observation(event, (moves,), tuple(self._states(event)))
+
+    def _moves(self, event: Event) -> Iterable[Move]:
+        if event.event not in self._meaning:
+            if event.event not in self._parameters:
+                known = (*self._meaning, *self._parameters)
+                hint = did_you_mean(event.event, known)
+                raise InputError(
+                    f"{self.system.name} has no action {event.event!r}, and the binding gives the event no meaning",
+                    loc=event.loc,
+                    remedy="\n  ".join(
+                        filter(None, (hint, "give its moves, or None if it says nothing about the protocol"))
+                    ),
+                )
+            return (Move(event.event, {name: _argument(value, event) for name, value in event.args.items()}),)
+        meaning = self._meaning[event.event]
+        meant = None if meaning is None else meaning(event)
+        return (meant,) if isinstance(meant, Move) else tuple(meant or ())
+
+    def _expect_known(self, move: Move, event: Event) -> None:
+        """Raises `InputError` for an action or a parameter that the model does not have: no step could match it."""
+        if move.action not in self._parameters:
+            raise InputError(
+                f"{self.system.name} has no action {move.action!r}",
+                loc=event.loc,
+                remedy=did_you_mean(move.action, self._parameters),
+            )
+        for name in move.args:
+            if name not in self._parameters[move.action]:
+                known = ", ".join(self._parameters[move.action]) or "none"
+                raise InputError(
+                    f"{move.action} has no parameter {name!r}", loc=event.loc, remedy=f"its parameters: {known}"
+                )
+
+    def _states(self, event: Event) -> Iterator[Constraint]:
+        """The variables that the event records are those of the model."""
+        for name, recorded in (event.state or {}).items():
+            if name not in self.system.index:
+                raise InputError(
+                    f"{self.system.name} has no variable {name!r}",
+                    loc=event.loc,
+                    remedy=did_you_mean(name, self.system.index),
+                )
+            yield self._same(name, recorded)
+
+    def _same(self, name: str, recorded: Any) -> Constraint:
+        sort = self.system.variables[self.system.index[name]].sort
+
+        def text(look: StateReader) -> str:
+            return f"{name} is {show(sort, look(name))} in the model, and {json.dumps(recorded)} in the log"
+
+        return Constraint(text, lambda look: agrees(sort, look(name), recorded))
+
+
+def clock_order(processes: Mapping[str, Sequence[Event]]) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """For each event of each process, how many events of each process precede it by its vector clock.
+
+    An event with a clock has its own process in it. Raises `InputError` otherwise, and for clocks that do not rise.
+    """
+    counts: dict[str, list[int]] = {name: [] for name in processes}
+    places: dict[str, list[int]] = {name: [] for name in processes}
+    for name, events in processes.items():
+        for place, event in enumerate(events, 1):
+            if not event.clock:
+                continue
+            count = event.clock.get(name, 0)
+            if count <= (counts[name][-1] if counts[name] else 0):
+                raise InputError(
+                    f"the vector clock of {event} does not count this event of {name!r}",
+                    loc=event.loc,
+                    remedy="each event raises the entry of its own process",
+                )
+            counts[name].append(count)
+            places[name].append(place)
+
+    def before(event: Event, name: str) -> int:
+        known = 0 if name == event.process else bisect_right(counts[name], (event.clock or {}).get(name, 0))
+        return places[name][known - 1] if known else 0
+
+    return tuple(
+        tuple(tuple(before(event, name) for name in processes) for event in events) for events in processes.values()
+    )
+
+
+def _argument(value: Any, event: Event) -> Any:
+    """A value of JSON as the value of a parameter: lists stand for tuples."""
+    if isinstance(value, dict):
+        raise InputError("no parameter has a JSON object as value", loc=event.loc, remedy="give the event a meaning")
+    return tuple(_argument(v, event) for v in value) if isinstance(value, list) else value
+
+
+def agrees(sort: Sort, value: Value, recorded: Any) -> bool:
+    """Whether a recorded value, from JSON, is `value`; of arrays and records it may have a part."""
+    match sort:
+        case OptionSort(element):
+            return recorded is None if value is None else agrees(element, value, recorded)
+        case ArraySort(index, element) if isinstance(recorded, dict):
+            places = {text: at for at, key in enumerate(values(index)) for text in (str(key), json.dumps(key))}
+            return all(key in places and agrees(element, value[places[key]], own) for key, own in recorded.items())
+        case ArraySort(_, element):
+            return isinstance(recorded, list) and _all(element, value, recorded)
+        case RecordSort(fields) if isinstance(recorded, dict):
+            own = {name: (inner, part) for (name, inner), part in zip(fields, value, strict=True)}
+            return all(name in own and agrees(*own[name], part) for name, part in recorded.items())
+        case SetSort(element):
+            left = list(value)
+            return (
+                isinstance(recorded, list)
+                and len(recorded) == len(left)
+                and all(any(agrees(element, member, part) for part in recorded) for member in left)
+            )
+        case QueueSort(element, _):
+            return isinstance(recorded, list) and _all(element, value, recorded)
+        case BoolSort() | RangeSort() | EnumSort():
+            return type(recorded) is type(value) and bool(recorded == value)
+        case _:
+            raise InputError(
+                f"a recorded state cannot be compared with values of {sort}", remedy="leave the variable out"
+            )
+
+
+def _all(element: Sort, values: Iterable[Value], recorded: list[Any]) -> bool:
+    own = list(values)
+    return len(own) == len(recorded) and all(agrees(element, a, b) for a, b in zip(own, recorded, strict=True))

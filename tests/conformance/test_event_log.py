@@ -1,0 +1,277 @@
+"""Event logs of any model: correct logs are accepted in every order that they leave open, and lies are not."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from random_systems import random_system
+from streamproof import Array, Enum, Model, Range, Record, Set, State, action, require
+from streamproof.conformance import Event, EventLog, InputError, Move, RunVerdict, judge, write_ndjson
+from streamproof.system import Interpreter, StreamproofError, System
+from streamproof.system.sorts import ArraySort, OptionSort, QueueSort, RecordSort, SetSort, Sort, values
+
+MOST_EVENTS = 6
+
+
+def plain(sort: Sort, value: Any) -> Any:
+    """A value as an implementation would write it in JSON."""
+    match sort:
+        case OptionSort(element):
+            return None if value is None else plain(element, value)
+        case ArraySort(index, element):
+            return {str(key): plain(element, part) for key, part in zip(values(index), value, strict=True)}
+        case RecordSort(fields):
+            return {name: plain(inner, part) for (name, inner), part in zip(fields, value, strict=True)}
+        case QueueSort(element, _):
+            return [plain(element, part) for part in value]
+        case SetSort(element):
+            return sorted((plain(element, part) for part in value), key=json.dumps)
+    return value
+
+
+def recorded(system: System, random: Random) -> list[Event] | None:
+    """The log of a random behaviour, written by up to three processes, in a random order of lines; None: it is too short."""
+    interpreter = Interpreter(system)
+    starts = list(interpreter.initial_states())
+    if not starts:
+        return None
+    state = random.choice(starts)
+    events: list[Event] = []
+    clocks: list[Counter[str]] = []
+    seqs: Counter[str] = Counter()
+    for _ in range(MOST_EVENTS):
+        steps = list(interpreter.steps(state))
+        if not steps:
+            break
+        taken = random.choice(steps)
+        state = taken.state
+        process = random.choice("pqr")
+        clock = Counter({process: 1})
+        for event, known in zip(events, clocks, strict=True):
+            if event.process == process or random.random() < 0.3:
+                clock |= known
+        clock[process] = seqs[process] + 1
+        shown = [v.name for v in system.variables if random.random() < 0.2]
+        now = {name: plain(system.variables[system.index[name]].sort, state[system.index[name]]) for name in shown}
+        args = dict(taken.instance.args)
+        events.append(Event("t", process, seqs[process], taken.instance.action, args, state=now or None))
+        seqs[process] += 1
+        clocks.append(clock)
+    if random.random() < 0.5:
+        events = [replace(e, clock=dict(c)) for e, c in zip(events, clocks, strict=True)]
+    random.shuffle(events)
+    return events if len(events) > 1 else None
+
+
+def tampered(events: list[Event], system: System, random: Random) -> list[Event]:
+    """The log with one line left out, doubled, or of another action or argument."""
+    lied, at = list(events), random.randrange(len(events))
+    match random.randrange(3):
+        case 0:
+            del lied[at]
+        case 1:
+            other = random.choice([i for a in system.actions for i in a.instances])
+            lied[at] = replace(lied[at], event=other.action, args=dict(other.args))
+        case 2:
+            i, j = random.sample(range(len(events)), 2)
+            lied[i], lied[j] = (
+                replace(lied[i], event=lied[j].event, args=lied[j].args),
+                replace(lied[j], event=lied[i].event, args=lied[i].args),
+            )
+    return lied
+
+
+def precedes(a: Event, b: Event) -> bool:
+    """Whether the log says that `a` happened before `b`."""
+    if a.process == b.process:
+        return a.seq < b.seq
+    return bool(a.clock and b.clock) and (a.clock or {})[a.process] <= (b.clock or {}).get(a.process, 0)
+
+
+def possible(system: System, events: list[Event], hidden: frozenset[str]) -> bool:
+    """By trying every order: whether the machine has a behaviour with these events."""
+    interpreter = Interpreter(system)
+
+    def closed(states: Iterable[Any]) -> set[Any]:
+        found, open_ = set(states), list(states)
+        while open_:
+            for step in interpreter.steps(open_.pop()):
+                if step.instance.action in hidden and step.state not in found:
+                    found.add(step.state)
+                    open_.append(step.state)
+        return found
+
+    def fits(event: Event, step: Any) -> bool:
+        same = step.instance.action == event.event and dict(step.instance.args) == event.args
+        return same and all(
+            json.dumps(plain(v.sort, step.state[at])) == json.dumps((event.state or {})[v.name])
+            for at, v in enumerate(system.variables)
+            if v.name in (event.state or {})
+        )
+
+    @cache
+    def reachable(left: frozenset[int], states: frozenset[Any]) -> bool:
+        if not left:
+            return bool(states)
+        for at in left:
+            if any(precedes(events[other], events[at]) for other in left if other != at):
+                continue
+            after = {s.state for state in closed(states) for s in interpreter.steps(state) if fits(events[at], s)}
+            if after and reachable(left - {at}, frozenset(after)):
+                return True
+        return False
+
+    return reachable(frozenset(range(len(events))), frozenset(interpreter.initial_states()))
+
+
+def verdict(folder: Path, system: System, events: list[Event], **options: Any) -> RunVerdict:
+    """What validation says of a log."""
+    file = folder / "log.ndjson"
+    file.unlink(missing_ok=True)
+    write_ndjson(events, file)
+    (found,) = judge(EventLog(system, **options).plan(file, None), "random")
+    return found
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(150), pytest.param(range(150, 6000), marks=pytest.mark.long)], ids=["few", "many"]
+)
+def test_random_logs(seeds: range, tmp_path: Path) -> None:
+    """Correct logs are accepted, and all verdicts are those of trying every order."""
+    counts: Counter[str] = Counter()
+    for seed in seeds:
+        random = Random(seed)
+        system = random_system(random)
+        try:
+            events = recorded(system, random)
+            if events is None:
+                continue
+            names = sorted({e.event for e in events})
+            hidden = frozenset(random.sample(names, 1)) if random.random() < 0.3 else frozenset()
+            seen = [e for e in events if e.event not in hidden]
+            if not seen:
+                continue
+            answer = verdict(tmp_path, system, seen, hidden=hidden).answer
+            if answer == "error":
+                continue
+            assert answer == "accepted", seed
+            lied = [e for e in tampered(events, system, random) if e.event not in hidden]
+            if not lied:
+                continue
+            expected = "accepted" if possible(system, lied, hidden) else "rejected"
+            answer = verdict(tmp_path, system, lied, hidden=hidden).answer
+            if answer == "error":
+                continue
+            assert answer == expected, seed
+        except StreamproofError:
+            continue  # a mistake in the random system, as where the answer is "error"
+        counts[expected] += 1
+    assert counts["rejected"] > len(seeds) / 10
+    assert counts["accepted"] > len(seeds) / 10
+
+
+class Lift(Model):
+    """A lift that calls overtake: an order of events matters across processes."""
+
+    def state(self):
+        """On the ground."""
+        box = Record(kind=Enum("A", "B"), full=Range(0, 1))
+        return State(floor=Range(0, 3), called=Set(Range(0, 3)), boxes=Array(2, box))
+
+    @action(f=range(4))
+    def call(self, s, f):
+        """Only from above."""
+        require(f > s.floor)
+        s.called.add(f)
+
+    @action
+    def up(self, s):
+        """One floor."""
+        require(len(s.called) > 0 and s.floor < 3)
+        s.floor += 1
+        s.called.discard(s.floor)
+
+
+def log(*events: tuple[str, str, dict[str, Any]], **more: Any) -> list[Event]:
+    """Events of processes, each with its number."""
+    seqs: Counter[str] = Counter()
+    found = []
+    for process, name, args in events:
+        found.append(Event("t", process, seqs[process], name, args, **more))
+        seqs[process] += 1
+    return found
+
+
+def test_an_event_may_make_another_impossible(tmp_path: Path) -> None:
+    """After two floors nobody can call the lift to the first: the call came before, whatever the order of the lines."""
+    events = log(("cabin", "up", {}), ("door", "call", {"f": 3}), ("door", "call", {"f": 1}), ("cabin", "up", {}))
+    assert verdict(tmp_path, Lift.system(), events).answer == "accepted"
+    assert verdict(tmp_path, Lift.system(), events, ordered=True).answer == "rejected"
+
+
+def test_vector_clocks_order_events(tmp_path: Path) -> None:
+    """A call that knows of the second floor came after it."""
+    events = log(("cabin", "up", {}), ("door", "call", {"f": 3}), ("door", "call", {"f": 1}), ("cabin", "up", {}))
+    clocks = [{"cabin": 1}, {"door": 1}, {"door": 2, "cabin": 2}, {"cabin": 2}]
+    ordered = [replace(e, clock=c) for e, c in zip(events, clocks, strict=True)]
+    assert verdict(tmp_path, Lift.system(), ordered).answer == "rejected"
+    ordered[2] = replace(ordered[2], clock={"door": 2})
+    assert verdict(tmp_path, Lift.system(), ordered).answer == "accepted"
+    with pytest.raises(InputError, match="does not count this event of 'door'"):
+        verdict(tmp_path, Lift.system(), [replace(ordered[2], clock={"cabin": 1})])
+
+
+@pytest.mark.parametrize(
+    ("state", "answer"),
+    [
+        ({"floor": 0, "called": [2], "boxes": {"0": {"kind": "A"}}}, "accepted"),
+        ({"boxes": [{"kind": "A", "full": 0}, {"kind": "A"}]}, "accepted"),
+        ({"called": [2, 2]}, "rejected"),
+        ({"called": []}, "rejected"),
+        ({"floor": False}, "rejected"),
+        ({"boxes": {"2": {"kind": "A"}}}, "rejected"),
+        ({"boxes": {"0": {"colour": "A"}}}, "rejected"),
+    ],
+)
+def test_recorded_states(state: dict[str, Any], answer: str, tmp_path: Path) -> None:
+    """A recorded state, or a part of one, is that of the model."""
+    events = [replace(e, state=state) for e in log(("door", "call", {"f": 2}))]
+    assert verdict(tmp_path, Lift.system(), events).answer == answer
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        (("door", "cal", {"f": 1}), "has no action 'cal'"),
+        (("door", "call", {"floor": 1}), "call has no parameter 'floor'"),
+        (("door", "call", {"f": {"n": 1}}), "no parameter has a JSON object"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(event: Any, message: str, tmp_path: Path) -> None:
+    """An event that no step could match is a mistake of the binding or the log, with its line; no verdict hides it."""
+    with pytest.raises(InputError, match=message) as refused:
+        verdict(tmp_path, Lift.system(), log(event))
+    assert refused.value.loc is not None
+
+
+def test_meanings(tmp_path: Path) -> None:
+    """Events of other names: one move, several, or none."""
+    meaning = {
+        "ring": lambda e: Move("call", {"f": e.args["at"]}),
+        "express": lambda e: [Move("up")] * e.args["floors"],
+        "light": None,
+    }
+    events = log(("d", "ring", {"at": 3}), ("c", "light", {}), ("c", "express", {"floors": 3}))
+    found = verdict(tmp_path, Lift.system(), events, meaning=meaning)
+    assert (found.answer, found.matched) == ("accepted", 3)
+    events = log(("d", "ring", {"at": 2}), ("c", "express", {"floors": 3}))
+    assert verdict(tmp_path, Lift.system(), events, meaning=meaning).answer == "rejected"
