@@ -19,6 +19,7 @@ from __future__ import annotations
 from streamproof import WEAK, Array, Bool, Enum, Model, Option, Range, State, action, choose, require, terminal
 
 JOBS = ("release", "recycle")
+PLACES = ("BEGIN", "LOCK", "LOCKED", "RETURN", "NOTIFY", "ADD", "RETURNED", "DONE")
 
 
 class CreditLocks(Model):
@@ -38,6 +39,17 @@ class CreditLocks(Model):
         "large": {"channels": 3, "jobs": "release0 release1 recycle1 recycle0 recycle2"},
     }
 
+    # --- what the fixes changed
+
+    returns_in_lock = False
+    """A thread returns a surplus buffer while it holds its channel's lock; FLINK-22946 ended this."""
+    tests_before_lock = True
+    """A channel rejects a buffer after its release, tested before its lock is taken; since FLINK-18595."""
+    tests_in_lock = True
+    """The same, tested while its lock is held."""
+    notifies_in_lock = False
+    """The pool's lock is held while a channel is notified; FLINK-9676 ended this."""
+
     def setup(self):
         """The threads, each with its job and its channel."""
         known = {f"{job}{c}": (job, c) for job in JOBS for c in range(self.channels)}
@@ -50,137 +62,112 @@ class CreditLocks(Model):
         if not words or len(set(released)) < len(released):
             raise ValueError("give at least one job, and release no channel twice")
         self.threads = range(len(words))
-        self.releasing = [t for t in self.threads if self.work[t][0] == "release"]
-        self.buffers = self.channels
 
     def state(self):
-        """Every thread is about to begin."""
-        channel, thread = range(self.channels), Range(0, len(self.work) - 1)
+        """Every thread is about to begin. The comments name Flink's fields and the objects that are locked."""
+        channel, thread = range(self.channels), Option(Range(0, len(self.work) - 1))
         return State(
-            at=Array(self.threads, Enum("BEGIN", "ENTER", "INSIDE", "POOL", "TELL", "GIVE", "BACK", "DONE")),
-            told=Array(self.threads, Option(Range(0, self.channels - 1))),
-            lock=Array(channel, Option(thread)),
-            pool_lock=Option(thread),
-            released=Array(channel, Bool()),
-            waits=Array(channel, Bool(), init=True),
-            spare=Array(channel, Range(0, self.buffers), init=1),
-            pool=Range(0, self.buffers),
+            at=Array(self.threads, Enum(*PLACES)),  # what the thread does next
+            listener=Array(self.threads, Option(Range(0, self.channels - 1))),  # the channel that it notifies
+            lock=Array(channel, thread),  # holder of the lock of BufferManager.bufferQueue
+            pool_lock=thread,  # holder of the lock of LocalBufferPool.availableMemorySegments
+            is_released=Array(channel, Bool()),  # RemoteInputChannel.isReleased
+            is_waiting=Array(channel, Bool(), init=True),  # BufferManager.isWaitingForFloatingBuffers
+            floating_buffers=Array(
+                channel, Range(0, self.channels), init=1
+            ),  # bufferQueue.floatingBuffers: surplus ones
+            pool=Range(0, self.channels),  # LocalBufferPool.availableMemorySegments
         )
 
-    # --- changes between versions
-
-    def gives_back_inside(self) -> bool:
-        """Whether a surplus buffer is returned while the channel's lock is held."""
-        return False
-
-    def refuses_first(self) -> bool:
-        """Whether a released channel rejects a buffer before its lock is taken."""
-        return True
-
-    def holds_pool(self) -> bool:
-        """Whether the pool's lock is held while a channel is notified of a buffer."""
-        return False
-
-    def refuses_inside(self) -> bool:
-        """Whether a released channel rejects a buffer after its lock is taken."""
-        return True
-
-    # --- one thread
-
-    def keeps_lock(self, t: int) -> bool:
+    def returns_locked(self, t: int) -> bool:
         """Whether a thread holds the lock of its channel while it returns buffers."""
-        return self.work[t][0] == "release" or self.gives_back_inside()
+        return self.work[t][0] == "release" or self.returns_in_lock
 
     @action(t="threads", fairness=WEAK)
     def begin(self, s, t):
-        """A channel to be released is marked so, before anything else."""
+        """A thread that releases a channel first marks it as released."""
         job, c = self.work[t]
         require(s.at[t] == "BEGIN")
-        s.at[t] = "ENTER"
+        s.at[t] = "LOCK"
         if job == "release":
-            s.released[c] = True
+            s.is_released[c] = True
 
     @action(t="threads", fairness=WEAK)
-    def enter(self, s, t):
+    def lock_channel(self, s, t):
         """A thread takes the lock of its channel."""
         c = self.work[t][1]
-        require(s.at[t] == "ENTER")
-        require(s.lock[c] is None)
+        require(s.at[t] == "LOCK" and s.lock[c] is None)
         s.lock[c] = t
-        s.at[t] = "INSIDE"
+        s.at[t] = "LOCKED"
 
     @action(t="threads", fairness=WEAK)
-    def inside(self, s, t):
-        """With the lock of its channel, a thread takes a floating buffer to give back, or lets go if there is none."""
+    def take_floating_buffer(self, s, t):
+        """With the lock of its channel, a thread takes a floating buffer to return, or unlocks if there is none."""
         job, c = self.work[t]
-        require(s.at[t] == "INSIDE")
-        if s.spare[c] == 0 or (job == "recycle" and s.released[c]):
+        require(s.at[t] == "LOCKED")
+        if s.floating_buffers[c] == 0 or (job == "recycle" and s.is_released[c]):
             s.lock[c] = None
             s.at[t] = "DONE"
         else:
-            s.spare[c] -= 1
-            s.at[t] = "POOL"
-            if not self.keeps_lock(t):
+            s.floating_buffers[c] -= 1
+            s.at[t] = "RETURN"
+            if not self.returns_locked(t):
                 s.lock[c] = None
 
     @action(t="threads", fairness=WEAK)
-    def give_back(self, s, t):
-        """The pool takes the buffer, or chooses a waiting channel."""
-        require(s.at[t] == "POOL")
-        require(s.pool_lock is None or s.pool_lock == t)
-        if all(not waits for waits in s.waits):
+    def return_to_pool(self, s, t):
+        """`LocalBufferPool.recycle`: the pool takes the buffer, or chooses a waiting channel."""
+        require(s.at[t] == "RETURN" and (s.pool_lock is None or s.pool_lock == t))
+        if not any(s.is_waiting):
             s.pool += 1
             s.pool_lock = None
-            s.at[t] = "BACK"
+            s.at[t] = "RETURNED"
         else:
             d = choose(range(self.channels))
-            require(s.waits[d])
-            s.waits[d] = False
-            s.told[t] = d
-            s.at[t] = "TELL"
-            if self.holds_pool():
+            require(s.is_waiting[d])
+            s.is_waiting[d] = False
+            s.listener[t] = d
+            s.at[t] = "NOTIFY"
+            if self.notifies_in_lock:
                 s.pool_lock = t
 
     @action(t="threads", d="channels", fairness=WEAK)
-    def tell(self, s, t, d):
-        """A channel is notified of the buffer; a released one rejects it."""
-        require(s.at[t] == "TELL")
-        require(s.told[t] == d)
-        if self.refuses_first() and s.released[d]:
-            self.refuse(s, t)
+    def notify_buffer_available(self, s, t, d):
+        """The channel is notified of the buffer; a released one rejects it."""
+        require(s.at[t] == "NOTIFY" and s.listener[t] == d)
+        if self.tests_before_lock and s.is_released[d]:
+            self.reject(s, t)
         else:
-            s.at[t] = "GIVE"
+            s.at[t] = "ADD"
 
     @action(t="threads", d="channels", fairness=WEAK)
-    def give(self, s, t, d):
+    def add_floating_buffer(self, s, t, d):
         """With the lock of the channel the buffer is added to it, if it needs one and was not released."""
-        require(s.at[t] == "GIVE")
-        require(s.told[t] == d)
-        require(s.lock[d] is None or s.lock[d] == t)
-        if d == self.work[t][1] or (self.refuses_inside() and s.released[d]):
-            self.refuse(s, t)
+        require(s.at[t] == "ADD" and s.listener[t] == d and (s.lock[d] is None or s.lock[d] == t))
+        if d == self.work[t][1] or (self.tests_in_lock and s.is_released[d]):
+            self.reject(s, t)
         else:
-            s.spare[d] += 1
-            s.told[t] = None
-            s.at[t] = "BACK"
+            s.floating_buffers[d] += 1
+            s.listener[t] = None
+            s.at[t] = "RETURNED"
             if s.pool_lock == t:
                 s.pool_lock = None
 
-    def refuse(self, s, t):
-        """The pool chooses another one."""
-        s.told[t] = None
-        s.at[t] = "POOL"
+    def reject(self, s, t):
+        """The pool chooses another channel."""
+        s.listener[t] = None
+        s.at[t] = "RETURN"
 
     @action(t="threads", fairness=WEAK)
-    def back(self, s, t):
-        """The buffer is returned: a released channel may have more of them, others do not."""
+    def continue_after_return(self, s, t):
+        """The buffer is returned. A released channel may have further ones, others do not."""
         job, c = self.work[t]
-        require(s.at[t] == "BACK")
+        require(s.at[t] == "RETURNED")
         if job == "release":
-            s.at[t] = "INSIDE"
+            s.at[t] = "LOCKED"
         else:
             s.at[t] = "DONE"
-            if self.keeps_lock(t):
+            if self.returns_locked(t):
                 s.lock[c] = None
 
     @terminal
@@ -188,38 +175,26 @@ class CreditLocks(Model):
         """Every thread has finished."""
         return all(at == "DONE" for at in s.at)
 
-    def in_hand(self, s):
-        """Number of floating buffers held by threads."""
-        return sum(at in ("POOL", "TELL", "GIVE") for at in s.at)
+
+class ReturnedInLock(CreditLocks, variant="before-22946"):
+    """Before FLINK-22946: a surplus buffer is returned while the channel's lock is held."""
+
+    returns_in_lock = True
 
 
-class GivenBackInside(CreditLocks, variant="before-22946"):
-    """Before FLINK-22946: a surplus buffer is given back while the channel's lock is held."""
+class TestedInLock(ReturnedInLock, variant="before-18595"):
+    """Before FLINK-18595: also, a channel tests for its release only while its lock is held."""
 
-    def gives_back_inside(self) -> bool:
-        """It is."""
-        return True
+    tests_before_lock = False
 
 
-class NotRefused(GivenBackInside, variant="before-18595"):
-    """Before FLINK-18595: also, a channel looks whether it was released when its lock is held."""
-
-    def refuses_first(self) -> bool:
-        """It does not."""
-        return False
-
-
-class PoolHeld(NotRefused, variant="before-9676"):
+class NotifiedInLock(TestedInLock, variant="before-9676"):
     """Before FLINK-9676: also, the pool's lock is held while a channel is notified."""
 
-    def holds_pool(self) -> bool:
-        """It is."""
-        return True
+    notifies_in_lock = True
 
 
-class GivenToReleased(CreditLocks, variant="given-to-released"):
-    """A channel looks whether it was released before its lock is taken, and not again."""
+class TestedBeforeLock(CreditLocks, variant="given-to-released"):
+    """A channel tests for its release before its lock is taken, and not again."""
 
-    def refuses_inside(self) -> bool:
-        """It does not."""
-        return False
+    tests_in_lock = False

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from streamproof import Spec, eventually, invariant, temporal
-from streamproof_models.credit_locks import (  # noqa: F401  (declaring a variant registers it)
-    CreditLocks,
-    GivenBackInside,
-    GivenToReleased,
-    NotRefused,
-    PoolHeld,
-)
+from streamproof_models.credit_locks import CreditLocks
 
 
 @invariant
 def floating_conserved(m, s):
     """Every floating buffer is in the pool, at a channel, or in the hands of a thread."""
-    return s.pool + sum(s.spare) + m.in_hand(s) == m.buffers
+    held = sum(at in ("RETURN", "NOTIFY", "ADD") for at in s.at)
+    return s.pool + sum(s.floating_buffers) + held == m.channels
 
 
 @invariant
 def released_empty(m, s):
     """A channel that was released has no floating buffer, and gets none."""
-    return all(s.at[t] != "DONE" or s.spare[m.work[t][1]] == 0 for t in m.releasing)
+    return all(job != "release" or s.at[t] != "DONE" or s.floating_buffers[c] == 0 for t, (job, c) in enumerate(m.work))
 
 
 @temporal

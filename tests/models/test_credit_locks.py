@@ -50,8 +50,8 @@ def test_refusing_first_leaves_a_window() -> None:
     stuck = result.finding("deadlock")
     assert stuck.verdict is Verdict.VIOLATED
     labels = [step.label for step in stuck.trace.steps]
-    assert labels.index("tell(t=1, d=0)") < labels.index("begin(t=0)")
-    assert "tell(t=0, d=1)" in labels
+    assert labels.index("notify_buffer_available(t=1, d=0)") < labels.index("begin(t=0)")
+    assert "notify_buffer_available(t=0, d=1)" in labels
 
 
 @pytest.mark.parametrize(
