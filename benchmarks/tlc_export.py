@@ -10,7 +10,6 @@ and the properties of states and steps. Both sides must find the same number of 
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import statistics
 import subprocess
@@ -44,6 +43,8 @@ class Row:
     steps: Sequence[str] = field(default=())
     constraint: str = ""
     deadlock: bool = False
+    left_out: Sequence[str] = field(default=())
+    """Properties of the model that the hand-written specification does not have."""
 
 
 def managers(count: int) -> str:
@@ -108,6 +109,14 @@ ROWS = (
         {"Channels": 2, "Exclusive": 1, "Floating": 1, "Depth": 3},
         ["TypeOK", "Conservation", "NoOverflow", "PoolConserved", "WithinLimit"],
     ),
+    Row(
+        "credit_connection",
+        {"depth": 2},
+        "CreditConnection",
+        {"Channels": 2, "Exclusive": 1, "Floating": 1, "Depth": 2},
+        ["TypeOK", "InOrder", "NothingLost", "AnnouncementsCounted", "NoOverflow", "NeverWaits"],
+        left_out=["counted_start", "counted"],
+    ),
 )
 
 
@@ -123,10 +132,13 @@ def configuration(row: Row, *, check: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def exported(model: Tla, kinds: Mapping[str, Kind], *, check: bool) -> str:
+def exported(model: Tla, kinds: Mapping[str, Kind], left_out: Sequence[str], *, check: bool) -> str:
     """TLC's configuration of the exported module: what must hold of states and steps, without fairness."""
     run = next(r for r in model.runs if r.name == (model.module if check else f"{model.module}_states"))
-    kept = [c for c in run.claims if c.property is None or kinds[c.property] not in (Kind.TEMPORAL, Kind.TERMINATION)]
+    endless = (Kind.TEMPORAL, Kind.TERMINATION)
+    kept = [
+        c for c in run.claims if c.property is None or (c.property not in left_out and kinds[c.property] not in endless)
+    ]
     reached = [c for c in kept if c.means is Means.REACHED]
     assert not reached, "only what must hold"
     lines = run.configuration().splitlines()
@@ -198,7 +210,7 @@ def main(words: Sequence[str] | None = None) -> int:
         cells = []
         for check in (False, True):
             theirs, slow = median(row.module, by_hand, configuration(row, check=check), chosen.runs)
-            ours, fast = median(model.module, text, exported(model, kinds, check=check), chosen.runs)
+            ours, fast = median(model.module, text, exported(model, kinds, row.left_out, check=check), chosen.runs)
             assert theirs.distinct == ours.distinct, (row.model, theirs.distinct, ours.distinct)
             assert row.constraint or theirs.generated == ours.generated, (row.model, theirs.generated, ours.generated)
             slow, fast = slow - start, fast - start
@@ -215,5 +227,4 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("TLA2TOOLS_JAR", "")
     sys.exit(main())

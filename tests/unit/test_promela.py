@@ -30,6 +30,7 @@ from streamproof.system import (
     Variable,
 )
 from streamproof.system import build as b
+from streamproof.system.formula import Atom, Eventually
 
 SMALL = RangeSort(0, 3)
 
@@ -191,6 +192,18 @@ def test_steps_that_are_never_possible_are_left_out() -> None:
 
 
 @needs_spin
+def test_the_head_says_what_is_left_out() -> None:
+    """Fairness and temporal properties; the documentation of an action stands before its steps."""
+    one = system(Variable("n", SMALL, (0,)), updates={"n": b.num(1)})
+    live = Property("live", Kind.TEMPORAL, b.TRUE, formula=Eventually(Atom(b.eq(b.var("n", SMALL), b.num(1)))))
+    action = replace(one.actions[0], fairness=Fairness.WEAK, doc="Counts */\n on.")
+    text = promela(replace(one, actions=(action,), properties=(live,)))
+    assert " *   temporal properties, which have texts of their own: live\n" in text
+    assert " *   fairness, which those texts have as a part of the claim: go\n" in text
+    assert "  /* Counts * / on. */\n  :: d_step {  /* go() */" in text
+    assert "Left out" not in promela(one)
+
+
 def test_what_spin_or_the_compiler_refuses_is_said() -> None:
     """The first error is shown with the command."""
     model = export(system(Variable("n", SMALL, (0,))))

@@ -27,7 +27,7 @@ from streamproof.system.foreign import visible
 from streamproof.system.formula import Formula, rewritten
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.leaves import encode
-from streamproof.system.model import Check, Instance, Kind, Property, System
+from streamproof.system.model import Check, Fairness, Instance, Kind, Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import Value
@@ -180,10 +180,18 @@ class _Export:
         for prop in self.original.properties:
             if prop.name in self.queries:
                 yield f" *   -D{self.queries[prop.name].macro}  {_HOW[prop.kind]}"
+        yield " *"
+        yield " * Written out: a step for each choice of an action's parameters, because select and for would add states,"
+        yield " * and a variable for each element of an array, a set, a queue or a record."
         left_out = [p.name for p in self.original.properties if p.name not in self.queries]
-        if left_out:
+        fair = [a.name for a in self.original.actions if a.fairness is not Fairness.NONE]
+        if left_out or fair:
             yield " *"
-            yield f" * In texts of their own, with fairness spelt out: {_comment(', '.join(left_out))}."
+            yield " * Left out here:"
+        if left_out:
+            yield f" *   temporal properties, which have texts of their own: {_comment(', '.join(left_out))}"
+        if fair:
+            yield f" *   fairness, which those texts have as a part of the claim: {_comment(', '.join(fair))}"
         yield " */"
 
     def _declarations(self) -> Iterator[str]:
@@ -271,9 +279,14 @@ class _Export:
     # --- the steps ---
 
     def _instances(self) -> Iterator[str]:
+        documented: set[str] = set()
+        docs = {a.name: " ".join(a.doc.split()) for a in self.system.actions}
         for instance in self.system.instances:
             guard = b.and_(c.expr for c in instance.guard)
             if guard is not b.FALSE:
+                if docs[instance.action] and instance.action not in documented:
+                    documented.add(instance.action)
+                    yield f"/* {_comment(docs[instance.action])} */"
                 yield f":: d_step {{  /* {_comment(instance.label)} */"
                 yield f"     {self.terms.text(guard)} ->"
                 yield from self._effect(instance)
