@@ -1,15 +1,13 @@
 """Flow control in a loop: operators in a ring, finite buffers, and a feedback edge that may spill to disk.
 
-Records enter at the first operator, the *entry*, which also reads the feedback edge. An operator takes one record, lets
-it leave the loop or sends up to `amplification` records on to the next operator, and takes no other before all are
-written; writing waits for room. The last operator writes to the feedback edge. A checkpoint barrier enters among the
-records, travels around once, and is complete when the entry reads it from the feedback edge.
+Records enter at the first operator, the *entry*, which also reads the feedback edge; the last operator writes to it. A
+checkpoint barrier enters among the records, and is complete when the entry reads it from the feedback edge.
 
 The `policy` decides which input the entry reads if both have items:
 
 * ``feedback-first``: always the feedback edge;
 * ``feedback-first-in-memory``: another interpretation, in which only items in memory count, not those on disk;
-* ``feedback-first-when-utilised``: the feedback edge while enough of its items wait to count as utilised, else as ``fair``;
+* ``feedback-first-when-utilised``: the feedback edge while all its buffers are in use, else as ``fair``;
 * ``forward-first-until-utilised``: another interpretation of these words, else as ``forward-first``;
 * ``fair``: alternately;
 * ``forward-first``: always the forward input.
@@ -17,17 +15,18 @@ The `policy` decides which input the entry reads if both have items:
 A ``bounded`` feedback edge has its buffers only; a ``spilling`` one writes items without a buffer to disk, and reads
 them back in order (FLIP-15, part II).
 
-Abstractions: contents of records, so operators are nondeterministic; time; several operators that read one channel. The
-source never ends, but at most `records` exist at a time, which bounds the items on disk: a quantity that grows with
-`records` is unbounded.
+Not modelled: time, contents of records, several operators that read one channel. The source never ends, but at most
+`records` exist at a time: a quantity that grows with `records` is unbounded.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from streamproof import STRONG, WEAK, Enum, Model, Parts, Range, State, action, each, require
-from streamproof_models.cyclic_channels import Channel, FeedbackEdge, Operator
+from streamproof import STRONG, WEAK, Model, Parts, Range, State, action, each, require
+from streamproof_models.cyclic_feedback import FeedbackEdge
+from streamproof_models.cyclic_operators import Entry, Operator
+from streamproof_models.cyclic_parts import KINDS, Channel, Source
 
 FEEDBACK = ("bounded", "spilling")
 POLICIES = (
@@ -61,16 +60,16 @@ class Cyclic(Model):
     """bounded or spilling."""
     policy: str = "fair"
     """The input that the entry reads first, one of POLICIES."""
-    utilised: int = 0
-    """Number of waiting items from which the feedback edge counts as utilised; 0: its number of buffers."""
     strong: bool = False
     """Whether the entry is strongly fair to each input, or weakly."""
     watch: int = 0
     """Maximum value of counters of waits and logged records; 0: do not count."""
 
+    source: ClassVar[Source]
     channel: ClassVar[tuple[Channel, ...]]
     """The channel in front of each operator; the first is the forward input."""
     operator: ClassVar[tuple[Operator, ...]]
+    """The operators of the ring; the first is the entry."""
     back: ClassVar[FeedbackEdge]
 
     limits = {
@@ -80,7 +79,6 @@ class Cyclic(Model):
         "records": (1, None),
         "barriers": (0, None),
         "rounds": (0, None),
-        "utilised": (0, None),
         "watch": (0, None),
     }
     sizes = {
@@ -94,104 +92,79 @@ class Cyclic(Model):
         for word, known in ((self.feedback, FEEDBACK), (self.policy, POLICIES)):
             if word not in known:
                 raise ValueError(f"{word!r} is none of {', '.join(known)}")
-        self.last = self.operators - 1
         self.inner = range(1, self.operators)
-        self.threshold = self.utilised or self.buffers
         self.most = self.records + self.barriers
         self.spilling = self.feedback == "spilling"
+        edge = {"buffers": self.buffers, "most": self.most, "rounds": self.rounds, "spilling": self.spilling}
+        self.of_feedback_edge = edge
 
     @property
-    def entry(self) -> str:
+    def entry(self):
         """The treatment of the forward input by the policy, as a value of `cyclic_counts`."""
-        if self.policy == "feedback-first":
-            return "not-waiting"
-        return "not-full" if "utilised" in self.policy and self.threshold <= self.buffers else "any"
+        return "not-waiting" if self.policy == "feedback-first" else "not-full" if "utilised" in self.policy else "any"
+
+    def repeated(self, s):
+        """Number of items that were read back twice."""
+        return 0
 
     def parts(self):
-        """The operators, the channel before each, and the feedback edge; the rules synchronise them."""
-        return (
+        """The source, the operators, the channel before each, and the feedback edge, which the last operator writes to."""
+        ring = (
             Parts(
-                channel=each(self.operators, self.channel_of),
-                operator=each(self.operators, self.operator_of),
-                back=self.feedback_edge(),
+                source=Source(records=self.records, barriers=self.barriers),
+                channel=each(self.operators, lambda i: Channel(buffers=self.buffers, rounds=self.rounds)),
+                operator=each(self.operators, self.operator_at),
+                back=FeedbackEdge(**self.of_feedback_edge),
             )
-            .block("channel.put", "channel.take", "back.put", "back.take")
-            .block("operator.read", "operator.send", "operator.drop")
-            .together("read_forward", "from_forward", "channel[0].take", fairness=STRONG if self.strong else WEAK)
-            .together("read_feedback", "from_feedback", "back.take", fairness=STRONG if self.strong else WEAK)
+            .share("unborn", "source.unborn", "operator.unborn")
+            .share("untriggered", "source.untriggered", "operator[0].untriggered")
+            .together("offer", "source.offer", f"channel[0].put('RECORD', {self.rounds})")
+            .together("trigger", "source.trigger", "channel[0].put('BARRIER', 0)")
         )
+        fairness = STRONG if self.strong else WEAK
+        take = {"forward": "channel[0].take(kind, rounds)", "feedback": "back.take(kind, rounds)"}
+        for edge, taken in take.items():
+            read = f"operator[0].read_{edge}(kind, rounds)"
+            ring = ring.together(f"read_{edge}", f"prefer_{edge}(kind)", taken, read, fairness=fairness)
+        for i in self.inner:
+            ring = ring.together(f"read_{i}", f"channel[{i}].take(kind, rounds)", f"operator[{i}].read(kind, rounds)")
+            ring = ring.together(
+                f"send_to_{i}", f"operator[{i - 1}].send(kind, rounds)", f"channel[{i}].put(kind, rounds)"
+            )
+        last = f"operator[{self.operators - 1}].send(kind, rounds)"
+        return ring.together("send_back", last, "back.put(kind, rounds)").block("channel[0].put", "operator[0].read")
 
-    def channel_of(self, i: int) -> Channel:
-        """The channel in front of operator `i`."""
-        return Channel(buffers=self.buffers, rounds=self.rounds)
-
-    def operator_of(self, i: int) -> Operator:
-        """Operator `i`."""
-        return Operator(amplification=self.amplification, rounds=self.rounds, closing=i == self.last)
-
-    def feedback_edge(self) -> FeedbackEdge:
-        """The feedback edge."""
-        return FeedbackEdge(**self.feedback_settings())
-
-    def feedback_settings(self) -> dict[str, Any]:
-        """The parameters of the feedback edge."""
-        return {
-            "buffers": self.buffers,
-            "most": self.most,
+    def operator_at(self, i):
+        """Operator `i` of the ring."""
+        settings = {
+            "amplification": self.amplification,
+            "records": self.records,
             "rounds": self.rounds,
-            "spilling": self.spilling,
+            "closing": i == self.operators - 1,
         }
+        return Entry(**settings, barriers=self.barriers) if i == 0 else Operator(**settings)
+
+    # --- the choice of the entry
 
     def state(self):
-        """Nothing is under way."""
-        return State(
-            unborn=Range(0, self.records, init=self.records),
-            untriggered=Range(0, self.barriers, init=self.barriers),
-            read=Enum("FEEDBACK", "FORWARD"),
-            forward_wait=Range(0, self.watch),
-            feedback_wait=Range(0, self.watch),
-            logged=Range(0, self.watch),
-        )
+        """Counters for measures, which `watch` bounds."""
+        count = Range(0, self.watch)
+        return State(forward_wait=count, feedback_wait=count, logged=count)
 
-    # --- the source
-
-    @action
-    def offer(self, s):
-        """The source has a record."""
-        require(s.unborn > 0)
-        s.unborn -= 1
-        self.channel[0].put(s.channel[0], "RECORD", self.rounds)
-
-    @action
-    def trigger(self, s):
-        """A checkpoint begins: its barrier comes in among the records."""
-        require(s.untriggered > 0)
-        s.untriggered -= 1
-        self.channel[0].put(s.channel[0], "BARRIER", 0)
-
-    # --- the entry
-
-    @action
-    def from_forward(self, s):
-        """The entry reads its forward input."""
-        require(len(s.channel[0].items) > 0)
+    @action(kind=KINDS)
+    def prefer_forward(self, s, kind):
+        """The entry may read its forward input."""
         require(not self.ready(s) or not self.prefers_feedback(s))
-        kind, rounds = s.channel[0].items.head.kind, s.channel[0].items.head.rounds
-        s.read = "FORWARD"
         s.forward_wait = 0
         if self.back.waiting(s.back) > 0:
             s.feedback_wait = min(s.feedback_wait + 1, self.watch)
         if kind == "BARRIER":
             s.logged = 0
-        self.work(s, 0, kind, rounds)
 
-    @action
-    def from_feedback(self, s):
-        """The entry reads what came back."""
-        require(len(s.back.memory) > 0)
+    @action(kind=KINDS)
+    def prefer_feedback(self, s, kind):
+        """The entry may read the feedback edge."""
         require(len(s.channel[0].items) == 0 or self.prefers_feedback(s))
-        kind, rounds = s.back.memory.head.kind, s.back.memory.head.rounds
-        s.read = "FEEDBACK"
         s.feedback_wait = 0
         if len(s.channel[0].items) > 0:
             s.forward_wait = min(s.forward_wait + 1, self.watch)
@@ -199,7 +172,6 @@ class Cyclic(Model):
             s.logged = 0
         elif self.watch and self.checkpointing(s):
             s.logged = min(s.logged + 1, self.watch)
-        self.work(s, 0, kind, rounds)
 
     def ready(self, s):
         """Whether the feedback edge has an item visible to the entry."""
@@ -209,8 +181,8 @@ class Cyclic(Model):
 
     def prefers_feedback(self, s):
         """Whether the entry reads the feedback edge first."""
-        turn = s.read == "FORWARD"
-        utilised = self.back.waiting(s.back) >= self.threshold
+        turn = s.operator[0].last_read == "FORWARD"
+        utilised = self.back.waiting(s.back) >= self.buffers
         return {
             "feedback-first": True,
             "feedback-first-in-memory": True,
@@ -226,46 +198,3 @@ class Cyclic(Model):
         return any(operator.task == "BARRIER" for operator in s.operator) or any(
             item.kind == "BARRIER" for queue in queues for item in queue
         )
-
-    # --- every operator
-
-    @action(i="inner", fairness=WEAK)
-    def read_next(self, s, i):
-        """An operator behind the entry reads its input."""
-        require(len(s.channel[i].items) > 0)
-        kind, rounds = s.channel[i].items.head.kind, s.channel[i].items.head.rounds
-        self.work(s, i, kind, rounds)
-        self.channel[i].take(s.channel[i])
-
-    def work(self, s, i, kind, rounds):
-        """Operator `i` takes an item; the records that it creates are taken from the budget."""
-        self.operator[i].read(s.operator[i], kind, rounds)
-        if s.operator[i].task == "SEND":
-            require(s.unborn >= s.operator[i].copies - 1)
-            s.unborn -= s.operator[i].copies - 1
-
-    @action(i="operators", fairness=WEAK)
-    def send(self, s, i):
-        """An operator writes an item to the channel behind it, when there is room."""
-        require(i > 0 or not self.completing(s))
-        operator = self.operator[i]
-        kind, rounds = operator.kind(s.operator[i]), operator.rounds_left(s.operator[i])
-        if i == self.last:
-            self.back.put(s.back, kind, rounds)
-        else:
-            self.channel[i + 1].put(s.channel[i + 1], kind, rounds)
-        operator.send(s.operator[i])
-
-    @action(i="operators", fairness=WEAK)
-    def leave(self, s, i):
-        """A record leaves the loop; a barrier that came back has done its work."""
-        require(s.operator[i].task == "LEAVE" or (i == 0 and self.completing(s)))
-        if s.operator[i].task == "LEAVE":
-            s.unborn += 1
-        else:
-            s.untriggered += 1
-        self.operator[i].drop(s.operator[i])
-
-    def completing(self, s):
-        """Whether the barrier has returned to the entry: a checkpoint is complete."""
-        return s.operator[0].task == "BARRIER" and s.read == "FEEDBACK"

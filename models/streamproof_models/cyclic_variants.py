@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from streamproof import Range, State, action, require
-from streamproof_models import cyclic_channels as parts
+from streamproof import action, each, require
 from streamproof_models.cyclic import Cyclic
+from streamproof_models.cyclic_feedback import FeedbackEdge
+from streamproof_models.cyclic_parts import KINDS, Channel
 
 
 class Bounded(Cyclic, variant="bounded"):
@@ -56,94 +57,95 @@ class ForwardFirst(Cyclic, variant="forward-first"):
 
 
 class StrictTurns(Cyclic, variant="strict-turns"):
-    """The entry reads in turns and waits for the input whose turn it is, also when the other has something."""
+    """The entry reads in turns and waits for the input whose turn it is, also when the other has an item."""
 
-    @action
-    def from_forward(self, s):
+    @action(kind=KINDS)
+    def prefer_forward(self, s, kind):
         """Only after the feedback edge."""
-        require(s.read == "FEEDBACK")
-        super().from_forward(s)
+        require(s.operator[0].last_read == "FEEDBACK")
+        super().prefer_forward(s, kind)
 
-    @action
-    def from_feedback(self, s):
+    @action(kind=KINDS)
+    def prefer_feedback(self, s, kind):
         """Only after the forward input."""
-        require(s.read == "FORWARD")
-        super().from_feedback(s)
+        require(s.operator[0].last_read == "FORWARD")
+        super().prefer_feedback(s, kind)
 
 
 class AlignedBarriers(Cyclic, variant="aligned-barriers"):
     """The entry aligns barriers as every operator with two inputs does: it holds one back until the other input has one."""
 
-    @action
-    def from_forward(self, s):
-        """A barrier stays where it is, and what is behind it too: the feedback edge has none yet."""
-        require(len(s.channel[0].items) > 0)
-        require(s.channel[0].items.head.kind == "RECORD")
-        super().from_forward(s)
+    @action(kind=KINDS)
+    def prefer_forward(self, s, kind):
+        """A barrier blocks the forward input: the feedback edge has none yet."""
+        require(kind == "RECORD")
+        super().prefer_forward(s, kind)
 
 
 class OneTooMany(Cyclic, variant="one-too-many"):
     """A writer tests whether more than all buffers are in use, instead of whether one is free."""
 
-    def channel_of(self, i: int) -> parts.Channel:
-        """A channel that compares wrongly."""
-        return parts.OneTooMany(buffers=self.buffers, rounds=self.rounds)
-
-    def feedback_edge(self) -> parts.FeedbackEdge:
-        """A feedback edge that does so too."""
-        return parts.OneTooManyBack(**self.feedback_settings())
+    def parts(self):
+        """Other channels and another feedback edge."""
+        settings = {"buffers": self.buffers, "rounds": self.rounds}
+        return (
+            super()
+            .parts()
+            .instead(
+                channel=each(self.operators, lambda i: Channel.build("one-too-many", **settings)),
+                back=FeedbackEdge.build("one-too-many", **self.of_feedback_edge),
+            )
+        )
 
 
 class SpillDropped(Cyclic, variant="spill-dropped"):
-    """What finds no buffer on the feedback edge is dropped, so that nobody has to wait."""
+    """An item without a free buffer on the feedback edge is dropped."""
 
-    def feedback_edge(self) -> parts.FeedbackEdge:
-        """One that drops."""
-        return parts.Dropped(**self.feedback_settings())
+    def parts(self):
+        """Another feedback edge."""
+        return super().parts().instead(back=FeedbackEdge.build("dropped", **self.of_feedback_edge))
 
 
 class SpillOvertaken(Cyclic, variant="spill-overtaken"):
-    """A new item takes a buffer that is free even while older ones are on disk."""
+    """A new item takes a free buffer although older items are on disk."""
 
-    def feedback_edge(self) -> parts.FeedbackEdge:
-        """One on which whoever comes first is first."""
-        return parts.Overtaken(**self.feedback_settings())
+    def parts(self):
+        """Another feedback edge."""
+        return super().parts().instead(back=FeedbackEdge.build("overtaken", **self.of_feedback_edge))
 
 
 class BarrierOvertakes(Cyclic, variant="barrier-overtakes"):
-    """A barrier is never written to disk if there is a buffer: it is handed to the entry in memory, whatever is on disk."""
+    """A barrier takes a free buffer although older items are on disk."""
 
-    def feedback_edge(self) -> parts.FeedbackEdge:
-        """One that prefers barriers."""
-        return parts.BarrierInMemory(**self.feedback_settings())
+    def parts(self):
+        """Another feedback edge."""
+        return super().parts().instead(back=FeedbackEdge.build("barrier-in-memory", **self.of_feedback_edge))
 
 
 class SpillNewestFirst(Cyclic, variant="spill-newest-first"):
     """The disk is a stack: what was written last is read back first."""
 
-    def feedback_edge(self) -> parts.FeedbackEdge:
-        """One with a stack."""
-        return parts.NewestFirst(**self.feedback_settings())
+    def parts(self):
+        """Another feedback edge."""
+        return super().parts().instead(back=FeedbackEdge.build("newest-first", **self.of_feedback_edge))
 
 
 class SpillReadTwice(Cyclic, variant="spill-read-twice"):
     """The reader of the disk fails once, after delivering an item without recording it, and repeats the same item."""
 
-    def state(self):
-        """One item more than there should be can come back to the source."""
-        declared = dict(super().state().items())
-        declared["unborn"] = Range(0, self.records + 1, init=self.records)
-        declared["untriggered"] = Range(0, self.barriers + 1, init=self.barriers)
-        return State(**declared)
+    def parts(self):
+        """A feedback edge with room for one item more."""
+        settings = {**self.of_feedback_edge, "most": self.most + 1}
+        return super().parts().instead(back=FeedbackEdge.build("read-twice", **settings))
 
-    def feedback_edge(self) -> parts.FeedbackEdge:
-        """One that may fail."""
-        return parts.ReadTwice(**{**self.feedback_settings(), "most": self.records + self.barriers + 1})
+    def repeated(self, s):
+        """One, once the reader has failed."""
+        return int(s.back.failed)
 
 
 class SpillForgotten(Cyclic, variant="spill-forgotten"):
-    """Nobody has to read back what is on disk."""
+    """Items on disk need not be read back."""
 
-    def feedback_edge(self) -> parts.FeedbackEdge:
-        """One that need not read back."""
-        return parts.Forgotten(**self.feedback_settings())
+    def parts(self):
+        """Another feedback edge."""
+        return super().parts().instead(back=FeedbackEdge.build("forgotten", **self.of_feedback_edge))

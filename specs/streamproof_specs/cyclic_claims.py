@@ -22,7 +22,7 @@ CAP = 12
 
 def _reads(s, t, source):
     """Whether the step from `s` to `t` is the entry's reading of this input."""
-    return s.operator[0].task == "IDLE" and t.operator[0].task != "IDLE" and t.read == source
+    return s.operator[0].task == "IDLE" and t.operator[0].task != "IDLE" and t.operator[0].last_read == source
 
 
 @step
