@@ -13,12 +13,12 @@ class BufferManager(Messages):
 
     def buffer_variables(self) -> dict[str, Any]:
         """The channel has no buffers."""
-        long, most = self.produced + 1, self.most()
+        bound, most = self.produced + 1, self.most()
         return {
             "exclusive_requested": Bool(),  # requestExclusiveBuffers was called
             "exclusive_buffers": Range(0, self.exclusive),  # bufferQueue.exclusiveBuffers: free ones
             "floating_buffers": Range(0, most),  # bufferQueue.floatingBuffers: free ones
-            "num_required_buffers": Range(-long * 2, long + self.exclusive, init=0),  # numRequiredBuffers
+            "num_required_buffers": Range(-bound * 2, bound + self.exclusive, init=0),  # numRequiredBuffers
             "is_waiting_for_floating_buffers": Bool(),  # isWaitingForFloatingBuffers
             "exclusive_in_use": Range(0, self.exclusive),  # exclusive buffers with data, held by the task
             "buffer_requested": Bool(),  # the decoder has requested the buffer of the arriving message

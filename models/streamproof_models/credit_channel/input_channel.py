@@ -13,28 +13,28 @@ class InputChannel(BufferManager):
 
     def channel_variables(self) -> dict[str, Any]:
         """Nothing is requested or received."""
-        long = self.produced + 1
+        bound = self.produced + 1
         received = Record(
-            sequence_number=Range(0, long * 2),
+            sequence_number=Range(0, bound * 2),
             data_type=Enum(*self.data_types),
-            size=Range(0, long * 4),
+            size=Range(0, bound * 4),
             exclusive=Bool(),  # whether it fills an exclusive buffer
         )
+        queue = Queue(received, capacity=bound * 2)
+        event = Enum("NONE", "ARRIVING", "RECEIVED", "POLLED")
         return {
             "unannounced_credit": Range(0, self.most()),  # unannouncedCredit
-            "expected_sequence_number": Range(0, long * 2),  # expectedSequenceNumber
-            "received_buffers": Queue(received, capacity=long * 2),  # receivedBuffers
-            "received_priority_buffers": Queue(received, capacity=long * 2),  # the priority elements of receivedBuffers
-            "received_blocking_event": Option(received),  # the last element of receivedBuffers, if it is blocking
+            "expected_sequence_number": Range(0, bound * 2),  # expectedSequenceNumber
+            "received_priority_buffers": queue,  # receivedBuffers: its priority elements
+            "received_buffers": queue,  # receivedBuffers: the following ones
+            "received_blocking_event": Option(received),  # receivedBuffers: its last element, if that is blocking
             "channel_released": Bool(),  # isReleased
             # calls that are not finished
-            "partial_buffers_received": Range(0, long * 2),  # of the first message in responses
-            "bytes_received": Range(0, long * 4),  # their total size
-            "sender_backlog": Option(Range(0, long)),  # received, and no buffers requested for it yet
+            "partial_buffers_received": Range(0, bound * 2),  # of the first message in responses
+            "bytes_received": Range(0, bound * 4),  # their total size
+            "sender_backlog": Option(Range(0, bound)),  # received, and no buffers requested for it yet
             "backlog_noted": Bool(),  # onSenderBacklog was called for it
-            "blocking_event": Enum(
-                "NONE", "ARRIVING", "RECEIVED", "POLLED"
-            ),  # onBlockingUpstream called, onBuffer, polled
+            "blocking_event": event,  # the last call for it: onBlockingUpstream, onBuffer, getNextBuffer
             "floating_released": Bool(),  # the last blocking event needs no releaseFloatingBuffers, or had it
         }
 

@@ -17,10 +17,9 @@ BLOCKING = ("RECOVERY_COMPLETION", "ALIGNED_CHECKPOINT_BARRIER", TIMEOUTABLE, "A
 """Events that block the subpartition until the consumer resumes it (`isBlockingUpstream`)."""
 END_OF_PARTITION = "END_OF_PARTITION"
 """The type of the last event."""
-DATA_TYPES = (
-    *(*DATA, PRIORITY, *BLOCKING, "EVENT_BUFFER", "END_OF_DATA", "END_OF_SEGMENT"),
-    *("RECOVERY_METADATA", "UNALIGNED_WATERMARK_EVENT", END_OF_PARTITION),
-)
+PLAIN = ("EVENT_BUFFER", "END_OF_DATA", "END_OF_SEGMENT", "RECOVERY_METADATA", "UNALIGNED_WATERMARK_EVENT")
+"""Events that neither block nor overtake."""
+DATA_TYPES = (*DATA, PRIORITY, *BLOCKING, *PLAIN, END_OF_PARTITION)
 
 
 class Messages(Model):
@@ -48,21 +47,21 @@ class Messages(Model):
 
     def message_variables(self) -> dict[str, Any]:
         """No message is on its way."""
-        long = self.produced + 1
+        bound = self.produced + 1
         response = Record(
             message=Enum("BufferResponse", "BacklogAnnouncement"),
             data_type=Enum(*self.data_types),
-            sequence_number=Range(0, long * 2),
-            size=Range(0, long * 4),
-            backlog=Range(0, long),
-            partial_buffers=Range(1, long * 2),
+            sequence_number=Range(0, bound * 2),
+            size=Range(0, bound * 4),
+            backlog=Range(0, bound),
+            partial_buffers=Range(1, bound * 2),
         )
         return {
             # to the producer
             "partition_requests": Range(0, 2),  # PartitionRequest: their number
-            "add_credits": Queue(Range(1, self.most()), capacity=long * 2),  # AddCredit: credits of each
+            "add_credits": Queue(Range(1, self.most()), capacity=bound * 2),  # AddCredit: credits of each
             "resume_consumption_sent": Bool(),  # ResumeConsumption
-            "add_credits_before_resume": Range(0, long * 2),  # AddCredits that must arrive before ResumeConsumption
+            "add_credits_before_resume": Range(0, bound * 2),  # AddCredits that must arrive before ResumeConsumption
             # to the consumer
-            "responses": Queue(response, capacity=long * 3),  # BufferResponse, BacklogAnnouncement
+            "responses": Queue(response, capacity=bound * 3),  # BufferResponse, BacklogAnnouncement
         }

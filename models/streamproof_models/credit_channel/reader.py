@@ -81,7 +81,8 @@ class Reader(Subpartition):
 
     @action(size="buffer_sizes", backlog="backlogs", skipped=[0, 1], unfinished=Bool(), more=Bool(), fairness=WEAK)
     def send_data(self, s, size, backlog, skipped, unfinished, more):
-        """A buffer is sent for a credit. `more`: another buffer or event can be sent next."""
+        """A buffer is sent for a credit, behind `skipped` empty ones that are dropped. `unfinished`: the task still writes
+        to it. `more`: `nextDataType` is not NONE."""
         require(self.pipelined and (size > 0 or self.exclusive == 0))
         self.poll_reader(s)
         data_type = self.poll_data(s, skipped, unfinished)

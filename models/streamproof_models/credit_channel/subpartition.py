@@ -13,14 +13,14 @@ class Subpartition(Messages):
 
     def subpartition_variables(self) -> dict[str, Any]:
         """Nothing is queued."""
-        long = self.produced + 1
-        buffers = Queue(Enum(*self.data_types), capacity=long)
+        bound = self.produced + 1
+        buffers = Queue(Enum(*self.data_types), capacity=bound)
         return {
             "buffers": buffers,  # buffers, without its priority elements
             "priority_buffers": buffers,  # the priority elements of buffers
-            "buffers_in_backlog": Range(0, long),  # buffersInBacklog
-            "sequence_number": Range(0, long * 2),  # sequenceNumber
-            "total_number_of_buffers": Range(0, long),  # totalNumberOfBuffers
+            "buffers_in_backlog": Range(0, bound),  # buffersInBacklog
+            "sequence_number": Range(0, bound * 2),  # sequenceNumber
+            "total_number_of_buffers": Range(0, bound),  # totalNumberOfBuffers
             "is_blocked": Bool(),  # isBlocked
             "is_finished": Bool(),  # isFinished
             "subpartition_released": Bool(),  # isReleased

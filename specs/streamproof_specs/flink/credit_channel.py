@@ -16,17 +16,15 @@ from streamproof.conformance.flink import Problem, find_copies, find_runs, probl
 from streamproof_models.credit_channel import PRIORITY
 from streamproof_specs.flink.credit_calls import Call, Reading
 from streamproof_specs.flink.credit_explain import CreditExplainer
+from streamproof_specs.flink.credit_nesting import Nesting, by_channel, nested
 from streamproof_specs.flink.credit_outline import is_outline, outlines
 from streamproof_specs.flink.credit_recorded import RecordedChannel
 from streamproof_specs.flink.credit_records import (
     ONE_END,
-    Nesting,
     Recorded,
     Recording,
     TraceRun,
-    by_channel,
     first_record,
-    nested,
     read_recording,
     trace_runs,
 )

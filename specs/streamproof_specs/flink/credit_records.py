@@ -11,11 +11,9 @@ import glob
 import json
 import os
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -270,71 +268,14 @@ def _recorded(record: Mapping[str, Any], file: str, line: int) -> Recorded | Non
     texts = fixed.get("ch"), fixed.get("th"), args.get("partition"), args.get("subpartition")
     if any(text is not None and not isinstance(text, str) for text in texts):
         return None
-    if name == REQUEST and "subpartitions" in args and _indices(args["subpartitions"]) is None:
+    if name == REQUEST and "subpartitions" in args and subpartition_indices(args["subpartitions"]) is None:
         return None
     channel, thread = texts[0] or "", texts[1] or ""
     event = Event(channel, process, int(place), name, args, file=file, line=line)
     return Recorded(event, channel, thread, *(int(n) for n in (fixed["q0"], place, fixed["ns"])))
 
 
-@dataclass(frozen=True, slots=True)
-class Nesting:
-    """The position of a call in its thread: its caller, its callees, the end of the preceding call."""
-
-    outer: Recorded | None
-    inner: list[Recorded]
-    before: int
-
-
-def nested(records: list[Recorded]) -> dict[int, Nesting]:
-    """The position of each call of one process, by the moment of its return."""
-    # Tasks of one name share a thread name. Producing and consuming calls never nest.
-    threads: dict[tuple[str, bool], list[Recorded]] = {}
-    for record in records:
-        threads.setdefault((record.thread, record.name.startswith("p.")), []).append(record)
-    places: dict[int, Nesting] = {}
-    for calls in threads.values():
-        around: list[Recorded] = []
-        moments = sorted(m for call in calls for m in (call.begun, call.done))
-        for call in sorted(calls, key=lambda r: (r.begun, -r.done)):
-            while around and around[-1].done < call.done:
-                around.pop()
-            at = bisect_left(moments, call.begun)
-            places.setdefault(call.done, Nesting(around[-1] if around else None, [], moments[at - 1] if at else -1))
-            if around:
-                places[around[-1].done].inner.append(call)
-            around.append(call)
-    return places
-
-
-def by_channel(recording: Recording) -> Iterator[tuple[str, dict[str, list[Recorded]]]]:
-    """The channels of a run with their records by process. Messages queued before a consumer's request belong to the
-    first consumer that requests them."""
-    requests: dict[tuple[str, str], list[tuple[range, str]]] = {}
-    for process, records in recording.processes.items():
-        for r in records:
-            if r.name == REQUEST and (indices := _indices(r.event.args.get("subpartitions"))):
-                requests.setdefault((process, r.text("partition")), []).append((indices, r.channel))
-
-    @cache
-    def who_asked(process: str, partition: str, text: str) -> str:
-        indices = _indices(text.rpartition(",")[2]) or range(0)
-        given = requests.get((process, partition), ())
-        return next((channel for several, channel in given for index in indices if index in several), "")
-
-    channels: dict[str, dict[str, list[Recorded]]] = {}
-    for process, records in recording.processes.items():
-        for r in records:
-            channel = r.channel
-            if not channel and r.name == "p.enqueue":
-                channel = who_asked(process, r.text("partition"), r.text("subpartition"))
-            if channel:
-                mine = r if r.channel else replace(r, channel=channel, event=replace(r.event, trace=channel))
-                channels.setdefault(channel, {}).setdefault(process, []).append(mine)
-    yield from channels.items()
-
-
-def _indices(given: object) -> range | None:
+def subpartition_indices(given: object) -> range | None:
     """The subpartitions of a request, which contains the first and the last, ``[0, 1]``, or (Flink 1.17) one; None for
     any other value."""
     found = _INDICES.fullmatch(str(given)) if isinstance(given, str | int) else None
