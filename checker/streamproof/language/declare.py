@@ -80,6 +80,9 @@ class AnyOf:
 
     values: tuple[Any, ...]
 
+    def __repr__(self) -> str:
+        return f"any_of({', '.join(map(repr, self.values))})"
+
 
 class _Any:
     """The type of the marker `ANY`."""
@@ -139,20 +142,38 @@ def _varies(init: Any) -> bool:
     """Whether an initial value is, or contains, several."""
     if isinstance(init, Mapping):
         return any(map(_varies, init.values()))
-    return isinstance(init, AnyOf) or (type(init) in (list, tuple) and any(map(_varies, init)))
+    return isinstance(init, AnyOf | _Any) or (type(init) in (list, tuple) and any(map(_varies, init)))
 
 
-def _each(init: Any) -> Iterator[Any]:
-    """Every initial value that an `any_of`, on its own or inside a list or dict, permits."""
-    if isinstance(init, AnyOf):
+def _each(sort: Sort, init: Any) -> Iterator[Any]:
+    """Every initial value that an `any_of` or `ANY`, on its own or inside a list or dict, permits."""
+    if isinstance(sort, OptionSort) and not isinstance(init, AnyOf | _Any):
+        sort = sort.element
+    if isinstance(init, _Any):
+        yield from values(sort)
+    elif isinstance(init, AnyOf):
         for option in init.values:
-            yield from _each(option)
+            yield from _each(sort, option)
     elif isinstance(init, Mapping):
-        yield from (dict(zip(init, row, strict=True)) for row in product(*(tuple(_each(v)) for v in init.values())))
+        rows = [_each_inside(sort, name, part) for name, part in init.items()]
+        yield from (dict(zip(init, row, strict=True)) for row in product(*rows))
     elif type(init) in (list, tuple) and _varies(init):
-        yield from map(list, product(*(tuple(_each(v)) for v in init)))
+        yield from map(list, product(*(_each_inside(sort, at, part) for at, part in enumerate(init))))
     else:
         yield init
+
+
+def _each_inside(sort: Sort, name: Any, init: Any) -> tuple[Any, ...]:
+    """The same for a part of a value: a field by its name or position, an element of an array, a queue or a set."""
+    match sort:
+        case RecordSort(fields):
+            parts: Mapping[Any, Sort] = {**dict(fields), **{at: s for at, (_, s) in enumerate(fields)}}
+            inner = parts.get(name, sort)
+        case ArraySort(_, element) | QueueSort(element, _) | SetSort(element):
+            inner = element
+        case _:
+            inner = sort
+    return tuple(islice(_each(inner, init), _LIMIT.get() + 1))
 
 
 def _parts(decl: Decl) -> tuple[Any, ...]:
@@ -176,7 +197,7 @@ def _decl(sort: Sort, init: Any, otherwise: Iterable[Value]) -> Decl:
     elif isinstance(init, _Any):
         options = [ANY] if isinstance(sort, RangeSort) and endless(sort) else values(sort)
     elif _varies(init):
-        options = (to_value(sort, v, loc) for v in _each(init))
+        options = (to_value(sort, v, loc) for v in _each(sort, init))
     else:
         options = [to_value(sort, init, loc)]
     _expect_fits(sort, loc)
@@ -380,6 +401,17 @@ def Array(index: Any, element: Decl, init: Any = None) -> Decl:
             raise _too_many(sort, _LIMIT.get(), loc)
         every = iter([inner.first * count]) if len(inner.first) == 1 else product(inner.first, repeat=count)
         return replace(_decl(sort, None, every), guessed=inner.guessed)
+    if (
+        _varies(init)
+        and not isinstance(init, _Any)
+        and all(_is_element(inner.sort, v) for v in _each(inner.sort, init))
+    ):
+        raise ModelError(
+            f"the first values {init!r} are those of one element",
+            loc=loc,
+            remedy="give the element sort the init, for independent choices: Array(index, Range(0, 1, init=any_of(0, 1))); "
+            "or list all elements: any_of([0, 0], [1, 1])",
+        )
     return _decl(sort, init, ())
 
 
