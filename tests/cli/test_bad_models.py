@@ -203,16 +203,21 @@ def test_what_is_no_regular_file(streamproof: Any, folder: Path) -> None:
         assert (done.code, done.out, done.err) == (2, "", f"streamproof: error: {name} {why}\n  check the path\n")
 
 
-def test_a_range_around_zero_has_to_say_where_it_starts(streamproof: Any, folder: Path) -> None:
+def test_a_range_below_zero_has_to_say_where_it_starts(streamproof: Any, folder: Path) -> None:
     """Neither 0 nor the least value is taken for granted, in arrays and records too; what starts empty needs no value."""
-    for sort in ("Range(-9, 3)", "Array(2, Range(-9, 3))", "Record(k=Range(-9, 3))"):
+    for sort in ("Range(-9, 3)", "Array(2, Range(-9, 3))", "Record(k=Range(-9, 3))", "Range(-9, -3)"):
         text = HEAD.replace("Range(0, 2))", f"Range(0, 2), x={sort})").replace("import ", "import Array, Record, ", 1)
         (folder / "m.py").write_text(text)
         done = streamproof("check", "m.py")
         assert (done.code, done.out) == (150, "")
         assert done.err.startswith("streamproof: error: m.py:8: x has no init, and the least value of ")
-        assert done.err.endswith("  say where it starts: init=0, or the least value\n")
-    for sort in ("Range(-9, 3, init=-9)", "Queue(Range(-9, 3), capacity=1)", "Array(2, Range(-9, 3), init=0)"):
+        assert done.err.endswith("  say where it starts: init=0, or another value of the range\n")
+    for sort in (
+        "Range(-9, 3, init=-9)",
+        "Queue(Range(-9, 3), capacity=1)",
+        "Array(2, Range(-9, 3), init=0)",
+        "Array(0, Range(-9, 3))",
+    ):
         text = HEAD.replace("Range(0, 2))", f"Range(0, 2), x={sort})").replace("import ", "import Array, Queue, ", 1)
         (folder / "m.py").write_text(text)
         assert streamproof("check", "m.py", "--property", "low").code == 0

@@ -110,7 +110,7 @@ class Decl:
     first: tuple[Value, ...]
     loc: Loc | None = None
     guessed: bool = False
-    """Whether the initial value is the default, and the range contains 0 in its interior."""
+    """Whether the initial value is the default, and the range begins below 0."""
 
     def __getattribute__(self, name: str) -> Any:
         if not name.startswith("__") and watch() is not None and not is_ours():
@@ -268,7 +268,7 @@ def Range(lo: int, hi: int | None = None, init: Any = None) -> Decl:
     except ModelError as error:
         raise ModelError(error.message, loc=caller(), remedy=error.remedy) from None
     decl = _decl(sort, init, [lo])
-    return replace(decl, guessed=True) if init is None and lo < 0 <= hi else decl
+    return replace(decl, guessed=True) if init is None and lo < 0 and lo <= hi else decl
 
 
 def _plain(given: Iterable[Any]) -> tuple[Any, ...]:
@@ -400,7 +400,7 @@ def Array(index: Any, element: Decl, init: Any = None) -> Decl:
         if len(inner.first) ** count > _LIMIT.get():
             raise _too_many(sort, _LIMIT.get(), loc)
         every = iter([inner.first * count]) if len(inner.first) == 1 else product(inner.first, repeat=count)
-        return replace(_decl(sort, None, every), guessed=inner.guessed)
+        return replace(_decl(sort, None, every), guessed=inner.guessed and count > 0)
     if (
         _varies(init)
         and not isinstance(init, _Any)
@@ -518,7 +518,7 @@ class State:
                 raise ModelError(
                     f"{name} has no init, and the least value of {given.sort} is not 0",
                     loc=given.loc or loc,
-                    remedy="say where it starts: init=0, or the least value",
+                    remedy="say where it starts: init=0, or another value of the range",
                 )
         self._variables = variables
         self.loc = loc
