@@ -11,7 +11,7 @@ import re
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from streamproof.language.class_body import check_class
 from streamproof.language.conversion import plain
@@ -56,6 +56,7 @@ RESERVED = frozenset(
 """Reserved names: no parameter, rule or property may use them."""
 
 
+@dataclass_transform(kw_only_default=True)  # type checkers know the parameters of a subclass
 class Model:
     """Base of every model. Parameters are keyword arguments: ``Credit(channels=3)``."""
 
