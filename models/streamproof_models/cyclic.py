@@ -21,7 +21,7 @@ Not modelled: time, contents of records, several operators that read one channel
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from streamproof import STRONG, WEAK, Model, Parts, Range, State, action, each, require
 from streamproof_models.cyclic_feedback import FeedbackEdge
@@ -95,7 +95,12 @@ class Cyclic(Model):
         self.inner = range(1, self.operators)
         self.most = self.records + self.barriers
         self.spilling = self.feedback == "spilling"
-        edge = {"buffers": self.buffers, "most": self.most, "rounds": self.rounds, "spilling": self.spilling}
+        edge: dict[str, Any] = {
+            "buffers": self.buffers,
+            "most": self.most,
+            "rounds": self.rounds,
+            "spilling": self.spilling,
+        }
         self.of_feedback_edge = edge
 
     @property
