@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from streamproof.explicit.exploration import explore as explore
     from streamproof.explicit.simulation import Simulation as Simulation
     from streamproof.explicit.simulation import simulate as simulate
+    from streamproof.language.cases import Case
     from streamproof.language.comparison import Block as Block
     from streamproof.language.comparison import Claim as Claim
     from streamproof.language.comparison import Column as Column
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
         Set,
         State,
         Symmetric,
+        Union,
         any_of,
     )
     from streamproof.language.model import Model
@@ -104,7 +106,11 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 AUTHORING = {
-    "sorts": ("language.declare", "ANY Array Bool Decl Enum Int Nat Option Queue Range Record Set Symmetric any_of"),
+    "sorts": (
+        "language.declare",
+        "ANY Array Bool Decl Enum Int Nat Option Queue Range Record Set Symmetric Union any_of",
+    ),
+    "cases": ("language.cases", "Case"),
     "state": ("language.declare", "State"),
     "models": ("language.spec", "Model"),
     "rules": (
@@ -174,6 +180,8 @@ __all__ = [  # noqa: RUF022 -- by kind
     "Record",
     "Set",
     "Symmetric",
+    "Union",
+    "Case",
     "any_of",
     # state, models
     "State",

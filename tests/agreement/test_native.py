@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from letters import Letters
 from streamproof import (
     ANY,
     Array,
@@ -224,6 +225,7 @@ MODELS: list[Model] = [
     Ewd998(n=2),
     Post(),
     Careless(),
+    Letters(),
 ]
 
 

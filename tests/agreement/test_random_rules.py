@@ -28,6 +28,7 @@ from streamproof.system.sorts import (
     RangeSort,
     RecordSort,
     SetSort,
+    UnionSort,
     is_empty,
 )
 
@@ -39,12 +40,23 @@ TABLE = {"A": 1, "B": 0, "C": 2}
 FLAG = "Y"
 TABLES = {0: 2, 1: 0}
 
+class Ask(Case):
+    n: int
+    who: str
+
+class Give(Case):
+    n: int
+
+class Stop(Case):
+    pass
+
 class Random(Model):
     n: int = 2
     check_deadlock = False
 
     def state(self):
         who = Enum("A", "B", "C")
+        message = Union(Ask(n=Range(0, 3), who=Option(who)), Give(n=Range(1, 2)), Stop())
         return State(
             a=Range(0, 3), b=Range(-2, 2, init=-2), p=Bool(), m=Enum("A", "B", "C"),
             arr=Array(range(3), Range(0, 3)), flags=Array(["X", "Y"], Bool()), by=Array(Enum("A", "B", "C"), Range(0, 2)),
@@ -57,6 +69,8 @@ class Random(Model):
             chans=Array(range(2), Queue(Range(0, 2), capacity=2)),
             few=Set(Range(0, 3)), names=Set(Enum("A", "B", "C")), sets=Array(range(2), Set(Range(0, 2))),
             opt=Option(Range(0, 3)), who=Option(Enum("A", "B", "C")),
+            msg=message, told=Array(range(2), message), line=Queue(message, capacity=2), msgs=Set(message),
+            maybe=Option(message),
         )
 
     def early(self, s, x):
@@ -113,6 +127,7 @@ class Writer:
         kind = self.pick(
             "arr", "by", "grid", "recs", "op", "op", "op", "div", "min", "sum", "if", "head", "at", "pop", "opt", "early",
             "count", "max", "table", "mail", "neg", "spread", "demand", "bool", "last", "name", "find", "key", "key", "none",
+            "case", "case",
         )  # fmt: skip
         match kind:
             case "arr":
@@ -159,6 +174,8 @@ class Writer:
                 return self.pick(f"NUMBERS[{sub()}]", f"TABLE[{self.enum(depth - 1, scope)}]")
             case "mail":
                 return self.pick("s.mail.head.n", f"s.mail[{sub()}].n", "s.mail.pop().n")
+            case "case":
+                return f"{self.pick('s.msg', 's.line.head', f's.told[{sub()}]', 's.maybe')}.n"
             case "neg":
                 return self.pick(f"-{sub()}", f"abs({sub()})")
             case "spread":
@@ -178,6 +195,19 @@ class Writer:
             case _:
                 return f"next_of({sub()})" if "next_of" in scope["int"] else f"[v for v in s.arr][{sub()}]"
 
+    def message(self, depth: int, scope: dict[str, list[str]]) -> str:
+        """A value of a union."""
+        plain = self.pick("Stop()", "s.msg", "s.told[i]", "s.line.head", "s.maybe", "Give(1)", "Ask(n=0, who=None)")
+        if depth == 0 or self.chance(3):
+            return plain
+        num, who = self.number(depth - 1, scope), self.enum(depth - 1, scope)
+        inner = self.message(depth - 1, scope)
+        return self.pick(
+            f"Give(n={num})", f"Ask({num}, {who})", f"Ask(who={self.pick('None', 's.who', who)}, n={num})",
+            f"({inner} if {self.truth(depth - 1, scope)} else {plain})", f"s.told[{num}]", "s.line.pop()",
+            f"s.line[{num}]",
+        )  # fmt: skip
+
     def enum(self, depth: int, scope: dict[str, list[str]]) -> str:
         """A member of Enum("A", "B", "C")."""
         plain = self.pick('"A"', '"B"', "s.m", "s.recs[i].m", *scope["enum"])
@@ -194,7 +224,7 @@ class Writer:
         num, sub = partial(self.number, depth - 1, scope), partial(self.truth, depth - 1, scope)
         kind = self.pick(
             "cmp", "cmp", "chain", "and", "and", "or", "not", "in", "enum", "opt", "any", "all", "rec", "set", "bump",
-            "queue", "names", "lists", "either", "sub", "who", "mail", "none",
+            "queue", "names", "lists", "either", "sub", "who", "mail", "none", "case", "case",
         )  # fmt: skip
         match kind:
             case "cmp":
@@ -241,6 +271,15 @@ class Writer:
                     "s.chans[0] == s.chans[1]",
                     f"s.grid[i] == [{num()}, {num()}]",
                 )
+            case "case":
+                one, other = self.message(depth - 1, scope), self.message(depth - 1, scope)
+                kind = self.pick("Ask", "Give", "Stop", "(Ask, Stop)", "Give | Stop")
+                return self.pick(
+                    f"isinstance({one}, {kind})", f"{one} == {other}", f"{one} in s.msgs", f"{one} in s.line",
+                    f"any(isinstance(x, Give) and x.n == {num()} for x in s.msgs)",
+                    f"(isinstance(s.msg, Ask) and s.msg.who == {self.enum(0, scope)})", "s.maybe is None",
+                    f"{{{one}, {other}}} <= s.msgs", f"all(not isinstance(x, Ask) for x in s.{self.pick('told', 'line')})",
+                )  # fmt: skip
             case "names":
                 return f"{self.enum(depth - 1, scope)} in s.names"
             case "lists":
@@ -284,10 +323,10 @@ class Writer:
             "int", "int", "aug", "aug", "arr", "arr", "key", "bool", "enum", "opt", "rec", "recfield", "list", "push", "pop",
             "clear", "add", "setop", "local", "local", "localbool", "localenum", "swap", "require", "alias", "helper",
             "choose", "lists", "copy", "chan", "mail", "closure", "grid", "sequence", "sequence", "growing", "growing",
-            "none",
+            "none", "case", "case", "send", "receive",
         ]  # fmt: skip
         if depth > 0:
-            kinds += ["if"] * 8 + ["for"] * 5 + ["pairs"] * 2
+            kinds += ["match"] * 5 + ["if"] * 8 + ["for"] * 5 + ["pairs"] * 2
         if loop:
             kinds += ["break", "continue", "break"]
         kinds += ["return"]
@@ -394,6 +433,20 @@ class Writer:
                 return [
                     self.pick(f's.mail.push({{"k": "D", "n": {num()}}})', "s.mail.pop()", "s.rec.n = s.mail.pop().n")
                 ]
+            case "case":
+                place = self.pick("s.msg", "s.maybe", f"s.told[{num(1)}]")
+                return [f"{place} = {self.message(2, scope)}"]
+            case "send":
+                method = self.pick("s.line.push", "s.msgs.add", "s.msgs.discard", "s.msgs.remove")
+                return [f"{method}({self.message(2, scope)})"]
+            case "receive":
+                name = self.name("m")
+                return [
+                    f"{name} = {self.pick('choose(s.msgs)', 's.line.pop()', self.message(2, scope))}",
+                    self.pick(f"s.msg = {name}", f"s.maybe = {name}", f"s.a = {name}.n", f"s.msgs.discard({name})"),
+                ]
+            case "match":
+                return self.match(depth, scope, loop)
             case "sequence":
                 place = self.pick("s.queue", "s.queue", "s.chans[i]", f"s.chans[{num(1)}]")
                 return [
@@ -468,6 +521,29 @@ class Writer:
             case _:
                 return [f"if {self.truth(1, scope)}:", "    return"]
 
+    def match(self, depth: int, scope: dict[str, list[str]], loop: bool) -> list[str]:
+        """A match over a union or an Enum."""
+
+        def body(names: list[str] = []) -> list[str]:  # noqa: B006
+            return indent(indent(self.block(depth - 1, {**scope, "int": [*scope["int"], *names]}, loop)))
+
+        name = self.name("k")
+        if self.chance(5):
+            lines = [
+                f"match {self.enum(1, scope)}:",
+                f"    case {self.pick(repr('A'), repr('A') + ' | ' + repr('B'))}:",
+            ]
+            return [*lines, *body(), "    case _:", *body()]
+        guard = self.pick("", "", f" if {self.truth(1, {**scope, 'int': [*scope['int'], name]})}")
+        lines = [f"match {self.message(1, scope)}:"]
+        first = self.pick(f"Ask(n={name})", f"Ask({name}, who=None)", f'Ask(who="B", n={name})', f"Give({name})")
+        lines += [f"    case {first}{guard}:", *body([name])]
+        for other in self.pick(["Stop()"], ["Give(2) | Ask(0)", "None"], [f"Give(n={name})", "Ask() | Stop()"], []):
+            lines += [f"    case {other}:", *body()]
+        if self.chance(2):
+            lines += [f"    case {self.pick('_', 'whole')}:", *body()]
+        return lines
+
 
 def indent(lines: list[str]) -> list[str]:
     """One level deeper."""
@@ -519,6 +595,9 @@ def anything(sort: Any, rng: random.Random) -> Any:
             return rng.choice(members)
         case RecordSort(fields):
             return tuple(anything(s, rng) for _, s in fields)
+        case UnionSort(cases):
+            name, fields = rng.choice(cases)
+            return (name, anything(fields, rng))
         case OptionSort(element):
             return None if rng.random() < 0.3 or is_empty(element) else anything(element, rng)
         case ArraySort(index, element):

@@ -16,7 +16,19 @@ from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Action, Check, Conjunct, Fairness, Instance, Kind, Property, System, Variable
 from streamproof.system.records import dataclass
-from streamproof.system.sorts import ArraySort, EnumSort, OptionSort, QueueSort, RangeSort, SetSort, Sort, Value, values
+from streamproof.system.sorts import (
+    ArraySort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    UnionSort,
+    Value,
+    values,
+)
 
 PHASE = EnumSort(("A", "B", "C"))
 COUNT = RangeSort(0, 2)
@@ -60,6 +72,7 @@ class _Draw:
 
     def _variables(self) -> tuple[Variable, ...]:
         process = self.processes
+        letter = UnionSort((("Stop", RecordSort(())), ("Sent", RecordSort((("by", process),)))))
         sorts: tuple[Sort, ...] = (
             ArraySort(process, PHASE),
             ArraySort(process, COUNT),
@@ -69,6 +82,8 @@ class _Draw:
             QueueSort(process, 2),
             COUNT,
             PHASE,
+            letter,
+            ArraySort(process, letter),
         )
         chosen = [ArraySort(process, PHASE), *self.random.sample(sorts[1:], self.random.randint(1, 2))]
         found = []
@@ -157,6 +172,12 @@ class _Draw:
             case OptionSort():
                 none = b.const(sort, None)
                 return (none if self.random.randrange(3) == 0 else b.some(self._process(chosen))), []
+            case UnionSort(cases):
+                fields = cases[self.random.randrange(2)][1]
+                name = "Sent" if fields.fields else "Stop"
+                return b.make_case(
+                    sort, name, b.make_record(fields, [self._process(chosen) for _ in fields.fields])
+                ), []
             case EnumSort() if sort == self.processes:
                 return self._process(chosen), []
             case _:
@@ -171,7 +192,9 @@ class _Draw:
             return b.const(self.processes, self.processes.members[0])
         named = [b.const(self.processes, p) for p in chosen]
         held = [self._read(v) for v in self.variables if v.sort == self.processes]
-        places = [v for v in self.variables if isinstance(v.sort, QueueSort | OptionSort)] if self.acting else []
+        places = (
+            [v for v in self.variables if isinstance(v.sort, QueueSort | OptionSort | UnionSort)] if self.acting else []
+        )
         pick = self.random.randrange(2 * len(named) + len(held) + len(places))
         if pick < 2 * len(named):
             return named[pick // 2]
@@ -181,6 +204,9 @@ class _Draw:
         if isinstance(whole.sort, QueueSort):
             self.needed.append(b.less(b.num(0), b.length(whole)))
             return b.peek(whole, b.num(0))
+        if isinstance(whole.sort, UnionSort):
+            self.needed.append(b.is_case(whole, "Sent"))
+            return b.field(b.payload(whole, "Sent"), "by")
         self.needed.append(b.not_(b.is_none(whole)))
         return b.unwrap(whole)
 
@@ -222,6 +248,8 @@ class _Draw:
             case ArraySort(index, element):
                 literal = b.const(element, self._literal(element)) if element in (PHASE, COUNT) else None
                 parts = [b.select(term, b.const(index, key)) for key in values(index)]
+                if isinstance(element, UnionSort):
+                    return self.random.choice((b.and_, b.or_))(b.is_case(part, "Sent") for part in parts)
                 same = [b.is_none(part) if literal is None else b.eq(part, literal) for part in parts]
                 return self.random.choice((b.and_, b.or_))(same)
             case SetSort():
@@ -230,6 +258,11 @@ class _Draw:
                 return b.less(b.num(self.random.randint(0, 1)), b.size(term))
             case QueueSort():
                 return b.less(b.num(self.random.randint(0, 1)), b.length(term))
+            case UnionSort(cases):
+                if chosen and self.random.randrange(2):
+                    by = b.const(self.processes, self.random.choice(chosen))
+                    return b.eq(term, b.make_case(sort, "Sent", b.make_record(cases[1][1], [by])))
+                return b.is_case(term, "Sent")
             case OptionSort():
                 if chosen and self.random.randrange(2):
                     return b.eq(term, b.some(b.const(self.processes, self.random.choice(chosen))))

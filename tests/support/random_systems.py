@@ -41,6 +41,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    UnionSort,
     Value,
     cardinality,
     is_scalar,
@@ -164,12 +165,17 @@ class _Draw:
         inner = self._sort(depth - 1)
         while cardinality(inner) > 9:
             inner = self._sort(0)
-        match self.random.randrange(5):
+        sort: Sort
+        match self.random.randrange(6):
+            case 5:
+                cases = (("P", (("f", inner),)), ("Q", ()), ("R", (("g", self._sort(0)), ("f", self._sort(0)))))
+                chosen = self.random.sample(cases, self.random.randint(1, 3))
+                sort = UnionSort(tuple((name, RecordSort(fields)) for name, fields in chosen))
             case 0:
                 index = self.random.choice((BOOL, RangeSort(0, 1), RangeSort(-1, 1), EnumSort(("A", "B"))))
                 if isinstance(index, EnumSort) and is_scalar(inner):
                     index = key_sort(((0, "a"), (1, "b")))
-                sort: Sort = ArraySort(index, inner)
+                sort = ArraySort(index, inner)
             case 1:
                 sort = RecordSort((("f", inner), ("g", self._sort(0))))
             case 2:
@@ -289,6 +295,8 @@ class _Draw:
         match sort:
             case OptionSort() if self._rarely(2):
                 return b.is_none(left)
+            case UnionSort() if self._rarely(2):
+                return b.is_case(left, self.random.choice(sort.tag.members))
             case SetSort(element) if self._rarely(2):
                 return b.member(left, self.term(element, below))
             case SetSort() if self._rarely(2):
@@ -359,6 +367,15 @@ class _Draw:
                     found.append(b.select(whole, self._index(index, depth)))
                 case RecordSort(fields):
                     found += [b.field(whole, name) for name, inner in fields if inner == sort]
+                case UnionSort(cases):
+                    read = [b.payload(whole, name) for name, _ in cases]
+                    found += [
+                        b.field(p, n)
+                        for p, (_, own) in zip(read, cases, strict=True)
+                        for n, s in own.fields
+                        if s == sort
+                    ]
+                    found += [p for p in read if p.sort == sort]
                 case OptionSort(element) if element == sort:
                     found.append(b.unwrap(whole))
                 case QueueSort(element, _) if element == sort:
@@ -380,10 +397,16 @@ class _Draw:
             case EnumSort():
                 return self._constant(sort)
             case RecordSort(fields):
-                if self._rarely(2):
+                if not fields or self._rarely(2):
                     return b.make_record(sort, (self.term(inner, depth) for _, inner in fields))
                 name, inner = self.random.choice(fields)
                 return b.with_field(self.term(sort, depth), name, self.term(inner, depth))
+            case UnionSort(cases):
+                name, own = self.random.choice(cases)
+                if self._rarely(3):
+                    one, other = self.term(sort, depth), self.term(sort, depth)
+                    return b.ite(b.is_case(one, name), other, one)
+                return b.make_case(sort, name, self.term(own, depth))
             case OptionSort(element):
                 return b.some(self.term(element, depth))
             case ArraySort(index, element):
@@ -419,9 +442,12 @@ class _Draw:
                 return b.not_(term)
             case RangeSort(lo, hi):
                 return b.ite(b.less(term, b.num(hi)), b.add(term, b.num(1)), b.num(lo))
-            case RecordSort(fields):
+            case RecordSort(fields) if fields:
                 name, inner = self.random.choice(fields)
                 return b.with_field(term, name, self._moved(b.field(term, name), inner))
+            case UnionSort(cases):
+                name, own = self.random.choice(cases)
+                return b.make_case(sort, name, self._moved(b.payload(term, name), own))
             case OptionSort(element):
                 none = b.const(sort, None)
                 return self.random.choice((none, b.ite(b.is_none(term), b.some(self.term(element, 1)), none)))

@@ -32,6 +32,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    UnionSort,
     Value,
     ordered,
     values,
@@ -39,7 +40,8 @@ from streamproof.system.sorts import (
 
 _INTEGER = r"-?[0-9]{1,4000}"
 
-NONE = {"tag": "None", "value": {"#tup": []}}
+UNIT: Any = {"#tup": []}
+NONE = {"tag": "None", "value": UNIT}
 
 
 class Malformed(Exception):
@@ -62,6 +64,9 @@ def encode(sort: Sort, value: Value) -> Any:
             return _integer(value)
         case RecordSort(fields):
             return {n: encode(s, v) for (n, s), v in zip(fields, value, strict=True)}
+        case UnionSort():
+            own = sort.payload(value[0])
+            return {"tag": value[0], "value": encode(own, value[1]) if own.fields else UNIT}
         case OptionSort(element):
             return NONE if value is None else some(encode(element, value))
         case ArraySort(index, element):
@@ -121,6 +126,12 @@ def decode(sort: Sort, data: Any, path: str) -> Value:
             return data
         case RecordSort(fields):
             return _decode_record(fields, data, path)
+        case UnionSort():
+            match data:
+                case {"tag": str(name), "value": inner} if name in sort.tag.places:
+                    own = sort.payload(name)
+                    return (name, () if not own.fields and inner == UNIT else decode(own, inner, f"{path}.{name}"))
+            raise _expected(f'{{"tag": ..., "value": ...}} with one of {", ".join(sort.tag.members)}', data, path)
         case OptionSort(element):
             match data:
                 case None | {"tag": "None"}:
@@ -176,11 +187,13 @@ def type_text(sort: Sort) -> str:
             return "Str"
         case RecordSort(fields):
             return f"{{ {', '.join(f'{n}: {type_text(s)}' for n, s in fields)} }}"
+        case UnionSort(cases):
+            return " | ".join(f"{name}({type_text(own) if own.fields else 'UNIT'})" for name, own in cases)
         case OptionSort(element):
             return f"None(UNIT) | Some({type_text(element)})"
         case ArraySort(index, element):
             inner = type_text(element)
-            if isinstance(element, ArraySort | OptionSort):
+            if isinstance(element, ArraySort | OptionSort | UnionSort):
                 inner = f"({inner})"
             return f"{type_text(index)} -> {inner}"
         case QueueSort(element, _):

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from streamproof.exchange.tla_layout import WIDTH, Bind, Text, atom, beside, closed, separated
 from streamproof.exchange.tla_names import TlaNames, string
-from streamproof.exchange.tla_values import LARGEST, alike, fields, integer, key_text, literal, record
+from streamproof.exchange.tla_values import LARGEST, alike, fields, integer, key_text, literal, message, record
 from streamproof.system import expr as e
 from streamproof.system.build import const
 from streamproof.system.expr import Expr, children
@@ -30,6 +30,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    UnionSort,
     Value,
     default,
     key_sort,
@@ -130,6 +131,12 @@ def _fixed(term: Expr) -> Iterator[Hashable]:
             yield kind(sort)
         case e.MakeRecord(sort=sort):
             yield kind(sort)
+        case e.MakeCase(sort=sort, case=case) | e.Payload(sort=sort, case=case):
+            yield case
+            yield kind(sort)
+            yield default(sort)
+        case e.IsCase(case=case):
+            yield case
         case e.Unwrap(arg=arg):
             assert isinstance(arg.sort, OptionSort)
             yield default(arg.sort.element)
@@ -148,6 +155,8 @@ def kind(sort: Sort) -> Hashable:
             return "integer"
         case RecordSort(fields):
             return ("record", *((n, kind(s)) for n, s in fields))
+        case UnionSort(cases):
+            return ("union", *((case, kind(own)) for case, own in cases))
         case OptionSort(element):
             return ("option", kind(element))
         case ArraySort(index, element):
@@ -204,6 +213,13 @@ class Tables:
         if len(keys) == len(terms) and isinstance(keys[0], tuple) and alike(keys):
             columns = [tuple(_key_part(key[at]) for key in keys) for at in range(len(keys[0]))]
             return separated("<<", [self.constant(column, family) for column in columns], ">>")
+        if all(isinstance(s, UnionSort) for s in sorts) and len({v[0] for v in values}) == 1:
+            unions, case = [s for s in sorts if isinstance(s, UnionSort)], values[0][0]
+            columns = [
+                tuple(const(s.payload(case).fields[at][1], v[1][at]) for s, v in zip(unions, values, strict=True))
+                for at in range(len(values[0][1]))
+            ]
+            return message(unions[0], case, [self.constant(column, family) for column in columns])
         if all(isinstance(s, RecordSort) and s.fields for s in sorts):
             records = [s for s in sorts if isinstance(s, RecordSort)]
             parts = []

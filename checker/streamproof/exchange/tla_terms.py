@@ -27,9 +27,20 @@ from streamproof.exchange.tla_layout import (
     closed,
     listed,
 )
-from streamproof.exchange.tla_names import TlaNames, field_name
+from streamproof.exchange.tla_names import TlaNames, field_name, string
 from streamproof.exchange.tla_quantifiers import LONG, bounded, connected, parts, summed
-from streamproof.exchange.tla_values import domain, fields, function, literal, record, resting, separated_by
+from streamproof.exchange.tla_values import (
+    case_fields,
+    domain,
+    fields,
+    function,
+    literal,
+    message,
+    record,
+    resting,
+    separated_by,
+    tag_field,
+)
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import Assuming
@@ -41,6 +52,7 @@ from streamproof.system.sorts import (
     QueueSort,
     RecordSort,
     Scalar,
+    UnionSort,
     default,
     values,
 )
@@ -281,6 +293,8 @@ class Passage:
                 return beside(closed(whole, Bind.ATOM), f" {operator} {{", one, "}", bind=Bind.COMPUTED)
             case e.Size():
                 return beside("Cardinality(", self.text(parts(terms)[0]), ")")
+            case e.MakeCase() | e.IsCase() | e.Payload():
+                return self._of_union(terms)
             case e.MakeArray() | e.MakeRecord() | e.Select() | e.Store() | e.Field() | e.WithField():
                 return self._of_structure(terms)
             case e.Some() | e.IsNone() | e.Unwrap():
@@ -300,6 +314,8 @@ class Passage:
                 return self._compared(">", arg)
             case e.Member():
                 return self._member("\\notin", arg)
+            case e.IsCase():
+                return self._is_case(arg, "#")
             case e.IsNone():
                 option = self.text(parts(arg)[0])
                 return beside(closed(option, Bind.ATOM), '.tag = "Some"', bind=Bind.COMPARED)
@@ -384,6 +400,8 @@ class Passage:
                 return record([(n, self.text(a)) for (n, _), a in zip(fields(sort), args, strict=True)])
             case e.Select():
                 return self._selected(*args)
+            case e.Field(record=e.Payload() as whole, name=name):
+                return self._case_field(args[0], name)
             case e.Field(record=whole, name=name):
                 return beside(closed(self.text(args[0]), Bind.ATOM), f".{_field(whole, name)}")
             case _:
@@ -468,6 +486,45 @@ class Passage:
         assert isinstance(first, e.WithField)
         within = tuple(b.field(t.record, t.name) for t in value if isinstance(t, e.WithField))
         return (f".{_field(first.record, first.name)} = ", self._replacing(within, parts(value)[1]))
+
+    # --- unions
+
+    def _of_union(self, terms: Terms) -> Text:
+        first, [arg] = terms[0], parts(terms)
+        match first:
+            case e.MakeCase(sort=UnionSort() as sort, case=case):
+                names = [n for n, _ in sort.payload(case).fields]
+                return message(sort, case, [self.text(tuple(b.field(t, n) for t in arg)) for n in names])
+            case e.Payload(sort=RecordSort() as own):
+                return record(
+                    [
+                        (n, self._case_field(terms, name))
+                        for (n, _), (name, _) in zip(fields(own), own.fields, strict=True)
+                    ]
+                )
+            case _:
+                return self._is_case(terms, "=")
+
+    def _is_case(self, terms: Terms, operator: str) -> Text:
+        first, [arg] = terms[0], parts(terms)
+        assert isinstance(first, e.IsCase)
+        assert isinstance(first.arg.sort, UnionSort)
+        tag = f".{tag_field(first.arg.sort)} {operator} {string(first.case)}"
+        return beside(closed(self.text(arg), Bind.ATOM), tag, bind=Bind.COMPARED)
+
+    def _case_field(self, payload: Terms, name: str) -> Text:
+        """A field of a case, with its default in other cases."""
+        first, [arg] = payload[0], parts(payload)
+        assert isinstance(first, e.Payload)
+        union, own, case = first.arg.sort, first.sort, first.case
+        assert isinstance(union, UnionSort)
+        assert isinstance(own, RecordSort)
+        at = own.index(name)
+        value = beside(closed(self.text(arg), Bind.ATOM), f".{case_fields(union, case)[at][0]}")
+        if self.sure(lambda t: b.is_case(t, case), arg):
+            return value
+        there = beside(closed(self.text(arg), Bind.ATOM), f".{tag_field(union)} = {string(case)}", bind=Bind.COMPARED)
+        return chosen(there, value, literal(own.fields[at][1], default(own)[at]))
 
     # --- options and queues
 

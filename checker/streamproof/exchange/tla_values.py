@@ -36,8 +36,10 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    UnionSort,
     Value,
     cardinality,
+    compatible,
     default,
     key_type,
     ordered,
@@ -58,6 +60,32 @@ def fields(sort: RecordSort) -> tuple[tuple[str, Sort], ...]:
     return tuple((field_name(n, names), s) for n, s in sort.fields)
 
 
+def case_fields(sort: UnionSort, case: str) -> tuple[tuple[str, Sort], ...]:
+    """The fields of a case under TLA+'s identifiers, without the tag.
+
+    TLC compares the fields of two records one by one, so fields of one name but incomparable sorts get different names.
+    """
+    every = [(c, n, s) for c, own in sort.cases for n, s in own.fields]
+    clashing = {n for _, n, s in every if not all(compatible(s, t) for _, other, t in every if other == n)}
+    wanted = {(c, n): f"{c}_{n}" if n in clashing else n for c, n, _ in every}
+    names = list(dict.fromkeys(wanted.values()))
+    return tuple((field_name(wanted[case, n], names), s) for n, s in sort.payload(case).fields)
+
+
+def tag_field(sort: UnionSort) -> str:
+    """The field that holds the name of the case: the first of some names that is not a field of a case."""
+    taken = {n for case in sort.tag.members for n, _ in case_fields(sort, case)}
+    return next(
+        n for n in ("type", "kind", "case_of", *(f"type{k}" for k in range(1, len(taken) + 2))) if n not in taken
+    )
+
+
+def message(sort: UnionSort, case: str, parts: Sequence[Text]) -> Text:
+    """The value of a union as a record: its tag, and the fields of its case."""
+    names = [n for n, _ in case_fields(sort, case)]
+    return record([(tag_field(sort), atom(string(case))), *zip(names, parts, strict=True)])
+
+
 def integer(value: int) -> Text:
     """A number; raises `TooLarge` above TLC's largest."""
     if abs(value) > LARGEST:
@@ -72,6 +100,8 @@ def resting(sort: Sort) -> Value:
             return 0
         case RecordSort(parts):
             return tuple(resting(s) for _, s in parts)
+        case UnionSort(cases):
+            return (cases[0][0], resting(cases[0][1]))
         case ArraySort(index, element):
             return (resting(element),) * cardinality(index)
         case _:
@@ -91,6 +121,9 @@ def literal(sort: Sort, value: Value, depth: int = 0) -> Text:
             return atom(string(value))
         case RecordSort():
             return record([(n, literal(s, v, depth)) for (n, s), v in zip(fields(sort), value, strict=True)])
+        case UnionSort():
+            parts = zip(sort.payload(value[0]).fields, value[1], strict=True)
+            return message(sort, value[0], [literal(s, v, depth) for (_, s), v in parts])
         case OptionSort(element):
             return absent(sort, depth) if value is None else beside("Some(", literal(element, value, depth), ")")
         case ArraySort(index, element):
@@ -179,6 +212,8 @@ def domain(sort: Sort) -> Text:
         case RecordSort():
             parts = [beside(f"{n}: ", domain(s)) for n, s in fields(sort)]
             return separated("[", parts, "]") if parts else atom(f'{{"{UNIT}"}}')
+        case UnionSort(cases):
+            return separated_by(" \\cup", [_case_domain(sort, case) for case, _ in cases])
         case ArraySort(index, element):
             return beside("[", domain(index), " -> ", domain(element), "]")
         case SetSort(element):
@@ -189,11 +224,19 @@ def domain(sort: Sort) -> Text:
             assert_never(sort)
 
 
+def _case_domain(sort: UnionSort, case: str) -> Text:
+    """The set of the values of one case."""
+    parts = [beside(f"{n}: ", domain(s)) for n, s in case_fields(sort, case)]
+    return separated("[", [beside(f"{tag_field(sort)}: {{{string(case)}}}"), *parts], "]")
+
+
 def is_plain(sort: Sort) -> bool:
     """Whether `domain` supports the sort."""
     match sort:
         case RecordSort(parts):
             return all(is_plain(s) for _, s in parts)
+        case UnionSort(cases):
+            return all(is_plain(own) for _, own in cases)
         case ArraySort(_, element) | SetSort(element):
             return is_plain(element)
         case OptionSort() | QueueSort():
@@ -210,6 +253,18 @@ def belongs(term: Text, sort: Sort, depth: int = 0) -> Text:
     match sort:
         case RecordSort():
             return bulleted("/\\", [belongs(beside(term, f".{n}"), s, depth + 1) for n, s in fields(sort)])
+        case UnionSort(cases):
+            options = []
+            for case, _ in cases:
+                own = case_fields(sort, case)
+                names = ", ".join(string(n) for n in (tag_field(sort), *(n for n, _ in own)))
+                parts = [
+                    beside("DOMAIN ", term, f" = {{{names}}}", bind=Bind.COMPARED),
+                    beside(term, f".{tag_field(sort)} = {string(case)}", bind=Bind.COMPARED),
+                    *(belongs(beside(term, f".{n}"), s, depth + 1) for n, s in own),
+                ]
+                options.append(bulleted("/\\", parts))
+            return bulleted("\\/", options)
         case OptionSort(element):
             tag = beside(term, '.tag \\in {"None", "Some"}', bind=Bind.COMPARED)
             value = beside(term, ".value")
@@ -280,6 +335,9 @@ def type_text(sort: Sort) -> str:
             return "Str"
         case RecordSort():
             return "{ " + ", ".join(f"{n}: {type_text(s)}" for n, s in fields(sort)) + " }" if sort.fields else "Str"
+        case UnionSort(cases):
+            every = {n: type_text(s) for case, _ in cases for n, s in case_fields(sort, case)}
+            return "{ " + ", ".join(f"{n}: {t}" for n, t in {tag_field(sort): "Str", **every}.items()) + " }"
         case OptionSort(element):
             return f"{{ tag: Str, value: {type_text(element)} }}"
         case ArraySort(index, element):

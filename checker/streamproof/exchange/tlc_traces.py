@@ -8,7 +8,7 @@ from typing import Any, assert_never
 
 from streamproof.exchange.tla import Tla
 from streamproof.exchange.tla_names import string
-from streamproof.exchange.tla_values import UNIT, alike, fields
+from streamproof.exchange.tla_values import UNIT, alike, case_fields, fields, tag_field
 from streamproof.exchange.tlc_run import Violation
 from streamproof.exchange.tlc_values import Unreadable, printed_keys, read_state
 from streamproof.system.errors import EvaluationError, Exit, InputError, StreamproofError
@@ -25,6 +25,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    UnionSort,
     Value,
     values,
 )
@@ -132,6 +133,12 @@ def _decoded(sort: Sort, data: Any, about: str) -> Value:
                 found = (
                     tuple(_decoded(s, data[n], f"{about}.{n}") for n, s in fields(sort)) if _is_object(data) else None
                 )
+        case UnionSort():
+            tags = {_plain(m): m for m in sort.tag.members}
+            case = tags.get(data.get(tag_field(sort))) if _is_object(data) else None
+            if case is not None:
+                own = case_fields(sort, case)
+                found = (case, tuple(_decoded(s, data[n], f"{about}.{n}") for n, s in own))
         case OptionSort(element):
             if not _is_object(data) or data["tag"] not in ("None", "Some"):
                 raise Unreadable(f"TLC wrote no option for {about}")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
 from streamproof.exchange.tla_names import string
-from streamproof.exchange.tla_values import UNIT, alike, fields, key_text
+from streamproof.exchange.tla_values import UNIT, alike, case_fields, fields, key_text, tag_field
 from streamproof.system.errors import SystemFailure
 from streamproof.system.model import State, System
 from streamproof.system.sorts import (
@@ -25,6 +25,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    UnionSort,
     Value,
     values,
 )
@@ -114,6 +115,8 @@ class _Reading:
                     return self._one_of({string(UNIT): ()}, "its only value")
                 parts = dict(self._record(dict(fields(sort))))
                 return tuple(parts[n] for n, _ in fields(sort))
+            case UnionSort():
+                return self._case(sort)
             case OptionSort(element):
                 tags = EnumSort(("None", "Some"))
                 option = dict(self._record({"tag": tags, "value": element}))
@@ -127,6 +130,16 @@ class _Reading:
                 return self._set(element)
             case _:
                 assert_never(sort)
+
+    def _case(self, sort: UnionSort) -> Value:
+        tag = tag_field(sort)
+        names: dict[str, Sort] = {n: s for case, _ in sort.cases for n, s in case_fields(sort, case)}
+        self.expect("[")
+        found = dict(self._until("]", lambda: self._named({tag: sort.tag, **names})))
+        own = case_fields(sort, found[tag]) if tag in found else ()
+        if found.keys() != {tag, *(n for n, _ in own)}:
+            raise self.fail("the fields of one of its cases")
+        return found[tag], tuple(found[n] for n, _ in own)
 
     def _one_of(self, texts: Mapping[str, Value], wanted: str) -> Value:
         self.skip()

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamproof.language import lvalues, methods, operators, sequence_methods
+from streamproof.language.cases import no_such_field, with_field
 from streamproof.language.conversion import expect_faithful
 from streamproof.language.elements import in_sequence
-from streamproof.language.lowering_context import Evaluator, Frame, where
+from streamproof.language.lowering_context import Evaluator, Frame, Halt, where
 from streamproof.language.lvalues import dereference
 from streamproof.language.model import attribute_of
 from streamproof.language.purity import is_plain_attribute
@@ -22,6 +23,7 @@ from streamproof.language.terms import (
     Closure,
     HeapCell,
     Method,
+    NewCase,
     PartialList,
     Ref,
     Several,
@@ -33,9 +35,10 @@ from streamproof.language.terms import (
     symbolic,
 )
 from streamproof.system import build as b
-from streamproof.system.errors import ModelError, suggest
+from streamproof.system.assume import Assuming
+from streamproof.system.errors import Loc, ModelError, suggest
 from streamproof.system.expr import Expr, Node
-from streamproof.system.sorts import ArraySort, OptionSort, QueueSort, RecordSort, SetSort
+from streamproof.system.sorts import ArraySort, OptionSort, QueueSort, RecordSort, SetSort, UnionSort, compatible
 
 
 def attribute(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> Term:
@@ -48,6 +51,11 @@ def attribute(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> 
             return _place_attribute(ev, owner, node, frame)
         case HeapCell():
             return Method(owner, name)
+        case NewCase(kind=kind):
+            if name in kind.__match_args__:
+                return owner.field(name)
+            ev.context.check(b.TRUE, no_such_field(text(node.value), name), loc)
+            raise Halt
         case Cases(then=one, other=two) if _is_place(one) and _is_place(two):
             if isinstance(one.sort, QueueSort | SetSort) and name not in ("head", "full"):
                 return Method(Cases(owner.cond, one, two), name)
@@ -137,6 +145,8 @@ def _term_attribute(ev: Evaluator, owner: Expr, node: ast.Attribute, frame: Fram
         if name not in [n for n, _ in owner.sort.fields]:
             raise lvalues.no_field(owner.sort, name, loc)
         return b.field(owner, name, loc)
+    if isinstance(owner.sort, UnionSort):
+        return _case_field(ev, owner, node, loc)
     if isinstance(owner.sort, QueueSort) and name in ("head", "full"):
         return _queue_attribute(ev, owner, node, frame)
     if isinstance(owner.sort, QueueSort | SetSort):
@@ -146,6 +156,33 @@ def _term_attribute(ev: Evaluator, owner: Expr, node: ast.Attribute, frame: Fram
             remedy="change it where it lies in the state",
         )
     raise methods.no_method(owner.sort, name, loc)
+
+
+def _case_field(ev: Evaluator, owner: Expr, node: ast.Attribute, loc: Loc) -> Expr:
+    """A field of the value of a union, with a check that the value is of a case that has it."""
+    name, sort = node.attr, owner.sort
+    assert isinstance(sort, UnionSort)
+    having = list(with_field(sort, name))
+    if not having:
+        remedy = suggest(name, [n for _, own in sort.cases for n, _ in own.fields], "match the cases")
+        raise ModelError(f"no case of {sort} has a field {name!r}", loc=loc, remedy=remedy)
+    if len(having) > 1:
+        here = Assuming((ev.context.path, *(c.expr for c in ev.context.guards)))
+        having = next(([case] for case in having if here(b.is_case(owner, case)) is b.TRUE), having)
+    there = [b.is_case(owner, case, loc) for case in having]
+    shown = text(node.value)
+    ev.context.check(b.not_(b.or_(there)), no_such_field(shown, name), loc, (shown, owner))
+    parts = [b.field(b.payload(owner, case, loc), name, loc) for case in having]
+    found = parts.pop()
+    for condition, part in zip(there[-2::-1], reversed(parts), strict=True):
+        if not compatible(part.sort, found.sort):
+            raise ModelError(
+                f"the field {name!r} has different sorts in the cases of {sort}",
+                loc=loc,
+                remedy="read it in a 'match', where the case is known",
+            )
+        found = b.ite(condition, part, found, loc)
+    return found
 
 
 def subscript(ev: Evaluator, node: ast.Subscript, frame: Frame) -> Term:

@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any, assert_never
 
+from streamproof.language.cases import Case, fields_of, unknown_case
 from streamproof.language.symbolic_parameters import SymbolicInt, term_of
 from streamproof.system.errors import Loc, ModelError, nearest
 from streamproof.system.sorts import (
@@ -25,7 +26,9 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    UnionSort,
     Value,
+    contains,
     index_keys,
 )
 
@@ -95,6 +98,8 @@ def plain(value: Any) -> Any:
 
 def plain_inside(value: Any) -> Any:
     """Like `plain`, also inside tuples and frozen sets."""
+    if isinstance(value, Case):
+        return (type(value).__name__, plain_inside(value._values))
     if type(value) is tuple or type(value) is frozenset:
         return type(value)(map(plain_inside, value))
     return plain(value)
@@ -151,6 +156,14 @@ def to_value(sort: Sort, given: Any, loc: Loc | None) -> Value:
                 return tuple(to_value(s, given[n], loc) for n, s in fields)
             if isinstance(given, tuple | list) and len(given) == len(fields):
                 return tuple(to_value(s, v, loc) for (_, s), v in zip(fields, given, strict=True))
+        case UnionSort():
+            if isinstance(given, Case):
+                own = fields_of(type(given), sort)
+                if own is None:
+                    raise unknown_case(type(given), sort, loc)
+                return (type(given).__name__, to_value(own, given._values, loc))
+            if isinstance(given, tuple) and contains(sort, given):
+                return given
         case ArraySort(index, element):
             keys = index_keys(index)
             if isinstance(given, Mapping) and set(given) == set(keys):
@@ -195,6 +208,8 @@ def _hint(sort: Sort) -> str:
             return f"give one of {', '.join(members)}"
         case RecordSort(fields):
             return f"give a dict with {', '.join(n for n, _ in fields)}"
+        case UnionSort(cases):
+            return f"give a value of one of its cases, {' or '.join(name for name, _ in cases)}"
         case OptionSort(element):
             return f"give None or a value of {element}"
         case ArraySort(index, element):

@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from itertools import islice, product
 from typing import Any, Final
 
+from streamproof.language.cases import Case, is_case_class
 from streamproof.language.conversion import expect_faithful, plain, to_value
 from streamproof.language.keys import sort_of_keys
 from streamproof.language.sources import caller, is_ours
@@ -30,7 +31,7 @@ from streamproof.language.symbolic_parameters import (
     term_of,
     watch,
 )
-from streamproof.language.terms import is_expr
+from streamproof.language.terms import describe, is_expr
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, TooLarge
 from streamproof.system.expr import Node
@@ -48,6 +49,7 @@ from streamproof.system.sorts import (
     SetSort,
     Sort,
     TermRange,
+    UnionSort,
     Value,
     cardinality,
     cardinality_up_to,
@@ -225,6 +227,8 @@ def elements_made(sort: Sort) -> int:
     match sort:
         case RecordSort(fields):
             return sum(elements_made(inner) for _, inner in fields)
+        case UnionSort(cases):
+            return sum(elements_made(fields) for _, fields in cases)
         case ArraySort(index, element):
             return cardinality(index) * elements_made(element)
         case _:
@@ -246,7 +250,8 @@ def _element(given: Any, loc: Loc | None) -> Decl:
     raise ModelError(
         f"a sort expected, got {got}",
         loc=loc,
-        remedy='write Bool(), Range(0, 3), Enum("A", "B"), Record(...), Option(...), Array(...), Queue(...) or Set(...)',
+        remedy='write Bool(), Range(0, 3), Enum("A", "B"), Record(...), Union(...), Option(...), Array(...), Queue(...) '
+        "or Set(...)",
     )
 
 
@@ -368,6 +373,43 @@ def Record(init: Any = None, **fields: Decl) -> Decl:
         raise _too_many(sort, _LIMIT.get(), loc)
     decl = _decl(sort, init, product(*(d.first for d in decls.values())))
     return replace(decl, guessed=init is None and any(d.guessed for d in decls.values()))
+
+
+def Union(*cases: Any, init: Any = None) -> Decl:
+    """A value of one of several cases, each with its own fields: ``Union(Vote(voter=Range(0, 2)), Commit())``.
+
+    The cases are classes derived from `Case`. Initially the first case, with the initial values of its fields.
+    """
+    loc = caller()
+    if not cases:
+        raise ModelError(
+            "a Union needs at least one case", loc=loc, remedy="write Union(Vote(voter=Range(0, 2)), Commit())"
+        )
+    found: dict[str, tuple[tuple[str, Decl], ...]] = {}
+    for case in cases:
+        if not isinstance(case, Case):
+            remedy = f"write {case.__name__}()" if is_case_class(case) else "derive a class from Case"
+            got = case.__name__ if isinstance(case, type) else describe(case)
+            raise ModelError(f"a case expected, got {got}", loc=loc, remedy=remedy)
+        if type(case).__name__ in found:
+            raise ModelError(
+                f"Union names the case {type(case).__name__} twice", loc=loc, remedy="give each a unique name"
+            )
+        fields = zip(case.__match_args__, case._values, strict=True)
+        own = found[type(case).__name__] = tuple((n, _element(d, loc)) for n, d in fields)
+        for name, field in own:
+            if is_empty(field.sort):
+                raise ModelError(
+                    f"the field {name!r} of {type(case).__name__} has no value, because {field.sort} is empty",
+                    loc=loc,
+                    remedy="leave the case out, or make the field an Option(...)",
+                )
+    sort = UnionSort(tuple((name, RecordSort(tuple((n, d.sort) for n, d in f))) for name, f in found.items()))
+    first, fields_of_first = next(iter(found.items()))
+    if init is None and math.prod(len(d.first) for _, d in fields_of_first) > _LIMIT.get():
+        raise _too_many(sort, _LIMIT.get(), loc)
+    decl = _decl(sort, init, ((first, row) for row in product(*(d.first for _, d in fields_of_first))))
+    return replace(decl, guessed=init is None and any(d.guessed for _, d in fields_of_first))
 
 
 def Option(element: Decl, init: Any = None) -> Decl:

@@ -24,6 +24,7 @@ from streamproof.language.primitives import ActionMark
 from streamproof.language.sources import decoration, ordinary, parameters, place
 from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange, range_between, sort_of, term_of
 from streamproof.language.terms import describe, is_expr
+from streamproof.language.views import FixedValue, look
 from streamproof.system import build as b
 from streamproof.system import sorts
 from streamproof.system.errors import ModelError
@@ -125,7 +126,7 @@ class Domains:
             given = range(given)
         if isinstance(given, Decl):
             few = sorts.cardinality_up_to(given.sort, INSTANCE_LIMIT) <= INSTANCE_LIMIT
-            given = tuple(sorts.values(given.sort)) if few else range(INSTANCE_LIMIT + 1)
+            given = _cases(given) if few else range(INSTANCE_LIMIT + 1)
         if not isinstance(given, Iterable) or isinstance(given, str):
             raise ModelError(f"{what} is {describe(given)}", loc=loc, remedy="use an int, a range, or a list")
         domain = _elements(given)
@@ -162,11 +163,19 @@ def members(model: Model, name: str, mark: ActionMark, function: types.FunctionT
         if isinstance(given, types.FunctionType):
             dependent = domains.reads(parameter)
             given = [dict(args)[parameter] for args in domains.combinations()] if dependent else given(model)
+        given = _cases(given) if isinstance(given, Decl) else given
         for value in given if isinstance(given, enum.EnumType | list | tuple | Set | Mapping) else ():
             whole = plain_inside(value)
             if whole is not value:
                 found.setdefault(parameter, {})[type(whole), whole] = value
     return found
+
+
+def _cases(given: Decl) -> tuple[Any, ...]:
+    """The values of a sort; those of a union as instances of its cases."""
+    every = sorts.values(given.sort)
+    union = isinstance(given.sort, sorts.UnionSort)
+    return tuple(look(given.sort, FixedValue(v)) for v in every) if union else tuple(every)
 
 
 def as_member(table: Members, name: str, value: Any) -> Any:

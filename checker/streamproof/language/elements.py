@@ -41,7 +41,6 @@ from streamproof.system.sorts import (
     TermRange,
     cardinality,
     index_keys,
-    is_scalar,
     values,
 )
 
@@ -196,7 +195,7 @@ def _read_later(one: Ref | Backward, old: Expr, new: Expr, done: int) -> list[tu
     ref = one.ref if isinstance(one, Backward) else one
     if not isinstance(ref.sort, ArraySort):
         return [(old, new)]
-    if not is_scalar(ref.sort.element) and not isinstance(ref.sort.element, OptionSort):
+    if not lvalues.by_value(ref.sort.element):
         return []  # the elements are references, which the loop dereferences later
     keys = list(values(ref.sort.index))
     rest = keys[: len(keys) - done] if isinstance(one, Backward) else keys[done:]

@@ -1,10 +1,12 @@
-"""Values of an Enum as values of a wider Enum, also inside containers.
+"""Values of an Enum or a union as values of one with further members or cases, also inside containers.
 
 `lifted` gives the sort after the conversion: the structure and ranges of the first sort, with the members of the second.
 Symmetric names and keys of arrays are never converted: their sorts have a meaning of their own.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from streamproof.system import build as b
 from streamproof.system.errors import Loc
@@ -20,6 +22,7 @@ from streamproof.system.sorts import (
     SetSort,
     Sort,
     TermRange,
+    UnionSort,
     cardinality_up_to,
     values,
 )
@@ -51,6 +54,14 @@ def lifted(have: Sort, want: Sort) -> Sort | None:
             return (
                 None if any(s is None for _, s in made) else RecordSort(tuple((n, s) for n, s in made if s is not None))
             )
+        case (UnionSort(f), UnionSort()):
+            if any(n not in want.tag.places for n, _ in f):
+                return None
+            parts = {n: lifted(x, want.payload(n)) for n, x in f}
+            cases = tuple((n, parts.get(n, x)) for n, x in want.cases)
+            return (
+                UnionSort(tuple((n, x) for n, x in cases if isinstance(x, RecordSort))) if all(parts.values()) else None
+            )
         case _:
             return have if have == want else None
 
@@ -74,6 +85,8 @@ def recast(term: Expr, sort: Sort, loc: Loc | None) -> Expr:
             return b.make_array(sort, parts, loc)
         case RecordSort(fields), _:
             return b.make_record(sort, [recast(b.field(term, n), s, loc) for n, s in fields], loc)
+        case UnionSort(), _:
+            return by_case(term, sort, lambda name, part: recast(part, sort.payload(name), loc))
         case QueueSort(element, capacity), _:
             queue, n = b.const(sort, (), loc), b.length(term)
             for at in range(capacity):
@@ -88,6 +101,14 @@ def recast(term: Expr, sort: Sort, loc: Loc | None) -> Expr:
                 made = b.ite(there, b.insert(made, b.const(element, value), loc), made, loc)
             return made
     raise AssertionError(f"{term.sort} has no Enum")
+
+
+def by_case(term: Expr, sort: UnionSort, change: Callable[[str, Expr], Expr]) -> Expr:
+    """A value of a union as one of `sort`, which has its cases; `change` gives the new fields of a case."""
+    assert isinstance(term.sort, UnionSort)
+    names = term.sort.tag.members
+    made = [(b.is_case(term, n), b.make_case(sort, n, change(n, b.payload(term, n)), term.loc)) for n in names]
+    return _chosen(made, term.loc)
 
 
 def _fitting(term: Expr, sort: Sort, loc: Loc | None) -> Expr:

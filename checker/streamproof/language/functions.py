@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from streamproof.language import calls, lvalues, methods, operators, purity
+from streamproof.language.cases import Case, arguments, is_case_class
 from streamproof.language.comprehensions import each_round, indices, quantified, summed
 from streamproof.language.conversion import in_order
 from streamproof.language.elements import elements, in_sequence, refuse_early, refuse_iterator, refuse_used_up
@@ -18,6 +19,7 @@ from streamproof.language.expressions import closed_over
 from streamproof.language.lift import merge
 from streamproof.language.literals import spread
 from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, Pick, where
+from streamproof.language.matching import covers_all, isinstance_
 from streamproof.language.model import with_guards
 from streamproof.language.primitives import NOTHING, Disabled, NoPick, choose, enabled, first, require
 from streamproof.language.purity import is_pure_call
@@ -29,6 +31,7 @@ from streamproof.language.terms import (
     Closure,
     HeapCell,
     Method,
+    NewCase,
     Several,
     StateRef,
     Term,
@@ -104,10 +107,31 @@ def call(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None = None) -
             raise ModelError("'**' in a call is not part of the language", loc=loc, remedy="name the arguments")
         kwargs[k.arg] = ev.value(k.value, frame)
     refuse_early([*args, *kwargs.values()], loc)
+    if is_case_class(function):
+        return _made_case(function, args, kwargs, loc)
+    if function is builtins.isinstance and len(args) == 2 and not kwargs and _tests_case(args):
+        return simple(isinstance_(ev, args, loc))
     if _is_method(function):
         label = text(node.func.value) if isinstance(node.func, ast.Attribute) else "it"
         return _method_called(ev.context, function, args, kwargs, loc, label)
     return _applied(ev, function, args, kwargs, frame, node)
+
+
+def _made_case(kind: type[Case], args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    """``Vote(voter=r)``: a value of a case, constant or not."""
+    try:
+        values = arguments(kind, args, kwargs)
+    except TypeError as error:
+        remedy = f"write {kind.__name__}({', '.join(f'{n}=...' for n in kind.__match_args__)})"
+        raise ModelError(str(error), loc=loc, remedy=remedy) from None
+    for value in values:
+        refuse_used_up(value, loc)
+    return NewCase(kind, values) if any(map(symbolic, values)) else kind(*values)
+
+
+def _tests_case(args: list[Term]) -> bool:
+    kinds = args[1] if isinstance(args[1], tuple) else getattr(args[1], "__args__", (args[1],))
+    return symbolic(args[0]) or any(map(is_case_class, kinds))
 
 
 def _enabled(ev: Evaluator, node: ast.Call, frame: Frame) -> Term:
@@ -477,6 +501,9 @@ def returns_always(body: list[ast.stmt]) -> bool:
             return True
         case ast.If(body=then, orelse=other):
             return bool(other) and returns_always(then) and returns_always(other)
+        case ast.Match(cases=cases):
+            last = cases[-1]
+            return covers_all(last.pattern) and last.guard is None and all(returns_always(c.body) for c in cases)
         case _:
             return False
 

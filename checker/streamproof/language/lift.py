@@ -11,11 +11,13 @@ from collections.abc import Set as AbstractSet
 from functools import partial, reduce
 from typing import Any, Protocol
 
+from streamproof.language.cases import Case, fields_of, unknown_case
 from streamproof.language.conversion import expect_faithful, is_faithful, mismatch, plain, unknown_member
-from streamproof.language.enum_subsets import alike, lifted, recast
+from streamproof.language.enum_subsets import alike, by_case, lifted, recast
 from streamproof.language.terms import (
     Cases,
     HeapCell,
+    NewCase,
     PartialList,
     Ref,
     Several,
@@ -41,6 +43,7 @@ from streamproof.system.sorts import (
     SetSort,
     Sort,
     TermRange,
+    UnionSort,
     cardinality,
     compatible,
     index_keys,
@@ -113,6 +116,10 @@ class _Lifting:
                 return self.record(sort, self.by_name(sort, [n for n, _ in fields], value))
             case RecordSort(fields) if isinstance(value, tuple | list) and len(value) == len(fields):
                 return self.record(sort, value)
+            case UnionSort() if isinstance(value, NewCase):
+                return self.case(sort, value.kind, value.values)
+            case UnionSort() if isinstance(value, Case):
+                return self.case(sort, type(value), value._values)
             case ArraySort(index, _) if isinstance(value, Mapping) and set(value) == set(index_keys(index)):
                 return self.array(sort, [value[k] for k in index_keys(index)])
             case ArraySort(index, _) if isinstance(value, tuple | list) and len(value) == cardinality(index):
@@ -152,6 +159,15 @@ class _Lifting:
         made = [self.to_term(v, s, True) for v, (_, s) in zip(parts, sort.fields, strict=True)]
         own = RecordSort(tuple((n, part.sort) for (n, _), part in zip(sort.fields, made, strict=True)))
         return b.make_record(own, made, self.loc)
+
+    def case(self, sort: UnionSort, kind: type[Case], parts: tuple[Any, ...]) -> Expr:
+        fields, name = fields_of(kind, sort), kind.__name__
+        if fields is None:
+            raise unknown_case(kind, sort, self.loc)
+        made = self.record(fields, parts)
+        assert isinstance(made.sort, RecordSort)
+        own = tuple((n, made.sort if n == name else old) for n, old in sort.cases)
+        return b.make_case(UnionSort(own), name, made, self.loc)
 
     def array(self, sort: ArraySort, parts: Iterable[Any]) -> Expr:
         made = [self.to_term(v, sort.element, True) for v in parts]
@@ -207,6 +223,8 @@ def widened(term: Expr, sort: Sort) -> Expr:
             return b.make_array(sort, parts, term.loc)
         case RecordSort(fields), _:
             return b.make_record(sort, [widened(b.field(term, name), part) for name, part in fields], term.loc)
+        case UnionSort(), _:
+            return by_case(term, sort, lambda name, part: widened(part, sort.payload(name)))
         case SetSort(), Insert(set_=rest, value=value):
             return b.insert(widened(rest, sort), value, term.loc)
         case SetSort(), _:
@@ -253,6 +271,8 @@ def merge(cond: Expr, then: Term, other: Term, loc: Loc | None) -> Term:
             return side
     if type(then) is tuple and type(other) is tuple and len(then) == len(other):
         return tuple(merge(cond, x, y, loc) for x, y in zip(then, other, strict=True))
+    if isinstance(then, NewCase) and isinstance(other, NewCase) and then.kind is other.kind:
+        return NewCase(then.kind, merge(cond, then.values, other.values, loc))
     try:
         if is_expr(then) and is_expr(other):
             return _merge_terms(cond, then, other, loc)
@@ -280,6 +300,8 @@ def merge(cond: Expr, then: Term, other: Term, loc: Loc | None) -> Term:
 
 
 def _liftable(value: Term) -> bool:
+    if isinstance(value, NewCase):
+        return all(is_expr(part) or _liftable(part) for part in value.values)
     return not symbolic(value) or isinstance(value, Cases)
 
 

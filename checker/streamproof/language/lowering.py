@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, get_args
 
-from streamproof.language import access, expressions, functions, literals, lvalues, statements
+from streamproof.language import access, expressions, functions, literals, lvalues, matching, statements
 from streamproof.language.conjuncts import conjuncts
 from streamproof.language.functions import enter, returns_always, underlying
 from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, boolean, where
@@ -14,7 +14,7 @@ from streamproof.language.purity import is_plain_value
 from streamproof.language.sources import definition
 from streamproof.language.symbolic_parameters import as_term
 from streamproof.language.temporal import formula, is_formula
-from streamproof.language.terms import ORDINARY, HeapCell, Method, Ref, StateRef, Term, describe, simple
+from streamproof.language.terms import ORDINARY, HeapCell, Method, NewCase, Ref, StateRef, Term, describe, simple
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Const, Expr
@@ -26,7 +26,7 @@ ValueOf: TypeAlias = Callable[[Evaluator, Any, Frame], Term]
 Lower: TypeAlias = Callable[[Evaluator, Any, Frame], None]
 """Lowers a statement of one kind."""
 
-_AS_IT_IS = ORDINARY | {HeapCell, Method, Ref, StateRef, tuple, *(set(get_args(Expr)) - {Const})}
+_AS_IT_IS = ORDINARY | {HeapCell, Method, NewCase, Ref, StateRef, tuple, *(set(get_args(Expr)) - {Const})}
 """Types of values that are neither symbolic parameters nor constants."""
 
 EXPRESSIONS: Mapping[type[ast.expr], ValueOf] = {
@@ -61,6 +61,7 @@ STATEMENTS: Mapping[type[ast.stmt], Lower] = {
     ast.AugAssign: statements.augmented_assignment,
     ast.If: statements.if_statement,
     ast.For: statements.for_statement,
+    ast.Match: matching.match_statement,
     ast.Return: statements.return_statement,
     ast.Break: statements.break_statement,
     ast.Continue: statements.continue_statement,

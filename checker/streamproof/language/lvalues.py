@@ -14,6 +14,7 @@ from streamproof.language.lowering_context import Context, Replacement
 from streamproof.language.terms import (
     Cases,
     HeapCell,
+    NewCase,
     PartialList,
     Ref,
     Several,
@@ -36,6 +37,7 @@ from streamproof.system.sorts import (
     Scalar,
     Sort,
     TermRange,
+    UnionSort,
     compatible,
     default,
     is_empty,
@@ -98,18 +100,19 @@ def _within(ref: Ref, place: Ref) -> bool:
     return True
 
 
+def by_value(sort: Sort) -> bool:
+    """Whether values of a sort are read by value: scalars, options and unions."""
+    return is_scalar(sort) or isinstance(sort, OptionSort | UnionSort)
+
+
 def load(context: Context, ref: Ref) -> Term:
-    """Scalars and options are read immediately, by value; a container stays a reference, as in Python."""
-    return read(context, ref) if is_scalar(ref.sort) or isinstance(ref.sort, OptionSort) else ref
+    """Scalars, options and unions are read immediately, by value; a container stays a reference, as in Python."""
+    return read(context, ref) if by_value(ref.sort) else ref
 
 
 def variable(context: Context, name: str, sort: Sort) -> Term:
     """A state variable, as loaded by `load`."""
-    return (
-        context.state[name]
-        if is_scalar(sort) or isinstance(sort, OptionSort)
-        else Ref(name, (), sort, context.generation)
-    )
+    return context.state[name] if by_value(sort) else Ref(name, (), sort, context.generation)
 
 
 def dereference(context: Context, value: Term) -> Term:
@@ -133,6 +136,8 @@ def resolve_deep(context: Context, value: Term) -> Term:
         return [resolve_deep(context, v) for v in held]
     if type(value) is tuple:
         return tuple(resolve_deep(context, v) for v in value)
+    if isinstance(value, NewCase):
+        return NewCase(value.kind, resolve_deep(context, value.values))
     if isinstance(value, Cases):
         return Cases(value.cond, resolve_deep(context, value.then), resolve_deep(context, value.other))
     if isinstance(value, Several):
@@ -260,7 +265,7 @@ def replace_whole(context: Context, ref: Ref, value: Term, loc: Loc, text: str) 
     """Assigns to a place, written as `text`; existing references to its container keep the old one."""
     before = context.state[ref.root]
     write(context, ref, value, loc, text)
-    if not is_scalar(ref.sort) and not isinstance(ref.sort, OptionSort):
+    if not by_value(ref.sort):
         context.replace(ref, text, before)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
 
+from streamproof.language.cases import Case
 from streamproof.language.conversion import expect_faithful, is_faithful
 from streamproof.language.elements import distinct, elements, refuse_iterator, refuse_lazy
 from streamproof.language.enum_subsets import alike, lifted, recast
@@ -21,6 +22,7 @@ from streamproof.language.symbolic_parameters import SymbolicRange, sort_of
 from streamproof.language.terms import (
     Cases,
     HeapCell,
+    NewCase,
     PartialList,
     Ref,
     Several,
@@ -342,6 +344,13 @@ def equal(context: Context, left: Term, right: Term, loc: Loc) -> Term:
         if len(left) != len(right):
             return False
         return simple(b.and_([_truth(equal(context, x, y, loc)) for x, y in zip(left, right, strict=True)], loc))
+    if isinstance(left, NewCase | Case) and right is None:
+        return False
+    if isinstance(left, NewCase | Case) and isinstance(right, NewCase | Case):
+        (kind, one), (other, two) = map(_parts, (left, right))
+        if kind.__name__ != other.__name__ or kind.__match_args__ != other.__match_args__:
+            return False
+        return equal(context, one, two, loc)
     if isinstance(left, Several) or isinstance(right, Several):
         return _equal_sets(context, left, right, loc)
     if symbolic(left) or symbolic(right):
@@ -349,6 +358,10 @@ def equal(context: Context, left: Term, right: Term, loc: Loc) -> Term:
             f"{describe(left)} and {describe(right)} cannot be compared", loc=loc, remedy="compare values of one sort"
         )
     return host(context, lambda: bool(left == right), loc)
+
+
+def _parts(value: NewCase | Case) -> tuple[type[Case], tuple[Term, ...]]:
+    return (value.kind, value.values) if isinstance(value, NewCase) else (type(value), value._values)
 
 
 def _truth(value: Term) -> Expr:

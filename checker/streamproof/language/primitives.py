@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from dataclasses import field
 from typing import Any, TypeVar, overload
 
+from streamproof.language.cases import Case
 from streamproof.language.conversion import plain
 from streamproof.language.sources import caller
 from streamproof.system.errors import EvaluationError, Loc, ModelError
@@ -157,7 +158,8 @@ def choose(domain: Iterable[Any]) -> Any:
     picks.used += 1
     if value not in options:
         raise Disabled
-    return next((o for o in options if o == value and type(plain(o)) is type(value)), value)
+    same = (o for o in options if o == value and (isinstance(o, Case) or type(plain(o)) is type(value)))
+    return next(same, value)
 
 
 def enabled(rule: Callable[..., Any], state: Any, *args: Any) -> bool:

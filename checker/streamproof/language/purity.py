@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
 from typing import Any
 
+from streamproof.language.cases import Case, is_case_class
 from streamproof.language.model import Model
 from streamproof.language.sources import code_of, text
 from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange
@@ -131,7 +132,7 @@ _LOOKED_UP = frozenset({types.FunctionType, staticmethod, classmethod, cached_pr
 
 def is_plain_value(value: Any) -> bool:
     """Whether operations on a value run no user code, apart from its elements."""
-    return type(value) in _VALUES or isinstance(value, Model) or symbolic(value)
+    return type(value) in _VALUES or isinstance(value, Model | Case) or is_case_class(value) or symbolic(value)
 
 
 def is_pure_call(function: Callable[..., Any], args: Iterable[Any]) -> bool:

@@ -194,7 +194,7 @@ def _assigned(body: Iterable[ast.AST]) -> set[str]:
         if kind is ast.Name:
             if type(node.ctx) is ast.Store:
                 names.add(node.id)
-        elif kind in _NAMED:
+        elif kind in _NAMED or (kind is ast.MatchAs and node.name is not None and node.pattern is None):
             names.add(node.name)
         elif kind not in _SCOPES:
             for name in _parts(kind):

@@ -20,6 +20,7 @@ from streamproof.language.sources import text
 from streamproof.language.terms import (
     Cases,
     HeapCell,
+    NewCase,
     PartialList,
     Ref,
     Several,
@@ -32,7 +33,7 @@ from streamproof.language.terms import (
 )
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
-from streamproof.system.sorts import ArraySort, RecordSort, SetSort
+from streamproof.system.sorts import ArraySort, RecordSort, SetSort, UnionSort
 
 REFUSED: dict[type[ast.stmt], tuple[str, str]] = {
     ast.While: ("'while' may not end", "loop with 'for' over a finite range and test the condition inside"),
@@ -52,7 +53,6 @@ REFUSED: dict[type[ast.stmt], tuple[str, str]] = {
     ),
     ast.AsyncFor: ("'async' is not part of the language", "interleaving is what the checker explores: use actions"),
     ast.AsyncWith: ("'async' is not part of the language", "interleaving is what the checker explores: use actions"),
-    ast.Match: ("'match' is not part of the language", "use if/elif"),
 }
 
 
@@ -219,6 +219,12 @@ def _field_target(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame)
         return Ref(name, (), ev.context.sorts[name], ev.context.generation)
     if isinstance(owner, Ref) and isinstance(owner.sort, RecordSort):
         return lvalues.attribute(ev.context, owner, node.attr, loc)
+    if isinstance(owner, NewCase) or (is_expr(owner) and isinstance(owner.sort, UnionSort)):
+        raise ModelError(
+            f"cannot assign to {text(node)!r}: the values of a union do not change",
+            loc=loc,
+            remedy="assign a new value to the place that holds it",
+        )
     if is_expr(owner):
         raise ModelError(
             f"cannot assign to a part of {describe(owner)} that is only a value here",

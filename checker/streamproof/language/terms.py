@@ -13,6 +13,7 @@ import types
 from functools import lru_cache
 from typing import Any, TypeAlias, TypeGuard
 
+from streamproof.language.cases import Case
 from streamproof.language.scopes import ScopeNames
 from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange, shown
 from streamproof.system import expr as e
@@ -59,6 +60,18 @@ class Cases:
     cond: Expr
     then: Any
     other: Any
+
+
+@dataclass(frozen=True, slots=True)
+class NewCase:
+    """A value of a union made in a rule, with fields that depend on the state; it gets its sort where it is used."""
+
+    kind: type[Case]
+    values: tuple[Any, ...]
+
+    def field(self, name: str) -> Any:
+        """The value of a field, which exists."""
+        return self.values[self.kind.__match_args__.index(name)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +146,7 @@ def is_expr(value: Term) -> TypeGuard[Expr]:
     return isinstance(value, Node)
 
 
-_SYMBOLIC = (Node, Ref, StateRef, Cases, HeapCell, Closure, Method, Several, Undefined, *FORMULAS)
+_SYMBOLIC = (Node, Ref, StateRef, Cases, NewCase, HeapCell, Closure, Method, Several, Undefined, *FORMULAS)
 """The symbolic types, as a tuple: a hot path."""
 _NUMBERS = (BoolSort, RangeSort)
 ORDINARY = frozenset({bool, int, str, types.NoneType, types.FunctionType})
@@ -179,6 +192,8 @@ def describe(value: Term) -> str:
             return f"{article(sort)} {sort}"
         case HeapCell():
             return "a local list or dict"
+        case NewCase(kind=kind):
+            return f"a value of the case {kind.__name__}"
         case PartialList():
             return "a local list"
         case Several(once=True):

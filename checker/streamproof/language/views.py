@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Protocol, assert_never
 
 from streamproof.language.call_sites import CallSite, fail
+from streamproof.language.cases import Case, case_class, fields_of, unknown_case
 from streamproof.language.conversion import mismatch, unknown_member
 from streamproof.language.keys import named_parts, plain_key
 from streamproof.language.lvalues import no_field
@@ -28,6 +29,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    UnionSort,
     Value,
     cardinality,
     contains,
@@ -153,6 +155,8 @@ def look(sort: Sort, place: ValuePlace) -> Any:
             return None if value is None else look(element, FixedValue(value))
         case RecordSort():
             return RecordView(sort, place)
+        case UnionSort():
+            return _case(sort, place.get())
         case ArraySort():
             return ArrayView(sort, place)
         case QueueSort():
@@ -161,6 +165,14 @@ def look(sort: Sort, place: ValuePlace) -> Any:
             return SetView(sort, place)
         case _:
             assert_never(sort)
+
+
+def _case(sort: UnionSort, value: Value) -> Case:
+    """The value of a union as an instance of its case."""
+    name, parts = value
+    fields = sort.payload(name).fields
+    kind = case_class(name, tuple(n for n, _ in fields))
+    return kind(*(look(s, FixedValue(part)) for (_, s), part in zip(fields, parts, strict=True)))
 
 
 def raw(sort: Sort, given: Any, spot: CallSite | None, text: str) -> Value:
@@ -185,6 +197,11 @@ def raw(sort: Sort, given: Any, spot: CallSite | None, text: str) -> Value:
             return tuple(raw(s, given[n], spot, part) for n, s in fields)
         case RecordSort(fields) if isinstance(given, tuple | list) and len(given) == len(fields):
             return tuple(raw(s, v, spot, part) for v, (_, s) in zip(given, fields, strict=True))
+        case UnionSort() if isinstance(given, Case):
+            own = fields_of(type(given), sort)
+            if own is None:
+                raise unknown_case(type(given), sort, spot.loc if spot else None)
+            return (type(given).__name__, raw(own, given._values, spot, part))
         case ArraySort(index, element) if isinstance(given, Mapping) and set(given) == set(index_keys(index)):
             return tuple(raw(element, given[k], spot, part) for k in index_keys(index))
         case ArraySort(index, element) if isinstance(given, tuple | list) and len(given) == cardinality(index):

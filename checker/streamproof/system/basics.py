@@ -19,6 +19,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    UnionSort,
     Value,
     cardinality,
     compatible,
@@ -147,8 +148,16 @@ def join(a: Sort, b: Sort, loc: Loc | None = None) -> Sort:
             return ArraySort(i, join(x, y, loc))
         case (RecordSort(f), RecordSort(g)) if compatible(a, b):
             return RecordSort(tuple((n, join(x, y, loc)) for (n, x), (_, y) in zip(f, g, strict=True)))
+        case (UnionSort(f), UnionSort(g)) if compatible(a, b):
+            return UnionSort(tuple((n, _records(x, y, loc)) for (n, x), (_, y) in zip(f, g, strict=True)))
         case _:
             raise ModelError(f"the two branches have different sorts: {a} and {b}", loc=loc)
+
+
+def _records(a: RecordSort, b: RecordSort, loc: Loc | None) -> RecordSort:
+    joined = join(a, b, loc)
+    assert isinstance(joined, RecordSort)
+    return joined
 
 
 def ite(cond: Expr, then: Expr, other: Expr, loc: Loc | None = None) -> Expr:
@@ -435,6 +444,50 @@ def with_field(record: Expr, name: str, value: Expr, loc: Loc | None = None) -> 
     return intern(e.WithField, sort, loc, record, name, value)
 
 
+def _union(arg: Expr, case: str, loc: Loc | None) -> UnionSort:
+    if not isinstance(arg.sort, UnionSort):
+        raise bad("a Union expected", loc, arg)
+    if case not in arg.sort.tag.places:
+        remedy = f"its cases are {', '.join(arg.sort.tag.members)}"
+        raise ModelError(f"no case {case} in {arg.sort}", loc=loc, remedy=remedy)
+    return arg.sort
+
+
+def make_case(sort: UnionSort, case: str, payload: Expr, loc: Loc | None = None) -> Expr:
+    """A value of a union from a case and the record of its fields."""
+    if not compatible(sort.payload(case), payload.sort):
+        raise bad(f"case {case} needs {sort.payload(case)}", loc, payload)
+    if isinstance(payload, e.Const) and contains(sort.payload(case), payload.value):
+        return const(sort, (case, payload.value), loc)
+    return intern(e.MakeCase, sort, loc, case, payload)
+
+
+def is_case(arg: Expr, case: str, loc: Loc | None = None) -> Expr:
+    """Whether the value of a union is of this case."""
+    sort = _union(arg, case, loc)
+    match arg:
+        case e.Const(value=v):
+            return truth(v[0] == case)
+        case e.MakeCase(case=own):
+            return truth(own == case)
+        case e.Ite():
+            return _is_case_through(arg, case)
+    return TRUE if len(sort.cases) == 1 else intern(e.IsCase, BOOL, loc, arg, case)
+
+
+def payload(arg: Expr, case: str, loc: Loc | None = None) -> Expr:
+    """The fields of a case as a record; the record's default in other cases."""
+    record = _union(arg, case, loc).payload(case)
+    match arg:
+        case e.Const(value=v):
+            return const(record, v[1] if v[0] == case else default(record), loc)
+        case e.MakeCase(case=own, payload=inner):
+            return inner if own == case else const(record, default(record), loc)
+        case e.Ite():
+            return _payload_through(arg, case)
+    return intern(e.Payload, record, loc, arg, case)
+
+
 def some(arg: Expr, loc: Loc | None = None) -> Expr:
     """A present option."""
     if isinstance(arg, e.Const):
@@ -474,7 +527,7 @@ def unwrap(arg: Expr, loc: Loc | None = None) -> Expr:
 
 
 # A read of a conditional is the conditional of the reads. The branches of sequential updates share subterms, so these
-# four functions cache results: otherwise n updates in sequence cost 2^n reads.
+# functions cache results: otherwise n updates in sequence cost 2^n reads.
 
 
 @lru_cache(maxsize=1 << 16)
@@ -509,6 +562,16 @@ def _written(array: Expr) -> tuple[Expr, int]:
 @lru_cache(maxsize=1 << 16)
 def _field_through(record: e.Ite, name: str) -> Expr:
     return ite(record.cond, field(record.then, name), field(record.other, name), record.loc)
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_case_through(arg: e.Ite, case: str) -> Expr:
+    return ite(arg.cond, is_case(arg.then, case), is_case(arg.other, case), arg.loc)
+
+
+@lru_cache(maxsize=1 << 16)
+def _payload_through(arg: e.Ite, case: str) -> Expr:
+    return ite(arg.cond, payload(arg.then, case), payload(arg.other, case), arg.loc)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -1,4 +1,5 @@
-"""The representation invariant of leaves: absent options and unused queue slots have their default value.
+"""The representation invariant of leaves: absent options, unused queue slots and
+the fields of other cases of a union have their default value.
 
 It holds in every state that the interpreter reaches; code that works on leaves alone relies on it (see `leaves`).
 """
@@ -24,6 +25,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    UnionSort,
     cardinality,
     default,
     is_empty,
@@ -45,6 +47,9 @@ def _canonical(sort: Sort, parts: Iterator[Expr]) -> Expr:
             return b.TRUE
         case RecordSort(fields):
             return b.and_([_canonical(inner, parts) for _, inner in fields])
+        case UnionSort(cases):
+            tag = next(parts)
+            return b.and_([c for n, fields in cases for c in _hidden(fields, b.eq(tag, b.const(sort.tag, n)), parts)])
         case ArraySort(index, element):
             return b.and_([_canonical(element, parts) for _ in range(cardinality(index))])
         case OptionSort(element):

@@ -13,6 +13,7 @@ from streamproof.system.basics import (
     eq,
     field,
     ints,
+    is_case,
     is_none,
     ite,
     join,
@@ -21,6 +22,7 @@ from streamproof.system.basics import (
     num,
     offset,
     or_,
+    payload,
     select,
     truth,
     unwrap,
@@ -39,6 +41,7 @@ from streamproof.system.sorts import (
     SetSort,
     Sort,
     TermRange,
+    UnionSort,
     cardinality,
     compatible,
     contains,
@@ -217,6 +220,10 @@ def in_domain(term: Expr, sort: Sort) -> Expr:
             return TRUE if x == y else and_(in_domain(select(term, const(i, k)), y) for k in values(i))
         case (RecordSort(f), RecordSort(g)):
             return and_(in_domain(field(term, n), s) for n, s in g) if f != g else TRUE
+        case (UnionSort(f), UnionSort(g)):
+            if f == g:
+                return TRUE
+            return and_(or_((not_(is_case(term, n)), in_domain(payload(term, n), s))) for n, s in g)
         case (QueueSort(x, m), QueueSort(y, n)):
             fits = TRUE if m <= n else less_eq(length(term), num(n))
             inside = (

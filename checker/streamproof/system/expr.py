@@ -210,6 +210,30 @@ class WithField(Node):
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
+class MakeCase(Node):
+    """A value of a union: a case with its fields, a record."""
+
+    case: str
+    payload: Expr
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class IsCase(Node):
+    """Whether the value of a union is of this case."""
+
+    arg: Expr
+    case: str
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Payload(Node):
+    """The fields of a case as a record; the record's default in other cases."""
+
+    arg: Expr
+    case: str
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Some(Node):
     """A present option."""
 
@@ -345,6 +369,9 @@ Expr: TypeAlias = (
     | MakeRecord
     | Field
     | WithField
+    | MakeCase
+    | IsCase
+    | Payload
     | Some
     | IsNone
     | Unwrap

@@ -25,6 +25,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    UnionSort,
     Value,
     cardinality,
     default,
@@ -41,6 +42,14 @@ class _Parts:
     """An array or a record."""
 
     items: tuple[Shape, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tagged:
+    """A union: its case, and the fields of every case; those of other cases have their default."""
+
+    tag: Expr
+    payloads: tuple[Shape, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +75,7 @@ class _Members:
     has: Mapping[Value, Expr]
 
 
-Shape: TypeAlias = Expr | _Parts | _Maybe | _Line | _Members
+Shape: TypeAlias = Expr | _Parts | _Tagged | _Maybe | _Line | _Members
 
 
 def _of_leaves(sort: Sort, parts: Iterator[Expr]) -> Shape:
@@ -75,6 +84,8 @@ def _of_leaves(sort: Sort, parts: Iterator[Expr]) -> Shape:
             return b.const(sort, default(sort)) if is_empty(sort) else next(parts)
         case RecordSort(fields):
             return _Parts(tuple(_of_leaves(inner, parts) for _, inner in fields))
+        case UnionSort(cases):
+            return _Tagged(next(parts), tuple(_of_leaves(fields, parts) for _, fields in cases))
         case ArraySort(index, element):
             return _Parts(tuple(_of_leaves(element, parts) for _ in range(cardinality(index))))
         case OptionSort(element):
@@ -95,6 +106,8 @@ def _constant(sort: Sort, value: Value) -> Shape:
             return b.const(sort, value)
         case RecordSort(fields):
             return _Parts(tuple(_constant(inner, item) for (_, inner), item in zip(fields, value, strict=True)))
+        case UnionSort():
+            return _tagged(sort, value[0], _constant(sort.payload(value[0]), value[1]))
         case ArraySort(_, element):
             return _Parts(tuple(_constant(element, item) for item in value))
         case OptionSort(element):
@@ -106,6 +119,12 @@ def _constant(sort: Sort, value: Value) -> Shape:
             return _Members(dict.fromkeys(ordered(element, value), b.TRUE))
         case _:
             assert_never(sort)
+
+
+def _tagged(sort: UnionSort, case: str, payload: Shape) -> Shape:
+    """The value of a union from its case and fields."""
+    every = (payload if name == case else _constant(fields, default(fields)) for name, fields in sort.cases)
+    return _Tagged(b.const(sort.tag, case), tuple(every))
 
 
 def _to_leaves(sort: Sort, shape: Shape, found: list[Expr]) -> None:
@@ -120,6 +139,10 @@ def _to_leaves(sort: Sort, shape: Shape, found: list[Expr]) -> None:
         case (RecordSort(fields), _Parts(items)):
             for (_, inner), item in zip(fields, items, strict=True):
                 _to_leaves(inner, item, found)
+        case (UnionSort(cases), _Tagged(tag, payloads)):
+            found.append(tag)
+            for (_, payload), item in zip(cases, payloads, strict=True):
+                _to_leaves(payload, item, found)
         case (OptionSort(element), _Maybe(present, item)):
             found.append(present)
             _to_leaves(element, item, found)
@@ -145,6 +168,8 @@ def _ite(cond: Expr, then: Shape, other: Shape) -> Shape:
     match then, other:
         case (_Parts(a), _Parts(c)):
             return _Parts(tuple(_ite(cond, x, y) for x, y in zip(a, c, strict=True)))
+        case (_Tagged(m, a), _Tagged(n, c)):
+            return _Tagged(b.ite(cond, m, n), tuple(_ite(cond, x, y) for x, y in zip(a, c, strict=True)))
         case (_Maybe(p, a), _Maybe(q, c)):
             return _Maybe(b.ite(cond, p, q), _ite(cond, a, c))
         case (_Line(m, a), _Line(n, c)):
@@ -162,7 +187,7 @@ def _equal(one: Shape, other: Shape) -> Expr:
             return b.and_(_equal(x, y) for x, y in zip(a, c, strict=True))
         case (_Maybe(p, a), _Maybe(q, c)):
             return b.and_((b.eq(p, q), _equal(a, c)))
-        case (_Line(m, a), _Line(n, c)):
+        case (_Line(m, a), _Line(n, c)) | (_Tagged(m, a), _Tagged(n, c)):
             return b.and_((b.eq(m, n), *(_equal(x, y) for x, y in zip(a, c, strict=True))))
         case (_Members(a), _Members(c)):
             return b.and_(b.eq(a.get(v, b.FALSE), c.get(v, b.FALSE)) for v in {**a, **c})
@@ -179,11 +204,17 @@ def _fit(shape: Shape, have: Sort, want: Sort) -> Shape:
             return _Parts(tuple(_fit(item, old, new) for item in items))
         case (_Parts(items), RecordSort(olds), RecordSort(news)):
             return _Parts(tuple(_fit(i, o, n) for i, (_, o), (_, n) in zip(items, olds, news, strict=True)))
+        case (_Tagged(tag, payloads), UnionSort(olds), UnionSort(news)):
+            own = want.tag
+            return _Tagged(
+                tag,
+                tuple(
+                    _hidden(b.eq(tag, b.const(own, name)), _fit(item, old, new), old, new)
+                    for item, (_, old), (name, new) in zip(payloads, olds, news, strict=True)
+                ),
+            )
         case (_Maybe(present, item), OptionSort(old), OptionSort(new)):
-            fitted = _fit(item, old, new)
-            if default(old) != default(new):
-                fitted = _ite(present, fitted, _constant(new, default(new)))
-            return _Maybe(present, fitted)
+            return _Maybe(present, _hidden(present, _fit(item, old, new), old, new))
         case (_Line(length, slots), QueueSort(old, _), QueueSort(new, capacity)):
             empty = _constant(new, default(new))
             line = [_fit(slot, old, new) for slot in slots[:capacity]]
@@ -192,6 +223,11 @@ def _fit(shape: Shape, have: Sort, want: Sort) -> Shape:
             return _Line(length, (*line, *(empty,) * (capacity - len(line))))
         case _:
             return shape
+
+
+def _hidden(shown: Expr, fitted: Shape, old: Sort, new: Sort) -> Shape:
+    """A value fitted from `old` to `new`, with the default of `new` unless it is `shown`."""
+    return fitted if default(old) == default(new) else _ite(shown, fitted, _constant(new, default(new)))
 
 
 class Rewriter:
@@ -267,6 +303,14 @@ class Rewriter:
                 sort = _record(record)
                 at, items = sort.index(name), _parts(known[record])
                 return _Parts((*items[:at], self._fitted(value, sort.fields[at][1]), *items[at + 1 :]))
+            case e.MakeCase(sort=UnionSort() as sort, case=case, payload=payload):
+                return _tagged(sort, case, self._fitted(payload, sort.payload(case)))
+            case e.IsCase(arg=a, case=case):
+                tagged, names = self._union(a)
+                return b.eq(tagged.tag, b.const(names, case), loc)
+            case e.Payload(arg=a, case=case):
+                tagged, names = self._union(a)
+                return tagged.payloads[names.places[case]]
             case e.Some(arg=a):
                 return _Maybe(b.TRUE, known[a])
             case e.IsNone(arg=a):
@@ -306,6 +350,12 @@ class Rewriter:
                 return _total([b.ite(held, b.num(1), b.num(0)) for held in _members(known[s]).values()])
             case _:
                 raise AssertionError(f"{type(term).__name__} does not fit its sort {term.sort}")
+
+    def _union(self, term: Expr) -> tuple[_Tagged, EnumSort]:
+        tagged = self._known[term]
+        assert isinstance(term.sort, UnionSort)
+        assert isinstance(tagged, _Tagged)
+        return tagged, term.sort.tag
 
     def _known_scalar(self, term: Expr) -> Expr:
         return _scalar(self._known[term])
@@ -386,6 +436,10 @@ def _equal_value(shape: Shape, value: Value) -> Expr:
     match shape:
         case _Parts(items):
             return b.and_(_equal_value(item, part) for item, part in zip(items, value, strict=True))
+        case _Tagged(tag, payloads):
+            assert isinstance(tag.sort, EnumSort)
+            fields = _equal_value(payloads[tag.sort.places[value[0]]], value[1])
+            return b.and_((b.eq(tag, b.const(tag.sort, value[0])), fields))
         case _Maybe(present, item):
             return b.not_(present) if value is None else b.and_((present, _equal_value(item, value)))
         case _Line(length, slots):

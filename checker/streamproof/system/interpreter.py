@@ -187,6 +187,13 @@ class _Evaluation:
                 assert isinstance(sort, RecordSort)
                 at, whole = sort.index(name), v(record)
                 return (*whole[:at], v(value), *whole[at + 1 :])
+            case e.MakeCase(case=case, payload=payload):
+                return (case, v(payload))
+            case e.IsCase(arg=a, case=case):
+                return v(a)[0] == case
+            case e.Payload(sort=sort, arg=a, case=case):
+                own, fields = v(a)
+                return fields if own == case else default(sort)
             case e.Some(arg=a):
                 return v(a)
             case e.IsNone(arg=a):

@@ -5,6 +5,7 @@ sort       leaves                                                 named
 =========  =====================================================  ========================================
 Array      those of each element, in index order                  ``credit[1]``
 Record     those of each field, in field order                    ``head.epoch``
+Union      the case, then the fields of each case                 ``msg.case``, ``msg.Vote.value``
 Option     whether it is present, then those of the value         ``owner?``, ``owner``
 Queue      the length, then those of each slot                    ``wire.len``, ``wire[0]``, ``wire[1]``
 Set        one Bool per value of the element sort                 ``seen{DATA}``
@@ -12,8 +13,8 @@ Set        one Bool per value of the element sort                 ``seen{DATA}``
 
 An empty range has no leaf.
 
-The value of an absent option and the unused slots of a queue have the default of the element sort, so two values of a
-sort are equal exactly when their leaves are.
+The value of an absent option, the unused slots of a queue and the fields of other cases of a union have the default of
+their sort, so two values of a sort are equal exactly when their leaves are.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from streamproof.system.sorts import (
     Scalar,
     SetSort,
     Sort,
+    UnionSort,
     Value,
     cardinality,
     default,
@@ -65,6 +67,10 @@ def leaves(sort: Sort, name: str) -> Iterator[Leaf]:
         case RecordSort(fields):
             for field, inner in fields:
                 yield from leaves(inner, f"{name}.{field}")
+        case UnionSort(cases):
+            yield Leaf(f"{name}.case", sort.tag)
+            for case, payload in cases:
+                yield from leaves(payload, f"{name}.{case}")
         case ArraySort(index, element):
             for key in values(index):
                 yield from leaves(element, f"{name}[{show(index, key)}]")
@@ -87,6 +93,8 @@ def leaf_count(sort: Sort) -> int:
     match sort:
         case RecordSort(fields):
             return sum(leaf_count(inner) for _, inner in fields)
+        case UnionSort(cases):
+            return 1 + sum(leaf_count(fields) for _, fields in cases)
         case ArraySort(index, element):
             return cardinality(index) * leaf_count(element)
         case OptionSort(element):
@@ -106,6 +114,9 @@ def encode(sort: Sort, value: Value) -> tuple[Value, ...]:
             return () if is_empty(sort) else (value,)
         case RecordSort(fields):
             return tuple(part for (_, inner), item in zip(fields, value, strict=True) for part in encode(inner, item))
+        case UnionSort(cases):
+            own, fields = value
+            return (own, *(part for n, s in cases for part in encode(s, fields if n == own else default(s))))
         case ArraySort(_, element):
             if is_scalar(element) and not is_empty(element):
                 return value  # type: ignore[no-any-return]
@@ -128,6 +139,10 @@ def decode(sort: Sort, parts: Iterator[Value]) -> Value:
             return default(sort) if is_empty(sort) else next(parts)
         case RecordSort(fields):
             return tuple(decode(inner, parts) for _, inner in fields)
+        case UnionSort(cases):
+            own = next(parts)
+            payloads = {n: decode(fields, parts) for n, fields in cases}
+            return (own, payloads[own])
         case ArraySort(index, element):
             return tuple(decode(element, parts) for _ in range(cardinality(index)))
         case OptionSort(element):

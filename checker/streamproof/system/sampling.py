@@ -17,6 +17,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    UnionSort,
     Value,
     cardinality,
     values,
@@ -44,6 +45,9 @@ def random_value(sort: Sort, chance: Random) -> Value:
             return chance.choice(members)
         case RecordSort(fields):
             return tuple(random_value(s, chance) for _, s in fields)
+        case UnionSort(cases):
+            name, payload = chance.choice(cases)
+            return (name, random_value(payload, chance))
         case OptionSort(element):
             return None if chance.random() < 0.4 else random_value(element, chance)
         case ArraySort(index, element):

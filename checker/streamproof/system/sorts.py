@@ -9,6 +9,7 @@ Bool        ``True`` / ``False``
 Range       ``int``
 Enum        ``str``, one of the members
 Record      ``tuple`` of field values, in field order
+Union       ``(case, values of its fields)``: a name and a ``tuple``
 Option      ``None`` or a value of the element sort
 Array       ``tuple``, one value per index, in index order
 Queue       ``tuple``, head first, at most ``capacity`` long
@@ -174,6 +175,25 @@ class RecordSort:
 
 
 @dataclass(frozen=True, slots=True)
+class UnionSort:
+    """A value of one of several named cases, each with fields of its own."""
+
+    cases: tuple[tuple[str, RecordSort], ...]
+    tag: EnumSort = field(init=False, compare=False, repr=False)
+    """The names of the cases."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tag", EnumSort(tuple(name for name, _ in self.cases)))
+
+    def payload(self, case: str) -> RecordSort:
+        """The fields of a case; raises `KeyError` if there is no such case."""
+        return self.cases[self.tag.places[case]][1]
+
+    def __str__(self) -> str:
+        return f"Union({', '.join(name + str(fields).removeprefix('Record') for name, fields in self.cases)})"
+
+
+@dataclass(frozen=True, slots=True)
 class OptionSort:
     """A value or nothing. Options do not nest, so that ``None`` is unambiguous."""
 
@@ -222,7 +242,9 @@ class SetSort:
         return f"Set({self.element})"
 
 
-Sort: TypeAlias = BoolSort | RangeSort | EnumSort | RecordSort | OptionSort | ArraySort | QueueSort | SetSort
+Sort: TypeAlias = (
+    BoolSort | RangeSort | EnumSort | RecordSort | UnionSort | OptionSort | ArraySort | QueueSort | SetSort
+)
 Scalar: TypeAlias = BoolSort | RangeSort | EnumSort
 
 BOOL = BoolSort()
@@ -266,6 +288,8 @@ def cardinality(sort: Sort) -> int:
             return len(members)
         case RecordSort(fields):
             return math.prod(cardinality(s) for _, s in fields)
+        case UnionSort(cases):
+            return sum(cardinality(fields) for _, fields in cases)
         case OptionSort(element):
             return 1 + cardinality(element)
         case ArraySort(index, element):
@@ -287,6 +311,8 @@ def cardinality_up_to(sort: Sort, most: int) -> int:
             for _, inner in fields:
                 count = min(count * cardinality_up_to(inner, most), top)
             return count
+        case UnionSort(cases):
+            return min(sum(cardinality_up_to(fields, most) for _, fields in cases), top)
         case OptionSort(element):
             return min(1 + cardinality_up_to(element, most), top)
         case ArraySort(index, element):
@@ -318,6 +344,9 @@ def values(sort: Sort) -> Iterator[Value]:
             yield from members
         case RecordSort(fields):
             yield from product(*(tuple(values(s)) for _, s in fields))
+        case UnionSort(cases):
+            for name, payload in cases:
+                yield from ((name, value) for value in values(payload))
         case OptionSort(element):
             yield None
             yield from values(element)
@@ -345,6 +374,8 @@ def default(sort: Sort) -> Value:
             return members[0]
         case RecordSort(fields):
             return tuple(default(s) for _, s in fields)
+        case UnionSort(cases):
+            return (cases[0][0], default(cases[0][1]))
         case OptionSort():
             return None
         case ArraySort(index, element):
@@ -380,6 +411,13 @@ def contains(sort: Sort, value: Value) -> bool:
                 isinstance(value, tuple)
                 and len(value) == len(fields)
                 and all(contains(s, v) for (_, s), v in zip(fields, value, strict=True))
+            )
+        case UnionSort():
+            return (
+                isinstance(value, tuple)
+                and len(value) == 2
+                and contains(sort.tag, value[0])
+                and contains(sort.payload(value[0]), value[1])
             )
         case OptionSort(element):
             return value is None or contains(element, value)
@@ -427,6 +465,10 @@ def compatible(a: Sort, b: Sort) -> bool:
             return tuple(n for n, _ in f) == tuple(n for n, _ in g) and all(
                 compatible(x, y) for (_, x), (_, y) in zip(f, g, strict=True)
             )
+        case (UnionSort(f), UnionSort(g)):
+            return tuple(n for n, _ in f) == tuple(n for n, _ in g) and all(
+                compatible(x, y) for (_, x), (_, y) in zip(f, g, strict=True)
+            )
         case _:
             return a == b
 
@@ -442,7 +484,7 @@ def within(a: Sort, b: Sort) -> bool:
             return m <= n and within(x, y)
         case (ArraySort(i, x), ArraySort(j, y)):
             return i == j and within(x, y)
-        case (RecordSort(f), RecordSort(g)):
+        case (RecordSort(f), RecordSort(g)) | (UnionSort(f), UnionSort(g)):
             return compatible(a, b) and all(within(x, y) for (_, x), (_, y) in zip(f, g, strict=True))
         case _:
             return a == b
@@ -456,6 +498,8 @@ def show(sort: Sort, value: Value) -> str:
         case RecordSort(fields):
             inner = ", ".join(f"{n}={show(s, v)}" for (n, s), v in zip(fields, value, strict=True))
             return f"({inner})"
+        case UnionSort():
+            return f"{value[0]}{show(sort.payload(value[0]), value[1])}"
         case OptionSort(element):
             return "None" if value is None else show(element, value)
         case ArraySort(index, element):
@@ -483,6 +527,8 @@ def sort_key(sort: Sort, value: Value) -> Any:
             return sort.places[value]
         case RecordSort(fields):
             return tuple(sort_key(s, v) for (_, s), v in zip(fields, value, strict=True))
+        case UnionSort():
+            return (sort.tag.places[value[0]], sort_key(sort.payload(value[0]), value[1]))
         case OptionSort(element):
             return (0,) if value is None else (1, sort_key(element, value))
         case ArraySort(_, element) | QueueSort(element, _):

@@ -8,7 +8,7 @@ from typing import assert_never
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
-from streamproof.system.sorts import ArraySort, RecordSort
+from streamproof.system.sorts import ArraySort, RecordSort, UnionSort
 
 
 class Substitution:
@@ -78,6 +78,13 @@ class Substitution:
                 return b.field(of(x), name, loc)
             case e.WithField(record=x, name=name, value=y):
                 return b.with_field(of(x), name, of(y), loc)
+            case e.MakeCase(sort=sort, case=case, payload=x):
+                assert isinstance(sort, UnionSort)
+                return b.make_case(sort, case, of(x), loc)
+            case e.IsCase(arg=x, case=case):
+                return b.is_case(of(x), case, loc)
+            case e.Payload(arg=x, case=case):
+                return b.payload(of(x), case, loc)
             case e.Some(arg=x):
                 return b.some(of(x), loc)
             case e.IsNone(arg=x):

@@ -10,7 +10,18 @@ from collections.abc import Iterator
 
 from streamproof.system.model import State, System
 from streamproof.system.records import dataclass
-from streamproof.system.sorts import ArraySort, OptionSort, RecordSort, SetSort, Sort, Value, position, show, values
+from streamproof.system.sorts import (
+    ArraySort,
+    OptionSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    UnionSort,
+    Value,
+    position,
+    show,
+    values,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,10 @@ def look(system: System, place: Place, state: State, prefix: str = "") -> Seen:
                 if where is None:
                     return Seen(text, sort, value)
                 sort, value, text = element, value[where], f"{text}[{key}]"
+            case UnionSort() if key in [n for n, _ in sort.payload(value[0]).fields]:
+                own, value = sort.payload(value[0]), value[1]
+                where = own.index(key)
+                sort, value, text = own.fields[where][1], value[where], f"{text}.{key}"
             case RecordSort(fields):
                 where = sort.index(key)
                 sort, value, text = fields[where][1], value[where], f"{text}.{key}"
@@ -105,6 +120,8 @@ def _differences(sort: Sort, old: Value, new: Value, keys: tuple[Value, ...], te
     match sort:
         case OptionSort(element) if old is not None and new is not None:
             yield from _differences(element, old, new, keys, text)
+        case UnionSort() if old[0] == new[0]:
+            yield from _differences(sort.payload(old[0]), old[1], new[1], keys, text)
         case ArraySort(index, element):
             for key, a, b in zip(values(index), old, new, strict=True):
                 yield from _differences(element, a, b, (*keys, key), f"{text}[{key}]")

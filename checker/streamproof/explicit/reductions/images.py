@@ -1,8 +1,8 @@
 """The image of a state under a renaming, leaf by leaf, as terms over the leaves.
 
 The leaves of an array move with its elements, and the Booleans of a set with its members. A leaf with a name gets the new
-name, unless it is meaningless: the value of an absent option and the slots behind the end of a queue keep the default of
-their sort.
+name, unless it is meaningless: the value of an absent option, the fields of other cases of a union and the slots behind
+the end of a queue keep the default of their sort.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    UnionSort,
     values,
 )
 
@@ -48,6 +49,10 @@ def _origins(sort: Sort, parts: Sequence[int], renaming: Renaming) -> list[int]:
             inner = [s for _, s in fields]
             chunks = zip(inner, _chunks(inner, parts), strict=True)
             return [at for s, chunk in chunks for at in _origins(s, chunk, renaming)]
+        case UnionSort(cases):
+            payloads = [own for _, own in cases]
+            pairs = zip(payloads, _chunks(payloads, parts[1:]), strict=True)
+            return [parts[0], *(at for own, chunk in pairs for at in _origins(own, chunk, renaming))]
         case ArraySort(index, element):
             order = sources(index, renaming)
             rows = list(_chunks([element] * len(order), parts))
@@ -99,7 +104,8 @@ def _chunks(sorts: Sequence[Sort], parts: Sequence[Part]) -> Iterator[Sequence[P
 def liveness(system: System) -> tuple[Expr, ...]:
     """For each leaf of a state of `system`, the condition under which it is meaningful; otherwise it has its sort's default.
 
-    The value of an absent option and the slots behind the end of a queue are meaningless.
+    The value of an absent option, the fields of other cases of a union and the slots behind the end of a queue are
+    meaningless.
     """
     return tuple(
         alive
@@ -114,6 +120,11 @@ def _alive(sort: Sort, parts: Sequence[Expr], alive: Expr) -> Iterator[Expr]:
             inner = [s for _, s in fields]
             for s, chunk in zip(inner, _chunks(inner, parts), strict=True):
                 yield from _alive(s, chunk, alive)
+        case UnionSort(cases):
+            yield alive
+            payloads = [own for _, own in cases]
+            for name, own, chunk in zip(sort.tag.members, payloads, _chunks(payloads, parts[1:]), strict=True):
+                yield from _alive(own, chunk, b.and_((alive, b.eq(parts[0], b.const(sort.tag, name)))))
         case ArraySort(index, element):
             for chunk in _chunks([element] * len(list(values(index))), parts):
                 yield from _alive(element, chunk, alive)

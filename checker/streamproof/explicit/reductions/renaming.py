@@ -26,6 +26,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    UnionSort,
     Value,
     default,
     index_value,
@@ -68,6 +69,9 @@ def _within(sort: Sort) -> Iterator[Sort]:
         case RecordSort(fields):
             for _, inner in fields:
                 yield from _within(inner)
+        case UnionSort(cases):
+            for _, own in cases:
+                yield from _within(own)
         case ArraySort(index, element):
             yield index
             yield from _within(element)
@@ -86,6 +90,8 @@ def renamed(sort: Sort, value: Value, renaming: Renaming) -> Value:
             return renaming[sort][value] if sort in renaming else value
         case RecordSort(fields):
             return tuple(renamed(inner, item, renaming) for (_, inner), item in zip(fields, value, strict=True))
+        case UnionSort():
+            return (value[0], renamed(sort.payload(value[0]), value[1], renaming))
         case ArraySort(index, element):
             return tuple(renamed(element, value[at], renaming) for at in sources(index, renaming))
         case OptionSort(element):
@@ -124,6 +130,9 @@ class _Terms(Substitution):
             case e.Unwrap(arg=x):
                 absent = b.is_none(self._done[x])
                 return self._or_default(super().rebuild(term), term.sort, absent)
+            case e.Payload(arg=x, case=case):
+                other = b.not_(b.is_case(self._done[x], case))
+                return self._or_default(super().rebuild(term), term.sort, other)
             case e.Peek(queue=x, index=y):
                 at = self._done[y]
                 outside = b.or_((b.less(at, b.num(0)), b.less_eq(b.length(self._done[x]), at)))

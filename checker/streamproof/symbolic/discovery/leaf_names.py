@@ -19,6 +19,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    UnionSort,
     is_empty,
     values,
 )
@@ -36,6 +37,15 @@ def in_terms_of_the_model(scalarised: Scalarised) -> Substitution:
     return Substitution(mapping)
 
 
+def _case_of(sort: UnionSort, whole: Expr) -> Expr:
+    """The name of the case of a value."""
+    *others, last = sort.tag.members
+    found = b.const(sort.tag, last)
+    for name in reversed(others):
+        found = b.ite(b.is_case(whole, name), b.const(sort.tag, name), found)
+    return found
+
+
 def _reads(sort: Sort, whole: Expr) -> Iterator[Expr]:
     """The expression of each leaf, in the order of `leaves`."""
     match sort:
@@ -48,6 +58,10 @@ def _reads(sort: Sort, whole: Expr) -> Iterator[Expr]:
         case ArraySort(index, element):
             for key in values(index):
                 yield from _reads(element, b.select(whole, b.const(index, key)))
+        case UnionSort(cases):
+            yield _case_of(sort, whole)
+            for name, own in cases:
+                yield from _reads(own, b.payload(whole, name))
         case OptionSort(element):
             yield b.not_(b.is_none(whole))
             yield from _reads(element, b.unwrap(whole))

@@ -1,0 +1,30 @@
+"""A test of a value that is no union."""
+
+from streamproof import *
+
+
+class Vote(Case):
+    voter: int
+    value: str
+
+
+class Commit(Case):
+    pass
+
+
+class Other(Case):
+    pass
+
+
+class Shop(Model):
+    channels: int = 2
+
+    def state(self):
+        return State(
+            message=Union(Vote(voter=Range(0, 1), value=Enum("YES", "NO")), Commit()), backlog=Range(0, 3),
+        )
+
+    @action
+    def work(self, s):
+        if isinstance(s.backlog, Vote):
+            s.backlog = 0

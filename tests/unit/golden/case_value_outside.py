@@ -1,0 +1,29 @@
+"""A misspelt member in a field of a case."""
+
+from streamproof import *
+
+
+class Vote(Case):
+    voter: int
+    value: str
+
+
+class Commit(Case):
+    pass
+
+
+class Other(Case):
+    pass
+
+
+class Shop(Model):
+    channels: int = 2
+
+    def state(self):
+        return State(
+            message=Union(Vote(voter=Range(0, 1), value=Enum("YES", "NO")), Commit()), backlog=Range(0, 3),
+        )
+
+    @action
+    def work(self, s):
+        s.message = Vote(voter=1, value="YESS")
