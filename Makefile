@@ -4,6 +4,9 @@
 PYTHON ?= python3
 JOBS ?= 2
 
+# Programs that the tests start many times are compiled once.
+unexport PYTHONDONTWRITEBYTECODE
+
 VENV := .venv
 BIN := $(VENV)/bin
 # Written last, so an interrupted installation is resumed; holds the folder the environment was made for.

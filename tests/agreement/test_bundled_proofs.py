@@ -70,7 +70,12 @@ def bundled() -> Iterator[object]:
         for variant in (None, *target.spec.model.variants):
             small = "small" in target.variant(variant).sizes
             name = f"{entry.name}-{variant}" if variant else entry.name
-            marks = [pytest.mark.long] if entry.name.startswith(HARD) else []
+            slow = (
+                entry.name.startswith(HARD)
+                or variant is not None
+                or entry.name == "reference.missionaries_and_cannibals"
+            )
+            marks = [pytest.mark.long] if slow else []
             yield pytest.param(entry.name, variant, "small" if small else None, id=name, marks=marks)
 
 

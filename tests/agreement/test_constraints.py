@@ -15,7 +15,7 @@ from streamproof.system.reference import reference
 
 @pytest.mark.parametrize(
     ("seeds", "systems"),
-    [(range(60), 30), pytest.param(range(60, 1000), 470, marks=pytest.mark.long)],
+    [(range(24), 10), pytest.param(range(24, 1000), 480, marks=pytest.mark.long)],
     ids=["few", "many"],
 )
 def test_all_engines_agree(panel: Any, expect: Any, seeds: range, systems: int) -> None:
@@ -37,7 +37,7 @@ def test_all_engines_agree(panel: Any, expect: Any, seeds: range, systems: int) 
 
 @pytest.mark.parametrize(
     ("seeds", "systems"),
-    [(range(60), 30), pytest.param(range(60, 1000), 470, marks=pytest.mark.long)],
+    [(range(20), 8), pytest.param(range(20, 1000), 480, marks=pytest.mark.long)],
     ids=["few", "many"],
 )
 def test_formulas_concern_behaviours_inside(panel: Any, seeds: range, systems: int) -> None:

@@ -221,19 +221,21 @@ def formula(random: Random, depth: int, atoms: Sequence[Formula] = ATOMS) -> For
             {"holds": 547, "violated": 653, "vacuous": 26},
             {"repeats": 400, "stutters": 160, "long": 200, "far": 80, "strong": 200},
         ),
-        (
+        pytest.param(
             "python",
             LARGE,
             40,
             {"holds": 51, "violated": 69, "vacuous": 8},
             {"repeats": 35, "stutters": 20, "long": 20, "far": 20, "strong": 20},
+            marks=pytest.mark.long,
         ),
-        (
+        pytest.param(
             "compiled",
             SMALL,
             60,
             {"holds": 80, "violated": 100, "vacuous": 3},
             {"repeats": 60, "stutters": 18, "long": 30, "far": 12, "strong": 30},
+            marks=pytest.mark.long,
         ),
         (
             "compiled",

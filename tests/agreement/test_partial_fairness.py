@@ -36,7 +36,7 @@ from streamproof.system.scheduler import scheduled
 
 @pytest.mark.parametrize(
     ("seeds", "systems"),
-    [(range(60), 20), pytest.param(range(60, 1500), 500, marks=pytest.mark.long)],
+    [(range(24), 8), pytest.param(range(24, 1500), 510, marks=pytest.mark.long)],
     ids=["few", "many"],
 )
 def test_random_systems(panel: Any, seeds: range, systems: int) -> None:
@@ -153,6 +153,7 @@ def _after(interpreter: Interpreter, instance: Any, state: Any) -> Any:
     return found[0] if found else None
 
 
+@pytest.mark.long
 def test_tlc_decides_alike(jar: Path) -> None:
     """WF and SF of the part, in TLA+."""
     for model in (Lossy, Whole, Working):

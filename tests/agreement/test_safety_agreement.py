@@ -87,7 +87,7 @@ def test_bounded_model_checking_finds_lassos() -> None:
     ("engine", "counts"),
     [
         (Engine.INDUCTION, {"holds": 3, "violated": 4, "inconclusive": 3}),
-        (Engine.PDR, {"holds": 4, "violated": 5, "inconclusive": 1}),
+        pytest.param(Engine.PDR, {"holds": 4, "violated": 5, "inconclusive": 1}, marks=pytest.mark.long),
     ],
     ids=["induction", "pdr"],
 )

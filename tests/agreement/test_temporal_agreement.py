@@ -37,17 +37,20 @@ def _agree(system: System, tier: str, seen: Counter[str]) -> None:
         seen["strong"] += any(o.fairness is Fairness.STRONG and o.enabled is not None for o in finding.fair)
 
 
-def test_three_hundred_systems() -> None:
+@pytest.mark.parametrize(
+    "seeds", [range(120), pytest.param(range(120, 420), marks=pytest.mark.long)], ids=["few", "many"]
+)
+def test_random_systems(seeds: range) -> None:
     """Always the same ones, with enough of every outcome among them."""
     seen: Counter[str] = Counter()
-    for seed in range(300):
+    for seed in seeds:
         _agree(temporal_system(Random(seed)), "python", seen)
-    assert seen["holds"] > 200
-    assert seen["violated"] > 200
-    assert seen["stutters"] > 100
-    assert seen["repeats"] > 60
-    assert seen["strong"] > 20
-    assert seen["error"] > 5
+    assert seen["holds"] > len(seeds) * 2 // 3
+    assert seen["violated"] > len(seeds) * 2 // 3
+    assert seen["stutters"] > len(seeds) // 3
+    assert seen["repeats"] > len(seeds) // 5
+    assert seen["strong"] > len(seeds) // 15
+    assert seen["error"] > len(seeds) // 60
 
 
 def test_compiled_tier() -> None:

@@ -265,7 +265,7 @@ def test_forty_systems_with_formulas_are_decided_alike(jar: Path, five: int) -> 
     _each(range(5 * five, 5 * five + 5), temporal_system, verdicts_agree)
 
 
-@pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 120), marks=pytest.mark.long)], ids=["few", "many"])
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 120), marks=pytest.mark.long)], ids=["few", "many"])
 def test_constraints_are_counted_and_decided_alike(jar: Path, seeds: range) -> None:
     """TLC's counts and verdicts with `CONSTRAINT` are ours."""
     for system in corpus(seeds):
@@ -273,14 +273,14 @@ def test_constraints_are_counted_and_decided_alike(jar: Path, seeds: range) -> N
         verdicts_agree(system)
 
 
-@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 80), marks=pytest.mark.long)], ids=["few", "many"])
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 80), marks=pytest.mark.long)], ids=["few", "many"])
 def test_constraints_under_fairness_are_decided_alike(jar: Path, seeds: range) -> None:
     """TLC's verdicts on formulas under fairness, with `CONSTRAINT`, are ours."""
     for system in corpus(seeds, temporal=True):
         verdicts_agree(system)
 
 
-@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 80), marks=pytest.mark.long)], ids=["few", "many"])
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 80), marks=pytest.mark.long)], ids=["few", "many"])
 def test_partial_fairness_is_decided_alike(jar: Path, seeds: range) -> None:
     """WF and SF of a part of an action, among its parameters and picks."""
     for seed in seeds:

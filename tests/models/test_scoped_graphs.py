@@ -92,7 +92,8 @@ def ways(one: Operator, other: Operator) -> list[Edge | None]:
 
 
 @pytest.mark.parametrize(
-    ("count", "loops", "parallelism", "number"), [(1, 2, 2, 2), (2, 2, 2, 13), (3, 2, 1, 15), (4, 1, 1, 84)]
+    ("count", "loops", "parallelism", "number"),
+    [(1, 2, 2, 2), (2, 2, 2, 13), (3, 2, 1, 15), pytest.param(4, 1, 1, 84, marks=pytest.mark.long)],
 )
 def test_what_is_generated_is_what_there_is(count: int, loops: int, parallelism: int, number: int) -> None:
     """Trying everything that can be written down, and putting isomorphic graphs together, gives the same classes."""

@@ -147,6 +147,7 @@ def sources_of(done: search.CompiledSearch) -> list[int]:
     return list(np.repeat(np.arange(len(degrees)), degrees).tolist())
 
 
+@pytest.mark.long
 def test_several_workers_are_the_same_as_one_on_a_larger_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """With turns of some thousand states, and when nothing is said and they begin in the middle."""
     system = TwoPhaseCommit.system(resource_managers=6)

@@ -166,7 +166,9 @@ def test_an_interrupt_gives_what_was_found_so_far() -> None:
     assert (result.complete, result.stopped) == (False, "interrupted")
     assert _verdicts(result) == CUT
     assert result.counts.generated >= result.counts.distinct > 1
-    assert sum(result.counts.levels) == result.counts.distinct == len(list(result.states()))
+    assert sum(result.counts.levels) == result.counts.distinct
+    few = min(1_000, result.counts.distinct)
+    assert len(set(itertools.islice(result.states(), few))) == few
     assert result.finding("ends").because.startswith("interrupted after ")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
