@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from letters import Letters
+from streamproof.conformance.event_log import agrees
+from streamproof.system.sorts import BOOL, RangeSort, RecordSort, UnionSort
 
 
 def test_letters_in_every_engine(panel: Any) -> None:
@@ -15,3 +17,12 @@ def test_letters_in_every_engine(panel: Any) -> None:
     referee.compare(panel.explored(system, "python"))
     referee.compare(panel.explored(system, "compiled"))
     referee.compare(panel.bounded(system, 3))
+
+
+def test_recorded_values_of_a_union() -> None:
+    """In an event log, a value of a union has its case as a tag and, of its fields, those that were recorded."""
+    sort = UnionSort((("Ask", RecordSort((("number", RangeSort(0, 2)), ("of", BOOL)))), ("Stop", RecordSort(()))))
+    assert agrees(sort, ("Ask", (1, True)), {"tag": "Ask", "value": {"number": 1}})
+    assert agrees(sort, ("Stop", ()), {"tag": "Stop"})
+    assert not agrees(sort, ("Ask", (1, True)), {"tag": "Ask", "value": {"number": 2}})
+    assert not agrees(sort, ("Stop", ()), {"tag": "Ask", "value": {"number": 1}})

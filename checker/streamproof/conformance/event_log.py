@@ -41,6 +41,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    UnionSort,
     Value,
     show,
     values,
@@ -222,6 +223,9 @@ def agrees(sort: Sort, value: Value, recorded: Any) -> bool:
         case RecordSort(fields) if isinstance(recorded, dict):
             own = {name: (inner, part) for (name, inner), part in zip(fields, value, strict=True)}
             return all(name in own and agrees(*own[name], part) for name, part in recorded.items())
+        case UnionSort() if isinstance(recorded, dict):
+            own_case = recorded.get("tag") == value[0]
+            return own_case and agrees(sort.payload(value[0]), value[1], recorded.get("value", {}))
         case SetSort(element):
             left = list(value)
             return (

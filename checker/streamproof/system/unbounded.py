@@ -28,6 +28,7 @@ from streamproof.system.sorts import (
     SetSort,
     Sort,
     TermRange,
+    UnionSort,
 )
 from streamproof.system.substitute import Substitution
 
@@ -70,8 +71,8 @@ def ranges(sort: Sort) -> Iterator[RangeSort]:
         case ArraySort(index, element):
             yield from ranges(index)
             yield from ranges(element)
-        case RecordSort(fields):
-            for _, part in fields:
+        case RecordSort(parts) | UnionSort(parts):
+            for _, part in parts:
                 yield from ranges(part)
         case OptionSort(element) | QueueSort(element) | SetSort(element):
             yield from ranges(element)
