@@ -338,7 +338,7 @@ class _Export:
     def _of_state(self, text: Text) -> Text:
         """A state-level condition, also for constants: TLC rejects invariants equal to FALSE."""
         words = set(re.findall(r"\w+", "\n".join(text.lines)))
-        if words & {*self.variables.values()} or any(word.startswith("can_") for word in words):
+        if words & {*self.variables.values(), *self.actions.guard_names}:
             return text
         match text.lines:
             case ("TRUE",):

@@ -116,6 +116,8 @@ class Actions:
     def __post_init__(self) -> None:
         self._checks = dict(zip(map(id, self.system.instances), self.plain.instances, strict=True))
         self._guards: dict[str, list[Text]] = {}
+        self.guard_names: set[str] = set()
+        """The operators of long guards."""
         self.groups: tuple[Group, ...] = tuple(g for a in self.system.actions for g in self._grouped(a))
 
     def of(self, action: Action) -> list[Group]:
@@ -187,6 +189,7 @@ class Actions:
         items = [_whole(item) for item in guard]
         if sum(len(item.lines) for item in guard) > LINES:
             can = self.writer.names.new(f"can_{group.name}")
+            self.guard_names.add(can)
             yield defined(f"{can}{group.head}", bulleted("/\\", guard))
             guard = self._guards[group.name] = [atom(f"{can}{group.head}")]
             items = [atom(f"{can}{group.head} = TRUE")]
