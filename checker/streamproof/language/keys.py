@@ -15,7 +15,7 @@ from streamproof.language.terms import Cases, Term, is_expr, symbolic
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
-from streamproof.system.sorts import BoolSort, EnumSort, KeySort, RangeSort, key_sort, key_type
+from streamproof.system.sorts import BoolSort, EnumSort, KeySort, RangeSort, index_value, key_sort, key_type
 
 
 def sort_of_keys(given: Iterable[Any], loc: Loc | None) -> RangeSort | EnumSort:
@@ -87,6 +87,8 @@ def is_key(term: Term, key: Any, loc: Loc | None) -> Expr:
 
 def key_term(sort: KeySort, key: Term, loc: Loc | None) -> tuple[Expr, Expr]:
     """A value of a rule as an index of `sort`, and the condition that it is none. Options are unwrapped before."""
+    if not symbolic(key) and (known := index_value(sort, plain_key(key, loc))) is not None:
+        return b.const(sort, known, loc), b.FALSE
     tests = [
         (is_key(key, own, loc), b.const(sort, text, loc)) for text, own in zip(sort.members, sort.keys, strict=True)
     ]
