@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from streamproof_models.scoped_rules import validate
 from streamproof_models.scopes import ROOT, Edge, Operator, Pattern, ScopedGraph, ScopeError, StreamScope
 
 
@@ -27,7 +28,7 @@ class Job:
 
     def graph(self) -> ScopedGraph:
         """The graph constructed so far, validated; raises `ScopeError`."""
-        return ScopedGraph(tuple(self._operators), tuple(self._edges), tuple(self._feedback)).validate()
+        return validate(ScopedGraph(tuple(self._operators), tuple(self._edges), tuple(self._feedback)))
 
     def _add(self, operator: Operator, inputs: tuple[str, ...], pointwise: bool = False) -> Stream:
         if any(o.name == operator.name for o in self._operators):

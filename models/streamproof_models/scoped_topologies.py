@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from streamproof_models.scopes import ScopedGraph, ScopeError, parse, parse_unchecked
+from streamproof_models.scoped_text import parse, parse_unchecked
+from streamproof_models.scopes import ScopedGraph, ScopeError
 
 NAMED: Mapping[str, str] = MappingProxyType(
     {

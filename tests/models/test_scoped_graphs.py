@@ -10,7 +10,9 @@ import networkx as nx
 import pytest
 
 from streamproof_models.scoped_graphs import Bounds, graphs_of, scoped_graphs
-from streamproof_models.scopes import ROOT, Edge, Operator, Pattern, ScopedGraph, ScopeError, StreamScope, parse
+from streamproof_models.scoped_rules import validate
+from streamproof_models.scoped_text import parse
+from streamproof_models.scopes import ROOT, Edge, Operator, Pattern, ScopedGraph, ScopeError, StreamScope
 
 
 def drawn(graph: ScopedGraph) -> nx.DiGraph:
@@ -79,7 +81,7 @@ def wired(operators: tuple[Operator, ...], sources: int) -> Iterator[ScopedGraph
             if len(graph.scopes) != len(loops) or len(graph.feedback) != len(loops) or len(graph.sources) > sources:
                 continue
             try:
-                yield graph.validate()
+                yield validate(graph)
             except ScopeError:
                 continue
 
