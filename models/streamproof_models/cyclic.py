@@ -21,7 +21,7 @@ Not modelled: time, contents of records, several operators that read one channel
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from streamproof import STRONG, WEAK, Model, Parts, Range, State, action, each, require
 from streamproof_models.cyclic_feedback import FeedbackEdge
@@ -69,7 +69,6 @@ class Cyclic(Model):
     channel: ClassVar[tuple[Channel, ...]]
     """The channel in front of each operator; the first is the forward input."""
     operator: ClassVar[tuple[Operator, ...]]
-    """The operators of the ring; the first is the entry."""
     back: ClassVar[FeedbackEdge]
 
     limits = {
@@ -95,13 +94,6 @@ class Cyclic(Model):
         self.inner = range(1, self.operators)
         self.most = self.records + self.barriers
         self.spilling = self.feedback == "spilling"
-        edge: dict[str, Any] = {
-            "buffers": self.buffers,
-            "most": self.most,
-            "rounds": self.rounds,
-            "spilling": self.spilling,
-        }
-        self.of_feedback_edge = edge
 
     @property
     def entry(self):
@@ -114,40 +106,43 @@ class Cyclic(Model):
 
     def parts(self):
         """The source, the operators, the channel before each, and the feedback edge, which the last operator writes to."""
+        fairness = STRONG if self.strong else WEAK
         ring = (
             Parts(
                 source=Source(records=self.records, barriers=self.barriers),
                 channel=each(self.operators, lambda i: Channel(buffers=self.buffers, rounds=self.rounds)),
                 operator=each(self.operators, self.operator_at),
-                back=FeedbackEdge(**self.of_feedback_edge),
+                back=self.feedback_edge(),
             )
             .share("unborn", "source.unborn", "operator.unborn")
             .share("untriggered", "source.untriggered", "operator[0].untriggered")
             .together("offer", "source.offer", f"channel[0].put('RECORD', {self.rounds})")
             .together("trigger", "source.trigger", "channel[0].put('BARRIER', 0)")
         )
-        fairness = STRONG if self.strong else WEAK
-        take = {"forward": "channel[0].take(kind, rounds)", "feedback": "back.take(kind, rounds)"}
-        for edge, taken in take.items():
+        for edge, take in (("forward", "channel[0].take(kind, rounds)"), ("feedback", "back.take(kind, rounds)")):
             read = f"operator[0].read_{edge}(kind, rounds)"
-            ring = ring.together(f"read_{edge}", f"prefer_{edge}(kind)", taken, read, fairness=fairness)
+            ring = ring.together(f"read_{edge}", f"prefer_{edge}(kind)", take, read, fairness=fairness)
         for i in self.inner:
+            send = f"operator[{i - 1}].send(kind, rounds)"
             ring = ring.together(f"read_{i}", f"channel[{i}].take(kind, rounds)", f"operator[{i}].read(kind, rounds)")
-            ring = ring.together(
-                f"send_to_{i}", f"operator[{i - 1}].send(kind, rounds)", f"channel[{i}].put(kind, rounds)"
-            )
+            ring = ring.together(f"send_to_{i}", send, f"channel[{i}].put(kind, rounds)")
         last = f"operator[{self.operators - 1}].send(kind, rounds)"
         return ring.together("send_back", last, "back.put(kind, rounds)").block("channel[0].put", "operator[0].read")
 
     def operator_at(self, i):
         """Operator `i` of the ring."""
-        settings = {
-            "amplification": self.amplification,
-            "records": self.records,
-            "rounds": self.rounds,
-            "closing": i == self.operators - 1,
-        }
-        return Entry(**settings, barriers=self.barriers) if i == 0 else Operator(**settings)
+        settings = {"amplification": self.amplification, "records": self.records, "rounds": self.rounds}
+        closing = i == self.operators - 1
+        return (
+            Entry(**settings, closing=closing, barriers=self.barriers)
+            if i == 0
+            else Operator(**settings, closing=closing)
+        )
+
+    def feedback_edge(self, variant=None, most=None):
+        """The feedback edge, or one of its variants."""
+        settings = {"buffers": self.buffers, "rounds": self.rounds, "spilling": self.spilling}
+        return FeedbackEdge.build(variant, most=most or self.most, **settings)
 
     # --- the choice of the entry
 

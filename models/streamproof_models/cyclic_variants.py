@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from streamproof import action, each, require
 from streamproof_models.cyclic import Cyclic
-from streamproof_models.cyclic_feedback import FeedbackEdge
 from streamproof_models.cyclic_parts import KINDS, Channel
 
 
@@ -93,7 +92,7 @@ class OneTooMany(Cyclic, variant="one-too-many"):
             .parts()
             .instead(
                 channel=each(self.operators, lambda i: Channel.build("one-too-many", **settings)),
-                back=FeedbackEdge.build("one-too-many", **self.of_feedback_edge),
+                back=self.feedback_edge("one-too-many"),
             )
         )
 
@@ -103,7 +102,7 @@ class SpillDropped(Cyclic, variant="spill-dropped"):
 
     def parts(self):
         """Another feedback edge."""
-        return super().parts().instead(back=FeedbackEdge.build("dropped", **self.of_feedback_edge))
+        return super().parts().instead(back=self.feedback_edge("dropped"))
 
 
 class SpillOvertaken(Cyclic, variant="spill-overtaken"):
@@ -111,7 +110,7 @@ class SpillOvertaken(Cyclic, variant="spill-overtaken"):
 
     def parts(self):
         """Another feedback edge."""
-        return super().parts().instead(back=FeedbackEdge.build("overtaken", **self.of_feedback_edge))
+        return super().parts().instead(back=self.feedback_edge("overtaken"))
 
 
 class BarrierOvertakes(Cyclic, variant="barrier-overtakes"):
@@ -119,7 +118,7 @@ class BarrierOvertakes(Cyclic, variant="barrier-overtakes"):
 
     def parts(self):
         """Another feedback edge."""
-        return super().parts().instead(back=FeedbackEdge.build("barrier-in-memory", **self.of_feedback_edge))
+        return super().parts().instead(back=self.feedback_edge("barrier-in-memory"))
 
 
 class SpillNewestFirst(Cyclic, variant="spill-newest-first"):
@@ -127,7 +126,7 @@ class SpillNewestFirst(Cyclic, variant="spill-newest-first"):
 
     def parts(self):
         """Another feedback edge."""
-        return super().parts().instead(back=FeedbackEdge.build("newest-first", **self.of_feedback_edge))
+        return super().parts().instead(back=self.feedback_edge("newest-first"))
 
 
 class SpillReadTwice(Cyclic, variant="spill-read-twice"):
@@ -135,8 +134,7 @@ class SpillReadTwice(Cyclic, variant="spill-read-twice"):
 
     def parts(self):
         """A feedback edge with room for one item more."""
-        settings = {**self.of_feedback_edge, "most": self.most + 1}
-        return super().parts().instead(back=FeedbackEdge.build("read-twice", **settings))
+        return super().parts().instead(back=self.feedback_edge("read-twice", most=self.most + 1))
 
     def repeated(self, s):
         """One, once the reader has failed."""
@@ -148,4 +146,4 @@ class SpillForgotten(Cyclic, variant="spill-forgotten"):
 
     def parts(self):
         """Another feedback edge."""
-        return super().parts().instead(back=FeedbackEdge.build("forgotten", **self.of_feedback_edge))
+        return super().parts().instead(back=self.feedback_edge("forgotten"))
