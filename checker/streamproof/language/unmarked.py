@@ -14,11 +14,11 @@ from streamproof.language.model import RESERVED, Model, marked
 from streamproof.language.primitives import MARK
 from streamproof.language.sources import code_of, codes, parameters, place
 from streamproof.language.spec import Spec
-from streamproof.system.errors import Loc
+from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Var, variables
 from streamproof.system.formula import atoms
 from streamproof.system.model import System
-from streamproof.system.sorts import cardinality_up_to
+from streamproof.system.sorts import Sort, cardinality_up_to
 
 
 def unmarked(spec: Spec, cls: type[Model]) -> list[tuple[Loc, str]]:
@@ -48,10 +48,17 @@ def unused(system: System) -> list[str]:
     for p in (*system.properties, *system.lemmas):
         terms += [p.expr, *(view for _, view in p.views), *(a.expr for a in (atoms(p.formula) if p.formula else ()))]
     terms += [system.initially, *([] if system.terminal is None else [system.terminal])]
-    several = {v.name for v in system.variables if cardinality_up_to(v.sort, 1) > 1}
-    idle = several - written - variables(*terms)
+    used = written | variables(*terms)
+    idle = [v for v in system.variables if v.name not in used]
     why = "no rule and no property uses the variable {} at these parameters"
-    return [why.format(v.name) for v in system.variables if v.name in idle]
+    return [why.format(v.name) for v in idle if not _has_one_value(v.sort)]
+
+
+def _has_one_value(sort: Sort) -> bool:
+    try:
+        return cardinality_up_to(sort, 1) <= 1
+    except ModelError:  # the ends of a range are free parameters, or infinite
+        return False
 
 
 def _methods(cls: type[Model]) -> Iterator[tuple[str, Loc, str]]:
