@@ -1,11 +1,11 @@
 """The failover machine: the JobMaster of one batch job, which fails over by pipelined regions.
 
-Follows FLIP-1, phase 2, and, where the proposal is silent, Flink 1.9 to 2.3. Tasks fail and stored partitions are lost, each
-within a budget. What is modelled:
+Follows FLIP-1, phase 2, and, where the proposal is silent, Flink 1.9 to 2.3. Tasks fail and stored partitions are lost,
+each within a budget. What is modelled:
 
 * **Tasks** go through CREATED, SCHEDULED, RUNNING, FINISHED. A failed one is FAILED; a cancelled one is CANCELING, then
   CANCELED. A restart puts a task back to CREATED with the next attempt number.
-* **Result partitions** that can be read again are NONE (not tracked), PRODUCING (tracked since the producer was scheduled),
+* **Result partitions** that can be read again are NONE (not tracked), PRODUCING (the producer is scheduled or runs),
   STORED, GONE (lost, but the JobMaster does not know) or RELEASED (every consumer has finished).
 * **Input channels** have the attempt of the producer that the consumer has read; None: nothing yet.
 * **Decisions** to restart are numbered. A decision has a restart set, awaits the cancellation of its tasks, then resets
@@ -107,7 +107,7 @@ class Failover(BatchJob):
 
     @action(t="tasks", fairness=WEAK)
     def finish(self, s, t):
-        """The task has read its inputs to the end; its partitions are stored, and inputs that nobody needs are released."""
+        """The task has read its inputs to the end; its partitions are stored, and inputs that nobody needs released."""
         require(s.job == "RUNNING" and s.status[t] == "RUNNING")
         require(all(self.is_delivered(s, c) for c in self.inputs[t]))
         self.read_inputs(s, t)
@@ -225,7 +225,7 @@ class Failover(BatchJob):
     @action(k="decisions", fairness=WEAK)
     def restart(self, s, k):
         """All tasks of decision `k` have stopped: those that no newer decision has taken over start again."""
-        require(s.job == "RUNNING" and len(s.restarting[k]) > 0 and len(s.awaiting[k]) == 0)
+        require(s.job == "RUNNING" and k < s.decided and len(s.restarting[k]) > 0 and len(s.awaiting[k]) == 0)
         for t in self.tasks:
             if self.restarts_task(s, k, t):
                 self.reset(s, t)

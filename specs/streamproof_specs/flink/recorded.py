@@ -313,6 +313,13 @@ class RecordedFailover(Failover):
                 s.status[t] = "CANCELING"
         self.begin_restart(s, dict.fromkeys(self.tasks, True))
 
+    def reset(self, s, t):
+        """A new attempt of `t`. The condition is always true; without it the tracker checks the domain at every restart."""
+        s.status[t] = "CREATED"
+        if s.attempt[t] < self.decisions:
+            s.attempt[t] += 1
+        self.mark_output(s, t, "NONE")
+
     def regions_to_restart(self, s, failed, missing):
         """As in the machine, exchange by exchange: if one of its regions restarts, so does every producer whose output is
         lost, and with any producer every consumer. So no exchange needs a second visit."""
