@@ -45,8 +45,11 @@ class Certificate:
         return packed(self.header, self.evidence)
 
     def verify(self) -> dict[str, Any]:
-        """Have it verified, on the system that it is of."""
-        return verify(self.file(), lambda _: self.system, lambda _: None)
+        """Have it verified, on the system that it is of; the verifier adds the constraint of the system."""
+        verified = verify(self.file(), lambda _: self.system, lambda _: None)
+        constraint = verified.pop("constraint")
+        assert constraint == (None if self.system.constraint is None else self.system.constraint.text)
+        return verified
 
     def copy(self) -> Certificate:
         """Another one with the same parts."""

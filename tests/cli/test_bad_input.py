@@ -139,7 +139,7 @@ CASES = [
     ("check counter.py --varient low", 2, "no such option --varient\n  did you mean --variant?\n"),
     ("check counter.py --frobnicate", 2, "no such option --frobnicate\n  streamproof check --help explains"),
     ("check failover --topology diamon", 2, "streamproof_models/failover/machine.py:"),
-    ("export counter.py", 2, "missing option '--format'. Choose from: itf, dot, promela, tla, smtlib, chc\n"),
+    ("export counter.py", 2, "missing option '--format'. Choose from: itf, dot, sequence, promela, tla, smtlib, chc\n"),
     ("completion", 2, "missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish\n"),
     ("completion tcsh", 2, "invalid value for '{bash|zsh|fish}': 'tcsh' is not one of 'bash', 'zsh', 'fish'\n"),
     # traces and logs

@@ -10,7 +10,6 @@ import pytest
 from streamproof import Model, Range, State, System, action, require
 from streamproof.conformance import (
     Binding,
-    Case,
     Constraint,
     Event,
     InputError,
@@ -23,6 +22,7 @@ from streamproof.conformance import (
     Stream,
     Task,
     Tracked,
+    Unit,
     judge,
     read_events,
     write_ndjson,
@@ -76,7 +76,7 @@ class Tanks(Binding):
         system: System = Tank.system()
         events = tuple(read_events(run))
         stream = Stream(tuple(self._observed(event) for event in events))
-        case = Case("tank", "the tank", (Task("tank", system, (stream,)),), recoveries=Drained())
+        case = Unit("tank", "the tank", (Task("tank", system, (stream,)),), recoveries=Drained())
         return Plan(run.stem, (case,), events, unit="tank")
 
     @staticmethod

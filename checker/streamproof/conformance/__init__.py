@@ -5,12 +5,12 @@ A system that writes its own log needs `EventLog` only, which reads event logs: 
 A *binding* ties the logs of one implementation to one model. Subclass `Binding`, and register an instance of the class
 in the entry-point group ``streamproof.bindings`` under the model's name. A log passes through these stages:
 
-1. ``Binding.plan`` reads a run into `Event` objects and interprets them: a `Case` for each unit with a verdict, in it a
+1. ``Binding.plan`` reads a run into `Event` objects and interprets them: a `Unit` for each unit with a verdict, in it a
    `Task` for each behaviour to follow, in that the `Observation` objects of each process, in a `Stream`.
 2. The tracker follows each task through its machine; the result is `Tracked`.
 3. `judge` combines the outcomes of a case into one `RunVerdict`, and ``RunVerdict.record`` is its JSON.
 
-A binding provides: `Binding`, `Plan`, `Case`, `Task`; `Stream` of `Observation`, or `Span` for overlapping calls;
+A binding provides: `Binding`, `Plan`, `Unit`, `Task`; `Stream` of `Observation`, or `Span` for overlapping calls;
 `Move`, `Constraint` on a `StateReader`; optionally `Explainer`, `RecoveryReader`, `Grounding`. Results are: `Tracked`,
 `RunVerdict`, `Followed`, `Rejection`, `Candidate`, `Recovery`. Machines come from `compile_model`, or from `Rules` if
 they have too many instances to enumerate. Unreadable input raises `InputError`. Files of events: `read_events`,
@@ -19,7 +19,6 @@ they have too many instances to enumerate. Unreadable input raises `InputError`.
 
 from streamproof.conformance.binding import (
     Binding,
-    Case,
     Constraint,
     Explainer,
     Grounding,
@@ -31,6 +30,7 @@ from streamproof.conformance.binding import (
     StateReader,
     Stream,
     Task,
+    Unit,
 )
 from streamproof.conformance.event_log import EventLog
 from streamproof.conformance.events import Event, read_events, write_ndjson, write_parquet
@@ -46,7 +46,6 @@ __all__ = [
     "BOOL",
     "Binding",
     "Candidate",
-    "Case",
     "Constraint",
     "Event",
     "EventLog",
@@ -69,6 +68,7 @@ __all__ = [
     "Stream",
     "Task",
     "Tracked",
+    "Unit",
     "Variable",
     "compile_model",
     "judge",

@@ -188,7 +188,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Unit:
     """The unit of a verdict: behaviours that must all be accepted.
 
     `tasks` begin with the one whose model and actions are in the verdict, if `followed`. `unjudged` lists what the logs
@@ -214,7 +214,7 @@ class Plan:
     """The contents of a run: its cases, and its events in the best total order known. `unknown` counts unread records."""
 
     name: str
-    cases: tuple[Case, ...]
+    cases: tuple[Unit, ...]
     events: tuple[Event, ...] = ()
     unknown: int = 0
     problems: tuple[str, ...] = ()

@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 
 from streamproof.conformance.binding import (
     Binding,
-    Case,
     Constraint,
     Move,
     Observation,
@@ -25,6 +24,7 @@ from streamproof.conformance.binding import (
     Span,
     StateReader,
     Task,
+    Unit,
 )
 from streamproof.conformance.events import Event, read_events
 from streamproof.language.model import Model
@@ -103,7 +103,7 @@ class EventLog(Binding):
         traces: dict[str, dict[str, list[Event]]] = {}
         for event in events:
             traces.setdefault(event.trace, {}).setdefault("" if self._ordered else event.process, []).append(event)
-        cases = tuple(Case(trace, self.system.name, (self._task(trace, own),)) for trace, own in traces.items())
+        cases = tuple(Unit(trace, self.system.name, (self._task(trace, own),)) for trace, own in traces.items())
         return Plan(run.name.partition(".")[0], cases, tuple(events), unit="behaviour")
 
     def _task(self, trace: str, processes: dict[str, list[Event]]) -> Task:

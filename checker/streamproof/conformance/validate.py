@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from streamproof.conformance.binding import Binding, Case, Plan, Task
+from streamproof.conformance.binding import Binding, Plan, Task, Unit
 from streamproof.conformance.event_log import EventLog
 from streamproof.conformance.events import Event, write_ndjson, write_parquet
 from streamproof.conformance.moves import SystemMoves
@@ -128,7 +128,7 @@ def judge(plan: Plan, model: str) -> list[RunVerdict]:
 class _Judge:
     """Follows the behaviours of one case and combines the outcomes into one verdict."""
 
-    def __init__(self, case: Case, order: dict[tuple[str, int], int], open_verdict: RunVerdict) -> None:
+    def __init__(self, case: Unit, order: dict[tuple[str, int], int], open_verdict: RunVerdict) -> None:
         self.case, self.order, self.open = case, order, open_verdict
 
     def place(self, event: Event) -> int:

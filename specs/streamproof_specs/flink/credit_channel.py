@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from streamproof.conformance import Binding, Case, Event, InputError, Loc, Observation, Plan, Rules, Span, Task
+from streamproof.conformance import Binding, Event, InputError, Loc, Observation, Plan, Rules, Span, Task, Unit
 from streamproof.conformance.flink import Problem, find_copies, find_runs, problem_lines, read_lines
 from streamproof_models.credit_channel import PRIORITY
 from streamproof_specs.flink.credit_calls import Call, Reading
@@ -60,12 +60,12 @@ class _Channel:
         """The records of one end, or of one kind of call."""
         return [r for records in self.records.values() for r in records if r.name.startswith(end)]
 
-    def case(self) -> Case:
+    def case(self) -> Unit:
         """The channel as one behaviour, or the reason why it is not judged."""
         title = f"{self._source()} to {self._reader()}"
         unjudged = self._unjudged()
         if unjudged:
-            return Case(self.id, title, (), False, (unjudged,))
+            return Unit(self.id, title, (), False, (unjudged,))
         reading = self._reading()
         network = next((r for r in self.of("c.") if r.name in ARRIVING), None)
         threads = {} if network is None else {(network.event.process, network.thread, "c."): 0}
@@ -79,7 +79,7 @@ class _Channel:
             if not _is_whole(records)
         }
         task = Task(self.id, rules.system, spans=accounts, ends=ends, grounding=rules.instances, explainer=wording)
-        return Case(self.id, title, (task,), damage=self._damage(), partial=self._partial(reading))
+        return Unit(self.id, title, (task,), damage=self._damage(), partial=self._partial(reading))
 
     def _in_order(self) -> list[tuple[str, Sequence[Recorded]]]:
         """The producer's process first: it is followed as far as possible before the consumer."""
@@ -202,7 +202,7 @@ class FlinkCreditChannel(Binding):
         return Plan(run.name, (*cases, *outlined), (*events, *seen), 0, problems, unit="channel", nothing=UNRECORDED)
 
 
-def channel_case(name: str, records: Mapping[str, Sequence[Recorded]], recording: Recording) -> Case:
+def channel_case(name: str, records: Mapping[str, Sequence[Recorded]], recording: Recording) -> Unit:
     """One channel of a recording."""
     nesting = {process: nested(recording.processes[process]) for process in records}
     return _Channel(name, records, nesting, recording).case()

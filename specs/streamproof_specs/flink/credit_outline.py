@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from streamproof.conformance import Case, Constraint, Event, Move, Observation, Rules, Span, Task
+from streamproof.conformance import Constraint, Event, Move, Observation, Rules, Span, Task, Unit
 from streamproof.conformance.flink import Problem, Problems, read_lines
 from streamproof_models.credit_channel import BLOCKING, DATA
 from streamproof_specs.flink.credit_demands import field_equals, first_message, message_pending
@@ -56,7 +56,7 @@ class _End:
         self.spans.append(Span(observation, 2 * record.done, 2 * record.done + 1))
 
 
-def outlines(files: Sequence[Path]) -> tuple[list[Case], list[Event], list[Problem]]:
+def outlines(files: Sequence[Path]) -> tuple[list[Unit], list[Event], list[Problem]]:
     """The channels of these files, their events by time, and the unreadable lines."""
     problems = Problems()
     records: dict[str, list[Recorded]] = {}
@@ -133,14 +133,14 @@ def _accounts(records: Sequence[Recorded], numbers: Mapping[str, range]) -> list
     return [sorted((r for r in records if r.event.process in files), key=lambda r: r.done) for files in accounts]
 
 
-def _case(channel: str, records: Sequence[Recorded], exclusive: int, numbers: Mapping[str, range]) -> Case:
+def _case(channel: str, records: Sequence[Recorded], exclusive: int, numbers: Mapping[str, range]) -> Unit:
     """The channel as one behaviour."""
     title = (
         f"to {next((str(r.event.args['task']) for r in records if 'task' in r.event.args), 'a consumer')}, in outline"
     )
     for other, missing in ((CONSUMER, "producer"), (PRODUCER, "consumer")):
         if all(r.name.startswith(other) for r in records):
-            return Case(channel, title, (), False, (ONE_END.format(missing),))
+            return Unit(channel, title, (), False, (ONE_END.format(missing),))
     accounts = _accounts(records, numbers)
     ends = [_End() for _ in accounts]
     for end, record in ((e, r) for e, account in zip(ends, accounts, strict=True) for r in account):
@@ -158,7 +158,7 @@ def _case(channel: str, records: Sequence[Recorded], exclusive: int, numbers: Ma
     task = Task(channel, rules.system, spans=spans, ends=early, grounding=rules.instances)
     late = next((a[0].event.process for a in accounts if numbers[a[0].event.process].start > 0), None)
     partial = None if late is None else f"the record of {late} does not go back to its first call"
-    return Case(channel, title, (task,), partial=partial)
+    return Unit(channel, title, (task,), partial=partial)
 
 
 def _with(record: Recorded, **args: Any) -> Recorded:

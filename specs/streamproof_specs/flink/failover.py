@@ -12,13 +12,13 @@ from streamproof import System
 from streamproof.conformance import (
     BOOL,
     Binding,
-    Case,
     Event,
     InputError,
     Observation,
     Plan,
     Stream,
     Task,
+    Unit,
     Variable,
 )
 from streamproof.conformance.flink import (
@@ -76,7 +76,7 @@ class FlinkFailover(Binding):
         cases = tuple(_doubted(self._case(logged, heard, job, given), logged) for job in logged.jobs)
         return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), problem_lines(logged.problems))
 
-    def _case(self, run: FlinkRun, heard: Heard, job: str, given: RestJob | None) -> Case:
+    def _case(self, run: FlinkRun, heard: Heard, job: str, given: RestJob | None) -> Unit:
         events = run.of_job(job)
         master = [e for e in events if e.event in MASTER_EVENTS | _BEGINNINGS]
         reasons = outside(run, job, master)
@@ -89,11 +89,11 @@ class FlinkFailover(Binding):
             recorded = recorded_graph(graph)
         except ValueError as gap:
             alone = _lines(job, graph, master) if not reasons.texts else ()
-            return Case(
+            return Unit(
                 job, title, (*alone, *attempts), False, (*reasons.texts, _remedy(str(gap), given)), damage(run), sampled
             )
         if reasons.texts:
-            return Case(job, title, attempts, False, reasons.texts, damage(run), sampled)
+            return Unit(job, title, attempts, False, reasons.texts, damage(run), sampled)
         decisions = [e.event for e in master if e.event in DECISIONS]
         model = RecordedFailover(recorded.graph, restarts=len(decisions))
         causes = Causes.of(recorded, model, events)
@@ -102,7 +102,7 @@ class FlinkFailover(Binding):
         lines = translate(recorded, model, causes, shown, master)
         wording = FailoverExplainer(recorded, model, shown)
         main = Task(job, recorded_system(recorded, model), (Stream(lines.observations),), HIDDEN, explainer=wording)
-        return Case(
+        return Unit(
             job,
             f"{title} ({origin})",
             (main, *attempts),
@@ -119,7 +119,7 @@ class FlinkFailover(Binding):
         return graph, "job graph from the logs" if graph.origin == "log" else "job graph from the REST answer"
 
 
-def _doubted(case: Case, run: FlinkRun) -> Case:
+def _doubted(case: Unit, run: FlinkRun) -> Unit:
     """A case that is inconclusive if its lines are uncertain, either always or only if it would be rejected."""
     why = run.doubt(case.trace, run.unsure)
     if why is not None:
