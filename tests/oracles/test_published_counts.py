@@ -31,7 +31,12 @@ def check(model: type[Model], parameters: dict[str, Any], distinct: int, generat
     asked = [p.name for p in system.properties if not (large and p.kind is Kind.TEMPORAL)]
     result = explore(system, SearchOptions(properties=asked))
     assert result.complete
-    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == (distinct, generated, depth)
+    counts = result.counts.inside
+    assert (counts.distinct, counts.generated, counts.depth) == (
+        distinct,
+        generated,
+        depth,
+    )
     assert {f.property: f.verdict for f in result.findings} == {f.property: Verdict.HOLDS for f in result.findings}
     assert result.findings
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from streamproof import Model
 from streamproof_models.reference.async_termination_detection import AsyncTerminationDetection
+from streamproof_models.reference.bakery import Bakery
+from streamproof_models.reference.chang_roberts import ChangRoberts
 from streamproof_models.reference.coffee_can import CoffeeCan
 from streamproof_models.reference.die_hard import DieHard
 from streamproof_models.reference.dining_philosophers import DiningPhilosophers
@@ -15,6 +17,8 @@ from streamproof_models.reference.hanoi import Hanoi
 from streamproof_models.reference.huang import Huang
 from streamproof_models.reference.mattern import Mattern
 from streamproof_models.reference.missionaries_and_cannibals import MissionariesAndCannibals
+from streamproof_models.reference.raft_election import RaftElection
+from streamproof_models.reference.sliding_window import SlidingWindow
 from streamproof_models.reference.token_ring import TokenRing
 from streamproof_models.reference.transaction_commit import TransactionCommit
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
@@ -60,6 +64,10 @@ COUNTED_BY_TLC: list[Row] = [
 COUNTED: list[Row] = [
     (Mattern, {"n": 2, "messages": 2}, 360, 653, 13),
     (Mattern, {}, 34_017, 83_500, 20),
+    (Bakery, {}, 1_001, 1_987, 32),
+    (ChangRoberts, {}, 18_008, 38_320, 15),
+    (RaftElection, {}, 5_351, 50_863, 13),
+    (SlidingWindow, {}, 585, 2_352, 18),
 ]
 """Of algorithms whose state spaces nobody published; `tests/agreement` has TLC count those of the exported models."""
 
