@@ -359,16 +359,12 @@ PROMELA: dict[str, Seed] = {
 # --- TLA+ -----------------------------------------------------------------------------------------------------------
 
 
-def _symbols(method: str, symbols: Mapping[str, str]) -> Seed:
+def _symbols(method: str, symbols: Mapping[str, str], place: Any = tla_terms.Passage) -> Seed:
     """One operator is taken for another where terms of this kind are written."""
     return _method(
-        tla_terms.Passage,
+        place,
         method,
-        lambda sound: (
-            lambda self, symbol, *rest: sound(
-                self, symbols.get(symbol, symbol), *(symbols.get(x, x) if isinstance(x, str) else x for x in rest)
-            )
-        ),
+        lambda sound: lambda self, *rest: sound(self, *(symbols.get(x, x) if isinstance(x, str) else x for x in rest)),
     )
 
 
@@ -388,7 +384,7 @@ def _reported(**changes: Callable[[int], int]) -> Seed:
 
 
 TLA: dict[str, Seed] = {
-    "+ is written as -": _symbols("_chain", {"+": "-"}),
+    "+ is written as -": _method(tla_terms.Passage, "_sum", lambda _: lambda self, terms: self._chain("-", terms)),
     "- is written as +": _symbols("_chain", {"-": "+"}),
     "* is written as +": _symbols("_chain", {"*": "+"}),
     "a union is written as an intersection": _symbols("_chain", {"\\cup": "\\cap"}),
@@ -400,8 +396,8 @@ TLA: dict[str, Seed] = {
     "not <= is written as >=": _symbols("_compared", {">": ">="}),
     "membership is negated": _symbols("_member", {"\\in": "\\notin"}),
     "a negation is left out": _method(tla_terms.Passage, "_negation", lambda _: lambda self, arg: self.text(arg)),
-    "conjunctions are written as disjunctions": _symbols("_many", {"/\\": "\\/", "\\A": "\\E"}),
-    "disjunctions are written as conjunctions": _symbols("_many", {"\\/": "/\\", "\\E": "\\A"}),
+    "conjunctions are written as disjunctions": _symbols("connected", {"/\\": "\\/"}, tla_terms),
+    "disjunctions are written as conjunctions": _symbols("connected", {"\\/": "/\\"}, tla_terms),
     "branches are exchanged": _method(
         tla_terms, "chosen", lambda sound: lambda cond, then, other: sound(cond, other, then)
     ),
