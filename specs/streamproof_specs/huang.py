@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamproof import Spec
+from streamproof_models.reference import huang_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.reference.huang import Huang
 
 SPEC = Spec(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamproof import Spec
+from streamproof_models.reference import mattern_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.reference.mattern import Mattern
 
 SPEC = Spec(

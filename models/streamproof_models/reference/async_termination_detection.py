@@ -6,23 +6,8 @@ three messages pending at a node: 65, 513, 4,097, 32,769 states.
 
 from __future__ import annotations
 
-from streamproof import (
-    ANY,
-    WEAK,
-    Array,
-    Bool,
-    Model,
-    Range,
-    State,
-    action,
-    choose,
-    initially,
-    invariant,
-    leads_to,
-    require,
-    step,
-    temporal,
-)
+from streamproof import ANY, WEAK, Array, Bool, Model, Range, State
+from streamproof import action, choose, initially, invariant, leads_to, require, step, temporal
 
 
 class AsyncTerminationDetection(Model):

@@ -7,31 +7,15 @@ distributed computations", EWD 840, 1983. A message activates its receiver at on
 
 from __future__ import annotations
 
-from streamproof import (
-    ANY,
-    WEAK,
-    Array,
-    Bool,
-    Enum,
-    Range,
-    State,
-    action,
-    choose,
-    invariant,
-    leads_to,
-    require,
-    temporal,
-)
-from streamproof_models.reference.counting import Counting
+from streamproof import ANY, WEAK, Array, Bool, Enum, Range, State, action, choose, invariant, require
+from streamproof_models.reference.detector import Ring
 
 
-class Ewd840(Counting):
+class Ewd840(Ring):
     """Machine 0 sends a white token down the ring n-1, ..., 1; machines that may have woken a later one blacken it."""
 
     name = "reference.ewd840"
-    n: int = 3
     sizes = {"small": {"n": 3}, "medium": {"n": 4}, "large": {"n": 6}}
-    check_deadlock = False  # after a conclusive round the system is idle
 
     def state(self):
         machine = range(self.n)
@@ -42,9 +26,6 @@ class Ewd840(Counting):
             token=Enum("white", "black", init="black"),
             **self.counter(),
         )
-
-    def setup(self):
-        self.others = range(1, self.n)
 
     @action(fairness=WEAK)
     def initiate_probe(self, s):
@@ -84,12 +65,6 @@ class Ewd840(Counting):
         if j > i:
             s.colour[i] = "black"
 
-    @action(i="n")
-    def deactivate(self, s, i):
-        """A machine has nothing left to do."""
-        require(s.active[i])
-        s.active[i] = False
-
     def ended(self, s):
         """No machine is active."""
         return not any(s.active)
@@ -99,11 +74,6 @@ class Ewd840(Counting):
         return s.token_at == 0 and s.token == "white" and s.colour[0] == "white" and not s.active[0]
 
     @invariant
-    def detection_is_right(self, s):
-        """When the end is detected, every machine is passive."""
-        return not self.detected(s) or not any(s.active)
-
-    @invariant
     def dijkstra(self, s):
         """The invariant of EWD 840: the machines behind the token are passive, or the round will be inconclusive."""
         return (
@@ -111,8 +81,3 @@ class Ewd840(Counting):
             or any(s.colour[j] == "black" for j in range(self.n) if j <= s.token_at)
             or s.token == "black"
         )
-
-    @temporal
-    def end_is_detected(self, s):
-        """When no machine is active, machine 0 eventually detects it."""
-        return leads_to(not any(s.active), self.detected(s))
