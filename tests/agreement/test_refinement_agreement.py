@@ -57,7 +57,7 @@ def _other(system: System, random: Random) -> System:
 def test_random_refinements() -> None:
     """A system and one that was changed: initial states and steps as the interpreter sees them, fairness as it is owed."""
     seen: Counter[tuple[str, str]] = Counter()
-    for seed in range(200):
+    for seed in range(260):
         random = Random(seed)
         base = replace(temporal_system(random), properties=(), terminal=None)
         concrete, abstract = (_other(base, random) for _ in range(2))

@@ -49,10 +49,10 @@ def test_random_systems() -> None:
                 assert all(owed.paid for owed in fairness_of(system, lasso))
                 seen["stutters" if lasso.stutters else "repeats"] += 1
     assert {kind: seen[kind] for kind in ("holds", "violated", "nothing to violate", "too large")} == {
-        "holds": 21,
-        "violated": 24,
+        "holds": 18,
+        "violated": 25,
         "nothing to violate": 1,
-        "too large": 2,
+        "too large": 3,
     }
     assert seen["repeats"] >= 15
     assert seen["stutters"] >= 4
@@ -61,7 +61,7 @@ def test_random_systems() -> None:
 def test_bounded_model_checking_finds_lassos() -> None:
     """What the solver finds within a bound is violated, by a lasso that the referee judges."""
     seen: Counter[str] = Counter()
-    for seed in range(10):
+    for seed in range(20):
         system = temporal_system(Random(seed))
         expected = reference(system)
         if not expected.levels or expected.mistake is not None:
@@ -80,14 +80,14 @@ def test_bounded_model_checking_finds_lassos() -> None:
             assert prop.formula is not None
             assert not true_of(system, prop.formula, lasso)
             assert all(owed.paid for owed in fairness_of(system, lasso))
-    assert seen == {"holds": 1, "violated": 4, "inconclusive": 2}
+    assert seen == {"holds": 5, "violated": 4, "inconclusive": 2}
 
 
 @pytest.mark.parametrize(
     ("engine", "counts"),
     [
-        (Engine.INDUCTION, {"holds": 3, "violated": 4, "inconclusive": 3}),
-        pytest.param(Engine.PDR, {"holds": 4, "violated": 5, "inconclusive": 1}, marks=pytest.mark.long),
+        (Engine.INDUCTION, {"holds": 4, "violated": 3, "inconclusive": 6}),
+        pytest.param(Engine.PDR, {"holds": 5, "violated": 4, "inconclusive": 4}, marks=pytest.mark.long),
     ],
     ids=["induction", "pdr"],
 )
@@ -97,7 +97,7 @@ def test_proofs_of_temporal_properties(engine: Engine, counts: dict[str, int]) -
     The time limit is in steps of the solver, so a slow machine leaves no more open than a fast one.
     """
     seen: Counter[str] = Counter()
-    for seed in range(24):
+    for seed in range(32):
         system = temporal_system(Random(seed))
         expected = reference(system)
         if not expected.levels or expected.mistake is not None or expected.counts.distinct > 8:

@@ -117,7 +117,7 @@ def test_more_random_temporal_systems() -> None:
 def test_safety_counterexamples_are_read_back(tmp_path: Path) -> None:
     """The trail of a violation is a shortest behaviour that shows it, and goes to ITF and back."""
     seen: Counter[Kind] = Counter()
-    for seed in range(12):
+    for seed in range(24):
         system = random_system(Random(seed))
         expected = reference(system)
         if not expected.levels or expected.mistake is not None:

@@ -64,7 +64,7 @@ def test_credit_with_all_parameters_free(bundled: Any, certified: Any) -> None:
     shown = certificate.verify()
     assert all({*one.answers.values()} == {"unsat"} for one in shown.obligations)
     texts = {text for _, text in shown.lemmas}
-    assert "sum(free[c]) + sum(queued[c]) + pool = channels * exclusive + floating" in texts
+    assert "sum(available_buffers[c]) + sum(received_buffers[c]) + pool = channels * exclusive + floating" in texts
     needed = {need for one in shown.obligations if one.claim == "within_limit" for need in one.needs}
     assert needed & {name for name, _ in shown.lemmas}
 
