@@ -601,14 +601,14 @@ class Explored(NamedTuple):
 
 
 def explored(model: Tla) -> Explored:
-    """Breadth first, all of it."""
+    """Breadth first, all of it, unless the model makes a mistake: then states have no bounds."""
     module = Module(model.modules[model.module])
     _, following = module.definition("Next")
     asked = {c.name for run in model.runs for c in run.claims if not c.temporal and run.module == model.module}
     seen: set[Function] = set()
     violated: set[str] = set()
     level, generated, depth = [Function(s) for s in starts(module)], 0, 0
-    while level:
+    while level and "NoMistake" not in violated:
         fresh = []
         for state in level:
             generated += 1

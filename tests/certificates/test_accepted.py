@@ -32,7 +32,14 @@ SMALL: dict[str, dict[str, Any]] = {
     "reference.ewd998": {"n": 2, "most": 2},
 }
 """Parameters at which a model is small enough for the interpreter, where it has no size of that name."""
-LONG = {"failover": 1, "cyclic": 1, "reference.mattern": 0, "credit_channel": -1}
+LONG = {
+    "failover": 0,
+    "cyclic": 1,
+    "reference.bakery": -1,
+    "reference.mattern": 0,
+    "reference.raft_election": 0,
+    "credit_channel": -1,
+}
 """Models with many or large variants, and the last of these that is in the quick tests; the model itself is number 0."""
 
 

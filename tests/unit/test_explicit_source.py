@@ -35,6 +35,7 @@ from streamproof.system import (
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import Assuming, simplify
+from streamproof.system.sorts import UnionSort
 from streamproof.system.substitute import Substitution
 
 LAMP = EnumSort(("RED", "GREEN"))
@@ -235,6 +236,8 @@ def test_substitution_rebuilds_every_kind_of_term() -> None:
     queue = b.var("q", QueueSort(RangeSort(0, 3), 2))
     set_ = b.var("s", SetSort(RangeSort(0, 3)))
     z = b.var("z", RangeSort(0, 3))
+    either = UnionSort((("A", RecordSort((("f", RangeSort(0, 3)),))), ("B", RecordSort(()))))
+    case = b.var("u", either)
     terms = [
         b.and_((b.less(x, y), b.or_((b.less_eq(x, z), b.not_(b.eq(x, y)))))),
         b.ite(b.less(x, y), b.add(x, y), b.sub(x, y)),
@@ -250,6 +253,8 @@ def test_substitution_rebuilds_every_kind_of_term() -> None:
         b.member(b.insert(b.remove(set_, x), y), z),
         b.subset(b.union(set_, b.insert(set_, x)), b.intersection(set_, b.difference(set_, b.remove(set_, x)))),
         b.size(b.insert(set_, x)),
+        b.ite(b.is_case(case, "A"), b.field(b.payload(case, "A"), "f"), x),
+        b.make_case(either, "A", b.make_record(either.payload("A"), (x,))),
         b.less(x, b.next_("x", RangeSort(0, 3))),
     ]
     kinds = {type(t) for t in e.subterms(*terms)}
