@@ -160,11 +160,12 @@ def test_json(report: CheckReport) -> None:
         "measures": [],
         "coverage": {
             "actions": [
-                {"name": "send", "generated": 12, "distinct": 7},
-                {"name": "receive", "generated": 8, "distinct": 3},
-                {"name": "reset", "generated": 0, "distinct": 0},
+                {"name": "send", "generated": 12, "distinct": 7, "branches": []},
+                {"name": "receive", "generated": 8, "distinct": 3, "branches": []},
+                {"name": "reset", "generated": 0, "distinct": 0, "branches": []},
             ],
             "never_enabled": ["reset"],
+            "never_taken": [],
             "never_true": [{"action": "reset", "text": "s.wire == 4"}],
             "expanded": 9,
             "conjuncts": None,

@@ -234,7 +234,8 @@ def _taken(instance: Instance) -> dict[str, Any]:
 def _choices(instance: Instance) -> dict[str, Any]:
     """Parameters and picks under unique names: duplicates get a number (``lost_2``)."""
     named: dict[str, Any] = {}
-    for name, value in (*instance.args, *instance.picks):
+    reached = [(n, v) for n, v in instance.picks if v is not None or n not in instance.labelled]
+    for name, value in (*instance.args, *reached):
         free, count = name, 1
         while free in named:
             count += 1

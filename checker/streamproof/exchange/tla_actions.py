@@ -151,10 +151,12 @@ class Actions:
 
     def _group(self, action: Action, members: list[Instance], *, alone: bool) -> Group:
         rows = tuple(_choices(i) for i in members)
-        text = action.name
-        if not alone:
+        if alone:
+            parts: Iterable[Any] = members[0].branches if len({i.branches for i in members}) == 1 else ()
+        else:
             same = [column[0] for column in zip(*map(typed, rows), strict=True) if len(set(column)) == 1]
-            text = "_".join((action.name, *(str(value) for _, _, value in same)))
+            parts = (value for name, _, value in same if value is not None or name not in members[0].labelled)
+        text = "_".join((action.name, *map(str, parts)))
         name = self.writer.names.new(text)
         family, arguments = self._family(rows), len(members[0].args)
         if arguments:

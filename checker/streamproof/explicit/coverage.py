@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from streamproof.explicit.level_search import LevelSearch
@@ -11,12 +12,24 @@ from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.errors import Loc
 from streamproof.system.expr import Expr
-from streamproof.system.model import Property
+from streamproof.system.model import NOT_REACHED, REACHED, Conjunct, Instance, Property, System
 from streamproof.system.records import replace
 from streamproof.system.verdict import Condition, Coverage
 
 _NO_SECOND_PASS = (Stop.TIME, Stop.MEMORY, Stop.INTERRUPTED)
 """Reasons to stop after which no further pass over the states is made."""
+
+
+def of_branches(
+    system: System, generated: Sequence[int], distinct: Sequence[int]
+) -> Mapping[tuple[str, str], tuple[int, int]]:
+    """The numbers of steps and of new states for each labelled branch of each action, from those of the instances."""
+    found = {(action.name, branch): (0, 0) for action in system.actions for branch in action.branches}
+    for instance, steps, new in zip(system.instances, generated, distinct, strict=True):
+        for branch in dict.fromkeys(instance.branches):
+            before = found.get((instance.action, branch), (0, 0))
+            found[instance.action, branch] = (before[0] + steps, before[1] + new)
+    return found
 
 
 def coverage(search: LevelSearch) -> Coverage:
@@ -29,7 +42,7 @@ def coverage(search: LevelSearch) -> Coverage:
         name = instance.action
         generated[name] = generated.get(name, 0) + search.generated[at]
         distinct[name] = distinct.get(name, 0) + search.distinct[at]
-        for conjunct in instance.guard:
+        for conjunct in _written(instance):
             if search.generated[at]:
                 was_true.add((name, conjunct.text))
             candidates.setdefault((name, conjunct.text), []).append(conjunct.expr)
@@ -42,7 +55,13 @@ def coverage(search: LevelSearch) -> Coverage:
     for action in search.system.actions:
         generated.setdefault(action.name, 0)
         distinct.setdefault(action.name, 0)
-    return Coverage(generated, distinct, never, expanded=search.expanded, complete=search.stopped is None)
+    branches = of_branches(search.system, search.generated, search.distinct)
+    return Coverage(generated, distinct, never, branches, expanded=search.expanded, complete=search.stopped is None)
+
+
+def _written(instance: Instance) -> Iterator[Conjunct]:
+    """The guard, without the conditions that split an action by its branches."""
+    return (c for c in instance.guard if c.text not in (REACHED, NOT_REACHED))
 
 
 def with_conditions(known: Coverage, search: LevelSearch) -> Coverage:
@@ -55,7 +74,7 @@ def with_conditions(known: Coverage, search: LevelSearch) -> Coverage:
         return known
     instances: dict[tuple[str, str, Loc | None], list[Expr]] = {}
     for instance in search.system.instances:
-        for conjunct in instance.guard:
+        for conjunct in _written(instance):
             instances.setdefault((instance.action, conjunct.text, conjunct.loc), []).append(conjunct.expr)
     count = counter(search.system, [b.or_(terms) for terms in instances.values()])
     totals = [0] * len(instances)

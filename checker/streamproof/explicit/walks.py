@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from itertools import chain, islice
 
+from streamproof.explicit.coverage import of_branches
 from streamproof.explicit.enabled import BrokenStep, Option, Options, options_of
 from streamproof.explicit.level_search import watch_of
 from streamproof.explicit.limits import Budget, Stop
@@ -119,7 +120,8 @@ class Walks:
         for instance, possible, new in zip(self.system.instances, self.generated, self.distinct, strict=True):
             generated[instance.action] += possible
             distinct[instance.action] += new
-        return Coverage(generated, distinct, expanded=len(self.visits), complete=False)
+        branches = of_branches(self.system, self.generated, self.distinct)
+        return Coverage(generated, distinct, branches=branches, expanded=len(self.visits), complete=False)
 
     def shortened(self, path: Sequence[State]) -> list[State]:
         """A shortest path from the first of these states to the last that visits only these states."""

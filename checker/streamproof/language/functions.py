@@ -440,19 +440,40 @@ def _choice(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None) -> Te
         raise ModelError(
             "choose(...) outside an action", loc=loc, remedy="properties look at states, they do not choose"
         )
-    if len(node.args) != 1 or node.keywords:
-        raise ModelError("choose takes one argument", loc=loc, remedy="write choose(range(3))")
-    options = _options(ev, ev.value(node.args[0], frame), loc)
+    labelled = bool(node.keywords) and not node.args
+    if labelled:
+        options = [(b.TRUE, value, label) for label, value in _labelled(ev, node, frame)]
+    elif len(node.args) == 1 and not node.keywords:
+        options = _options(ev, ev.value(node.args[0], frame), loc)
+    else:
+        raise ModelError(
+            "choose takes one argument, or labelled values",
+            loc=loc,
+            remedy="write choose(range(3)), or choose(delivered=True, lost=False)",
+        )
     if not options:
         context.guard(b.not_(context.path), text(node), loc)
         raise Halt
     at = context.script[len(context.widths)] if len(context.widths) < len(context.script) else 0
     context.widths.append(len(options))
     there, value, shown = options[at]
-    context.picks.append(Pick(_unused(name or "choice", [p.name for p in context.picks]), shown, context.path, at == 0))
+    pick = _unused(name or ("branch" if labelled else "choice"), [p.name for p in context.picks])
+    context.picks.append(Pick(pick, shown, context.path, at == 0, labelled))
     # Where the choice is not reached, only the first option is kept, so that no step is counted twice.
     context.guard(b.and_((context.path, there)) if at else b.implies(context.path, there), text(node), loc)
     return value
+
+
+def _labelled(ev: Evaluator, node: ast.Call, frame: Frame) -> Iterator[tuple[str, Term]]:
+    """The labels of a choice with their values, all of which Python evaluates."""
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            raise ModelError(
+                "the branches of choose(**...) have no names in the source",
+                loc=where(frame, node),
+                remedy="write each one: choose(delivered=True, lost=False)",
+            )
+        yield keyword.arg, ev.value(keyword.value, frame)
 
 
 def _options(ev: Evaluator, domain: Term, loc: Loc) -> list[tuple[Any, Term, Any]]:

@@ -105,6 +105,8 @@ class Pick:
     value: Any
     reached_when: Expr
     first: bool
+    labelled: bool = False
+    """Whether the value is the label of a branch."""
 
 
 @dataclass(slots=True)

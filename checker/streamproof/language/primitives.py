@@ -39,6 +39,8 @@ class ActionMark:
     domains: tuple[tuple[str, Any], ...]
     where: Any = None
     """The condition of `Fairness.where`; None: every step of the action."""
+    branch: str | None = None
+    """The branch of `Fairness.branch`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +143,13 @@ COPY: ContextVar[Callable[[Any], Any]] = ContextVar("streamproof_copy")
 """In native execution: a function that copies the state passed to a rule or property, for `enabled`."""
 
 
-def choose(domain: Iterable[Any]) -> Any:
-    """An arbitrary element of `domain`; the checker explores every choice. Natively: the next pick of the execution."""
+def choose(domain: Iterable[Any] = (), /, **branches: Any) -> Any:
+    """An arbitrary element of `domain`; the checker explores every choice. Natively: the next pick of the execution.
+
+    ``choose(delivered=True, lost=False)`` labels the branches: it returns one of the values, and the pick is its label.
+    """
+    if branches:
+        return branches[choose([*branches])]
     picks, options = PICKS.get(), list(domain)
     if not options:
         raise Disabled
@@ -215,7 +222,7 @@ def action(function: Any = None, /, *more: Any, fairness: Fairness | PartialFair
             loc=caller(),
             remedy='write @action(c="channels") above def send(self, s, c)',
         )
-    where = fairness.condition if isinstance(fairness, PartialFairness) else None
+    part = fairness if isinstance(fairness, PartialFairness) else PartialFairness(NONE)
     fairness = fairness.fairness if isinstance(fairness, PartialFairness) else fairness
     if not isinstance(fairness, Fairness):
         raise ModelError(
@@ -227,7 +234,7 @@ def action(function: Any = None, /, *more: Any, fairness: Fairness | PartialFair
         return put_mark(function, ActionMark(NONE, ()))
 
     def mark(f: F) -> F:
-        return put_mark(f, ActionMark(fairness, tuple(domains.items()), where))
+        return put_mark(f, ActionMark(fairness, tuple(domains.items()), part.condition, part.branch))
 
     return mark
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 from streamproof.language.class_body import check_module
 from streamproof.language.conversion import plain_inside
+from streamproof.language.declarations import known_names
 from streamproof.language.declare import Decl, State
 from streamproof.language.domains import INSTANCE_LIMIT, Domains, as_member, members, too_many
 from streamproof.language.lowering import Lowering
@@ -26,14 +28,26 @@ from streamproof.language.primitives import (
     PropertyMark,
     RefinementMark,
     TerminalMark,
+    choose,
 )
 from streamproof.language.scopes import ScopeNames
-from streamproof.language.sources import decoration, ordinary, parameters, place
+from streamproof.language.sources import decoration, definition, ordinary, parameters, place
 from streamproof.language.terms import StateRef, describe
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
-from streamproof.system.model import Action, Check, Conjunct, Instance, Kind, Property, System, Variable
+from streamproof.system.model import (
+    NOT_REACHED,
+    REACHED,
+    Action,
+    Check,
+    Conjunct,
+    Instance,
+    Kind,
+    Property,
+    System,
+    Variable,
+)
 from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import Sort
 
@@ -154,6 +168,8 @@ class Reader:
         self.end_checks: list[Check] = []
         self.constraints: list[Conjunct] = []
         self._instances: dict[str, list[Instance]] = {}
+        self._labels: dict[str, dict[str, None]] = {}
+        """The labels of the branches of each rule that was read."""
         self._asked: dict[str, set[str]] = {}
         """For each rule that is fair in part, the picks that its condition has read."""
         self.outside = OutsideCalls()
@@ -308,7 +324,25 @@ class Reader:
         self.outside.impure |= domains.impure
         self._expect_asked(name, mark, domains.given, function)
         doc = inspect.getdoc(function) or ""
-        return Action(self.called(name), tuple(domains.given), mark.fairness, tuple(instances), place(function), doc)
+        branches = tuple(dict.fromkeys((*_labels(function), *self._labels.get(self.called(name), ()))))
+        if mark.branch is not None and mark.branch not in branches and instances:
+            raise ModelError(
+                f"the fairness of {name} concerns the branch {mark.branch!r}, which it does not have",
+                loc=decoration(function),
+                remedy=known_names(mark.branch, branches, "its branches")
+                if branches
+                else f"label it: choose({mark.branch}=..., ...)",
+            )
+        return Action(
+            self.called(name),
+            tuple(domains.given),
+            mark.fairness,
+            tuple(instances),
+            place(function),
+            doc,
+            branches=branches,
+            fair_branch=mark.branch,
+        )
 
     def _again(self, name: str, function: types.FunctionType, args: tuple[tuple[str, Any], ...]) -> list[Instance]:
         """Reads the first instances of an action again, to detect nondeterminism."""
@@ -335,8 +369,10 @@ class Reader:
             context = Context(self.sorts, self._state(), label, script, free=self.free, outside=noted)
             Lowering(context).action(function, given)
             instance = self._instance(name, args, context)
-            for part in () if instance is None else self._fair_parts(function, instance, args, context.picks):
-                yield part, list(context.picks)
+            self._labels.setdefault(name, {}).update((p.value, None) for p in context.picks if p.labelled)
+            for branch, picks in () if instance is None else _branch_parts(instance, context.picks):
+                for part in self._fair_parts(function, branch, args, picks):
+                    yield part, list(picks)
             script = _next(context)
 
     def _fair_parts(
@@ -345,6 +381,9 @@ class Reader:
         """The instance, or its steps to which a partial fairness constraint applies, and the others."""
         mark = marked(type(self.model)).get(function.__name__, (None, None))[0]
         where = mark.where if isinstance(mark, ActionMark) else None
+        if isinstance(mark, ActionMark) and mark.branch is not None:
+            yield replace(instance, fair=mark.branch in instance.branches)
+            return
         if where is None:
             yield instance
             return
@@ -400,7 +439,7 @@ class Reader:
         if mark.where is None or function.__name__ not in self._asked:
             return
         for wanted in parameters(self._fair_condition(function, mark.where))[2:]:
-            if wanted not in given and wanted not in self._asked[function.__name__]:
+            if wanted not in given and wanted not in self._asked[function.__name__] | _receivers(function):
                 raise ModelError(
                     f"the fairness of {name} depends on {wanted!r}, which is neither a parameter nor a pick of it",
                     loc=decoration(function),
@@ -442,7 +481,8 @@ class Reader:
             return None  # disabled in every state with these arguments
         picks = tuple((p.name, plain_inside(p.value)) for p in context.picks)
         args = tuple((n, plain_inside(v)) for n, v in args)
-        return Instance(name, args, picks, tuple(context.guards), updates, early, late)
+        labelled = tuple(p.name for p in context.picks if p.labelled)
+        return Instance(name, args, picks, tuple(context.guards), updates, early, late, labelled=labelled)
 
     # --- properties
 
@@ -533,6 +573,43 @@ class Reader:
                 loc=place(function),
                 remedy="a constraint limits the whole: state it in the outermost model",
             )
+
+
+def _labels(function: types.FunctionType) -> Iterator[str]:
+    """The labels in the source of a rule, those included that no reading of it reaches."""
+    for node in ast.walk(definition(function)):
+        if _is_choice(node, function):
+            yield from (keyword.arg for keyword in node.keywords if keyword.arg is not None)
+
+
+def _receivers(function: types.FunctionType) -> set[str]:
+    """The variables that receive a choice in the source of a rule, those included that no reading of it reaches."""
+    found = (n for n in ast.walk(definition(function)) if isinstance(n, ast.Assign) and _is_choice(n.value, function))
+    return {target.id for node in found for target in node.targets if isinstance(target, ast.Name)}
+
+
+def _is_choice(node: ast.AST, function: types.FunctionType) -> TypeGuard[ast.Call]:
+    called = node.func if isinstance(node, ast.Call) else None
+    return isinstance(called, ast.Name) and function.__globals__.get(called.id) is choose
+
+
+def _branch_parts(instance: Instance, picks: Sequence[Pick]) -> Iterator[tuple[Instance, list[Pick]]]:
+    """The instance, or where it may not reach a labelled choice, its steps that reach it and those that do not."""
+    parts = [(instance, list(picks))]
+    for at, pick in enumerate(picks):
+        if not pick.labelled or not pick.first or pick.reached_when is b.TRUE:
+            continue
+        split = []
+        for one, its in parts:
+            reached = Conjunct(pick.reached_when, REACHED, None)
+            split.append(
+                (replace(one, guard=(*one.guard, reached)), [*its[:at], replace(pick, first=False), *its[at + 1 :]])
+            )
+            none = (*one.picks[:at], (pick.name, None), *one.picks[at + 1 :])
+            not_reached = Conjunct(b.not_(pick.reached_when), NOT_REACHED, None)
+            split.append((replace(one, guard=(*one.guard, not_reached), picks=none), its))
+        parts = split
+    yield from parts
 
 
 def _next(context: Context) -> tuple[int, ...] | None:

@@ -229,7 +229,12 @@ def _notes(result: Result) -> Iterator[str]:
 
 
 def _coverage(coverage: Coverage) -> Iterator[Line]:
-    counted = [(n, str(c), str(coverage.distinct.get(n, 0))) for n, c in coverage.generated.items()]
+    counted = []
+    for action, steps in coverage.generated.items():
+        counted.append((action, str(steps), str(coverage.distinct.get(action, 0))))
+        taken = ((at, of) for at, of in coverage.branches.items() if at[0] == action)
+        counted += [(f"{action}: {branch}", str(some), str(new)) for (_, branch), (some, new) in taken]
+    never_taken = {f"{action}: {branch}" for action, branch in coverage.never_branches}
     wide = [max(len(row[at]) for row in [*counted, ("action", "generated", "distinct")]) for at in range(3)]
 
     def row(name: str, generated: str, distinct: str) -> str:
@@ -238,6 +243,7 @@ def _coverage(coverage: Coverage) -> Iterator[Line]:
     yield line(StyledText(row("action", "generated", "distinct"), "faint"), indent=2)
     for name, generated, distinct in counted:
         never = (StyledText("  <- never enabled", "failed"),) if name in coverage.never else ()
+        never = (StyledText("  <- never taken", "failed"),) if name in never_taken else never
         yield line(row(name, generated, distinct), *never, indent=2)
         yield from _conditions([c for c in coverage.conditions or () if c.action == name], coverage)
     if coverage.conditions is None:
@@ -262,6 +268,8 @@ def _coverage_summary(coverage: Coverage) -> Iterator[Line]:
         yield line(f"{taken} of {len(coverage.generated)} actions were taken; never enabled: ", names)
     else:
         yield line(f"all {taken} actions were taken" if taken > 1 else "the action was taken")
+    for name, branch in coverage.never_branches:
+        yield line(StyledText("never taken: ", "failed"), f"{name}: {branch}", indent=2)
     for name, conditions in coverage.never_true.items():
         for written in conditions:
             yield line(StyledText(f"never true in {name}: ", "failed"), written, indent=2)

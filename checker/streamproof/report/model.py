@@ -184,10 +184,20 @@ def _owed(owed: Owed) -> dict[str, Any]:
 def _coverage(coverage: Coverage) -> dict[str, Any]:
     return {
         "actions": [
-            {"name": name, "generated": count, "distinct": coverage.distinct.get(name, 0)}
+            {
+                "name": name,
+                "generated": count,
+                "distinct": coverage.distinct.get(name, 0),
+                "branches": [
+                    {"name": branch, "generated": steps, "distinct": new}
+                    for (action, branch), (steps, new) in coverage.branches.items()
+                    if action == name
+                ],
+            }
             for name, count in coverage.generated.items()
         ],
         "never_enabled": list(coverage.never),
+        "never_taken": [{"action": action, "branch": branch} for action, branch in coverage.never_branches],
         "never_true": [{"action": name, "text": text} for name, texts in coverage.never_true.items() for text in texts],
         "expanded": coverage.expanded,
         "conjuncts": None if coverage.conditions is None else [_condition(c) for c in coverage.conditions],

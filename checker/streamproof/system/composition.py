@@ -105,7 +105,10 @@ def joined(system: System, joints: Sequence[Joint], blocked: Collection[Instance
         strongest = max(owed, key=_STRENGTH.index, default=Fairness.NONE)
         names = tuple(name for name, _ in instances[0].args) if instances else ()
         given = strongest if joint.fairness is None else joint.fairness
-        made.append(Action(joint.name, names, given, instances, joint.loc, joint.doc))
+        branches = dict.fromkeys(
+            label for i in joint.participants for s in i for label in system.action(s.instance.action).branches
+        )
+        made.append(Action(joint.name, names, given, instances, joint.loc, joint.doc, branches=tuple(branches)))
     actions: list[Action] = []
     for action in system.actions:
         left = tuple(i for i in action.instances if _key(i) not in alone)
@@ -187,11 +190,8 @@ def _together(joint: Joint, row: _Row) -> Instance | None:
                 )
             by.setdefault(name, step)
     counts = Counter(name for step in row.steps for name, _ in step.picks)
-    picks = tuple(
-        (name if counts[name] == 1 else f"{step.action}.{name}", value)
-        for step in row.steps
-        for name, value in step.picks
-    )
+    named = [(step, n if counts[n] == 1 else f"{step.action}.{n}", n, v) for step in row.steps for n, v in step.picks]
+    picks = tuple((name, value) for _, name, _, value in named)
     return Instance(
         joint.name,
         row.binding,
@@ -202,6 +202,7 @@ def _together(joint: Joint, row: _Row) -> Instance | None:
         tuple(c for step in row.steps for c in step.effect_checks),
         tuple(label for step in row.steps for label in (step.of or (step.label,))),
         joint.fairness is not None or all(step.fair for step in row.steps),
+        tuple(name for step, name, own, _ in named if own in step.labelled),
     )
 
 

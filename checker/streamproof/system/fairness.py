@@ -26,11 +26,14 @@ class FairnessConstraint:
     fairness: Fairness
     numbers: tuple[int, ...]
     """Positions in `System.instances`, one per combination of picks."""
+    branch: str | None = None
+    """The branch whose steps it concerns."""
 
     @property
     def label(self) -> str:
-        """The label in traces: ``send(c=1)``."""
-        return f"{self.action}({', '.join(f'{n}={v}' for n, v in self.args)})"
+        """The label in traces: ``send(c=1)``, or ``send(c=1): delivered`` for a branch."""
+        branch = "" if self.branch is None else f": {self.branch}"
+        return f"{self.action}({', '.join(f'{n}={v}' for n, v in self.args)}){branch}"
 
 
 def fairness_constraints(system: System) -> tuple[FairnessConstraint, ...]:
@@ -44,7 +47,8 @@ def fairness_constraints(system: System) -> tuple[FairnessConstraint, ...]:
                 groups.setdefault(instance.args, []).append(number)
             number += 1
         if action.fairness is not Fairness.NONE:
-            found += [FairnessConstraint(action.name, a, action.fairness, tuple(n)) for a, n in groups.items()]
+            branch = action.fair_branch
+            found += [FairnessConstraint(action.name, a, action.fairness, tuple(n), branch) for a, n in groups.items()]
     return tuple(found)
 
 

@@ -44,13 +44,23 @@ class Fairness(Enum):
         """
         return PartialFairness(self, condition)
 
+    def branch(self, name: str) -> PartialFairness:
+        """Fairness of the steps of an action that take a branch, labelled `name` by ``choose(name=...)``."""
+        return PartialFairness(self, branch=name)
+
 
 @dataclass(frozen=True, slots=True)
 class PartialFairness:
-    """A fairness constraint on some steps of an action; see `Fairness.where`."""
+    """A fairness constraint on some steps of an action; see `Fairness.where` and `Fairness.branch`."""
 
     fairness: Fairness
-    condition: Any
+    condition: Any = None
+    branch: str | None = None
+
+
+REACHED = "the choice is reached"
+NOT_REACHED = "the choice is not reached"
+"""The guard conjuncts by which an action with labelled branches is split where it may not reach the choice."""
 
 
 class Kind(Enum):
@@ -131,13 +141,21 @@ class Instance:
     """The labels of the component steps of a joint action."""
     fair: bool = True
     """Whether the fairness constraint of the action applies; an action that is fair in part has instances of both kinds."""
+    labelled: tuple[str, ...] = ()
+    """The names of the picks that are labels of branches; such a pick is None where its choice is not reached."""
+
+    @property
+    def branches(self) -> tuple[str, ...]:
+        """The labels of the branches taken, in their order."""
+        return tuple(v for n, v in self.picks if n in self.labelled and v is not None)
 
     @property
     def label(self) -> str:
-        """The label in traces: ``send(c=1)[lost=True]``."""
+        """The label in traces: ``send(c=1)[k=2]: lost``."""
         args = ", ".join(f"{n}={v}" for n, v in self.args)
-        picks = ", ".join(f"{n}={v}" for n, v in self.picks)
-        return f"{self.action}({args})" + (f"[{picks}]" if picks else "")
+        picks = ", ".join(f"{n}={v}" for n, v in self.picks if n not in self.labelled)
+        branches = ", ".join(self.branches) if self.labelled else ""
+        return f"{self.action}({args})" + (f"[{picks}]" if picks else "") + (f": {branches}" if branches else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +170,10 @@ class Action:
     doc: str = ""
     internal: bool = False
     """Whether the action is hidden: compositions around the system cannot name it."""
+    branches: tuple[str, ...] = ()
+    """The labels of its branches, those included that no instance takes."""
+    fair_branch: str | None = None
+    """The branch whose steps the fairness constraint concerns; None: those of the instances that are `fair`."""
 
 
 @dataclass(frozen=True, slots=True)

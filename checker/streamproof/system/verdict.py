@@ -174,6 +174,8 @@ class Coverage:
     distinct: Mapping[str, int] = field(default_factory=dict)
     never_true: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Per action, the guard conjuncts (source texts) that no reachable state satisfies for any instance."""
+    branches: Mapping[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    """Per action and labelled branch, how often it led to a state and to a new one."""
     conditions: tuple[Condition, ...] | None = None
     """Every guard conjunct of every action, in the order of the rules; None if not counted."""
     expanded: int = 0
@@ -185,6 +187,12 @@ class Coverage:
     def never(self) -> tuple[str, ...]:
         """Actions that are enabled in no reachable state; empty if not all states were explored."""
         return tuple(a for a, n in self.generated.items() if n == 0) if self.complete else ()
+
+    @property
+    def never_branches(self) -> tuple[tuple[str, str], ...]:
+        """Branches that are never taken, with their actions, of actions that are; empty likewise."""
+        never = (at for at, (steps, _) in self.branches.items() if not steps and self.generated[at[0]])
+        return tuple(never) if self.complete else ()
 
 
 @dataclass(frozen=True, slots=True)

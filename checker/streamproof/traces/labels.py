@@ -12,6 +12,8 @@ from streamproof.system.records import dataclass
 
 _WAY = re.compile(r"(?:\w+(?:\[[^\[\]()]*\])?\.)+")
 """The path of parts before an action: ``lane[0].``; brackets not followed by a dot hold picks."""
+_BRANCHES = re.compile(r"(?<!:):\s+(\w+(?:\s*,\s*\w+)*)$")
+"""The branches at the end of a label."""
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -26,14 +28,19 @@ class Label:
     positional: tuple[Any, ...] = ()
     args: tuple[tuple[str, Any], ...] = ()
     picks: tuple[tuple[str, Any], ...] = ()
+    branches: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Label:
-        """Parses ``name``, ``name(args)`` or ``name(args)[picks]``; a name may be that of a part's action, ``lane[0].push``.
+        """Parses ``name``, ``name(args)`` or ``name(args)[picks]``, with ``: branch`` or not; a name may be that of a part's
+        action, ``lane[0].push``.
 
         Raises `UsageError` for any other text.
         """
         rest = text.strip()
+        taken = _BRANCHES.search(rest)
+        branches = () if taken is None else tuple(one.strip() for one in taken[1].split(","))
+        rest = rest if taken is None else rest[: taken.start()].rstrip()
         way = _WAY.match(rest)
         start = way.end() if way else 0
         name = rest[: min((at for c in "([" if (at := rest.find(c, start)) >= 0), default=len(rest))].strip()
@@ -56,7 +63,7 @@ class Label:
                         raise _unreadable(text)
         if rest:
             raise _unreadable(text)
-        return cls(name, tuple(positional), tuple(args), tuple(picks))
+        return cls(name, tuple(positional), tuple(args), tuple(picks), branches)
 
     def fits(self, instance: Instance) -> bool:
         """Whether `instance` matches this label."""
@@ -66,6 +73,7 @@ class Label:
             and all(_agree(want, have) for want, (_, have) in zip(self.positional, instance.args, strict=False))
             and all(name in known and _agree(want, known[name]) for name, want in self.args)
             and self._picks_fit(instance)
+            and self.branches in ((), instance.branches)
         )
 
     def _picks_fit(self, instance: Instance) -> bool:

@@ -173,11 +173,12 @@ def _instance(terms: _Terms, renaming: Renaming, instance: Instance) -> Instance
     return Instance(
         instance.action,
         tuple((name, _host(value, names)) for name, value in instance.args),
-        tuple((name, _host(value, names)) for name, value in instance.picks),
+        tuple((n, value if n in instance.labelled else _host(value, names)) for n, value in instance.picks),
         tuple(replace(c, expr=terms(c.expr)) for c in instance.guard),
         tuple((name, terms(term)) for name, term in instance.updates),
         _checks(terms, instance.guard_checks),
         _checks(terms, instance.effect_checks),
+        labelled=instance.labelled,
     )
 
 

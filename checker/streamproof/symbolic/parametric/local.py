@@ -119,7 +119,7 @@ def _instance(instance: Instance, sorts: Mapping[str, Sort]) -> Instance:
         new = now if now is not None else unknown
         updates += [] if new is None else [(name, new)]
     args = tuple((n, "c" if isinstance(v, e.Var) else v) for n, v in instance.args)
-    return Instance(instance.action, args, instance.picks, tuple(guard), tuple(updates))
+    return Instance(instance.action, args, instance.picks, tuple(guard), tuple(updates), labelled=instance.labelled)
 
 
 class _Rewriting:
