@@ -1,0 +1,87 @@
+"""The life cycle of partitions: every expected verdict, with exact counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamproof.explicit import explore
+from streamproof.system import Verdict
+from streamproof_specs.partition_lifecycle import SPEC
+
+COUNTS: dict[str | None, tuple[int, int, int]] = {
+    None: (4942, 27025, 26),
+    "release-on-consumption": (4834, 26723, 25),
+    "close-connection-early": (478, 2483, 14),
+    "rm-ignores-partitions": (381, 2054, 14),
+    "stale-report": (396, 2092, 14),
+    "no-heartbeat-cleanup": (347, 1780, 14),
+    "no-shutdown-hook": (386, 1866, 14),
+    "fire-and-forget": (355, 1770, 14),
+    "unfenced-registration": (11565, 82252, 28),
+    "unfenced-deployment": (478, 2568, 14),
+    "unnoticed-loss": (355, 1799, 14),
+    "cleanup-of-all-jobs": (43105, 395627, 26),
+    "grace": (9212, 53686, 26),
+    "grace-without-fencing": (971, 5774, 18),
+    "unfenced-grace": (1246, 8046, 20),
+    "released-taken-back": (17504, 124259, 29),
+    "late-release": (10940, 66789, 27),
+    "flink": (11063, 79792, 27),
+    "flink-default": (1934, 12486, 21),
+    "flink-repaired": (15077, 107450, 26),
+    "flink-timer": (1376, 8819, 20),
+    "flink-cleanup-set": (2207, 15233, 20),
+    "flink-no-timer": (1251, 7239, 19),
+    "pipelined": (6365, 39335, 23),
+    "caching": (6507, 38168, 26),
+    "memory-only": (9969, 62996, 26),
+    "persistent": (27364, 217285, 34),
+    "unanswered-promotion": (946, 5868, 17),
+    "reported-once": (1542, 10635, 21),
+}
+"""Distinct states, generated states and depth, at the parameters that a variant is refuted at."""
+
+
+@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+def test_every_expected_verdict_is_established(variant: str | None) -> None:
+    """Needed partitions are kept and others deleted; each broken rule shows in what is expected of it."""
+    result = explore(SPEC.system(variant))
+    found = {f.property: "violated" if f.verdict is Verdict.VIOLATED else f.verdict.value for f in result.findings}
+    assert found == {name: SPEC.expectation(variant, name) for name in found}
+    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == COUNTS[variant]
+
+
+def test_every_property_has_a_variant_that_breaks_it() -> None:
+    """No property is true whatever the rules are."""
+    broken = {name for expected in SPEC.expected.values() for name in expected}
+    assert broken == {function.__name__ for function in SPEC.properties} | {"promoted_kept", "cluster_known"}
+
+
+@pytest.mark.parametrize(
+    ("variant", "parameters", "counts"),
+    [
+        (None, {"executors": 2}, (327070, 3127697, 30)),
+        (None, {"partitions": 2, "attempts": 1}, (14496, 89592, 25)),
+        (None, {"jobs": 2, "partitions": 2, "attempts": 1, "crashes": 0}, (73821, 680169, 27)),
+        ("grace", {"executors": 2, "attempts": 1}, (78976, 795135, 25)),
+        ("pipelined", {"executors": 2, "crashes": 0, "failures": 0}, (65178, 639821, 22)),
+        ("caching", {"consumers": 2}, (10769, 72531, 30)),
+        ("memory-only", {"consumers": 2}, (17273, 124129, 30)),
+        ("persistent", {"executors": 2, "attempts": 1, "crashes": 0, "failures": 0}, (87456, 968865, 26)),
+    ],
+    ids=str,
+)
+def test_the_machine_holds_at_other_sizes(
+    variant: str | None, parameters: dict[str, int], counts: tuple[int, int, int]
+) -> None:
+    """With two TaskExecutors, partitions, consumers and jobs."""
+    result = explore(SPEC.system(variant, **parameters))
+    assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
+    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == counts
+
+
+def test_the_counts_at_medium() -> None:
+    """Two TaskExecutors, consumers, failures and recoveries: every property holds in more than a million states."""
+    result = explore(SPEC.system(**SPEC.model.sizes["medium"]))
+    assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
+    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == (1315700, 13708297, 36)
