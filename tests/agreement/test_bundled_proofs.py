@@ -19,7 +19,7 @@ SECONDS = 60.0
 """For one engine and one model, in the solver's own steps: what is decided does not hang on the load of the machine."""
 
 HARD = (
-    *("baton", "credit", "cyclic", "failover"),
+    *("baton", "credit", "cyclic", "failover", "partition_lifecycle"),
     *("reference.bakery", "reference.chang_roberts", "reference.huang", "reference.mattern", "reference.raft_election"),
 )
 """Models that take the engines minutes, themselves or their variants: they are looked at with the long tests."""

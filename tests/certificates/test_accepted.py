@@ -28,6 +28,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "reference.coffee_can": {"beans": 20},
     "reference.dining_philosophers": {"philosophers": 3},
     "cyclic": {"buffers": 1, "records": 2},
+    "partition_lifecycle": {"attempts": 1, "failures": 0, "crashes": 0},
     "reference.token_ring": {"n": 3, "values": 3},
     "reference.ewd998": {"n": 2, "most": 2},
 }
@@ -39,6 +40,7 @@ LONG = {
     "reference.mattern": 0,
     "reference.raft_election": 0,
     "credit_channel": -1,
+    "partition_lifecycle": 1,
 }
 """Models with many or large variants, and the last of these that is in the quick tests; the model itself is number 0."""
 
