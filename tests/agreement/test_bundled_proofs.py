@@ -21,6 +21,7 @@ SECONDS = 60.0
 HARD = (
     *("baton", "credit", "cyclic", "failover", "partition_lifecycle"),
     *("reference.bakery", "reference.chang_roberts", "reference.huang", "reference.mattern", "reference.raft_election"),
+    "slots",
 )
 """Models that take the engines minutes, themselves or their variants: they are looked at with the long tests."""
 
@@ -52,7 +53,8 @@ takes minutes to see that it did not.
 
 UNTOLD: Mapping[Engine, tuple[str, ...]] = {
     # Of the baton some variants are decided in seconds and others not in this time; which these are was not listed.
-    Engine.DISCOVERY: ("baton",),
+    # Neither engine finds the invariant that relates the locks, the queue of announcements and the owners of the slots.
+    Engine.DISCOVERY: ("baton", "slots"),
     Engine.PDR: (
         "baton",
         # A fault 8 to 12 steps away in 40,000 to 120,000 states, with queues of records in a loop: PDR, whose frames come
@@ -61,6 +63,7 @@ UNTOLD: Mapping[Engine, tuple[str, ...]] = {
         "cyclic-spill-overtaken",
         "cyclic-spill-newest-first",
         "cyclic-barrier-overtakes",
+        "slots",
     ),
 }
 """How names begin of which it is tested that what is decided is right, and not how much is decided in this time."""

@@ -1,0 +1,101 @@
+"""Slot allocation with locks and queues: every expected verdict with exact counts; the subtask that Flink's rule forgets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamproof import ModelError, Spec, step
+from streamproof.explicit import SearchOptions, explore
+from streamproof.system import Verdict
+from streamproof_models.slots import Slots
+from streamproof_specs.slots import SPEC
+
+COUNTS = {
+    None: (22016, 51009, 22),
+    "literal": (145, 227, 14),
+    "synchronous-announcement": (145, 220, 14),
+    "leak-on-error": (23, 28, 9),
+    "unused-kept": (655, 1165, 15),
+    "shared-twice": (106, 151, 12),
+    "dead-instance": (58, 94, 11),
+    "released-place": (4076, 8415, 17),
+    "location-preferred": (5036, 10059, 23),
+    "far-place": (639, 1153, 14),
+    "partial-gang": (10797, 20477, 25),
+}
+"""Distinct states, generated states and depth, at the parameters that a variant is refuted with."""
+
+
+@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+def test_every_expected_verdict_is_established(variant: str | None) -> None:
+    """The scheduler loses no slot and no subtask; each broken rule shows in what is expected of it."""
+    result = explore(SPEC.system(variant))
+    found = {f.property: "violated" if f.verdict is Verdict.VIOLATED else f.verdict.value for f in result.findings}
+    assert found == {name: SPEC.expectation(variant, name) for name in found}
+    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == COUNTS[variant]
+
+
+def test_every_property_is_refuted_by_a_variant() -> None:
+    """No property holds whatever the rules are."""
+    refuted = {name for expected in SPEC.expected.values() for name in expected}
+    assert refuted == {function.__name__ for function in SPEC.properties} | {"deadlock"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "distinct"),
+    [
+        ({"tasks": "A A B"}, 17348),
+        ({"tasks": "A B Q", "slots": 2}, 62283),
+        ({"tasks": "A H0 T0", "slots": 2}, 21462),
+        pytest.param({"tasks": "A H0 T0 Q Q"}, 1041534, marks=pytest.mark.long),
+    ],
+    ids=str,
+)
+def test_the_scheduler_holds_at_other_sizes(parameters: dict[str, Any], distinct: int) -> None:
+    """Several subtasks of a vertex, two slots for each instance, a constraint beside another vertex."""
+    result = explore(SPEC.system(**parameters))
+    assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
+    assert result.counts.distinct == distinct
+
+
+def test_one_announcement_taken_away_is_enough() -> None:
+    """Flink's rule with one slot for each instance: a call that can use no other location takes the announcement."""
+    system = SPEC.system("literal", instances=2, slots=1, tasks="H0 T0 Q", deaths=0)
+    lost = explore(system, SearchOptions(properties=("served",))).finding("served")
+    assert lost.verdict is Verdict.VIOLATED
+    assert not any(step.label.startswith(("handle_new_slot", "serve_queue")) for step in lost.trace.steps)
+
+
+def test_a_dead_instance_may_still_have_a_place() -> None:
+    """Its slots are released one after the other; before that, the group offers a place in a shared one of them."""
+
+    @step
+    def no_place_in_dead(m: Slots, s: Any, t: Any) -> Any:
+        """A call that begins after the death of an instance gets no place there."""
+        return all(
+            s.at[k] != "CREATED" or t.slot[k] is None or t.instance[m.instance_of(t.slot[k])] == "ALIVE"
+            for k in m.threads
+        )
+
+    found = explore(Spec(Slots, properties=(no_place_in_dead,)).system(instances=1, tasks="A B"))
+    trace = found.finding("no_place_in_dead").trace
+    labels = [step.label.partition("(")[0] for step in trace.steps]
+    assert "die" in labels
+    assert labels[-1] == "schedule"
+
+
+@pytest.mark.parametrize(
+    ("tasks", "words"),
+    [
+        ("", "at least one subtask"),
+        ("a", "'a' is not a subtask"),
+        ("Q1", "'Q1' is not a subtask"),
+        ("AB", "'AB' is not"),
+    ],
+)
+def test_words_that_are_no_subtask_are_rejected(tasks: str, words: str) -> None:
+    """A small letter, a queued subtask with a constraint, two letters, and nothing."""
+    with pytest.raises(ModelError, match=words):
+        SPEC.system(tasks=tasks)
