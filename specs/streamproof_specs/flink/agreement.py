@@ -13,34 +13,45 @@ Fact = tuple[str, str, object]
 """The kind of value, its object, and the value: ``("type of the dataset", "<graph>_<dataset>", "PIPELINED")``."""
 SIZE = "number of subpartitions"
 
+_RECEIVED = frozenset({"tm.submit", "tm.transition", "tm.final"})
 _STORED = frozenset({"part.registered", "part.consumed", "part.request", "part.releasing"})
 _ASKED = frozenset({"part.request", "part.reqremote", "part.reqlocal", "gate.retrigger"})
 
 
-def contradictions(events: Sequence[Event], outputs: Mapping[str, int]) -> dict[tuple[str, int], str]:
+def contradictions(
+    events: Sequence[Event], outputs: Mapping[str, int], places: Mapping[str, str]
+) -> dict[tuple[str, int], str]:
     """The events whose line contradicts itself, other lines, or the job graph, by process and position, each with the reason.
 
     If lines differ, the minority is wrong, and among equally many the later ones. `outputs` has the number of outgoing
-    edges of each vertex, if the job graph is complete.
+    edges of each vertex, if the job graph is complete; `places` the TaskManager of each process whose log says it.
     """
     values: dict[tuple[str, str], Counter[object]] = {}
     for event in events:
-        for what, key, value in _facts(event):
+        for what, key, value in _facts(event, places):
             values.setdefault((what, key), Counter())[value] += 1
     usual = {about: counts.most_common(1)[0][0] for about, counts in values.items() if len(counts) > 1}
-    shown = {(*about, value): e for e in reversed(events) for *about, value in _facts(e) if tuple(about) in usual}
+    shown = {
+        (*about, value): e for e in reversed(events) for *about, value in _facts(e, places) if tuple(about) in usual
+    }
     sizes = {key: counts.most_common(1)[0][0] for (what, key), counts in values.items() if what == SIZE}
     extra = _superfluous(events, outputs)
     wrong: dict[tuple[str, int], str] = {}
     for event in events:
-        reason = _alone(event, extra, sizes) or next(_outvoted(event, usual, shown), None)
+        reason = _alone(event, extra, sizes) or next(_outvoted(event, usual, shown, places), None)
         if reason is not None:
             wrong[event.process, event.seq] = reason
     return wrong
 
 
-def _facts(event: Event) -> Iterator[Fact]:
+def _facts(event: Event, places: Mapping[str, str]) -> Iterator[Fact]:
+    """What a line says of an object. A task that was received by a TaskManager whose log is there was deployed to no other
+    one whose log is there; a TaskManager that started anew under another id has one log, with one of its ids."""
     args = event.args
+    if event.event in _RECEIVED and event.process in places:
+        yield "TaskManager of the attempt", args["attempt"], places[event.process]
+    elif event.event == "exec.deploy" and args["tm"] in places.values():
+        yield "TaskManager of the attempt", args["attempt"], args["tm"]
     if "task" in args and "vertex" in args and "graph" in args:
         vertex = f"{args['graph']}_{args['vertex']}"
         yield "name of the task", vertex, args["task"]
@@ -86,9 +97,12 @@ def _alone(event: Event, extra: set[tuple[str, str]], sizes: Mapping[str, object
 
 
 def _outvoted(
-    event: Event, usual: Mapping[tuple[str, str], object], shown: Mapping[tuple[object, ...], Event]
+    event: Event,
+    usual: Mapping[tuple[str, str], object],
+    shown: Mapping[tuple[object, ...], Event],
+    places: Mapping[str, str],
 ) -> Iterator[str]:
-    for what, key, value in _facts(event):
+    for what, key, value in _facts(event, places):
         if (what, key) in usual and usual[what, key] != value:
             other = shown[what, key, usual[what, key]]
             where = f"{Path(other.file or other.process).name}:{other.line}"

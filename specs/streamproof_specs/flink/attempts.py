@@ -178,7 +178,8 @@ class Attempts:
                     reader = args.get("by") or args.get("attempt")
                     if reader:
                         self._of(reader, None).tasks.setdefault(event.process, []).append(event)
-        self._wrong |= contradictions(events, self.outputs)
+        places = {name: process.tm for name, process in self.run.processes.items() if process.tm is not None}
+        self._wrong |= contradictions(events, self.outputs, places)
         self._check_requests(events)
         self._strange = dict(never_received(self.run, events, self.heard.received, self.heard.speaks))
         self._wrong |= self._strange

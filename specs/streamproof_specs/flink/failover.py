@@ -31,13 +31,14 @@ from streamproof.conformance.flink import (
     read_rest,
     read_run,
 )
-from streamproof_specs.flink.attempts import Attempts
+from streamproof_specs.flink.attempts import Attempts, Session, in_sessions
 from streamproof_specs.flink.decisions import Causes
+from streamproof_specs.flink.every_scheduler import breaches, deployed_to_lost
 from streamproof_specs.flink.explain import FailoverExplainer, Shown
 from streamproof_specs.flink.heard import Heard
 from streamproof_specs.flink.jobmanager_log import DECISIONS, HIDDEN, translate
 from streamproof_specs.flink.recorded import RecordedFailover, recorded_graph, recorded_system, without_edges
-from streamproof_specs.flink.scope import damage, outside
+from streamproof_specs.flink.scope import Outside, damage, outside
 
 MASTER_EVENTS = frozenset(
     {"exec.transition", "exec.deploy", "job.transition", "jm.disconnect", "failover.global", *DECISIONS}
@@ -84,6 +85,7 @@ class FlinkFailover(Binding):
         outputs = Counter(edge.source for edge in graph.edges) if graph.complete else {}
         followed = Attempts(run, heard, job, not reasons.beginning, outputs)
         attempts, sampled = tuple(followed.tasks()), followed.sampled
+        attempts = (*_broken_rules(run, job, reasons), *attempts)
         title = run.jobs[job]
         try:
             recorded = recorded_graph(graph)
@@ -117,6 +119,22 @@ class FlinkFailover(Binding):
             return given.graph, "job graph given"
         graph = graph_of(run, job)
         return graph, "job graph from the logs" if graph.origin == "log" else "job graph from the REST answer"
+
+
+def _broken_rules(run: FlinkRun, job: str, reasons: Outside) -> tuple[Task, ...]:
+    """The lines that break a rule of every scheduler, as behaviours that are rejected; none if all rules hold."""
+    sessions: dict[Session, list[Event]] = {}
+    for event, session in in_sessions(run.of_job(job)):
+        sessions.setdefault(session, []).append(event)
+    complete = not reasons.beginning and not damage(run)
+    found = [
+        breach
+        for events in sessions.values()
+        for breach in breaches(events, complete=complete, speculative=reasons.speculative)
+    ]
+    for process in {process for process, _ in sessions} if complete else ():
+        found += deployed_to_lost([e for e in run.events if e.process == process], job)
+    return tuple(Task(job, _NO_MACHINE, (Stream((Observation(e, impossible=why),)),)) for e, why in found)
 
 
 def _doubted(case: Unit, run: FlinkRun) -> Unit:

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from streamproof.conformance import Constraint, Event, Move, Observation, StateReader
 from streamproof_specs.flink.decisions import Arrival, Causes, Decision, Decisions, counted, restart_set
+from streamproof_specs.flink.every_scheduler import never
 from streamproof_specs.flink.explain import Shown, listed, switch
 from streamproof_specs.flink.recorded import STARTED, RecordedFailover, RecordedGraph
 
@@ -34,16 +35,6 @@ LEGAL: Mapping[str, frozenset[str]] = {
     "CANCELED": frozenset(),
 }
 """Transitions of one execution on the JobManager (`org.apache.flink.runtime.executiongraph.Execution`)."""
-
-JOB_BEFORE: Mapping[str, frozenset[str]] = {
-    "INITIALIZING": frozenset(),
-    "CREATED": frozenset({"INITIALIZING"}),
-    "RUNNING": frozenset({"INITIALIZING", "CREATED", "RESTARTING", "RECONCILING"}),
-    "RESTARTING": frozenset({"RUNNING"}),
-    "FINISHED": frozenset({"RUNNING", "RECONCILING"}),
-}
-"""States of a job (`org.apache.flink.api.common.JobStatus`) with their predecessor states in `DefaultExecutionGraph`
-and the schedulers; a job may be failed, cancelled or suspended in any state that is not terminal."""
 
 _STEPS = ("deploy", "initialize", "run")
 _LEVEL = {"SCHEDULED": 0, "DEPLOYING": 1, "INITIALIZING": 2, "RUNNING": 3}
@@ -378,7 +369,7 @@ class _Translator:
         old, new = event.args["old"], event.args["new"]
         if self.job is not None and self.job != old and not (old == "INITIALIZING" and self.job == "CREATED"):
             return Observation(event, impossible=f"the job was {self.job}, not {old}")
-        if _never(old, new):
+        if never(old, new):
             return Observation(event, impossible=f"a job never switches from {old} to {new}")
         prompt = self._prompt(event, new == "FAILING" and self._globally) if new != "RUNNING" else ()
         self.job = new
@@ -423,7 +414,7 @@ class _Translator:
             return None
         if self.job is not None and args["old"] != self.job:
             return Observation(event, impossible=f"the job was {self.job}, not {args['old']}")
-        if _never(args["old"], args["new"]):
+        if never(args["old"], args["new"]):
             return Observation(event, impossible=f"a job never switches from {args['old']} to {args['new']}")
         self.job = args["new"]
         if args["new"] in ("FAILED", "CANCELED"):
@@ -440,11 +431,6 @@ class _Translator:
         gone = [p for t in lost for p in self.model.outputs[t]]
         self._untrack = (*self._untrack, *(Move("untrack", {"p": p}, optional=True) for p in gone))
         return Observation(event)
-
-
-def _never(old: str, new: str) -> bool:
-    """Whether the transition of a job is invalid."""
-    return old == new or old not in JOB_BEFORE.get(new, {old})
 
 
 def _pending(look: StateReader) -> bool:

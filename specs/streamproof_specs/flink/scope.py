@@ -28,10 +28,13 @@ _SPECULATION = b"is detected as a slow vertex, create and deploy"
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """Why a job is not followed; empty if it is. `beginning`: the JobManager's log of it is incomplete at the start."""
+    """Why a job is not followed; empty if it is."""
 
     texts: tuple[str, ...]
     beginning: bool
+    """Whether the JobManager's log of the job is incomplete at the start, or in the middle."""
+    speculative: bool = False
+    """Whether tasks have several attempts at a time."""
 
 
 def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
@@ -68,7 +71,7 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
         )
     if _overlapping(master) and _speculates(run, first.process):
         why = "tasks have several attempts at a time (speculative execution), which the machine does not follow"
-        return Outside((why,), False)
+        return Outside((why,), False, speculative=True)
     return Outside((), False)
 
 

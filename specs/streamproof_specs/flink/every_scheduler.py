@@ -1,0 +1,93 @@
+"""What holds of a job's lines under every scheduler, also where the failover machine does not follow the job.
+
+Each rule looks at the lines of one JobMaster alone, in their order. Restart decisions and the numbers of attempts differ
+from scheduler to scheduler, and are judged with the failover machine only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from streamproof.conformance import Event
+from streamproof_specs.flink.explain import listed
+
+TERMINAL: Final = frozenset({"FINISHED", "CANCELED", "FAILED", "SUSPENDED"})
+"""States of a job that an execution graph never leaves (`JobStatus.isTerminalState`)."""
+JOB_BEFORE: Final[Mapping[str, frozenset[str]]] = {
+    "INITIALIZING": frozenset(),
+    "CREATED": frozenset({"INITIALIZING"}),
+    "RUNNING": frozenset({"INITIALIZING", "CREATED", "RESTARTING", "RECONCILING"}),
+    "RESTARTING": frozenset({"RUNNING"}),
+    "FINISHED": frozenset({"RUNNING", "RECONCILING"}),
+    "CANCELED": frozenset({"INITIALIZING", "CREATED", "RUNNING", "RESTARTING", "RECONCILING", "CANCELLING"}),
+}
+"""States of a job (`org.apache.flink.api.common.JobStatus`) with their predecessor states in `DefaultExecutionGraph`
+and the schedulers; a job may be failed or suspended in any state that is not terminal. A job that is FAILING ends in
+FAILED, unless it is cancelled, which a line says: CANCELLING."""
+
+_AT_WORK: Final = frozenset({"SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING"})
+
+
+def never(old: str, new: str) -> bool:
+    """Whether no job switches from one state to the other."""
+    return old == new or old in TERMINAL or old not in JOB_BEFORE.get(new, {old})
+
+
+def breaches(events: Iterable[Event], *, complete: bool, speculative: bool) -> Iterator[tuple[Event, str]]:
+    """The lines of one JobMaster that break a rule, each with the reason.
+
+    `complete`: no part of its log is missing. `speculative`: a task may have several attempts at a time.
+    """
+    state: dict[tuple[str, str, int], dict[int, str]] = {}
+    name: dict[tuple[str, str, int], str] = {}
+    for event in events:
+        args = event.args
+        if event.event == "job.transition":
+            old, new = args["old"], args["new"]
+            if never(old, new):
+                yield event, f"a job never switches from {old} to {new}"
+            working = [
+                f"{name[task]} attempt {number} is {now}"
+                for task, attempts in state.items()
+                for number, now in attempts.items()
+                if now in _AT_WORK
+            ]
+            if complete and new == "FINISHED" and working:
+                yield event, f"the job is FINISHED, but {listed(working)}"
+        elif event.event == "exec.transition" and complete:
+            task = (args["graph"], args["vertex"], args["subtask"])
+            name[task] = f"{args['task']} ({args['subtask'] + 1}/{args['parallelism']})"
+            attempts, number, new = state.setdefault(task, {}), args["number"], args["new"]
+            other = next((n for n, now in attempts.items() if n != number and now in _AT_WORK), None)
+            if new in _AT_WORK and attempts.get(number) is None and other is not None and not speculative:
+                yield event, f"attempt {number} of {name[task]} begins, but attempt {other} is {attempts[other]}"
+            attempts[number] = new
+
+
+def deployed_to_lost(events: Sequence[Event], job: str) -> Iterator[tuple[Event, str]]:
+    """Deployments to a TaskManager that the JobMaster and the ResourceManager of one process have disconnected.
+
+    `events` are all events of that process. One that reconnects registers at the ResourceManager, perhaps a moment after it
+    offered its slots to the JobMaster: a deployment counts if it never does, up to the end of the job.
+    """
+    lost: dict[str, Event] = {}
+    closed: set[str] = set()
+    found: dict[str, list[tuple[Event, str]]] = {}
+    for event in events:
+        tm = str(event.args.get("tm"))
+        match event.event:
+            case "jm.disconnect" if event.trace == job:
+                lost[tm] = event
+            case "rm.close":
+                closed.add(tm)
+            case "rm.register":
+                closed.discard(tm)
+                found.pop(tm, None)
+            case "exec.deploy" if event.trace == job and tm in closed and tm in lost:
+                reason = f"the task is deployed to {tm}, which line {lost[tm].line} disconnects, and which does not come back"
+                found.setdefault(tm, []).append((event, reason))
+            case "job.transition" if event.trace == job and event.args["new"] in TERMINAL:
+                for several in found.values():
+                    yield from several
+                found.clear()
