@@ -6,8 +6,10 @@ from scheduler to scheduler, and are judged with the failover machine only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
+
+import networkx
 
 from streamproof.conformance import Event
 from streamproof_specs.flink.explain import listed
@@ -91,3 +93,17 @@ def deployed_to_lost(events: Sequence[Event], job: str) -> Iterator[tuple[Event,
                 for several in found.values():
                     yield from several
                 found.clear()
+
+
+def hang(waiting: Mapping[str, Iterable[str]], tasks: Mapping[str, Collection[str]]) -> str | None:
+    """Why tasks were never scheduled: regions that wait for each other's results in a circle; None if there is none.
+
+    `waiting` has the regions of which no task was scheduled, with those whose results they read; `tasks` the tasks of all.
+    """
+    graph = networkx.DiGraph([(r, other) for r, others in waiting.items() for other in others if other in waiting])
+    try:
+        circle = networkx.find_cycle(graph)
+    except networkx.NetworkXException:
+        return None
+    waits = (f"region {{{listed(tasks[r])}}} waits for {{{listed(tasks[other])}}}" for r, other in circle)
+    return f"no task of a circle of regions was ever scheduled: {', '.join(waits)}"

@@ -33,11 +33,17 @@ from streamproof.conformance.flink import (
 )
 from streamproof_specs.flink.attempts import Attempts, Session, in_sessions
 from streamproof_specs.flink.decisions import Causes
-from streamproof_specs.flink.every_scheduler import breaches, deployed_to_lost
+from streamproof_specs.flink.every_scheduler import breaches, deployed_to_lost, hang
 from streamproof_specs.flink.explain import FailoverExplainer, Shown
 from streamproof_specs.flink.heard import Heard
 from streamproof_specs.flink.jobmanager_log import DECISIONS, HIDDEN, translate
-from streamproof_specs.flink.recorded import RecordedFailover, recorded_graph, recorded_system, without_edges
+from streamproof_specs.flink.recorded import (
+    RecordedFailover,
+    RecordedGraph,
+    recorded_graph,
+    recorded_system,
+    without_edges,
+)
 from streamproof_specs.flink.scope import Outside, damage, outside
 
 MASTER_EVENTS = frozenset(
@@ -110,7 +116,7 @@ class FlinkFailover(Binding):
             (main, *attempts),
             damage=damage(run),
             partial=sampled,
-            notes=lines.notes,
+            notes=(*filter(None, (_hang(recorded, model, master),)), *lines.notes),
             recoveries=lines.decisions,
         )
 
@@ -119,6 +125,16 @@ class FlinkFailover(Binding):
             return given.graph, "job graph given"
         graph = graph_of(run, job)
         return graph, "job graph from the logs" if graph.origin == "log" else "job graph from the REST answer"
+
+
+def _hang(recorded: RecordedGraph, model: RecordedFailover, master: Sequence[Event]) -> str | None:
+    begun = {recorded.task_of(e) for e in master if e.args.get("new") == "SCHEDULED"}
+    waiting = {
+        r: {model.producing_region[p] for t in tasks for p in model.reads[t]} - {r}
+        for r, tasks in model.regions.items()
+        if begun.isdisjoint(tasks)
+    }
+    return hang(waiting, model.regions)
 
 
 def _broken_rules(run: FlinkRun, job: str, reasons: Outside) -> tuple[Task, ...]:

@@ -1,0 +1,113 @@
+"""What holds under every scheduler is judged in every run, those included that the failover machine does not follow."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from streamproof.conformance import Event
+from streamproof.conformance.validate import validate_paths
+from streamproof_specs.flink.every_scheduler import deployed_to_lost, never
+
+JOB = r"(Job \S+ \([0-9a-f]{32}\) switched from state )"
+
+
+def edited(run: Path, file: str, pattern: str, changed: str) -> int:
+    """Changes the last place of a log that matches; returns its line."""
+    path = run / file
+    text = path.read_text()
+    *_, found = re.finditer(pattern, text)
+    path.write_text(text[: found.start()] + found.expand(changed) + text[found.end() :])
+    return text.count("\n", 0, found.start()) + 1
+
+
+@pytest.fixture
+def copied(flink_logs: Path, flink_live: Path, tmp_path: Path) -> Callable[[str], Path]:
+    """Copies a run, to be edited."""
+
+    def copy(name: str) -> Path:
+        source = flink_logs / name if (flink_logs / name).exists() else flink_live / name
+        return Path(shutil.copytree(source, tmp_path / name))
+
+    return copy
+
+
+def rejected(run: Path) -> tuple[int, str]:
+    """The line at which a run is rejected, and why."""
+    (verdict,) = validate_paths([run])
+    record = verdict.record()
+    assert record["verdict"] == "rejected", record["reason"]
+    return record["rejection"]["line"], record["reason"]
+
+
+def test_a_failing_job_does_not_end_in_canceled(copied: Callable[[str], Path]) -> None:
+    """It is failed in the end, unless a line says that it is being cancelled."""
+    run = copied("m-job-failed-1")
+    line = edited(run, "jobmanager.log", JOB + "FAILING to FAILED", r"\1FAILING to CANCELED")
+    assert rejected(run) == (line, "a job never switches from FAILING to CANCELED")
+
+
+@pytest.mark.parametrize("name", ["adaptive-taskfail", "speculative2", "hybrid-full2"])
+def test_what_is_over_stays_over_under_every_scheduler(name: str, copied: Callable[[str], Path]) -> None:
+    """A job of a scheduler or exchange that is not followed does not leave its final state."""
+    run = copied(name)
+    line = edited(run, "jobmanager.log", JOB + r"(\w+) to FINISHED", r"\1FINISHED to RUNNING")
+    why = {"hybrid-full2": "the job was RUNNING, not FINISHED"}
+    assert rejected(run) == (line, why.get(name, "a job never switches from FINISHED to RUNNING"))
+
+
+@pytest.mark.parametrize("name", ["adaptive-taskfail", "hybrid-full2"])
+def test_no_task_is_at_work_when_the_job_has_finished(name: str, copied: Callable[[str], Path]) -> None:
+    """The line that a task has finished is gone, so that it still runs when the job is FINISHED."""
+    run = copied(name)
+    edited(run, "jobmanager.log", r"\n[^\n]* switched from RUNNING to FINISHED\.", "")
+    assert "RUNNING" in rejected(run)[1]
+
+
+def test_a_task_runs_where_it_was_deployed(copied: Callable[[str], Path]) -> None:
+    """A deployment is said to go to another TaskManager than the one whose log has the attempt."""
+    run = copied("b-lostpart-1")
+    text = (run / "jobmanager.log").read_text()
+    places = sorted(set(re.findall(r"Deploying .* to (\S+) @ ", text)))
+    lies = 0
+    for found in list(re.finditer(r"(Deploying .* to )(\S+)( @ )", text))[::3]:
+        other = next(tm for tm in places if tm != found[2])
+        (run / "jobmanager.log").write_text(text[: found.start(2)] + other + text[found.end(2) :])
+        line, why = rejected(run)
+        assert line == text.count("\n", 0, found.start()) + 1 or "TaskManager of the attempt" in why
+        lies += 1
+    assert lies > 5
+
+
+def test_a_disconnected_taskmanager_gets_no_tasks() -> None:
+    """Unless it registers again before the job ends; a log that ends before proves nothing."""
+
+    def line(seq: int, event: str, **args: str) -> Event:
+        return Event("job", "jm", seq, event, args, line=seq)
+
+    lost = [line(1, "jm.disconnect", tm="tm-1"), line(2, "rm.close", tm="tm-1"), line(3, "exec.deploy", tm="tm-1")]
+    back, end = line(4, "rm.register", tm="tm-1"), line(5, "job.transition", old="RUNNING", new="FINISHED")
+    assert [(e.line, why.split(",")[0]) for e, why in deployed_to_lost([*lost, end], "job")] == [
+        (3, "the task is deployed to tm-1")
+    ]
+    for correct in (
+        [*lost, back, end],
+        lost,
+        [lost[0], lost[2], end],
+        [lost[1], lost[2], end],
+        [*lost[:2], back, lost[2], end],
+    ):
+        assert not list(deployed_to_lost(correct, "job"))
+
+
+def test_states_of_a_job() -> None:
+    """Final states are final; a job that is failing may be cancelled, but a line says so."""
+    assert never("FAILING", "CANCELED")
+    assert never("FINISHED", "SUSPENDED")
+    assert not never("FAILING", "CANCELLING")
+    assert not never("CANCELLING", "FAILING")
+    assert not never("RUNNING", "SUSPENDED")
