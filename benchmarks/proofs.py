@@ -31,6 +31,7 @@ FOR_EVERY_SIZE = (
     ("credit", None, "exclusive,floating,depth"),
     ("credit", "lost-announcement", "channels,exclusive,floating,depth"),
     ("credit", "zero-exclusive", "channels,floating,depth"),
+    ("partition_counts", None, "executors,partitions,consumers"),
 )
 """Models and variants with proofs for every value of some parameters (`--any`)."""
 

@@ -223,6 +223,12 @@ class FlinkRepaired(Flink, variant="flink-repaired"):
         s.in_cleanup_set[j, e], s.cleaning[j, e] = False, False
 
 
+class FlinkDefaultRepaired(FlinkRepaired, variant="flink-default-repaired"):
+    """The same repairs, as Flink 2.3 is configured."""
+
+    retains: ClassVar[bool] = False
+
+
 class FlinkTimer(FlinkRepaired, variant="flink-timer"):
     """Of the repairs, the timer is missing: it is never cancelled."""
 

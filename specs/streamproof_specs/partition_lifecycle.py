@@ -110,6 +110,7 @@ SPEC = Spec(
         "flink-timer": {"kept_while_needed": "violated", "untracked_deleted": "violated"},
         "flink-cleanup-set": {"kept_while_needed": "violated", "untracked_deleted": "violated"},
         "flink-repaired": {"untracked_deleted": "violated"},
+        "flink-default-repaired": {"untracked_deleted": "violated"},
         "flink-no-timer": {"no_orphan": "violated", "untracked_deleted": "violated"},
     },
     variant_parameters={  # the smallest that show what breaks

@@ -28,6 +28,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "reference.coffee_can": {"beans": 20},
     "reference.dining_philosophers": {"philosophers": 3},
     "cyclic": {"buffers": 1, "records": 2},
+    "partition_counts": {"executors": 1},
     "partition_lifecycle": {"attempts": 1, "failures": 0, "crashes": 0},
     "reference.token_ring": {"n": 3, "values": 3},
     "slots": {"instances": 1, "slots": 2, "tasks": "A Q"},
