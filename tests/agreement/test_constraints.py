@@ -1,15 +1,25 @@
-"""State constraints mean the same in every engine; `test_tlc_agreement` compares them with TLC's."""
+"""Constraints mean the same in every engine; `test_tlc_agreement` compares those on states with TLC's."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from random_constraints import corpus
+from random_constraints import corpus, step_condition
 from streamproof.agree import asking
-from streamproof.system import Verdict
+from streamproof.exchange import tla, tlc_run
+from streamproof.exchange.tla import Means, Tla, TlcClaim, TlcRun
+from streamproof.exchange.tlc_run import TlcReport
+from streamproof.explicit import explore
+from streamproof.system import Kind, Verdict
+from streamproof.system.constraint import constrained
+from streamproof.system.model import Conjunct, Property
+from streamproof.system.records import replace
 from streamproof.system.reference import reference
 
 
@@ -53,3 +63,82 @@ def test_formulas_concern_behaviours_inside(panel: Any, seeds: range, systems: i
         compared += 1
     assert compared >= systems
     assert changed > systems // 6
+
+
+@pytest.mark.parametrize(
+    ("seeds", "systems"),
+    [(range(22), 8), pytest.param(range(22, 1000), 400, marks=pytest.mark.long)],
+    ids=["few", "many"],
+)
+@pytest.mark.parametrize("temporal", [False, True])
+def test_constraints_on_steps(panel: Any, expect: Any, seeds: range, systems: int, temporal: bool) -> None:
+    """Counts, states, verdicts and lengths in every engine; the constraint decides some of the verdicts."""
+    compared = changed = 0
+    for system in corpus(seeds, temporal=temporal, steps=True):
+        referee = panel.interpreter_result(system)
+        for opinion in (panel.explored(system, "python"), panel.explored(system, "compiled")):
+            referee.compare(opinion)
+        if not temporal:
+            referee.compare(panel.bounded(system, 5))
+            allowed = expect(system)
+            for name, answer in asking.proved(system, 5).answers.items():
+                assert answer.verdict in {Verdict.INCONCLUSIVE, *allowed[name].verdicts}, (name, repr(system))
+        without = reference(system.unconstrained).decisions
+        changed += any(without[name].verdict is not d.verdict for name, d in reference(system).decisions.items())
+        compared += 1
+    assert compared >= systems
+    assert changed >= systems // 8
+
+
+class _Cutting(TlcRun):
+    """A configuration with an action constraint."""
+
+    def configuration(self, *, deadlock: bool = True) -> str:
+        """The text, with one more line."""
+        return f"{TlcRun.configuration(self, deadlock=deadlock)}ACTION_CONSTRAINT Limit\n"
+
+
+@pytest.mark.parametrize(
+    ("seeds", "temporal"),
+    [
+        ((3, 5), False),
+        ((10,), True),
+        pytest.param(range(60), False, marks=pytest.mark.long),
+        pytest.param(range(60), True, marks=pytest.mark.long),
+    ],
+    ids=["safety", "temporal", "many-safety", "many-temporal"],
+)
+def test_tlc_has_the_same_meaning(jar: Path, seeds: Sequence[int], temporal: bool) -> None:
+    """`ACTION_CONSTRAINT` in a module without it: the same counts, and the same verdicts on invariants and formulas."""
+    verdicts = Counter[Verdict]()
+    for seed in seeds:
+        made = step_condition(seed, temporal=temporal)
+        if made is None:
+            continue
+        system, condition = made
+        stated = replace(system, properties=(*system.properties, Property("the_limit", Kind.STEP, condition)))
+        exported = tla.export(stated)
+        text = exported.modules[exported.module]
+        body = re.search(r"^the_limit ==\n    \[\]\[(.*?)\]_vars\n$", text, re.M | re.S)
+        assert body is not None
+        module = text.replace("\n\n====", f"\n\nLimit == {body[1]}\n\n====")
+        exported = replace(exported, modules={exported.module: module})
+        found = explore(constrained(system, [], [Conjunct(condition, "limit", None)]))
+
+        def asked(specification: str, *claims: TlcClaim, model: Tla = exported) -> TlcReport:
+            report = tlc_run.run(model, _Cutting("run", model.module, specification, claims, "cut"))
+            assert report.error is None, report.error
+            return report
+
+        counted, inside = asked("UnfairSpec"), found.counts.inside
+        assert (counted.distinct, counted.generated) == (inside.distinct, inside.generated), seed
+        for claim in exported.runs[0].claims:
+            kind = None if claim.property in (None, "the_limit") else system.property(claim.property).kind
+            if kind in (Kind.INVARIANT, Kind.TEMPORAL) and claim.means is Means.VIOLATED:
+                verdict = found.finding(claim.property or "").verdict
+                if verdict is Verdict.ERROR:
+                    continue
+                report = asked("Spec" if kind is Kind.TEMPORAL else "UnfairSpec", claim)
+                assert (report.violation is not None) is (verdict is Verdict.VIOLATED), (seed, claim)
+                verdicts[verdict] += 1
+    assert Verdict.VIOLATED in verdicts, verdicts

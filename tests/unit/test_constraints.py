@@ -32,6 +32,7 @@ from streamproof import (
     temporal,
 )
 from streamproof.exchange.tla import export
+from streamproof.language.spec import compile_unbounded
 from streamproof.system import Interpreter, Verdict
 
 
@@ -336,3 +337,104 @@ def test_a_composition_has_a_constraint() -> None:
     for state in found.states():
         for instance in system.instances:
             assert native.step(state, instance.action) == Interpreter(system).take(instance, state)
+
+
+class Bursts(Model):
+    """A buffer and its steps: it may be emptied when it is nearly full."""
+
+    most: int = 4
+
+    def state(self):
+        """The level, and a variable of the name that the constraint would have used."""
+        return State(full=Range(0, self.most), cut=Bool())
+
+    @action(fairness=WEAK)
+    def fill(self, s):
+        """One more."""
+        require(s.full < self.most)
+        s.full += 1
+
+    @action
+    def drain(self, s):
+        """None left, and the switch is turned."""
+        s.full, s.cut = 0, not s.cut
+
+    @constraint
+    def late(self, s, t):
+        """A step down begins near the top; one of several constraints."""
+        return t.full > s.full or s.full >= self.most - 1
+
+    @constraint
+    def calm(self, s):
+        """A constraint on states beside it."""
+        return s.full < 4 or not s.cut
+
+    @temporal
+    def fills(self, s):
+        """In the behaviours without a broken step."""
+        return eventually(s.full >= self.most - 1)
+
+
+class Pair(Model):
+    """Two of them, with a constraint on the steps of both."""
+
+    def parts(self):
+        """Without constraints of their own."""
+        return Parts(one=Step(), two=Step())
+
+    @constraint
+    def close(self, s):
+        """Few states."""
+        return s.one.n <= 2 and s.two.n <= 2
+
+    @constraint
+    def in_turn(self, s, t):
+        """The second is never ahead."""
+        return t.two.n <= t.one.n
+
+
+@pytest.mark.parametrize("model", [Bursts, Pair])
+def test_native_steps_record_broken_constraints(model: type[Model]) -> None:
+    """The same steps and the same record as the interpreter, in a single machine and in a composition."""
+    system, native = model.system(), Native(model())
+    found = explore(system)
+    assert list(native.initial()) == list(Interpreter(system).initial_states())
+    assert any(state[-1] for state in found.states())
+    for state in found.states():
+        for instance in system.instances:
+            after = Interpreter(system).take(instance, state)
+            assert native.take(state, instance, system) == native.step(state, instance.action) == after
+
+
+def test_a_constraint_on_steps() -> None:
+    """A broken step is checked and not counted; its variable has a free name; verdicts name both constraints."""
+    found = explore(Bursts.system())
+    assert [v.name for v in Bursts.system().variables] == ["full", "cut", "cut_"]
+    assert found.finding("deadlock").text() == found.finding("fills").text() == "holds within the constraint"
+    assert found.finding("fills").within == "calm and late"
+    inside = found.counts.inside
+    assert (inside.distinct, inside.generated, sum(found.counts.outside)) == (9, 18, 3)
+    assert explore(Pair.system()).counts.inside.distinct == 6
+
+
+class NoTurn(Bursts):
+    """A condition that has no value for some steps."""
+
+    def state(self):
+        """And a queue."""
+        return State(full=Range(0, 4), cut=Bool(), q=Queue(Range(0, 1), capacity=1))
+
+    @constraint
+    def late(self, s, t):
+        """Without looking whether there is a head."""
+        return t.q.head == 0
+
+
+def test_conditions_on_steps_have_a_value() -> None:
+    """Refused with its remedy; for every size, too."""
+    with pytest.raises(ModelError, match=r"perhaps, in @constraint late\n  test first .* on steps must be defined"):
+        NoTurn.system()
+    with pytest.raises(
+        ModelError, match="late is a constraint on steps, which a proof for every size does not support"
+    ):
+        compile_unbounded(Bursts(), frozenset({"most"}), ())

@@ -36,11 +36,12 @@ from streamproof.exchange.tla_quantifiers import for_all
 from streamproof.exchange.tla_terms import Passage, TlaWriter
 from streamproof.exchange.tla_values import belongs, initial, literal, type_text
 from streamproof.system import build as b
+from streamproof.system import expr as e
 from streamproof.system.assume import Assuming, simplify
 from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.files import GENERATOR
-from streamproof.system.formula import Formula
+from streamproof.system.formula import AndF, Atom, Formula
 from streamproof.system.model import Check, Fairness, Kind, Property, System
 from streamproof.system.records import dataclass, replace
 from streamproof.system.substitute import Substitution
@@ -429,7 +430,10 @@ class _Export:
         known = self._known(simple)
 
         def condition(expr: Expr) -> Text:
-            return self._condition(expr, known)
+            text = self._condition(expr, known)
+            # TLC takes no variable alone as a property, and takes each part of a conjunction as one.
+            alone = isinstance(formula, Atom | AndF) and isinstance(expr, e.Var)
+            return beside(text, " = TRUE", bind=Bind.COMPARED) if alone else text
 
         def many(formulas: Sequence[Formula], text: Callable[[Formula, Callable[[Expr], Text]], Text]) -> Text | None:
             passage = Passage(self.writer, GROUND, [known])

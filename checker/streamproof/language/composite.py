@@ -37,6 +37,7 @@ class CompositeReader:
         self.declarations = self.whole.declared
         self.end_checks: list[Check] = []
         self.constraints: list[Conjunct] = []
+        self.step_constraints: list[Conjunct] = []
 
     def run(self, extra: tuple[Callable[..., Any], ...], termination: bool) -> System:
         """The system of the composite; `extra` are properties stated outside the model. Raises `ModelError`."""
@@ -64,6 +65,7 @@ class CompositeReader:
         own = reader.run(extra, False)
         self.end_checks += reader.end_checks
         self.constraints += reader.constraints
+        self.step_constraints += reader.step_constraints
         own = replace(own, properties=tuple(p for p in own.properties if p.kind is not Kind.DEADLOCK))
         if not composite:
             return own

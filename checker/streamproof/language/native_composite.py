@@ -13,7 +13,7 @@ from streamproof.language.machines import Machine, below, resolve_pattern
 from streamproof.language.model import Model, marked
 from streamproof.language.native_machine import READ_ONLY, NativeMachine
 from streamproof.language.patterns import Given, parsed
-from streamproof.language.primitives import ConstraintMark, Disabled, InitiallyMark, Picks, PropertyMark
+from streamproof.language.primitives import Disabled, InitiallyMark, Picks, PropertyMark
 from streamproof.language.reader import Scope, choice_conditions
 from streamproof.language.scopes import Entry, PartFamily, ScopeNames, VariableName
 from streamproof.language.sources import parameters
@@ -91,7 +91,7 @@ class NativeComposite(NativeMachine):
         self.model = model
         self.whole = instantiate(model)
         self._declared = dict(self.whole.declared)
-        self._sorts = {n: d.sort for n, d in self._declared.items()}
+        self._with_cut()
         self._within: dict[str, Scope] = {}
         self._known: dict[tuple[str, str, tuple[tuple[str, Any], ...]], Reached] = {}
         self._named = {m.called(action): (m, action) for m in _machines(self.whole) for action in m.actions}
@@ -132,7 +132,9 @@ class NativeComposite(NativeMachine):
         moves = _moves(machine, own, tuple((n, given[n]) for n in names))
         if len({m.machine.path for m in moves}) < len(moves):
             return None  # no machine takes two steps at once
-        return self._moved(self.values(state), moves, Picks(tuple(picks))) if self._inside(self.values(state)) else None
+        before = self.values(state)
+        after = self._moved(before, moves, Picks(tuple(picks))) if self._inside(before) else None
+        return None if after is None else self._cut(before, after)
 
     def picks(self, state: Values, instance: Instance, system: System) -> list[Any] | None:
         """The picks of an instance that its actions reach in `state`; None if another instance represents it."""
@@ -154,11 +156,11 @@ class NativeComposite(NativeMachine):
         if picks is None or not self._inside(state):
             return None
         machine, own = self._named[instance.action]
-        return self._moved(state, _moves(machine, own, instance.args), Picks(tuple(picks)))
+        after = self._moved(state, _moves(machine, own, instance.args), Picks(tuple(picks)))
+        return None if after is None else self._cut(state, after)
 
-    def _inside(self, state: Values) -> bool:
-        found = [f for mark, f in marked(type(self.model)).values() if isinstance(mark, ConstraintMark)]
-        return all(self._seen(self.whole, f, [state]) for f in found)
+    def _limit(self, function: Callable[..., Any], states: Sequence[Values]) -> bool:
+        return self._seen(self.whole, function, states)
 
     def holds(self, prop: str | Callable[..., Any], state: Values, after: Values | None = None) -> bool:
         """Whether a property holds in a state, or for the step to `after`; ``"lane.bounded"`` is the conjunction over

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from streamproof.language.call_sites import RUNNING, CallSite, as_model_error
 from streamproof.language.conversion import to_value
-from streamproof.language.declare import State
+from streamproof.language.declare import Bool, State
 from streamproof.language.domains import as_member, members
 from streamproof.language.model import Model, marked
 from streamproof.language.primitives import COPY, PICKS, ActionMark, ConstraintMark, Disabled, InitiallyMark, Picks
@@ -20,6 +20,7 @@ from streamproof.language.reader import choice_conditions
 from streamproof.language.sources import parameters, place
 from streamproof.language.terms import describe
 from streamproof.language.views import Box, FixedValue, checked, look
+from streamproof.system.constraint import cut_name
 from streamproof.system.errors import ModelError, StreamproofError, UsageError, nearest
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
@@ -79,9 +80,17 @@ class NativeMachine:
         if not isinstance(declared, State):
             raise ModelError(f"state() returned {describe(declared)}", loc=place(type(model).state))
         self._declared = dict(declared.items())
-        self._sorts = {n: d.sort for n, d in self._declared.items()}
         self._found = marked(type(model))
+        self._with_cut()
         self._reached: dict[Any, Mapping[Instance, tuple[tuple[Expr, bool], ...]]] = {}
+
+    def _with_cut(self) -> None:
+        """Adds the variable that records broken constraints on steps, if there are any."""
+        self._limits = [f for mark, f in marked(type(self.model)).values() if isinstance(mark, ConstraintMark)]
+        self._step_limits = [f for f in self._limits if len(parameters(f)) == 3]
+        if self._step_limits:
+            self._declared[cut_name(self._declared)] = Bool()
+        self._sorts = {n: d.sort for n, d in self._declared.items()}
 
     def values(self, state: Values | Mapping[str, Any]) -> Values:
         """A state as a tuple. Raises `UsageError` or `ModelError` for a mapping that is not a state of the model."""
@@ -117,15 +126,16 @@ class NativeMachine:
             raise UsageError(f"no action {action!r}", remedy=f"the actions are {', '.join(actions)}")
         names = parameters(function)[2:]
         given = [*zip(names, args, strict=False), *named.items()]
-        view = StateView(self._sorts, self.values(state), writable=True)
-        if not self._inside(self.values(state)):
+        before = self.values(state)
+        view = StateView(self._sorts, before, writable=True)
+        if not self._inside(before):
             return None
         shown = f"{action}({', '.join(f'{n}={v}' for n, v in given)})"
         try:
             self._run(function, shown, [view, *args], named, picks)
         except Disabled:
             return None
-        return tuple(view._values.get().values())
+        return self._cut(before, tuple(view._values.get().values()))
 
     def picks(self, state: Values, instance: Instance, system: System) -> list[Any] | None:
         """The picks of an instance that its action reaches in `state`, in the form that `step` requires.
@@ -159,12 +169,21 @@ class NativeMachine:
             self._run(function, instance.label, [view, *(v for _, v in instance.args)], {}, picks)
         except Disabled:
             return None
-        return tuple(view._values.get().values())
+        return self._cut(state, tuple(view._values.get().values()))
 
     def _inside(self, state: Values) -> bool:
-        """Whether the constraints of the model are true."""
-        found = [f for mark, f in self._found.values() if isinstance(mark, ConstraintMark)]
-        return all(self._call(f, f.__name__, [state], ()) for f in found)
+        """Whether the constraints of the model are true, and the step to this state has broken none."""
+        broken = bool(self._step_limits) and state[-1]
+        return not broken and all(self._limit(f, [state]) for f in self._limits if f not in self._step_limits)
+
+    def _cut(self, before: Values, after: Values) -> Values:
+        """`after`, with the record whether the step breaks a constraint on steps."""
+        if not self._step_limits or after == before:
+            return after
+        return (*after[:-1], not all(self._limit(f, [before, after]) for f in self._step_limits))
+
+    def _limit(self, function: Callable[..., Any], states: Sequence[Values]) -> bool:
+        return bool(self._call(function, function.__name__, states, ()))
 
     def holds(self, prop: str | Callable[..., Any], state: Values, after: Values | None = None) -> bool:
         """Whether a property holds in a state, or for the step from it to `after`."""

@@ -278,6 +278,7 @@ measure = _Marker(MeasureMark())
 terminal = _Marker(TerminalMark())
 """Marks ``(self, s) -> bool``: terminal states; any other state without a successor is a deadlock."""
 constraint = _Marker(ConstraintMark())
-"""Marks ``(self, s) -> bool``: steps are followed from the states where it is true."""
+"""Marks ``(self, s) -> bool``: steps are followed from the states where it is true; or ``(self, s, t) -> bool``: the steps
+that are followed."""
 initially = _Marker(InitiallyMark())
 """Marks ``(self, s) -> bool``: the combinations of initial values that are initial states."""

@@ -167,6 +167,7 @@ class Reader:
         self.sorts: dict[str, Sort] = {n: d.sort for n, d in self.declarations.items()}
         self.end_checks: list[Check] = []
         self.constraints: list[Conjunct] = []
+        self.step_constraints: list[Conjunct] = []
         self._instances: dict[str, list[Instance]] = {}
         self._labels: dict[str, dict[str, None]] = {}
         """The labels of the branches of each rule that was read."""
@@ -210,8 +211,10 @@ class Reader:
                     initially = b.and_((initially, self._total(function, "initially", "first values")))
                 case ConstraintMark():
                     self._expect_outermost(name, function)
-                    limit = self._total(function, "constraint", "states")
-                    self.constraints.append(Conjunct(limit, name, place(function)))
+                    on_steps = len(parameters(function)) == 3
+                    limit = self._total(function, "constraint", "steps" if on_steps else "states", 1 + on_steps)
+                    limits = self.step_constraints if on_steps else self.constraints
+                    limits.append(Conjunct(limit, name, place(function)))
             self._expect(unchanged, function)
         if not actions and not (self.within is not None and self.within.composite):
             raise ModelError(
@@ -554,9 +557,9 @@ class Reader:
         expr, parts, checks = self._predicate(function, 2 if mark.kind is Kind.STEP else 1)
         return Property(name, mark.kind, expr, parts, checks, place(function), inspect.getdoc(function) or "")
 
-    def _total(self, function: Callable[..., Any], mark: str, what: str) -> Expr:
-        """A condition that must have a value everywhere."""
-        expr, _, checks = self._predicate(function, 1)
+    def _total(self, function: Callable[..., Any], mark: str, what: str, states: int = 1) -> Expr:
+        """A condition on states or steps that must have a value everywhere."""
+        expr, _, checks = self._predicate(function, states)
         for check in checks:
             raise ModelError(
                 f"{check.message}, perhaps, in @{mark} {function.__name__}",

@@ -55,7 +55,7 @@ def compile_model(
                     loc=decl.loc,
                     remedy="declare a Range, or prove what must hold: streamproof prove",
                 )
-        return constrained(reader.run(tuple(properties), termination), reader.constraints)
+        return constrained(reader.run(tuple(properties), termination), reader.constraints, reader.step_constraints)
 
 
 def compile_unbounded(
@@ -73,7 +73,14 @@ def compile_unbounded(
     with deep():
         reader = _reader(model, False, free, carries)
         reader.safety_only = not temporal
-        return constrained(reader.run(tuple(properties), False), reader.constraints), reader.declarations
+        system = reader.run(tuple(properties), False)
+        for limit in reader.step_constraints:
+            raise ModelError(
+                f"{limit.text} is a constraint on steps, which a proof for every size does not support",
+                loc=limit.loc,
+                remedy="prove it for given sizes, or write the condition into the actions, as require(...)",
+            )
+        return constrained(system, reader.constraints), reader.declarations
 
 
 def _reader(

@@ -3,28 +3,45 @@
 `constrained` builds this meaning into a system, so that every engine has it: every guard requires the constraint, states
 outside are terminal, and a temporal property concerns the behaviours that stay inside. Fairness is that of the system without
 the constraint: an action that only leads outside is enabled there.
+
+A constraint on steps becomes one on states: a step that breaks it sets a variable, and the states in which that is true are
+outside. A step that changes nothing breaks none, so that a behaviour may always stutter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeVar
 
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.formula import AndF, Atom, Eventually, OrF, claims
-from streamproof.system.model import Check, Conjunct, Instance, Kind, Property, StateConstraint, System
+from streamproof.system.model import Check, Conjunct, Instance, Kind, Property, StateConstraint, System, Variable
 from streamproof.system.records import replace
+from streamproof.system.sorts import BOOL
+from streamproof.system.step_bits import after, changing
 from streamproof.system.verdict import CheckResult, Finding, Verdict
 
 R = TypeVar("R", bound=CheckResult)
 
 
-def constrained(system: System, conjuncts: Sequence[Conjunct]) -> System:
-    """`system` with the conjunction of these conditions as constraint; unchanged if there are none.
+def cut_name(taken: Collection[str]) -> str:
+    """The name of the variable that is true after a step that breaks a constraint on steps; none of those `taken`."""
+    name = "cut"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def constrained(system: System, conjuncts: Sequence[Conjunct], steps: Sequence[Conjunct] = ()) -> System:
+    """`system` with the conjunction of these conditions on states and on steps as constraint; unchanged without any.
 
     Raises `ModelError` for a constraint that is true in no state, which TLC rejects too.
     """
+    free = system
+    if steps:
+        system, unbroken = _cutting(system, steps)
+        conjuncts = (*conjuncts, unbroken)
     if not conjuncts:
         return system
     inside = b.and_(c.expr for c in conjuncts)
@@ -54,8 +71,25 @@ def constrained(system: System, conjuncts: Sequence[Conjunct]) -> System:
         actions=tuple(replace(a, instances=tuple(map(instance, a.instances))) for a in system.actions),
         properties=tuple(map(prop, system.properties)),
         terminal=outside if system.terminal is None else b.or_((outside, system.terminal)),
-        constraint=StateConstraint(tuple(conjuncts), system),
+        constraint=StateConstraint(tuple(conjuncts), free, on_steps=bool(steps)),
     )
+
+
+def _cutting(system: System, steps: Sequence[Conjunct]) -> tuple[System, Conjunct]:
+    """`system` with the variable that a step sets for a broken condition, and the condition that it is false."""
+    name = cut_name(system.index)
+    broken = b.and_((b.not_(b.and_(c.expr for c in steps)), changing(system)))
+
+    def instance(one: Instance) -> Instance:
+        breaks = after(system, one)(broken)
+        return one if breaks is b.FALSE else replace(one, updates=(*one.updates, (name, breaks)))
+
+    cut = replace(
+        system,
+        variables=(*system.variables, Variable(name, BOOL, (False,))),
+        actions=tuple(replace(a, instances=tuple(map(instance, a.instances))) for a in system.actions),
+    )
+    return cut, Conjunct(b.not_(b.var(name, BOOL)), " and ".join(c.text for c in steps), steps[0].loc)
 
 
 def within_constraint(system: System, result: R) -> R:
@@ -74,7 +108,9 @@ def restricted(finding: Finding, limit: StateConstraint) -> Finding:
     about_all = Verdict.VIOLATED if finding.kind is Kind.REACHABLE else Verdict.HOLDS
     if finding.verdict is not about_all or finding.within is not None:
         return finding
-    if finding.kind is Kind.TEMPORAL:
+    if limit.on_steps:
+        ends = f"behaviours end where the constraint {limit.text} is false"
+    elif finding.kind is Kind.TEMPORAL:
         ends = f"behaviours that leave the constraint {limit.text} are left out"
     else:
         ends = f"steps from states outside the constraint {limit.text} are not followed"

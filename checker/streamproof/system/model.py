@@ -200,6 +200,8 @@ class StateConstraint:
     conjuncts: tuple[Conjunct, ...]
     free: System
     """The system without it."""
+    on_steps: bool = False
+    """Whether the last conjunct is that no step has broken a constraint on steps, as a variable records."""
 
     @property
     def text(self) -> str:
