@@ -31,6 +31,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "partition_counts": {"executors": 1},
     "partition_lifecycle": {"attempts": 1, "failures": 0, "crashes": 0},
     "reference.token_ring": {"n": 3, "values": 3},
+    "slot_pool": {"failures": 0},
     "slots": {"instances": 1, "slots": 2, "tasks": "A Q"},
     "reference.ewd998": {"n": 2, "most": 2},
 }
@@ -43,6 +44,7 @@ LONG = {
     "reference.raft_election": 0,
     "credit_channel": -1,
     "partition_lifecycle": 1,
+    "slot_pool": 0,
     "slots": 0,
 }
 """Models with many or large variants, and the last of these that is in the quick tests; the model itself is number 0."""

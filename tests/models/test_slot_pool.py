@@ -1,0 +1,69 @@
+"""Flink 2.3's slots: every expected verdict with exact counts; safety is proved for every size."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from streamproof.cli.app import run
+from streamproof.explicit import SearchOptions, explore
+from streamproof.system import Verdict
+from streamproof_specs.slot_pool import SPEC
+
+COUNTS = {
+    None: (25804, 158653, 26),
+    "unchecked-ticket": (9818, 55746, 22),
+    "answer-overtakes": (3126, 16738, 23),
+    "allocated-freed": (3322, 18370, 21),
+    "pending-freed": (2134, 10602, 20),
+    "stale-answer": (15690, 92116, 29),
+    "no-reconciliation": (2562, 12276, 19),
+    "silent": (7318, 40628, 22),
+    "no-slot-report": (2240, 10497, 20),
+    "never-idle": (1878, 9446, 21),
+    "freed-with-task": (2988, 14855, 30),
+    "budget-early": (1878, 9516, 21),
+}
+"""Distinct states, generated states and depth, at the parameters that a variant is refuted with."""
+SAFETY = ("budget", "task_in_slot", "counted", "rejection_current", "kept")
+
+
+@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+def test_every_expected_verdict_is_established(variant: str | None) -> None:
+    """The three views agree in the end; each omitted rule shows in what is expected of it."""
+    result = explore(SPEC.system(variant))
+    found = {f.property: "violated" if f.verdict is Verdict.VIOLATED else f.verdict.value for f in result.findings}
+    assert found == {name: SPEC.expectation(variant, name) for name in found}
+    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == COUNTS[variant]
+
+
+def test_every_property_is_refuted_by_a_variant() -> None:
+    """No property holds whatever the rules are."""
+    refuted = {name for expected in SPEC.expected.values() for name in expected}
+    assert refuted == {p.name for p in SPEC.system().properties}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("size", "properties", "counts"),
+    [("medium", None, (3173112, 27372431, 39)), ("large", SAFETY, (16529442, 165356971, 40))],
+)
+def test_larger_sizes_hold(size: str, properties: tuple[str, ...] | None, counts: tuple[int, int, int]) -> None:
+    """Two allocations compete for one slot; two of two slots, with the properties that need no cycles."""
+    system = SPEC.system(**SPEC.model.sizes[size])
+    result = explore(system, SearchOptions(properties=properties))
+    assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
+    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == counts
+
+
+@pytest.mark.long
+def test_safety_is_proved_for_every_size(tmp_path: Any) -> None:
+    """For any number of allocations, slots, requirements and failures, with a certificate."""
+    out, certificate = tmp_path / "proof.json", tmp_path / "proof.cert"
+    words = ["prove", "slot_pool", "--any", "allocations,slots,demand,failures", "--certificate", str(certificate)]
+    assert run([*words, "-q", "--json", str(out), "--out", str(tmp_path)]) == 0
+    told = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
+    assert told == dict.fromkeys(SAFETY, ("holds", "any"))
+    assert run(["verify-certificate", str(certificate)]) == 0
