@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamproof import Spec, invariant, leads_to, step, temporal
-from streamproof_models import partition_flink, partition_types, partition_variants  # noqa: F401  (declaring a variant registers it)
+from streamproof_models import partition_flink_repairs, partition_types  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.partition_lifecycle import PartitionLifecycle
 
 ON_DISK = ("PRODUCING", "STORED")
@@ -109,6 +109,7 @@ SPEC = Spec(
         "flink-default": {"kept_while_needed": "violated", "untracked_deleted": "violated"},
         "flink-timer": {"kept_while_needed": "violated", "untracked_deleted": "violated"},
         "flink-cleanup-set": {"kept_while_needed": "violated", "untracked_deleted": "violated"},
+        "flink-lost-request": {"kept_while_needed": "violated", "untracked_deleted": "violated"},
         "flink-repaired": {"untracked_deleted": "violated"},
         "flink-default-repaired": {"untracked_deleted": "violated"},
         "flink-no-timer": {"no_orphan": "violated", "untracked_deleted": "violated"},
@@ -131,6 +132,7 @@ SPEC = Spec(
         "flink-default": {"failures": 0, "crashes": 0},
         "flink-timer": {"attempts": 1, "failures": 0, "crashes": 0},
         "flink-cleanup-set": {"attempts": 1, "failures": 0, "crashes": 0},
+        "flink-lost-request": {"attempts": 1, "failures": 0},
         "flink-no-timer": {"attempts": 1, "failures": 0, "crashes": 0},
     },
 )

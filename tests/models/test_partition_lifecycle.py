@@ -30,6 +30,7 @@ COUNTS: dict[str | None, tuple[int, int, int]] = {
     "flink-default": (1934, 12486, 21),
     "flink-repaired": (15077, 107450, 26),
     "flink-default-repaired": (5868, 36464, 25),
+    "flink-lost-request": (4935, 38342, 27),
     "flink-timer": (1376, 8819, 20),
     "flink-cleanup-set": (2207, 15233, 20),
     "flink-no-timer": (1251, 7239, 19),
