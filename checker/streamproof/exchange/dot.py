@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from collections.abc import Collection, Iterable
 
+from streamproof.system.derived import with_derived
 from streamproof.system.errors import SystemFailure, TooLarge
 from streamproof.system.files import GENERATOR
 from streamproof.system.foreign import visible
@@ -34,6 +35,7 @@ _HEAD = (
 
 def trace_dot(system: System, trace: Trace, prop: Property | None = None) -> str:
     """The trace from top to bottom; its last state is red, for a witness green, and a loop is drawn as one."""
+    system, trace = with_derived(system, trace)
     title = system.name if prop is None else f"{system.name}: {prop.name}"
     lines = [f"digraph {_quoted(title)} {{", *(h.format(rankdir="TB") for h in _HEAD), f"  label={_quoted(title)};"]
     for number, state in enumerate(trace.states):

@@ -20,6 +20,7 @@ from types import UnionType
 from typing import Any
 
 from streamproof.exchange.itf_values import Malformed, canonical, compact, decode, encode, encode_plain, some, type_text
+from streamproof.system.derived import with_derived
 from streamproof.system.errors import EvaluationError, Exit, InputError, StreamproofError
 from streamproof.system.files import ITF, write
 from streamproof.system.foreign import visible_json
@@ -73,7 +74,8 @@ def itf_text(system: System, trace: Trace, prop: Property | None = None) -> str:
 
 
 def to_itf(system: System, trace: Trace, prop: Property | None = None) -> dict[str, Any]:
-    """The trace as ITF data. `prop` is the violated or reached property."""
+    """The trace as ITF data, with the derived values as variables. `prop` is the violated or reached property."""
+    system, trace = with_derived(system, trace)
     meta: dict[str, Any] = {"format": FORMAT, "format-description": DESCRIPTION, "model": system.name}
     if system.variant is not None:
         meta["variant"] = system.variant

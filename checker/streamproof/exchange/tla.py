@@ -30,7 +30,7 @@ from streamproof.exchange.tla_behaviours import (
     skeleton,
 )
 from streamproof.exchange.tla_families import GROUND
-from streamproof.exchange.tla_layout import Bind, Text, atom, beside, bulleted, closed
+from streamproof.exchange.tla_layout import Bind, Text, atom, beside, bulleted, closed, separated
 from streamproof.exchange.tla_names import STANDARD, TlaNames, identifier
 from streamproof.exchange.tla_quantifiers import for_all
 from streamproof.exchange.tla_terms import Passage, TlaWriter
@@ -90,12 +90,15 @@ class TlcRun:
     about: str
     constraint: str | None = None
     """The operator that limits the states whose steps are followed."""
+    alias: str | None = None
+    """The operator for the states of traces, with the derived values."""
 
     def configuration(self, *, deadlock: bool = True) -> str:
-        """The text of the file; `deadlock` disables TLC's own deadlock check."""
+        """The text of the file; `deadlock` disables TLC's own deadlock check, and has the alias."""
         lines = [f"\\* {comment(self.about)}", f"\\* {GENERATOR} export", f"SPECIFICATION {self.specification}"]
         if deadlock:
             lines.append("CHECK_DEADLOCK FALSE")
+            lines += [] if self.alias is None else [f"ALIAS {self.alias}"]
         if self.constraint is not None:
             lines.append(f"CONSTRAINT {self.constraint}")
         for word, temporal in (("INVARIANT", False), ("PROPERTY", True)):
@@ -173,11 +176,13 @@ class _Export:
         self.runs: list[TlcRun] = []
         self.left_out: list[str] = []
         self.stems = TlaNames({self.module, f"{self.module}_states"})
+        self.seen: str | None = None
         self.inside = None if self.system.constraint is None else self.names.new("Inside")
 
     def document(self) -> Tla:
         start, steps, about = list(self._start()), list(self._steps()), list(self._properties())
-        body = "\n".join((*self._helpers(), *start, *steps, *about))
+        shown = list(self._shown())
+        body = "\n".join((*self._helpers(), *start, *steps, *about, *shown))
         used = [("Integers", ""), ("Sequences", "<<"), ("FiniteSets", "Cardinality("), ("TLC", ":>")]
         sequences = any("Seq(" in type_text(v.sort) for v in self.system.variables)
         extended = [m for m, sign in used if (sequences if m == "Sequences" else sign in body)]
@@ -194,7 +199,7 @@ class _Export:
         return Tla(
             self.module,
             {self.module: text, **self.extra},
-            tuple(replace(run, constraint=self.inside) for run in (main, states, *self.runs)),
+            tuple(replace(run, constraint=self.inside, alias=self._alias(run)) for run in (main, states, *self.runs)),
             self.variables,
             operators,
             tuple(self.left_out),
@@ -295,6 +300,22 @@ class _Export:
             denied = [beside("~", closed(self._of_state(m), Bind.ATOM), bind=Bind.COMPARED) for m in mistakes]
             yield from _definition(MISTAKE, bulleted("/\\", denied), "The model makes no mistake in this state.")
             self.main.append(TlcClaim(MISTAKE, None, Means.MISTAKE))
+
+    def _shown(self) -> Iterator[str]:
+        """The state as traces show it: its variables, and the derived values that exist in every state."""
+        total = [one for one in self.system.derived if not one.checks]
+        if not total:
+            return
+        self.seen = self.names.new("Shown")
+        parts = [atom(f"{name} |-> {name}") for name in self.variables.values()]
+        for one in total:
+            parts.append(beside(f"{self.names.new(one.name)} |-> ", self.writer.ground(one.expr)))
+        yield from _definition(
+            self.seen, separated("[", parts, "]"), "The states of traces, with their derived values."
+        )
+
+    def _alias(self, run: TlcRun) -> str | None:
+        return self.seen if run.module == self.module else None
 
     # --- the properties
 

@@ -15,7 +15,7 @@ from streamproof.language.reader import DEADLOCK, TERMINATION, Compile, Reader, 
 from streamproof.system import build as b
 from streamproof.system.composition import Joint, JointStep, joined, side_by_side
 from streamproof.system.errors import Loc, ModelError, suggest
-from streamproof.system.model import Action, Check, Conjunct, Instance, Kind, Property, System
+from streamproof.system.model import Action, Check, Conjunct, Derived, Instance, Kind, Property, System
 from streamproof.system.records import replace
 
 
@@ -38,6 +38,7 @@ class CompositeReader:
         self.end_checks: list[Check] = []
         self.constraints: list[Conjunct] = []
         self.step_constraints: list[Conjunct] = []
+        self.derived: tuple[Derived, ...] = ()
 
     def run(self, extra: tuple[Callable[..., Any], ...], termination: bool) -> System:
         """The system of the composite; `extra` are properties stated outside the model. Raises `ModelError`."""
@@ -54,6 +55,7 @@ class CompositeReader:
             properties=tuple(props),
             parameters=self.model.settings(),
             variant=type(self.model).variant,
+            derived=self.derived,
         )
 
     def read(self, machine: Machine, extra: tuple[Callable[..., Any], ...], carries: Carried) -> System:
@@ -66,6 +68,7 @@ class CompositeReader:
         self.end_checks += reader.end_checks
         self.constraints += reader.constraints
         self.step_constraints += reader.step_constraints
+        self.derived = own.derived  # the outermost model is read last
         own = replace(own, properties=tuple(p for p in own.properties if p.kind is not Kind.DEADLOCK))
         if not composite:
             return own

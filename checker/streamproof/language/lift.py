@@ -257,6 +257,22 @@ def natural(value: Term, loc: Loc | None) -> Expr | None:
     return None
 
 
+def as_any_term(value: Term, loc: Loc | None) -> Expr | None:
+    """`value` as a term of a sort of its own: as `natural`, and names as an enumeration; None for other types."""
+    names = list(dict.fromkeys(_names(value)))
+    if names and None not in names:
+        return to_term(value, EnumSort(tuple(str(name) for name in names)), loc)
+    return natural(value, loc)
+
+
+def _names(value: Term) -> Iterator[str | None]:
+    """The names among the alternatives of a value; None for an alternative of another type."""
+    if isinstance(value, Cases):
+        yield from (name for side in (value.then, value.other) for name in _names(side))
+    else:
+        yield value if isinstance(value, str) else None
+
+
 def merge(cond: Expr, then: Term, other: Term, loc: Loc | None) -> Term:
     """The value that is `then` where `cond` holds and `other` elsewhere.
 

@@ -70,6 +70,11 @@ class MeasureMark:
 
 
 @dataclass(frozen=True, slots=True)
+class DerivedMark:
+    """The mark of `derived`."""
+
+
+@dataclass(frozen=True, slots=True)
 class TerminalMark:
     """The mark of `terminal`."""
 
@@ -275,6 +280,8 @@ lemma = _Marker(PropertyMark(Kind.INVARIANT, lemma=True))
 """Marks a lemma: an auxiliary invariant for the induction engine."""
 measure = _Marker(MeasureMark())
 """Marks ``(self, s) -> int``: a quantity; `check` reports its largest value over the reachable states."""
+derived = _Marker(DerivedMark())
+"""Marks ``(self, s)``: a value that traces show beside the variables."""
 terminal = _Marker(TerminalMark())
 """Marks ``(self, s) -> bool``: terminal states; any other state without a successor is a deadlock."""
 constraint = _Marker(ConstraintMark())

@@ -16,6 +16,7 @@ from streamproof.language.conversion import plain_inside
 from streamproof.language.declarations import known_names
 from streamproof.language.declare import Decl, State
 from streamproof.language.domains import INSTANCE_LIMIT, Domains, as_member, members, too_many
+from streamproof.language.lift import as_any_term
 from streamproof.language.lowering import Lowering
 from streamproof.language.lowering_context import Context, OutsideCalls, Pick
 from streamproof.language.model import RESERVED, Model, class_place, marked, with_guards
@@ -24,6 +25,7 @@ from streamproof.language.primitives import (
     MARK,
     ActionMark,
     ConstraintMark,
+    DerivedMark,
     InitiallyMark,
     PropertyMark,
     RefinementMark,
@@ -42,6 +44,7 @@ from streamproof.system.model import (
     Action,
     Check,
     Conjunct,
+    Derived,
     Instance,
     Kind,
     Property,
@@ -186,6 +189,7 @@ class Reader:
         actions: list[Action] = []
         props: list[Property] = []
         lemmas: list[Property] = []
+        derived: list[Derived] = []
         initially: Expr = b.TRUE
         refinements: list[tuple[str, RefinementMark, types.FunctionType, int]] = []
         ends: list[Expr] = []
@@ -203,6 +207,8 @@ class Reader:
                     (lemmas if mark.lemma else props).append(self._property(name, mark, function))
                 case RefinementMark() if not self.without_properties and not self.safety_only:
                     refinements.append((name, mark, function, len(props)))
+                case DerivedMark() if not self.without_properties and not self.safety_only:
+                    derived.append(self._derived(name, function))
                 case TerminalMark():
                     cond, _, checks = self._predicate(function, 1)
                     ends.append(cond)
@@ -259,6 +265,7 @@ class Reader:
             parameters=self.model.settings(),
             variant=type(self.model).variant,
             lemmas=tuple(lemmas),
+            derived=tuple(derived),
         )
 
     def _variables(self) -> tuple[Variable, ...]:
@@ -556,6 +563,34 @@ class Reader:
             return self._temporal(name, function)
         expr, parts, checks = self._predicate(function, 2 if mark.kind is Kind.STEP else 1)
         return Property(name, mark.kind, expr, parts, checks, place(function), inspect.getdoc(function) or "")
+
+    def _derived(self, name: str, function: types.FunctionType) -> Derived:
+        """A value of each state."""
+        got = parameters(function)
+        if len(got) != 2:
+            raise ModelError(
+                f"{name}({', '.join(got)}) is a value of every state",
+                loc=place(function),
+                remedy=f"write def {name}(self, s)",
+            )
+        context = Context(
+            sorts=self.sorts,
+            state=self._state(),
+            label=f"{name}()",
+            in_action=False,
+            outside=self.outside,
+            rules=self._of_rule,
+        )
+        value, loc = Lowering(context).returned(function, [self.model, StateRef(names=self.names)])
+        expr = as_any_term(value, loc)
+        if expr is None:
+            raise ModelError(
+                f"{name}() returns {describe(value)}",
+                loc=loc,
+                remedy="return a number, a truth value, a name, or a part of the state",
+            )
+        doc = inspect.getdoc(function) or ""
+        return Derived(name, expr, tuple(p.check for p in context.checks), place(function), doc)
 
     def _total(self, function: Callable[..., Any], mark: str, what: str, states: int = 1) -> Expr:
         """A condition on states or steps that must have a value everywhere."""

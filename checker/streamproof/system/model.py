@@ -213,6 +213,17 @@ class StateConstraint:
         return instance.guard[len(self.conjuncts) :]
 
 
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A named value that traces show in addition to the variables; none where one of `checks` is true."""
+
+    name: str
+    expr: Expr
+    checks: tuple[Check, ...] = ()
+    loc: Loc | None = None
+    doc: str = ""
+
+
 @dataclass(frozen=True)
 class System:
     """A finite transition system with its properties. Build it with the language, or by hand for tests."""
@@ -230,6 +241,8 @@ class System:
     """Auxiliary invariants for the induction engines; they have no verdict unless also listed in `properties`."""
     constraint: StateConstraint | None = field(default=None, compare=False, repr=False)
     """The state constraint that is part of guards, terminal states and formulas, for counts and exports."""
+    derived: tuple[Derived, ...] = field(default=(), compare=False, repr=False)
+    """Values that traces show."""
 
     @cached_property
     def index(self) -> Mapping[str, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from streamproof.system.derived import with_derived
 from streamproof.system.errors import Loc, StreamproofError
 from streamproof.system.expr import Expr
 from streamproof.system.fairness import fairness_of
@@ -69,7 +70,7 @@ def counterexample(
     about = about or About()
     lines = list(_header(system, prop, trace, about))
     lines.append(BLANK)
-    lines.extend(_steps(system, trace, None if prop is None else _View.of(system, prop), full=full))
+    lines.extend(_steps(*with_derived(system, trace), None if prop is None else _View.of(system, prop), full=full))
     if prop is not None and about.error is None:
         conclusion = list(_conclusion(system, prop, trace, explain(system, prop, trace)))
         if conclusion:
