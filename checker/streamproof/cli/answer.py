@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from streamproof import interrupts
+from streamproof.cli.ci_files import write_ci_files
 from streamproof.cli.evidence import MISTAKE, Evidence, behaviour, confirm
 from streamproof.cli.outputs import Folder, people, write_json
 from streamproof.cli.selection import Selection
@@ -65,8 +66,6 @@ class Request:
 
     def fail(self, error: StreamproofError) -> None:
         """Write an error that ended the run as JSON; the caller prints it."""
-        if self.json_to is None:
-            return
         report = CheckReport(
             model=self.selection.target.name,
             engine=self.engine,
@@ -77,7 +76,10 @@ class Request:
             reproduce=self.reproduce,
             error=error,
         )
-        write_json(self._document(None, report, report.exit_code, {}), self.json_to)
+        document = self._document(None, report, report.exit_code, {})
+        if self.json_to is not None:
+            write_json(document, self.json_to)
+        write_ci_files(document, self.json_to)
 
     def answer(
         self,
@@ -119,8 +121,10 @@ class Request:
             constraint=None if system.constraint is None else system.constraint.text,
         )
         code = report.exit_code
+        document = self._document(system, report, code, more or {})
         if self.json_to is not None:
-            write_json(self._document(system, report, code, more or {}), self.json_to)
+            write_json(document, self.json_to)
+        write_ci_files(document, self.json_to, {p.name: p.loc for p in system.properties})
         print_check(report, stream, detailed=self.detailed)
         return code
 

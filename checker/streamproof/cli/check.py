@@ -19,6 +19,7 @@ from streamproof.cli.certificate import (
     certify,
     print_certificate,
 )
+from streamproof.cli.ci_files import ci_options
 from streamproof.cli.engines import explored, graph_text, run_engine
 from streamproof.cli.outputs import expect_json_writable
 from streamproof.cli.resources import option_words, resource_options
@@ -84,6 +85,7 @@ from streamproof.system.verdict import CheckResult
 @click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no counterexamples, only the outcome.")
 @json_option
+@ci_options
 @limited_by("time_limit")
 def command(
     model: str,

@@ -17,6 +17,7 @@ from streamproof.cli.certificate import (
     certify_proved,
     print_certificate,
 )
+from streamproof.cli.ci_files import ci_options
 from streamproof.cli.discovered import discovered_json, discovered_lines, engine_option
 from streamproof.cli.outputs import expect_json_writable, people
 from streamproof.cli.prove_rank import SECONDS as RANK_SECONDS
@@ -109,6 +110,7 @@ MAX_SHOWN = 2
 @click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no counterexamples, only the outcome.")
 @json_option
+@ci_options
 @limited_by("timeout", SECONDS)
 def command(
     model: str,

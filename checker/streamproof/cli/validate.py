@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from streamproof.cli.ci_files import ci_options, write_ci_files
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
 from streamproof.cli.selection import json_option
@@ -83,6 +84,7 @@ LONGEST = 240
 )
 @click.option("--master", metavar="URL", help="Validate on Spark, one task for each path: local[*], spark://...")
 @json_option
+@ci_options
 def command(
     paths: Sequence[Path],
     model: str | None,
@@ -111,10 +113,11 @@ def command(
         verdicts = _on_spark(paths, one, master, status) if master else _here(paths, one, status)
     if not verdicts:
         raise InputError("no run was found", remedy="name folders with the logs of runs")
+    records = [verdict.record() for verdict in verdicts]
+    document = {"schema": SCHEMA, "version": __version__, "exit_code": int(_code(verdicts)), "verdicts": records}
     if json_to is not None:
-        records = [verdict.record() for verdict in verdicts]
-        document = {"schema": SCHEMA, "version": __version__, "exit_code": int(_code(verdicts)), "verdicts": records}
         write_json(document, json_to)
+    write_ci_files(document, json_to)
     print_lines(_lines(verdicts), people(json_to))
     return _code(verdicts)
 

@@ -68,6 +68,10 @@ PROMELA = Form("Promela", rb"/\* [^\n]*, " + _SAID + rb" export\n")
 TLA = Form("TLA+", rb"(-+ MODULE \w+ -+\n)?\\\* ([^\n]*, |[^\n]*\n\\\* )" + _SAID + rb" export\n")
 SMTLIB = Form("SMT-LIB", rb"; ([^\n]*, )?" + _SAID + rb" (export|verify-certificate)\n")
 DRAWING = Form("SVG", rb"(?s)(<svg [^\n]*\n|<\?xml .{0,2000}?-->\n)<!-- " + _SAID + rb" -->\n")
+JUNIT = Form("JUnit XML", rb'<\?xml version="1\.0" encoding="utf-8"\?>\n<!-- ' + _SAID + rb" -->\n<testsuites ")
+SARIF = Form(
+    "SARIF", rb'(?s)\{\s*"\$schema": "[^"\n]*sarif[^"\n]*",.{0,80}?"tool": \{\s*"driver": \{\s*"name": "streamproof"'
+)
 PAGE = Form("HTML", rb'(?s).*<meta name="generator" content="streamproof')
 
 SUFFIXES: dict[str, Form] = {

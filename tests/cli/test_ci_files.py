@@ -1,0 +1,100 @@
+"""JUnit XML, SARIF and workflow commands beside the results of `check`, `prove` and `validate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from streamproof.conformance import Event, write_ndjson
+from streamproof.report.ci_formats import cases, junit, sarif, workflow_commands
+
+ALL = ("--junit", "j.xml", "--sarif", "s.json", "--annotations")
+
+
+def endings(file: Path) -> dict[str, str]:
+    """How each case of a JUnit file ended, after its counts have been compared."""
+    suite = ElementTree.parse(file).getroot()[0]
+    found = {case.attrib["name"]: case[0].tag if len(case) else "passed" for case in suite}
+    for kind, count in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        assert int(suite.attrib[kind]) == sum(ending == count for ending in found.values())
+    assert int(suite.attrib["tests"]) == len(found)
+    return found
+
+
+def results(file: Path) -> list[dict[str, Any]]:
+    """The results of a SARIF file."""
+    (run,) = json.loads(file.read_text())["runs"]
+    assert {r["ruleId"] for r in run["results"]} <= {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    return list(run["results"])
+
+
+def test_what_is_violated_fails_at_its_place(streamproof: Any, folder: Path) -> None:
+    """The property's line is marked; what holds passes and is no result."""
+    done = streamproof("check", "counter.py", "-q", *ALL)
+    assert done.code == 12
+    assert endings(folder / "j.xml") == {"low": "failure", "grows": "passed", "full": "passed"}
+    (result,) = results(folder / "s.json")
+    line = (folder / "counter.py").read_text().splitlines().index("    @invariant") + 1
+    place = result["locations"][0]["physicalLocation"]
+    assert place == {"artifactLocation": {"uri": "counter.py"}, "region": {"startLine": line + 1}}
+    assert f"::error file=counter.py,line={line + 1},title=counter low::false after 3 steps" in done.out
+
+
+def test_what_is_open_is_skipped(streamproof: Any, folder: Path) -> None:
+    """A search that ends early is a warning, no failure."""
+    done = streamproof("check", "counter.py", "-q", "--max-states", "2", "--property", "low", *ALL)
+    assert done.code == 160
+    assert endings(folder / "j.xml") == {"low": "skipped"}
+    assert [r["level"] for r in results(folder / "s.json")] == ["warning"]
+    assert "::warning file=counter.py" in done.out
+
+
+def test_a_mistake_of_the_model_is_a_case(streamproof: Any, folder: Path) -> None:
+    """With the place of the rule."""
+    assert streamproof("check", "two.py:Overflows", "-q", *ALL).code == 75
+    assert endings(folder / "j.xml") == {"deadlock": "error", "error": "error"}
+    places = [r["locations"][0]["physicalLocation"]["region"] for r in results(folder / "s.json") if "locations" in r]
+    assert places == [{"startLine": (folder / "two.py").read_text().splitlines().index("        s.n += 1") + 1}]
+
+
+def test_proofs_and_recorded_runs(streamproof: Any, folder: Path) -> None:
+    """The same options of `prove` and `validate`; a rejected line is marked in the log."""
+    assert streamproof("prove", "counter.py", "--property", "grows", "-q", *ALL).code == 0
+    assert endings(folder / "j.xml") == {"grows": "passed"}
+    assert results(folder / "s.json") == []
+    write_ndjson([Event("run", "p", n, "increment") for n in range(5)], folder / "log.ndjson")
+    assert streamproof("validate", "log.ndjson", "--model", "counter.py", *ALL).code == 161
+    (name,) = endings(folder / "j.xml")
+    assert name.endswith(" run")
+    (result,) = results(folder / "s.json")
+    place = result["locations"][0]["physicalLocation"]
+    assert place == {"artifactLocation": {"uri": "log.ndjson"}, "region": {"startLine": 4}}
+
+
+def test_foreign_files_are_kept(streamproof: Any, folder: Path) -> None:
+    """Refused before the search; a file of its own is replaced."""
+    for option, name in (("--junit", "a.xml"), ("--sarif", "a.json")):
+        (folder / name).write_text('<!-- mine -->{"version": "2.1.0"}')
+        done = streamproof("check", "counter.py", option, name)
+        assert (done.code, "was not written by streamproof" in done.err, done.out) == (153, True, "")
+        assert "mine" in (folder / name).read_text()
+    assert (
+        streamproof("check", "counter.py", "-q", *ALL).code == streamproof("check", "counter.py", "-q", *ALL).code == 12
+    )
+    assert streamproof("check", "reference.die_hard", "--agree", "--junit", "j.xml").code == 2
+
+
+def test_texts_are_data() -> None:
+    """Neither markup, control characters nor workflow commands of a log take effect."""
+    text = "a<b/>\x1b[2J]]>&\x00\n::set-env name=X::1"
+    rejection = {"file": "x,line=1::y.log", "line": 7}
+    record = {"verdict": "rejected", "model": "m", "run": text, "trace": "t:,", "reason": text, "rejection": rejection}
+    given = list(cases({"verdicts": [record]}, {}))
+    root = ElementTree.fromstring(junit("streamproof validate", given).partition("?>")[2])
+    assert [child.tag for child in root.iter()] == ["testsuites", "testsuite", "testcase", "failure"]
+    assert "\x1b" not in json.loads(sarif("1", given))["runs"][0]["results"][0]["message"]["text"]
+    (command,) = workflow_commands(given)
+    assert command.startswith("::error file=x%2Cline=1%3A%3Ay.log,line=7,title=m a<b/>")
+    assert not {"\n", "\x1b", "\x00"} & {*command}
