@@ -85,6 +85,8 @@ CASES: dict[tuple[str, str], list[Case]] = {
         Case(f"check {COUNT} --json at.json", 12),
         Case("check counter.py -q --agree --agree-limit spin=0 --agree-limit tlc=0 --json at.json", 12),
     ],
+    ("check", "--junit"): [Case(f"check {COUNT} --junit at.xml", 12)],
+    ("check", "--sarif"): [Case(f"check {COUNT} --sarif at.sarif", 12)],
     ("compare", "--json"): [Case("compare cyclic --max-states 1 --json at.json", 160, marks=(pytest.mark.long,))],
     ("prove", "--out"): [Case(f"prove {COUNT} --property low --out at", 12)],
     ("prove", "--certificate"): [
@@ -95,6 +97,8 @@ CASES: dict[tuple[str, str], list[Case]] = {
         Case(f"prove {REACH} --json at.json"),
         Case(f"prove {GROWS} --json at.json"),
     ],
+    ("prove", "--junit"): [Case(f"prove {REACH} --junit at.xml")],
+    ("prove", "--sarif"): [Case(f"prove {REACH} --sarif at.sarif")],
     ("verify-certificate", "--smt"): [
         Case(
             "verify-certificate any.certificate --model grid.py --smt at",
@@ -130,6 +134,8 @@ CASES: dict[tuple[str, str], list[Case]] = {
         Case("validate a-taskfail-1 --events at --format parquet"),
     ],
     ("validate", "--json"): [Case("validate a-taskfail-1 --json at.json")],
+    ("validate", "--junit"): [Case("validate a-taskfail-1 --junit at.xml")],
+    ("validate", "--sarif"): [Case("validate a-taskfail-1 --sarif at.sarif")],
     ("report", "--out"): [
         Case("report verdicts.json --out at", before="validate a-taskfail-1 --json verdicts.json", marks=(pytest.mark.spark,))
     ],

@@ -30,7 +30,7 @@ def ci_options(function: F) -> F:
     mark = "Also print a GitHub workflow command for what does not hold, which marks the file and line."
     function = click.option("--annotations", is_flag=True, expose_value=False, callback=_noted, help=mark)(function)
     for name, text in reversed(texts.items()):
-        kind = click.Path(path_type=Path, dir_okay=False)
+        kind = click.Path(path_type=Path)
         option = click.option(f"--{name}", type=kind, metavar="FILE", expose_value=False, callback=_noted, help=text)
         function = option(function)
     return function

@@ -31,7 +31,7 @@ _LEVELS: Mapping[Ending, str] = {"failure": "error", "error": "error", "skipped"
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class TestCase:
     """A property, a job or a channel. `rule` is what it is judged by, `text` why it did not pass."""
 
     suite: str
@@ -42,7 +42,7 @@ class Case:
     place: Loc | None = None
 
 
-def cases(document: Mapping[str, Any], places: Mapping[str, Loc | None]) -> Iterator[Case]:
+def cases(document: Mapping[str, Any], places: Mapping[str, Loc | None]) -> Iterator[TestCase]:
     """The cases of a JSON result; `places` has the properties' places in the source.
 
     An error that belongs to no property is a case of its own.
@@ -57,23 +57,23 @@ def cases(document: Mapping[str, Any], places: Mapping[str, Loc | None]) -> Iter
         if (prop["trace"] or {}).get("file"):
             text += f" ({prop['trace']['file']})"
         rule = f"{document['model']}/{prop['name']}"
-        yield Case(suite, prop["name"], rule, ending, "" if ending == "passed" else text, places.get(prop["name"]))
+        yield TestCase(suite, prop["name"], rule, ending, "" if ending == "passed" else text, places.get(prop["name"]))
     error = document.get("error")
     if error is not None:
         place = Loc(error["file"], error["line"]) if error.get("file") and error.get("line") else None
         text = "\n".join(filter(None, (error["message"], error.get("remedy"))))
-        yield Case(suite, "error", f"{document['model']}/error", "error", text, place)
+        yield TestCase(suite, "error", f"{document['model']}/error", "error", text, place)
 
 
-def _judged(record: Mapping[str, Any]) -> Case:
+def _judged(record: Mapping[str, Any]) -> TestCase:
     ending, rejection = _ENDINGS.get(record["verdict"], "error"), record["rejection"] or {}
     place = Loc(rejection["file"], rejection["line"]) if rejection.get("file") and rejection.get("line") else None
     text = "" if ending == "passed" else record["reason"] or record["verdict"]
     name = f"{record['run']} {record['trace']}"
-    return Case(record["model"], name, record["model"], ending, text, place)
+    return TestCase(record["model"], name, record["model"], ending, text, place)
 
 
-def junit(title: str, given: Sequence[Case]) -> str:
+def junit(title: str, given: Sequence[TestCase]) -> str:
     """JUnit XML: one test suite."""
     counts = {kind: sum(c.ending == kind for c in given) for kind in ("failure", "error", "skipped")}
     attributes = {"name": title, "tests": str(len(given))}
@@ -98,7 +98,7 @@ def junit(title: str, given: Sequence[Case]) -> str:
     return f'<?xml version="1.0" encoding="utf-8"?>\n<!-- {GENERATOR} -->\n{body}\n'
 
 
-def sarif(version: str, given: Sequence[Case]) -> str:
+def sarif(version: str, given: Sequence[TestCase]) -> str:
     """SARIF: a result for each case that did not pass. One without a place in a file has none."""
     results = []
     for case in given:
@@ -124,7 +124,7 @@ def sarif(version: str, given: Sequence[Case]) -> str:
     )
 
 
-def workflow_commands(given: Sequence[Case]) -> Iterator[str]:
+def workflow_commands(given: Sequence[TestCase]) -> Iterator[str]:
     """Lines with which a step of a GitHub workflow marks the files; values are escaped as the runner expects."""
     for case in given:
         if case.ending == "passed":
