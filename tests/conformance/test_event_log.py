@@ -15,7 +15,7 @@ import pytest
 
 from random_systems import random_system
 from streamproof import Array, Enum, Model, Range, Record, Set, State, action, require
-from streamproof.conformance import Event, EventLog, InputError, Move, RunVerdict, judge, write_ndjson
+from streamproof.conformance import Event, EventLog, InputError, Move, RunVerdict, assert_conforms, judge, write_ndjson
 from streamproof.system import Interpreter, StreamproofError, System
 from streamproof.system.sorts import ArraySort, OptionSort, QueueSort, RecordSort, SetSort, Sort, UnionSort, values
 
@@ -277,3 +277,39 @@ def test_meanings(tmp_path: Path) -> None:
     assert (found.answer, found.matched) == ("accepted", 3)
     events = log(("d", "ring", {"at": 2}), ("c", "express", {"floors": 3}))
     assert verdict(tmp_path, Lift.system(), events, meaning=meaning).answer == "rejected"
+
+
+class Counter3(Model):
+    """Counts to three."""
+
+    def state(self):
+        """From zero."""
+        return State(n=Range(0, 3))
+
+    @action
+    def up(self, s):
+        """One more."""
+        require(s.n < 3)
+        s.n += 1
+
+
+def test_a_log_of_which_nothing_matched_is_not_accepted(tmp_path: Path) -> None:
+    """Events that say nothing about the protocol are no evidence."""
+    write_ndjson([Event("t", "p", n, "started") for n in range(3)], tmp_path / "log.ndjson")
+    (found,) = judge(EventLog(Counter3, {"started": lambda event: None}).plan(tmp_path / "log.ndjson", None), "counter")
+    assert (found.answer, found.reason) == ("inconclusive", "no event is an action of the model")
+
+
+def test_the_recipe_for_tests(tmp_path: Path, flink_logs: Path) -> None:
+    """`assert_conforms` takes a model, a binding or a name, and names the line that is not allowed."""
+    log = tmp_path / "log.ndjson"
+    write_ndjson([Event("t", "p", n, "up") for n in range(3)], log)
+    assert [v.answer for v in assert_conforms(log, Counter3)] == ["accepted"]
+    assert [v.answer for v in assert_conforms(log, EventLog(Counter3))] == ["accepted"]
+    assert [v.answer for v in assert_conforms(flink_logs / "a-taskfail-1", "failover")] == ["accepted"]
+    long = tmp_path / "long.ndjson"
+    write_ndjson([Event("t", "p", n, "up") for n in range(5)], long)
+    with pytest.raises(AssertionError, match=r"long\.ndjson, t: rejected at .*long\.ndjson:4, p#3 up\(\): "):
+        assert_conforms(long, Counter3)
+    with pytest.raises(InputError):
+        assert_conforms(tmp_path / "none.ndjson", Counter3)

@@ -14,7 +14,7 @@ A binding provides: `Binding`, `Plan`, `Unit`, `Task`; `Stream` of `Observation`
 `Move`, `Constraint` on a `StateReader`; optionally `Explainer`, `RecoveryReader`, `Grounding`. Results are: `Tracked`,
 `RunVerdict`, `Followed`, `Rejection`, `Candidate`, `Recovery`. Machines come from `compile_model`, or from `Rules` if
 they have too many instances to enumerate. Unreadable input raises `InputError`. Files of events: `read_events`,
-`write_ndjson`, `write_parquet`.
+`write_ndjson`, `write_parquet`. In a test: `assert_conforms`.
 """
 
 from streamproof.conformance.binding import (
@@ -35,7 +35,7 @@ from streamproof.conformance.binding import (
 from streamproof.conformance.event_log import EventLog
 from streamproof.conformance.events import Event, read_events, write_ndjson, write_parquet
 from streamproof.conformance.run_verdict import Candidate, Followed, Recovery, Rejection, RunVerdict, Tracked
-from streamproof.conformance.validate import judge, validate_paths
+from streamproof.conformance.validate import assert_conforms, judge, validate_paths
 from streamproof.language.grounding import Rules
 from streamproof.language.spec import compile_model
 from streamproof.system import BOOL, InputError, Instance, Variable
@@ -70,6 +70,7 @@ __all__ = [
     "Tracked",
     "Unit",
     "Variable",
+    "assert_conforms",
     "compile_model",
     "judge",
     "read_events",

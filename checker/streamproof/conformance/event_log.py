@@ -103,8 +103,13 @@ class EventLog(Binding):
         traces: dict[str, dict[str, list[Event]]] = {}
         for event in events:
             traces.setdefault(event.trace, {}).setdefault("" if self._ordered else event.process, []).append(event)
-        cases = tuple(Unit(trace, self.system.name, (self._task(trace, own),)) for trace, own in traces.items())
+        cases = tuple(self._case(trace, own) for trace, own in traces.items())
         return Plan(run.name.partition(".")[0], cases, tuple(events), unit="behaviour")
+
+    def _case(self, trace: str, processes: dict[str, list[Event]]) -> Unit:
+        task = self._task(trace, processes)
+        says = any(moves for account in task.spans for span in account for moves in span.observation.alternatives)
+        return Unit(trace, self.system.name, (task,), unjudged=() if says else ("no event is an action of the model",))
 
     def _task(self, trace: str, processes: dict[str, list[Event]]) -> Task:
         if not self._ordered:

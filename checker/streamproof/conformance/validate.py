@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections import Counter
@@ -19,13 +20,15 @@ from streamproof.conformance.packed import expect_recorded
 from streamproof.conformance.run_verdict import Followed, Rejection, RunVerdict, Tracked
 from streamproof.conformance.tracker import Tracker
 from streamproof.entries import BINDINGS, every
+from streamproof.language.model import Model
 from streamproof.language.spec import Spec
 from streamproof.registry import find_binding, is_registered
-from streamproof.system import StreamproofError, UsageError
+from streamproof.system import StreamproofError, System, UsageError
 from streamproof.system.errors import Loc, did_you_mean
 from streamproof.system.files import plain_name
 from streamproof.system.foreign import visible
 
+NOTHING = "no event of the run says anything about the model"
 DAMAGE_SHOWN = 20
 """Maximum number of unreadable lines shown for one run."""
 
@@ -99,6 +102,36 @@ def validate_paths(
     return verdicts
 
 
+def assert_conforms(
+    log: str | os.PathLike[str], model: str | type[Model] | Spec | System | Binding
+) -> list[RunVerdict]:
+    """For tests: the verdicts on a log or a folder of runs, all of them accepted.
+
+    `model` is a name as for `validate --model`, a model for event logs, or a binding. Raises `AssertionError` with the
+    place and the reason of each other verdict, and `InputError` if there is no run.
+    """
+    place = Path(log)
+    expect_recorded(place)
+    binding: Any = model
+    if isinstance(model, str):
+        binding = binding_for(model)
+    elif not callable(getattr(model, "plan", None)):
+        binding = EventLog(cast(Any, model))
+    name = (
+        model if isinstance(model, str) else getattr(getattr(binding, "system", None), "name", type(binding).__name__)
+    )
+    verdicts = [v for run in binding.runs(place) for v in judge(binding.plan(run, None), name)]
+    others = [v for v in verdicts if v.answer != "accepted"]
+    if others:
+        raise AssertionError("\n".join(f"{log}, {v.trace or v.run}: {v.answer}{_at(v)}: {v.reason}" for v in others))
+    return verdicts
+
+
+def _at(verdict: RunVerdict) -> str:
+    event = verdict.rejection.event if verdict.rejection else None
+    return f" at {event.loc}, {event}" if event is not None and event.loc is not None else ""
+
+
 def judge(plan: Plan, model: str) -> list[RunVerdict]:
     """The verdicts of one run."""
     order = {(e.process, e.seq): at for at, e in enumerate(plan.events)}
@@ -144,6 +177,8 @@ class _Judge:
             return replace(self.open, answer="error", reason=str(error))
         matched = {(e.process, e.seq) for tracked in outcomes for e in tracked.events}
         verdict = replace(self._judged(outcomes), matched=len(matched), behaviours=len(outcomes))
+        if verdict.answer == "accepted" and not matched:
+            verdict = replace(verdict, answer="inconclusive", reason=NOTHING)
         if not (outcomes and case.followed):
             return verdict
         return replace(
