@@ -202,7 +202,7 @@ def test_the_comparison_can_fail() -> None:
 
 @pytest.mark.parametrize("document", [*DOCUMENTS, *sorted(ELSEWHERE), "ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_links(document: str) -> None:
-    """Every link within the repository leads to a file, and to a heading where it names one."""
+    """Every link within the repository leads to a file, not a folder, and to a heading where it names one."""
     home = (ROOT / document).parent
     broken = []
     for target in re.findall(r"\]\(([^)\s]+)\)", (ROOT / document).read_text(encoding="utf-8")):
@@ -210,7 +210,7 @@ def test_links(document: str) -> None:
         if "://" in target:
             continue
         file = home / path if path else ROOT / document
-        if not file.exists() or (anchor and anchor not in anchors(file)):
+        if not file.is_file() or (anchor and anchor not in anchors(file)):
             broken.append(target)
     assert broken == []
 
