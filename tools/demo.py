@@ -88,7 +88,7 @@ def summary(verdicts: Path) -> str:
     accepted = sum(record["verdict"] == "accepted" for record in records)
     return (
         "Flink's failover protocol has all its properties in every reachable state, by search and by proof.\n"
-        "Two published or plausible variants have not: streamproof printed the shortest executions that show it.\n"
+        "Two variants, one of them published, violate a property: streamproof printed the shortest executions.\n"
         f"{runs} recorded runs got {len(records)} verdicts, one for each of {units['job']} jobs and, where a run was "
         f"traced in detail,\none for each of {units['channel']} network channels: {accepted} are accepted."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,7 +15,21 @@ from typing import Any
 import pytest
 
 from random_systems import random_system
-from streamproof import Array, Enum, Model, Range, Record, Set, State, action, require
+from streamproof import (
+    Array,
+    Case,
+    Enum,
+    Model,
+    Option,
+    Queue,
+    Range,
+    Record,
+    Set,
+    State,
+    Union,
+    action,
+    require,
+)
 from streamproof.conformance import Event, EventLog, InputError, Move, RunVerdict, assert_conforms, judge, write_ndjson
 from streamproof.system import Interpreter, StreamproofError, System
 from streamproof.system.sorts import ArraySort, OptionSort, QueueSort, RecordSort, SetSort, Sort, UnionSort, values
@@ -181,19 +196,33 @@ def test_random_logs(seeds: range, tmp_path: Path) -> None:
     assert counts["accepted"] > len(seeds) / 10
 
 
+class Open(Case):
+    """Open the door at a floor."""
+
+    f: int
+
+
+class Close(Case):
+    """Close it."""
+
+
 class Lift(Model):
     """A lift that calls overtake: an order of events matters across processes."""
 
     def state(self):
         """On the ground."""
         box = Record(kind=Enum("A", "B"), full=Range(0, 1))
-        return State(floor=Range(0, 3), called=Set(Range(0, 3)), boxes=Array(2, box))
+        wire = Array([("a", "b"), ("b", "a")], Queue(Union(Open(f=Range(0, 3)), Close()), capacity=4))
+        last = Option(Range(0, 3))
+        return State(floor=Range(0, 3), called=Set(Range(0, 3)), boxes=Array(2, box), wire=wire, last=last)
 
     @action(f=range(4))
     def call(self, s, f):
         """Only from above."""
         require(f > s.floor)
         s.called.add(f)
+        s.last = f
+        s.wire["a", "b"].push(Open(f=f))
 
     @action
     def up(self, s):
@@ -239,9 +268,18 @@ def test_vector_clocks_order_events(tmp_path: Path) -> None:
         ({"boxes": [{"kind": "A", "full": 0}, {"kind": "A"}]}, "accepted"),
         ({"called": [2, 2]}, "rejected"),
         ({"called": []}, "rejected"),
-        ({"floor": False}, "rejected"),
-        ({"boxes": {"2": {"kind": "A"}}}, "rejected"),
-        ({"boxes": {"0": {"colour": "A"}}}, "rejected"),
+        ({"floor": 1}, "rejected"),
+        ({"floor": 9}, "rejected"),
+        ({"boxes": {"1": {"kind": "B"}}}, "rejected"),
+        ({"wire": {"(a, b)": [{"tag": "Open", "value": {"f": 2}}], "(b, a)": []}}, "accepted"),
+        ({"wire": [[{"tag": "Open", "value": {"f": 2}}], []]}, "accepted"),
+        ({"wire": {"(a, b)": [{"tag": "Open"}]}}, "accepted"),
+        ({"wire": {"(a, b)": [{"tag": "Open", "value": {"f": 1}}]}}, "rejected"),
+        ({"wire": {"(a, b)": [{"tag": "Close"}]}}, "rejected"),
+        ({"wire": {"(b, a)": [{"tag": "Close"}]}}, "rejected"),
+        ({"last": 2}, "accepted"),
+        ({"last": None}, "rejected"),
+        ({"last": 3}, "rejected"),
     ],
 )
 def test_recorded_states(state: dict[str, Any], answer: str, tmp_path: Path) -> None:
@@ -262,6 +300,48 @@ def test_what_has_no_meaning_is_refused(event: Any, message: str, tmp_path: Path
     """An event that no step could match is a mistake of the binding or the log, with its line; no verdict hides it."""
     with pytest.raises(InputError, match=message) as refused:
         verdict(tmp_path, Lift.system(), log(event))
+    assert refused.value.loc is not None
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({"floor": False}, "floor is false in the log, which is no value of Range(0, 3)"),
+        ({"floor": None}, "floor is null"),
+        ({"called": 2}, "called is 2"),
+        ({"called": ["2"]}, 'called[0] is "2"'),
+        ({"boxes": {"2": {"kind": "A"}}}, "boxes has no element '2'"),
+        ({"boxes": [{"kind": "A"}]}, "boxes is ["),
+        ({"boxes": {"0": {"colour": "A"}}}, "boxes[0] has no field 'colour'"),
+        ({"boxes": {"0": {"kind": "C"}}}, 'boxes[0].kind is "C"'),
+        ({"wire": {"a,b": []}}, "wire has no element 'a,b'"),
+        ({"wire": {"(a, b)": [{"tag": "Opn"}]}}, "wire[(a, b)][0] is {"),
+        ({"wire": {"(a, b)": [{"tag": "Open", "value": {"g": 2}}]}}, "wire[(a, b)][0].Open has no field 'g'"),
+        ({"wire": {"(a, b)": [{"tag": "Open", "value": [2]}]}}, "wire[(a, b)][0] is {"),
+        ({"last": "2"}, 'last is "2"'),
+    ],
+)
+def test_what_is_no_value_is_refused(state: dict[str, Any], message: str, tmp_path: Path) -> None:
+    """A recorded value that the variable can never have in this form is a mistake of the log: no verdict hides it."""
+    events = [replace(e, state=state) for e in log(("door", "call", {"f": 2}))]
+    with pytest.raises(InputError, match=re.escape(message)) as refused:
+        verdict(tmp_path, Lift.system(), events)
+    assert refused.value.loc is not None
+
+
+@pytest.mark.parametrize(
+    ("meaning", "message"),
+    [
+        (lambda e: Move("call", {"f": e.args["at"]}), "the meaning of 'ring' failed: KeyError: 'at'"),
+        (lambda e: Move("call", {"f": e.state["at"]}), "failed: TypeError: "),
+        (lambda e: "up", "the meaning of 'ring' is 'up'"),
+        (lambda e: [Move("up"), None], "the meaning of 'ring' is "),
+    ],
+)
+def test_a_meaning_that_fails_is_refused(meaning: Any, message: str, tmp_path: Path) -> None:
+    """A mistake in a binding names the line of the log at which it shows."""
+    with pytest.raises(InputError, match=re.escape(message)) as refused:
+        verdict(tmp_path, Lift.system(), log(("d", "ring", {"floor": 1})), meaning={"ring": meaning})
     assert refused.value.loc is not None
 
 

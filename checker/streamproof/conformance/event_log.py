@@ -4,7 +4,8 @@ This is what a system needs that writes its own log. Where its events are called
 
     BINDING = EventLog(Group, {"joined": lambda e: Move("join", {"m": e.process})}, members=3)
 
-A state in an event (`Event.state`: variables, or parts of arrays and records) must be the model's state after the event.
+A state in an event (`Event.state`: variables, or parts of arrays and records) must be the model's state after the event;
+`recorded_values` defines the form of its values.
 """
 
 from __future__ import annotations
@@ -27,25 +28,12 @@ from streamproof.conformance.binding import (
     Unit,
 )
 from streamproof.conformance.events import Event, read_events
+from streamproof.conformance.recorded_values import agrees, expect_value
 from streamproof.language.model import Model
 from streamproof.language.spec import Spec
 from streamproof.system.errors import InputError, ModelError, did_you_mean
 from streamproof.system.model import System
-from streamproof.system.sorts import (
-    ArraySort,
-    BoolSort,
-    EnumSort,
-    OptionSort,
-    QueueSort,
-    RangeSort,
-    RecordSort,
-    SetSort,
-    Sort,
-    UnionSort,
-    Value,
-    show,
-    values,
-)
+from streamproof.system.sorts import show
 
 Meaning: TypeAlias = "Callable[[Event], Move | Iterable[Move] | None] | None"
 """The moves of an event of one kind, in order; None: the event says nothing about the protocol."""
@@ -140,8 +128,7 @@ class EventLog(Binding):
                 )
             return (Move(event.event, {name: _argument(value, event) for name, value in event.args.items()}),)
         meaning = self._meaning[event.event]
-        meant = None if meaning is None else meaning(event)
-        return (meant,) if isinstance(meant, Move) else tuple(meant or ())
+        return () if meaning is None else _meant(meaning, event)
 
     def _expect_known(self, move: Move, event: Event) -> None:
         """Raises `InputError` for an action or a parameter that the model does not have: no step could match it."""
@@ -167,10 +154,11 @@ class EventLog(Binding):
                     loc=event.loc,
                     remedy=did_you_mean(name, self.system.index),
                 )
-            yield self._same(name, recorded)
+            yield self._same(name, recorded, event)
 
-    def _same(self, name: str, recorded: Any) -> Constraint:
+    def _same(self, name: str, recorded: Any, event: Event) -> Constraint:
         sort = self.system.variables[self.system.index[name]].sort
+        expect_value(sort, recorded, name, event.loc)
 
         def text(look: StateReader) -> str:
             return f"{name} is {show(sort, look(name))} in the model, and {json.dumps(recorded)} in the log"
@@ -208,46 +196,29 @@ def clock_order(processes: Mapping[str, Sequence[Event]]) -> tuple[tuple[tuple[i
     )
 
 
+def _meant(meaning: Callable[[Event], Move | Iterable[Move] | None], event: Event) -> tuple[Move, ...]:
+    """The moves of an event. Raises `InputError` if the meaning raises an exception or returns anything else."""
+    try:
+        meant = meaning(event)
+        moves = (meant,) if isinstance(meant, Move) else tuple(meant or ())
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        known = ", ".join(event.args) or "none"
+        raise InputError(
+            f"the meaning of {event.event!r} failed: {type(error).__name__}: {error}",
+            loc=event.loc,
+            remedy=f"correct the event or its meaning in the binding; the event's arguments: {known}",
+        ) from error
+    if not all(isinstance(move, Move) for move in moves):
+        raise InputError(
+            f"the meaning of {event.event!r} is {meant!r}",
+            loc=event.loc,
+            remedy="return a Move, a list of Moves, or None",
+        )
+    return moves
+
+
 def _argument(value: Any, event: Event) -> Any:
     """A value of JSON as the value of a parameter: lists stand for tuples."""
     if isinstance(value, dict):
         raise InputError("no parameter has a JSON object as value", loc=event.loc, remedy="give the event a meaning")
     return tuple(_argument(v, event) for v in value) if isinstance(value, list) else value
-
-
-def agrees(sort: Sort, value: Value, recorded: Any) -> bool:
-    """Whether a recorded value, from JSON, is `value`; of arrays and records it may have a part."""
-    match sort:
-        case OptionSort(element):
-            return recorded is None if value is None else agrees(element, value, recorded)
-        case ArraySort(index, element) if isinstance(recorded, dict):
-            places = {text: at for at, key in enumerate(values(index)) for text in (str(key), json.dumps(key))}
-            return all(key in places and agrees(element, value[places[key]], own) for key, own in recorded.items())
-        case ArraySort(_, element):
-            return isinstance(recorded, list) and _all(element, value, recorded)
-        case RecordSort(fields) if isinstance(recorded, dict):
-            own = {name: (inner, part) for (name, inner), part in zip(fields, value, strict=True)}
-            return all(name in own and agrees(*own[name], part) for name, part in recorded.items())
-        case UnionSort() if isinstance(recorded, dict):
-            own_case = recorded.get("tag") == value[0]
-            return own_case and agrees(sort.payload(value[0]), value[1], recorded.get("value", {}))
-        case SetSort(element):
-            left = list(value)
-            return (
-                isinstance(recorded, list)
-                and len(recorded) == len(left)
-                and all(any(agrees(element, member, part) for part in recorded) for member in left)
-            )
-        case QueueSort(element, _):
-            return isinstance(recorded, list) and _all(element, value, recorded)
-        case BoolSort() | RangeSort() | EnumSort():
-            return type(recorded) is type(value) and bool(recorded == value)
-        case _:
-            raise InputError(
-                f"a recorded state cannot be compared with values of {sort}", remedy="leave the variable out"
-            )
-
-
-def _all(element: Sort, values: Iterable[Value], recorded: list[Any]) -> bool:
-    own = list(values)
-    return len(own) == len(recorded) and all(agrees(element, a, b) for a, b in zip(own, recorded, strict=True))

@@ -1,0 +1,140 @@
+"""Values of a log, from JSON, compared with values of the model: an array, a record or a union may be recorded in part.
+
+| sort | form in a log |
+|---|---|
+| Bool, Range | a truth value, a number |
+| Enum | its name |
+| Option | null, or the value |
+| Record | an object with some of the fields |
+| Union | `{"tag": case, "value": {field: ...}}` |
+| Array | a list of all elements, or an object with some; keys are as traces show them: `"0"`, `"(a, b)"` |
+| Queue, Set | a list of all elements |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from streamproof.system.errors import InputError, Loc, did_you_mean
+from streamproof.system.sorts import (
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    UnionSort,
+    Value,
+    values,
+)
+
+SHOWN_KEYS = 6
+
+
+def expect_value(sort: Sort, recorded: Any, name: str, loc: Loc | None) -> None:
+    """Raise `InputError` if no value of the sort is recorded as `recorded` at the place `name`, at `loc` of the log.
+
+    A number outside a Range and a queue above its capacity are values that the model excludes, not mistakes of form.
+    """
+
+    def expect(possible: bool, form: str, names: Iterable[str] = ()) -> None:
+        if not possible:
+            remedy = did_you_mean(recorded, names) if isinstance(recorded, str) else None
+            text = f"{name} is {json.dumps(recorded)} in the log, which is no value of {sort}"
+            raise InputError(text, loc=loc, remedy=remedy or f"give {form}")
+
+    match sort:
+        case OptionSort(element):
+            if recorded is not None:
+                expect_value(element, recorded, name, loc)
+        case ArraySort(index, element) if isinstance(recorded, dict):
+            known = places(index)
+            for key, part in recorded.items():
+                if key not in known:
+                    some = ", ".join(islice((str(k) for k in values(index)), SHOWN_KEYS))
+                    raise InputError(f"{name} has no element {key!r}", loc=loc, remedy=f"its keys: {some}")
+                expect_value(element, part, f"{name}[{key}]", loc)
+        case ArraySort(index, element):
+            size = sum(1 for _ in values(index))
+            expect(isinstance(recorded, list) and len(recorded) == size, f"a list of {size}, or an object with some")
+            for key, part in zip(values(index), recorded, strict=True):
+                expect_value(element, part, f"{name}[{key}]", loc)
+        case RecordSort(fields):
+            expect(isinstance(recorded, dict), "an object with some of the fields")
+            _expect_fields(fields, recorded, name, loc)
+        case UnionSort(cases):
+            known_case = isinstance(recorded, dict) and recorded.get("tag") in dict(cases)
+            payload = recorded.get("value", {}) if known_case else None
+            expect(isinstance(payload, dict), '{"tag": case, "value": {field: ...}}')
+            _expect_fields(sort.payload(recorded["tag"]).fields, payload, f"{name}.{recorded['tag']}", loc)
+        case SetSort(element) | QueueSort(element):
+            expect(isinstance(recorded, list), "a list of the elements")
+            for at, part in enumerate(recorded):
+                expect_value(element, part, f"{name}[{at}]", loc)
+        case BoolSort():
+            expect(isinstance(recorded, bool), "true or false")
+        case RangeSort():
+            expect(type(recorded) is int, "an integer")
+        case EnumSort(members):
+            expect(recorded in members, "one of the names", members)
+
+
+def _expect_fields(fields: tuple[tuple[str, Sort], ...], recorded: Any, name: str, loc: Loc | None) -> None:
+    sorts = dict(fields)
+    for own, part in recorded.items():
+        if own not in sorts:
+            remedy = did_you_mean(own, sorts) or f"its fields: {', '.join(sorts) or 'none'}"
+            raise InputError(f"{name} has no field {own!r}", loc=loc, remedy=remedy)
+        expect_value(sorts[own], part, f"{name}.{own}", loc)
+
+
+def agrees(sort: Sort, value: Value, recorded: Any) -> bool:
+    """Whether a recorded value, from JSON, is `value`; of arrays and records it may have a part."""
+    match sort:
+        case OptionSort(element):
+            return recorded is None if value is None else agrees(element, value, recorded)
+        case ArraySort(index, element) if isinstance(recorded, dict):
+            known = places(index)
+            return all(agrees(element, value[known[key]], own) for key, own in recorded.items())
+        case ArraySort(_, element) | QueueSort(element):
+            return _all(element, value, recorded)
+        case RecordSort(fields):
+            own = {name: (inner, part) for (name, inner), part in zip(fields, value, strict=True)}
+            return recorded is not None and all(agrees(*own[name], part) for name, part in recorded.items())
+        case UnionSort():
+            own_case = recorded is not None and recorded.get("tag") == value[0]
+            return own_case and agrees(sort.payload(value[0]), value[1], recorded.get("value", {}))
+        case SetSort(element):
+            left = list(value)
+            return (
+                recorded is not None
+                and len(recorded) == len(left)
+                and all(any(agrees(element, member, part) for part in recorded) for member in left)
+            )
+        case BoolSort() | RangeSort() | EnumSort():
+            return type(recorded) is type(value) and bool(recorded == value)
+
+
+def places(index: Sort) -> dict[str, int]:
+    """The position of each key of an array, by its text and by its JSON."""
+    return {text: at for at, key in enumerate(values(index)) for text in _texts(key)}
+
+
+def _texts(key: Value) -> Iterator[str]:
+    yield str(key)
+    yield json.dumps(key)
+
+
+def _all(element: Sort, own: Iterable[Value], recorded: list[Any] | None) -> bool:
+    parts = list(own)
+    return (
+        recorded is not None
+        and len(parts) == len(recorded)
+        and all(agrees(element, a, b) for a, b in zip(parts, recorded, strict=True))
+    )
