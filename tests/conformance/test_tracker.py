@@ -163,6 +163,14 @@ def test_a_move_that_the_machine_does_not_have() -> None:
     assert [(c.action, c.because) for c in rejection.candidates] == [("explode()", "the machine has no such action")]
 
 
+def test_a_move_with_an_unknown_argument() -> None:
+    """The candidate names the parameter and its values."""
+    rejection = follow(seen([Move("light", {"lamp": "z"})])).rejection
+    assert rejection is not None
+    because = "the machine has no such instance: lamp is z, its values are a, b"
+    assert [(c.action, c.because) for c in rejection.candidates] == [("light(lamp=z)", because)]
+
+
 def test_too_many_possible_states_are_no_verdict() -> None:
     """Past the limit the log is neither accepted nor rejected, whatever follows."""
     tracked = follow(seen([light("a")]), seen([light("a")], seq=1), hidden=["blow", "mend"], limit=2)

@@ -110,11 +110,23 @@ def _blocked(refusal: Refusal, move: Move, states: Sequence[State], distance: in
     for state in states:
         plain = explainer.why_not(move, StateReader(system, state)) if explainer is not None else None
         if not instances:
-            yield Candidate(str(move), plain or "the machine has no such action", distance + 1)
+            yield Candidate(str(move), plain or _why_unknown(refusal.steps.instances(move.action), move), distance + 1)
         for instance in instances:
             reason = why_false(system, instance.guard, state)
             if reason is not None:
                 yield Candidate(str(move), f"{plain} [{reason}]" if plain else str(reason), distance)
+
+
+def _why_unknown(instances: Sequence[Instance], move: Move) -> str:
+    """Why no instance of an action matches a move."""
+    if not instances:
+        return "the machine has no such action"
+    for name, value in move.args.items():
+        known = dict.fromkeys(dict(i.args).get(name) for i in instances)
+        if value not in known:
+            some = ", ".join(str(k) for k in list(known)[:SHOWN]) + (", ..." if len(known) > SHOWN else "")
+            return f"the machine has no such instance: {name} is {value}, its values are {some}"
+    return "the machine has no instance with these arguments"
 
 
 def _near(refusal: Refusal, states: Sequence[State]) -> list[str]:
