@@ -23,8 +23,7 @@ class PartitionCounts(Model):
     consumers: int = 2
     """Number of consumers of each partition."""
 
-    check_deadlock = False
-    """Nothing has to happen."""
+    check_deadlock = False  # nothing has to happen
     limits = {"executors": (1, None), "partitions": (1, None), "consumers": (1, None)}
     sizes = {"small": {}, "medium": {"partitions": 2}}
 
@@ -42,8 +41,7 @@ class PartitionCounts(Model):
             copy=Array(self.partitions, Enum("NONE", "PRODUCING", "STORED", "DELETED", "LOST")),
             # the ResourceManager: the TaskExecutor has answered that it stores nothing, and had no slot in use since
             empty=Array(self.executors, Bool()),
-            # messages
-            closing=Array(self.executors, Bool()),
+            closing=Array(self.executors, Bool()),  # messages: Close to a TaskExecutor, and one for each partition
             order=Array(self.partitions, Enum("NONE", "DEPLOY", "RELEASE")),
         )
 
@@ -131,14 +129,11 @@ class PartitionCounts(Model):
     def register(self, s, e):
         """A TaskExecutor registers when neither side has anything of the earlier connection."""
         require(s.executor[e] == "UP" and s.link[e] != "UP" and not s.registered[e])
-        require(not any(s.location[p] == e and self.is_left(s, p) for p in range(self.partitions)))
-        s.registered[e] = True
-        s.link[e] = "UP"
+        require(not any(s.location[p] == e and self.on_disk(s, p) for p in range(self.partitions)))
+        require(not any(s.location[p] == e and s.order[p] != "NONE" for p in range(self.partitions)))
+        require(not any(s.location[p] == e and s.tracked[p] != "NONE" for p in range(self.partitions)))
+        s.registered[e], s.link[e] = True, "UP"
         s.closing[e] = False
-
-    def is_left(self, s, p):
-        """Whether a partition or a message of an earlier connection is left."""
-        return self.on_disk(s, p) or s.order[p] != "NONE" or s.tracked[p] != "NONE"
 
     @action(p="partitions")
     def execute(self, s, p):
