@@ -235,6 +235,7 @@ def test_a_behaviour_that_stays() -> None:
     assert "0 steps, then stuttering forever" in text
     assert "stuttering: the behaviour stays in this state forever" in text
     assert "enter(p=0), enter(p=1): never enabled on the cycle (strong)" in text
+    assert "ask(p=0), ask(p=1): enabled, but no fairness constraint requires the step" in text
     assert "the loop starts here" not in text
     document = to_itf(system, trace, prop)
     assert document["loop"] == 0

@@ -60,6 +60,18 @@ def fairness_of(system: System, trace: Trace) -> tuple[Owed, ...]:
     return tuple(_owed(Interpreter(system), constraint, trace) for constraint in fairness_constraints(system))
 
 
+def postponed(system: System, trace: Trace) -> tuple[str, ...]:
+    """Labels of the action instances that could change the last state of a behaviour that stutters there forever.
+
+    The behaviour is fair, so no fairness constraint requires their steps. Empty for a behaviour that does not stutter.
+    """
+    if not trace.stutters:
+        return ()
+    interpreter, last = Interpreter(system), trace.states[-1]
+    steps = interpreter.steps(last)
+    return tuple(dict.fromkeys(step.instance.label for step in steps if step.state != last))
+
+
 def cycle_start(trace: Trace) -> int:
     """The position where the cycle begins."""
     return len(trace.states) - 1 if trace.loop is None else trace.loop

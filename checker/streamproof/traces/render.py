@@ -12,7 +12,7 @@ from typing import Any
 from streamproof.system.derived import with_derived
 from streamproof.system.errors import Loc, StreamproofError
 from streamproof.system.expr import Expr
-from streamproof.system.fairness import fairness_of
+from streamproof.system.fairness import fairness_of, postponed
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Kind, Property, State, System, Variable
 from streamproof.system.records import dataclass
@@ -292,9 +292,16 @@ def _fairness(system: System, trace: Trace) -> Iterator[Line]:
         return
     yield line(StyledText("Why this behaviour is fair:", "title"))
     for (fairness, because), labels in groups.items():
-        some = ", ".join(labels[:MAX_LABELS])
-        more = f" and {len(labels) - MAX_LABELS} more" if len(labels) > MAX_LABELS else ""
-        yield line(StyledText(some, "action"), f"{more}: {because} ({fairness})", indent=2, hang=6)
+        yield _instances(labels, f"{because} ({fairness})")
+    free = postponed(system, trace)
+    if free:
+        yield _instances(free, "enabled, but no fairness constraint requires the step")
+
+
+def _instances(labels: Sequence[str], about: str) -> Line:
+    """Some action instances, and what is true of them."""
+    more = f" and {len(labels) - MAX_LABELS} more" if len(labels) > MAX_LABELS else ""
+    return line(StyledText(", ".join(labels[:MAX_LABELS]), "action"), f"{more}: {about}", indent=2, hang=6)
 
 
 def _reason(reason: Reason, indent: int) -> Iterator[Line]:
