@@ -1,0 +1,19 @@
+"""Errors of the runtime."""
+
+from __future__ import annotations
+
+
+class RuntimeFailure(Exception):
+    """The base of all errors that the runtime reports."""
+
+
+class JobError(RuntimeFailure):
+    """A job that cannot be built: the message names the operators."""
+
+
+class JobFailed(RuntimeFailure):
+    """A job that cannot finish: a user function raised an error in every attempt, or the restart limit is reached."""
+
+
+class OutsideSimulation(RuntimeFailure):
+    """A user function used something that a simulated run cannot repeat: a clock, a thread, a socket, a process, entropy."""

@@ -1,0 +1,69 @@
+"""The log of a run: one event a line, as JSON, in the form that `streamproof validate` reads.
+
+An event has `trace` (``job#attempt``, or the job for what belongs to no attempt), `process` (a subtask or the JobMaster),
+`seq` (its number in the process), `clock` (its vector clock), `event`, `args`, `state` (what the process knows of its own).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+Entry: TypeAlias = tuple[str, str, str, Mapping[str, Any], Mapping[str, Any], Mapping[str, int]]
+"""Trace, process, event, arguments, state, clock."""
+
+_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+
+
+class Numbering:
+    """Numbers the events of each process of each trace."""
+
+    def __init__(self) -> None:
+        self._next: dict[tuple[str, str], int] = {}
+
+    def line(self, entry: Entry) -> str:
+        """The line of an event, with its end."""
+        trace, process, event, args, state, clock = entry
+        seq = self._next.get((trace, process), 0)
+        self._next[trace, process] = seq + 1
+        record: dict[str, Any] = {"trace": trace, "process": process, "seq": seq, "event": event}
+        for name, value in (("args", args), ("clock", clock), ("state", state)):
+            if value:
+                record[name] = value
+        return _encode(record) + "\n"
+
+
+def lines(entries: Iterable[Entry]) -> Iterator[str]:
+    """The lines of a log."""
+    numbering = Numbering()
+    return (numbering.line(entry) for entry in entries)
+
+
+def digest(entries: Iterable[Entry]) -> str:
+    """The SHA-256 of a log: equal for equal runs, in every process."""
+    found = hashlib.sha256()
+    for text in lines(entries):
+        found.update(text.encode())
+    return found.hexdigest()
+
+
+class EventWriter:
+    """Appends events to a file, one system call each: a killed process loses at most the event that it is writing."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._numbering = Numbering()
+
+    def write(self, entry: Entry) -> None:
+        """Writes an event before anything that it sends can leave."""
+        text = self._numbering.line(entry).encode()
+        while text:
+            text = text[os.write(self._file, text) :]
+
+    def close(self) -> None:
+        """Closes the file."""
+        os.close(self._file)

@@ -1,0 +1,143 @@
+"""The simulated processes: hosts of the runtime's machines on the simulated network, which can crash and stand still."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from streamproof_runtime.executor import TaskExecutor
+from streamproof_runtime.jobmaster import NAME as JOBMASTER
+from streamproof_runtime.jobmaster import JobMaster
+from streamproof_runtime.messages import Message
+from streamproof_runtime.subtask import Subtask, TaskPlan
+
+if TYPE_CHECKING:
+    from streamproof_runtime.simulation import Simulation
+
+
+class Runner:
+    """A subtask that the loop schedules."""
+
+    __slots__ = ("at", "host", "subtask")
+
+    def __init__(self, host: SimulatedExecutor, subtask: Subtask) -> None:
+        self.host, self.subtask, self.at = host, subtask, -1
+
+    def step(self) -> None:
+        """One action, or none if there is none any more."""
+        host = self.host
+        host.executor.step(self.subtask, host.world.choose)
+        if self.at >= 0 and not self.subtask.enabled():
+            host.world.loop.sleep(self)
+
+
+class SimulatedExecutor:
+    """The simulated process of a TaskExecutor."""
+
+    def __init__(self, name: str, world: Simulation) -> None:
+        self.name, self.world = name, world
+        self.is_alive, self.is_paused = True, False
+        self.runners: dict[str, Runner] = {}
+        self.kept: list[tuple[str, Message | None]] = []
+        """What arrives while it is paused; None: a lost connection."""
+        self.executor = self._new(0)
+
+    def _new(self, incarnation: int) -> TaskExecutor:
+        world = self.world
+        return TaskExecutor(self.name, world.slots, world.graph, world.plans, self, incarnation)
+
+    def receive(self, peer: str, message: Message | None) -> None:
+        """A message, or None for a lost connection, unless the process is down."""
+        if self.is_paused:
+            self.kept.append((peer, message))
+        elif self.is_alive:
+            if message is None:
+                self.executor.on_lost(peer)
+            else:
+                self.executor.on_message(peer, message)
+
+    def connection_lost(self, peer: str) -> None:
+        """Tells the executor."""
+        self.receive(peer, None)
+
+    def send(self, target: str, message: Message) -> None:
+        """By the network."""
+        self.world.network.send(self.name, target, message)
+
+    def create(self, plan: TaskPlan, attempt: int) -> Subtask:
+        """A subtask that records its events under the name of the attempt."""
+        subtask = self.world.create(plan, attempt)
+        self.runners[plan.name] = Runner(self, subtask)
+        return subtask
+
+    def woken(self, subtask: Subtask) -> None:
+        """Schedules the subtask if it can do something."""
+        runner = self.runners[subtask.name]
+        if runner.at < 0 and self.is_alive and not self.is_paused and subtask.enabled():
+            self.world.loop.wake(runner)
+
+    def stopped(self) -> None:
+        """Takes all subtasks from the schedule."""
+        for runner in self.runners.values():
+            self.world.loop.sleep(runner)
+        self.runners = {}
+
+    def crash(self) -> None:
+        """The process is gone, with all that it had."""
+        self.is_alive, self.is_paused, self.kept = False, False, []
+        self.stopped()
+
+    def restart(self) -> None:
+        """The process starts anew."""
+        if not self.is_alive:
+            self.is_alive = True
+            self.executor = self._new(self.executor.incarnation + 1)
+            self.executor.register()
+
+    def pause(self) -> None:
+        """The process stands still."""
+        if self.is_alive:
+            self.is_paused = True
+            for runner in self.runners.values():
+                self.world.loop.sleep(runner)
+
+    def resume(self) -> None:
+        """The process goes on, with what has arrived meanwhile."""
+        if self.is_paused:
+            self.is_paused, kept, self.kept = False, self.kept, []
+            for peer, message in kept:
+                self.receive(peer, message)
+            for runner in list(self.runners.values()) if self.executor.is_running else ():
+                self.woken(runner.subtask)
+
+
+class SimulatedJobMaster:
+    """The simulated process of the JobMaster, which has no faults."""
+
+    def __init__(self, world: Simulation) -> None:
+        self.name, self.world = JOBMASTER, world
+        self.machine = JobMaster(world.graph, self)
+
+    def receive(self, peer: str, message: Message) -> None:
+        """A message."""
+        self.machine.on_message(peer, message)
+
+    def connection_lost(self, peer: str) -> None:
+        """A lost connection."""
+        self.machine.on_lost(peer)
+
+    def send(self, target: str, message: Message) -> None:
+        """By the network."""
+        self.world.network.send(JOBMASTER, target, message)
+
+    def close(self, target: str) -> None:
+        """Both ends learn of it."""
+        self.world.network.disconnect(JOBMASTER, target)
+
+    def call_later(self, delay: int, timer: str, attempt: int) -> None:
+        """By the loop."""
+        self.world.loop.call_later(delay, self.machine.on_timer, timer, attempt)
+
+    def event(self, event: str, args: Mapping[str, Any], attempt: int | None = None) -> None:
+        """Into the log."""
+        self.world.log(self.world.trace(attempt), JOBMASTER, event, args, {}, {})

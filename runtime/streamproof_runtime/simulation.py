@@ -1,0 +1,185 @@
+"""A simulated run of a job: the machines of the runtime on the simulated network, with faults, in virtual time.
+
+The machines are those of every run; here all hosts are in one thread, and every choice comes from the tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamproof_runtime import event_log, faults
+from streamproof_runtime.api import Job
+from streamproof_runtime.faults import Fault
+from streamproof_runtime.fence import fence
+from streamproof_runtime.graph import ExecutionGraph
+from streamproof_runtime.jobmaster import DONE
+from streamproof_runtime.jobmaster import NAME as JOBMASTER
+from streamproof_runtime.loop import EventLoop
+from streamproof_runtime.network import Network
+from streamproof_runtime.simulated_hosts import SimulatedExecutor, SimulatedJobMaster
+from streamproof_runtime.subtask import Clock, Subtask, TaskPlan, plans
+from streamproof_runtime.tape import FAULTS, NETWORK, SCHEDULE, USER, Script, Tape
+from streamproof_runtime.termination import BatonSubtask
+
+LIMIT = 2_000_000
+"""Largest number of steps and timers of a run."""
+STUCK = 10 * faults.QUIET
+"""Virtual time in nanoseconds at which a run with nothing but heartbeats is stuck: no restart takes as long."""
+
+
+@dataclass
+class Outcome:
+    """The result of a simulated run."""
+
+    finished: bool
+    reason: str
+    """Why it has not finished."""
+    results: dict[str, Any]
+    attempts: int
+    steps: int
+    time: int
+    """Virtual time in nanoseconds."""
+    lost: int
+    """Records that arrived at terminated subtasks of the last attempt."""
+    faults: list[Fault]
+    entries: list[event_log.Entry]
+    choices: dict[str, list[int]]
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def digest(self) -> str:
+        """The digest of its events."""
+        return event_log.digest(self.entries)
+
+
+class Simulation:
+    """One run. `subtask_type` has the protocol of termination; `script` and `faults` replace what the seed would draw."""
+
+    def __init__(
+        self,
+        job: Job,
+        *,
+        seed: int = 0,
+        level: str = "none",
+        executors: int = 3,
+        slots: int = 2,
+        subtask_type: type[BatonSubtask] = BatonSubtask,
+        script: Script | None = None,
+        faults_given: Sequence[Fault] | None = None,
+    ) -> None:
+        self.graph = ExecutionGraph(job)
+        self.plans = plans(self.graph)
+        self.slots, self.subtask_type, self.job = slots, subtask_type, job
+        self.tape = Tape(seed, script)
+        self.choose, self._user = self.tape.stream(SCHEDULE), self.tape.stream(USER)
+        self.loop = EventLoop(self.choose)
+        self.network = Network(self.loop, self.tape.stream(NETWORK))
+        self.entries: list[event_log.Entry] = []
+        self.created: dict[int, list[Subtask]] = {}
+        names = [f"tm-{i}" for i in range(1, executors + 1)]
+        self.hosts = {name: SimulatedExecutor(name, self) for name in names}
+        self.master = SimulatedJobMaster(self)
+        self.network.nodes = {JOBMASTER: self.master, **self.hosts}
+        draw = self.tape.stream(FAULTS)
+        self.faults = faults.drawn(draw, level, names, JOBMASTER) if faults_given is None else list(faults_given)
+
+    def run(self, limit: int = LIMIT) -> Outcome:
+        """Runs until the job has finished, has failed, or cannot go on."""
+        master = self.master.machine
+        with fence():
+            master.start()
+            for host in self.hosts.values():
+                host.executor.register()
+            for fault in self.faults:
+                self.loop.call_at(fault.at, faults.apply, fault, self)
+            over = self.loop.run(lambda: master.is_over or self._is_stuck(), limit)
+        finished = master.status == DONE
+        reason = "" if finished else self._why(over)
+        lost = sum(s.lost for s in self.created.get(master.attempt, ()))
+        return Outcome(
+            finished,
+            reason,
+            master.results,
+            master.attempt + 1,
+            self.loop.steps,
+            self.loop.now,
+            lost,
+            self.faults,
+            self.entries,
+            self.tape.recorded,
+            master.errors,
+        )
+
+    def _is_stuck(self) -> bool:
+        """Whether, long after all faults, only heartbeats happen."""
+        return not self.loop.ready and self.loop.now > STUCK
+
+    def _why(self, over: bool) -> str:
+        master = self.master.machine
+        if master.errors:
+            return master.errors[-1]
+        if not over:
+            return f"no end after {self.loop.steps:,} steps"
+        waiting = [s for s in self.created.get(master.attempt, ()) if s.phase != "TERMINATED"]
+        return f"stuck: {', '.join(f'{s.name} is {s.phase}' for s in waiting) or master.status}"
+
+    # --- for the hosts
+
+    def trace(self, attempt: int | None) -> str:
+        """The name of the trace of an attempt, or of the job."""
+        return self.job.name if attempt is None else f"{self.job.name}#{attempt}"
+
+    def log(
+        self,
+        trace: str,
+        process: str,
+        event: str,
+        args: Mapping[str, Any],
+        state: Mapping[str, Any],
+        clock: Clock,
+    ) -> None:
+        """Records an event."""
+        self.entries.append((trace, process, event, args, state, clock))
+
+    def create(self, plan: TaskPlan, attempt: int) -> Subtask:
+        """A subtask that records its events in the trace of an attempt."""
+        trace, append = self.trace(attempt), self.entries.append
+
+        def log(process: str, event: str, args: Mapping[str, Any], state: Mapping[str, Any], clock: Clock) -> None:
+            append((trace, process, event, args, state, clock))
+
+        subtask = self.subtask_type(plan, log, self._user)
+        self.created.setdefault(attempt, []).append(subtask)
+        return subtask
+
+    # --- faults
+
+    def crash(self, node: str, duration: int) -> None:
+        """The process of a TaskExecutor dies and starts again after a while."""
+        self.hosts[node].crash()
+        self.network.restarted(node)
+        self.loop.call_later(duration, self.hosts[node].restart)
+
+    def disconnect(self, one: str, other: str) -> None:
+        """A connection is lost."""
+        self.network.disconnect(one, other)
+
+    def partition(self, one: str, other: str, duration: int) -> None:
+        """A connection holds its messages back."""
+        self.network.held_until[frozenset((one, other))] = self.loop.now + duration
+
+    def pause(self, node: str, duration: int) -> None:
+        """A process stands still."""
+        self.hosts[node].pause()
+        self.loop.call_later(duration, self.hosts[node].resume)
+
+    def slow(self, one: str, other: str, factor: int, duration: int) -> None:
+        """A connection is slow for a while."""
+        pair = frozenset((one, other))
+        self.network.slow[pair] = factor
+        self.loop.call_later(duration, self._healed, pair)
+
+    def _healed(self, pair: frozenset[str]) -> None:
+        self.network.slow.pop(pair, None)

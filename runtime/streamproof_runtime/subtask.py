@@ -1,0 +1,233 @@
+"""The dataflow of one subtask, as a state machine without input and output.
+
+The host delivers items to the channels of a subtask, asks for the enabled actions, lets it do one, and carries away what
+it has sent. A subtask *holds* a record between receiving it and sending on its outputs: meanwhile it is busy.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from streamproof_runtime.api import Edge, Exchange, Operator
+from streamproof_runtime.batons import Itinerary, itineraries
+from streamproof_runtime.functions import Context, Operation
+from streamproof_runtime.graph import ExecutionGraph
+from streamproof_runtime.scopes import Scope
+
+RECORD, END, BATON = 0, 1, 2
+"""Kinds of items: ``(RECORD, clock, side, value)``, ``(END, clock, busy)``, ``(BATON, clock, baton, busy, id)``."""
+RUNNING, ATTEMPTING, TERMINATED = "RUNNING", "ATTEMPTING", "TERMINATED"
+
+Clock: TypeAlias = Mapping[str, int]
+Item: TypeAlias = tuple[Any, ...]
+Action: TypeAlias = tuple[str, str]
+"""What a subtask can do next, with the channel from which it takes an item."""
+
+PRODUCE, TAKE, WORK, FINISH = "produce", "take", "work", "finish"
+
+
+class Log(Protocol):
+    """Where a subtask records its events; an event is recorded before anything that it sends can leave."""
+
+    def __call__(
+        self, process: str, event: str, args: Mapping[str, Any], state: Mapping[str, Any], clock: Clock, /
+    ) -> None:
+        """Records one event."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlan:
+    """What a subtask knows of its job."""
+
+    name: str
+    number: int
+    operator: Operator
+    inputs: tuple[str, ...]
+    feedback_inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    routes: tuple[tuple[Edge, tuple[str, ...]], ...]
+    """Each outgoing edge with its channels, in the order of the target's subtasks."""
+    itinerary: Itinerary
+    is_head: bool
+    behind: frozenset[Scope]
+    """The loops with a head from which a record can reach this subtask."""
+
+
+def plans(graph: ExecutionGraph) -> dict[str, TaskPlan]:
+    """The plan of each subtask of a job."""
+    ways = itineraries(graph)
+    return {task: _plan(graph, task, ways[task]) for task in graph.tasks}
+
+
+def _plan(graph: ExecutionGraph, task: str, itinerary: Itinerary) -> TaskPlan:
+    own = [c for c in graph.channels.values() if c.source == task]
+    edges = [e for e in graph.job.edges if e.source == graph.operator_of[task].name]
+    return TaskPlan(
+        task,
+        graph.number[task],
+        graph.operator_of[task],
+        graph.inputs(task, feedback=False),
+        graph.inputs(task, feedback=True),
+        graph.outputs(task, feedback=False),
+        tuple((edge, tuple(c.name for c in own if c.edge is edge)) for edge in edges),
+        itinerary,
+        task in graph.heads,
+        _loops_before(graph, task),
+    )
+
+
+def _loops_before(graph: ExecutionGraph, task: str) -> frozenset[Scope]:
+    reached, new = {task}, {task}
+    while new:
+        new = {c.source for c in graph.channels.values() if c.target in new} - reached
+        reached |= new
+    return frozenset(graph.scope(t) for t in reached & graph.heads)
+
+
+class Subtask:
+    """The dataflow of a subtask; a subclass has the protocol of termination."""
+
+    def __init__(self, plan: TaskPlan, log: Log, choose: Callable[[int], int]) -> None:
+        """`choose` makes the choices of user functions."""
+        self.plan, self.name, self._log = plan, plan.name, log
+        self.phase = RUNNING
+        self.queues: dict[str, deque[Item]] = {c: deque() for c in (*plan.inputs, *plan.feedback_inputs)}
+        self.held: deque[tuple[int, Any]] = deque()
+        self.sent: list[tuple[str, Item]] = []
+        self.clock: Clock = {}
+        self.lost = 0
+        self.items: Iterator[Any] = iter(())
+        self.left = 0
+        operator = plan.operator
+        if operator.items is not None:
+            own = operator.items[plan.number :: operator.parallelism]
+            self.items, self.left = iter(own), len(own)
+        self.operation = Operation(operator.inputs, Context(choose, plan.number))
+        self._turn: dict[int, int] = {}
+
+    # --- for the host
+
+    def deliver(self, channel: str, item: Item) -> None:
+        """Appends an item to an input channel."""
+        self.queues[channel].append(item)
+
+    def enabled(self) -> list[Action]:
+        """The possible actions, in a fixed order."""
+        found = [(TAKE, c) for c, queue in self.queues.items() if queue and self.is_ready(c, queue[0])]
+        if self.held:
+            found.append((WORK, ""))
+        if self.left:
+            found.append((PRODUCE, ""))
+        elif self.phase is RUNNING and self.may_finish():
+            found.append((FINISH, ""))
+        return found
+
+    def do(self, action: Action) -> None:
+        """Does an enabled action; what it sends is appended to `sent`."""
+        kind, channel = action
+        if kind is TAKE:
+            self.take(channel)
+        elif kind is WORK:
+            self.work()
+        elif kind is PRODUCE:
+            self.produce()
+        else:
+            self.finish()
+
+    def result(self) -> Any:
+        """The records of a sink, in its form; None if it has received none."""
+        return self.operation.states.get(None, {}).get("records") if self.plan.operator.is_sink else None
+
+    # --- records
+
+    def produce(self) -> None:
+        """A source emits its next record; each copy of it is an event."""
+        value = next(self.items)
+        self.left -= 1
+        for channel, side, output in self.routed((value,)):
+            clock = self.record("record_produced", {"channel": channel})
+            self.sent.append((channel, (RECORD, clock, side, output)))
+
+    def take(self, channel: str) -> None:
+        """Takes the next item of a channel."""
+        item = self.queues[channel].popleft()
+        self.merge(item[1])
+        if item[0] == RECORD:
+            if self.phase is TERMINATED:
+                self.lost += 1
+            else:
+                self.held.append((item[2], item[3]))
+                self.note_record(channel)
+            self.record("record_received", {"channel": channel})
+        else:
+            self.take_control(channel, item)
+
+    def work(self) -> None:
+        """Applies the user function to the record held longest, and sends the outputs."""
+        outputs = list(self.routed(self.operation.process(*self.held[0])))
+        self.held.popleft()
+        clock = self.record("record_processed", {"channels": [channel for channel, _, _ in outputs]})
+        self.sent += [(channel, (RECORD, clock, side, value)) for channel, side, value in outputs]
+
+    def routed(self, values: Any) -> Iterator[tuple[str, int, Any]]:
+        """Outputs with their channels and inputs, after the chained functions of each edge."""
+        for value in values:
+            for at, (edge, channels) in enumerate(self.plan.routes):
+                for pipe in edge.pipes:
+                    outputs = [value]
+                    for transform in pipe.transforms:
+                        outputs = [after for before in outputs for after in transform(before)]
+                    for output in outputs:
+                        yield from ((c, pipe.side, output) for c in self._receivers(at, edge, channels, output))
+
+    def _receivers(self, at: int, edge: Edge, channels: tuple[str, ...], value: Any) -> tuple[str, ...]:
+        if edge.exchange is Exchange.BROADCAST or len(channels) == 1:
+            return channels
+        if edge.key is not None:
+            return (channels[zlib.crc32(repr(edge.key(value)).encode()) % len(channels)],)
+        turn = self._turn[at] = self._turn.get(at, self.plan.number - 1) + 1
+        return (channels[turn % len(channels)],)
+
+    # --- events
+
+    def record(self, event: str, args: Mapping[str, Any]) -> Clock:
+        """Records an event with the state after it; returns its vector clock."""
+        self.clock = clock = {**self.clock, self.name: self.clock.get(self.name, 0) + 1}
+        self._log(self.name, event, args, self.state(), clock)
+        return clock
+
+    def state(self) -> dict[str, Any]:
+        """What the subtask knows of its own state."""
+        return {"phase": self.phase, "held": len(self.held)}
+
+    def merge(self, clock: Clock) -> None:
+        """What is known after receiving an item with this clock."""
+        own = self.clock
+        if any(own.get(name, 0) < count for name, count in clock.items()):
+            self.clock = {**own, **{name: count for name, count in clock.items() if own.get(name, 0) < count}}
+
+    # --- for the protocol of termination
+
+    def is_ready(self, channel: str, item: Item) -> bool:
+        """Whether the first item of a channel can be taken."""
+        raise NotImplementedError
+
+    def may_finish(self) -> bool:
+        """Whether all inputs have ended, as far as the subtask awaits that."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Terminates, or starts to attempt it."""
+        raise NotImplementedError
+
+    def take_control(self, channel: str, item: Item) -> None:
+        """Takes an END or a baton."""
+        raise NotImplementedError
+
+    def note_record(self, channel: str) -> None:
+        """The protocol's part in receiving a record."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""Bindings of the event logs of the reference runtime."""

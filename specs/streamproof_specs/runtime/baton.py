@@ -1,0 +1,257 @@
+"""The binding of the runtime's event logs to the baton: each attempt of a job is one behaviour, of its own graph.
+
+The events of all subtasks are merged by their vector clocks: a subtask never makes an action of another impossible, so
+that every order that agrees with the clocks is a behaviour of the machine, or none is. What an event records, the status
+of a baton and the state of the subtask after the event, must be what the machine has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from streamproof.conformance import (
+    Binding,
+    Constraint,
+    Event,
+    EventLog,
+    InputError,
+    Instance,
+    Move,
+    Observation,
+    Plan,
+    StateReader,
+    Stream,
+    Task,
+    Unit,
+    compile_model,
+    read_events,
+)
+from streamproof_models.baton import Baton
+from streamproof_models.scoped_text import parse
+from streamproof_models.scopes import ScopeError
+from streamproof_specs.baton import SPEC
+
+JOBMASTER = "jobmaster"
+"""The process that records the graph of an attempt, and its end."""
+RECORD_EVENTS = ("record_produced", "record_received", "record_processed")
+MOST = 200
+"""Largest number of subtasks of a graph."""
+STATES = {"phase": "phase", "held": "held", "attempt": "id"}
+"""Variables of the machine by the names in the recorded states."""
+
+
+@lru_cache(maxsize=64)
+def machine(graph: str, work: int) -> Machine:
+    """The baton for a graph, with room for a number of records."""
+    return Machine(graph, work)
+
+
+class Machine:
+    """The baton for one graph; its actions by their arguments, choices included."""
+
+    def __init__(self, graph: str, work: int) -> None:
+        """`graph` is the text of a scoped graph."""
+        self.model = Baton.build(None, topology=graph, work=work)
+        self.system = compile_model(self.model, without_properties=True)
+        self._instances: dict[tuple[str, frozenset[tuple[str, Any]]], tuple[Instance, ...]] = {}
+        for action in self.system.actions:
+            for instance in action.instances:
+                key = action.name, frozenset((*instance.args, *instance.picks))
+                self._instances[key] = (*self._instances.get(key, ()), instance)
+
+    def __call__(self, action: str, args: Mapping[str, Any], /) -> tuple[Instance, ...]:
+        """The instances of a move."""
+        return self._instances.get((action, frozenset(args.items())), ())
+
+    @cached_property
+    def sources(self) -> frozenset[str]:
+        """The subtasks of sources."""
+        return frozenset(self.model.sources)
+
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        """All subtasks."""
+        return tuple(self.model.tasks)
+
+
+class RuntimeBaton(Binding):
+    """Follows every attempt of every job in an event log of the runtime. Other event logs are read as `EventLog` does."""
+
+    def runs(self, path: Path) -> list[Any]:
+        """The file, or the event logs of a folder. Raises `InputError` if there is none."""
+        return _LOG.runs(path)
+
+    def recognises(self, path: Path) -> bool:
+        """Whether a file, or the first event log of a folder, begins with an event of the runtime's JobMaster."""
+        try:
+            first = self.runs(path)[0]
+            with first.open("rb") as stream:
+                record = json.loads(stream.readline(1 << 16))
+        except (InputError, OSError, ValueError, IndexError):
+            return False
+        return isinstance(record, dict) and record.get("process") == JOBMASTER and record.get("event") == "registered"
+
+    def plan(self, run: Any, job_graph: Path | None) -> Plan:
+        """One case for each attempt. Raises `InputError` for a log that is not the runtime's own."""
+        if not self.recognises(run):
+            return _LOG.plan(run, job_graph)
+        if job_graph is not None:
+            raise InputError(f"{job_graph}: the log has the job graph", remedy="leave out --job-graph")
+        events = read_events(run)
+        traces: dict[str, list[Event]] = {}
+        for event in events:
+            if "#" in event.trace:
+                traces.setdefault(event.trace, []).append(event)
+        begun = {
+            t: own for t, own in traces.items() if any(e.process != JOBMASTER or e.event == "finished" for e in own)
+        }
+        cases = tuple(_case(trace, own) for trace, own in begun.items())
+        return Plan(
+            run.name.partition(".")[0],
+            cases,
+            tuple(events),
+            unit="attempt",
+            nothing="no attempt of the job has begun",
+        )
+
+
+def _case(trace: str, events: Sequence[Event]) -> Unit:
+    name, _, number = trace.rpartition("#")
+    title = f"attempt {number} of {name}"
+    of_master = {e.event: e for e in events if e.process == JOBMASTER}
+    deployed = of_master.get("deployed")
+    if deployed is None or not isinstance(deployed.args.get("graph"), str):
+        return Unit(trace, title, (), False, ("the JobMaster recorded no graph of this attempt",))
+    records = 1 + sum(
+        len(_texts(e, "channels")) if e.event == "record_processed" else e.event == "record_produced" for e in events
+    )
+    of = machine(_graph(deployed), 1 << records.bit_length())
+    observed = [_observed(e, of) for e in _in_order([e for e in events if e.process != JOBMASTER])]
+    if "finished" in of_master:
+        observed.append(Observation(of_master["finished"], before=tuple(_finished(of.tasks))))
+    return Unit(trace, title, (Task(trace, of.system, (Stream(observed),), grounding=of),))
+
+
+def _graph(deployed: Event) -> str:
+    """The recorded graph. Raises `InputError` for one that no program of the Loops API makes, and for a very large one."""
+    text: str = deployed.args["graph"]
+    try:
+        size = sum(operator.parallelism for operator in parse(text).operators)
+    except ScopeError as error:
+        raise InputError(str(error), loc=deployed.loc) from error
+    if size > MOST:
+        raise InputError(f"the graph has {size:,} subtasks; up to {MOST} can be followed", loc=deployed.loc)
+    return text
+
+
+def _in_order(events: Sequence[Event]) -> list[Event]:
+    """All events in an order that agrees with their clocks: the sum of a clock rises from cause to effect.
+
+    Raises `InputError` for an event without a clock, and for a process whose own count is not that of its events.
+    """
+    counts: dict[str, int] = {}
+    for event in sorted(events, key=lambda e: e.seq):
+        count = counts[event.process] = counts.get(event.process, 0) + 1
+        if not event.clock or event.clock.get(event.process) != count:
+            raise InputError(
+                f"the vector clock of {event} does not count it as event {count} of {event.process!r}",
+                loc=event.loc,
+                remedy="give the whole log of every process",
+            )
+    return sorted(events, key=lambda e: (sum((e.clock or {}).values()), e.process, e.seq))
+
+
+def _observed(event: Event, of: Machine) -> Observation:
+    if event.process not in of.tasks:
+        raise InputError(f"{event.process!r} is no subtask of the graph", loc=event.loc)
+    if event.event not in _MEANING:
+        raise InputError(f"{event.event!r} is no event of the runtime", loc=event.loc)
+    moves = tuple(_MEANING[event.event](event, of))
+    before = (_status(event),) if event.event == "baton_received" else ()
+    after = [_agrees(event, name, value) for name, value in sorted((event.state or {}).items())]
+    if event.event in RECORD_EVENTS:
+        after.append(Constraint("a record has arrived at a subtask that has terminated", lambda look: not look("lost")))
+    return Observation(event, (moves,), tuple(after), before)
+
+
+def _agrees(event: Event, name: str, value: Any) -> Constraint:
+    """A recorded part of the state is that of the machine; a source holds nothing."""
+    if name not in STATES:
+        raise InputError(f"{name!r} is no part of a subtask's state", loc=event.loc)
+
+    def read(look: StateReader) -> Any:
+        try:
+            return look(STATES[name], event.process)
+        except KeyError:
+            return 0
+
+    return Constraint(
+        lambda look: f"{name} of {event.process} is {read(look)} in the model, and {json.dumps(value)} in the log",
+        lambda look: type(read(look)) is type(value) and read(look) == value,
+    )
+
+
+def _status(event: Event) -> Constraint:
+    """The baton that is received has the recorded status and number."""
+    channel, recorded = _text(event, "channel"), (event.args.get("busy"), event.args.get("id"))
+
+    def sent(look: StateReader) -> Any:
+        first = look("channel", channel)
+        return dict(zip(look.fields("channel"), first[0], strict=True)) if first else {"kind": "nothing"}
+
+    def text(look: StateReader) -> str:
+        item = sent(look)
+        return f"{channel} has {item['kind']}, busy {item.get('busy')}, id {item.get('id')}; the log has {event}"
+
+    return Constraint(text, lambda look: (sent(look).get("busy"), sent(look).get("id")) == recorded)
+
+
+def _finished(tasks: Iterable[str]) -> Iterable[Constraint]:
+    def terminated(task: str) -> Constraint:
+        text = f"the job has finished, but {task} has not terminated"
+        return Constraint(text, lambda look: look("phase", task) == "TERMINATED")
+
+    return map(terminated, tasks)
+
+
+def _text(event: Event, name: str) -> str:
+    value = event.args.get(name)
+    if not isinstance(value, str):
+        raise InputError(f"{event} needs the argument {name!r}, a text", loc=event.loc)
+    return value
+
+
+def _texts(event: Event, name: str) -> list[str]:
+    value = event.args.get(name)
+    if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+        raise InputError(f"{event} needs the argument {name!r}, a list of texts", loc=event.loc)
+    return value
+
+
+def _processed(event: Event, of: Machine) -> Iterable[Move]:
+    """A record is sent on any number of times, and then done."""
+    for channel in _texts(event, "channels"):
+        yield Move("emit", {"c": channel, "keep": True})
+    yield Move("finish", {"o": event.process})
+
+
+def _terminated(event: Event, of: Machine) -> Iterable[Move]:
+    yield Move("end_source" if event.process in of.sources else "terminate", {"o": event.process})
+
+
+_MEANING: Mapping[str, Callable[[Event, Machine], Iterable[Move]]] = {
+    "record_produced": lambda e, _: (Move("produce", {"c": _text(e, "channel")}),),
+    "record_received": lambda e, _: (Move("receive", {"c": _text(e, "channel")}),),
+    "record_processed": _processed,
+    "terminated": _terminated,
+    "attempt_started": lambda e, _: (Move("start_attempts", {"o": e.process}),),
+    "baton_received": lambda e, _: (Move("receive_baton", {"c": _text(e, "channel"), "baton": _text(e, "baton")}),),
+}
+"""The moves of each event of a subtask."""
+
+_LOG = EventLog(SPEC)
+BINDING = RuntimeBaton()

@@ -1,0 +1,47 @@
+"""Simulated runs of the runtime, and the verdict on their logs."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from streamproof.conformance import RunVerdict, judge
+from streamproof_runtime import walks
+from streamproof_runtime.event_log import lines
+from streamproof_runtime.simulation import Outcome, Simulation
+from streamproof_runtime.variants import SOUND, VARIANTS
+from streamproof_specs.runtime.baton import BINDING
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+JOBS = ("collatz", "components", "pagerank", "shortest_paths", "word_count")
+
+
+def example(name: str) -> ModuleType:
+    """The example of that name as a module."""
+    spec = importlib.util.spec_from_file_location(f"examples_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def verdicts(outcome: Outcome, folder: Path) -> list[RunVerdict]:
+    """The verdicts on the attempts of a run."""
+    log = folder / "run.ndjson"
+    log.write_text("".join(lines(outcome.entries)), encoding="ascii")
+    return judge(BINDING.plan(log, None), "baton")
+
+
+def walked(graph: str, seed: int, variant: str = "", level: str = "none", **more: Any) -> tuple[str, Outcome]:
+    """A run of records that walk through a graph: what is wrong with it, if anything, and its outcome."""
+    job = walks.walk(graph, **more)
+    outcome = Simulation(job, seed=seed, level=level, subtask_type=VARIANTS.get(variant, SOUND)).run(100_000)
+    wrong = outcome.reason
+    if outcome.lost:
+        wrong = f"{outcome.lost} records lost"
+    elif outcome.finished and walks.visits(job, outcome.results) != walks.expected(job):
+        wrong = "wrong result"
+    return wrong, outcome
