@@ -58,6 +58,7 @@ MODULES = (
     "specs/streamproof_specs/credit.py",
     "specs/streamproof_specs/flink/__init__.py",
     "specs/streamproof_specs/flink/failover.py",
+    "specs/streamproof_specs/runtime/__init__.py",
     "runtime/streamproof_runtime/__init__.py",
 )
 SOURCE_ROOTS = ("checker", "models", "specs", "runtime")
