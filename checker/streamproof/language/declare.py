@@ -388,7 +388,10 @@ def Union(*cases: Any, init: Any = None) -> Decl:
     found: dict[str, tuple[tuple[str, Decl], ...]] = {}
     for case in cases:
         if not isinstance(case, Case):
-            remedy = f"write {case.__name__}()" if is_case_class(case) else "derive a class from Case"
+            remedy = "derive a class from Case"
+            if is_case_class(case):
+                form = ", ".join(f"{name}=..." for name in case.__match_args__)
+                remedy = f"write {case.__name__}({form})" + (", with the sort of each field" if form else "")
             got = case.__name__ if isinstance(case, type) else describe(case)
             raise ModelError(f"a case expected, got {got}", loc=loc, remedy=remedy)
         if type(case).__name__ in found:

@@ -127,9 +127,9 @@ def integer(context: Context, value: Term, loc: Loc, text: str) -> Expr:
     if term is not None and term.sort == BOOL:
         term = b.ite(term, b.num(1), b.num(0), loc)
     if term is None or not isinstance(term.sort, RangeSort):
-        raise ModelError(
-            f"an integer expected, got {describe(value)}", loc=loc, remedy="only integers can be computed with"
-        )
+        is_set = term is not None and isinstance(term.sort, SetSort)
+        remedy = "sets have | & - and <=" if is_set else "only integers can be computed with"
+        raise ModelError(f"an integer expected, got {describe(value)}", loc=loc, remedy=remedy)
     return term
 
 

@@ -272,7 +272,9 @@ def _conclusion(system: System, prop: Property, trace: Trace, explanation: Expla
                 tail = f"   because  {reason.because}" if reason.readings else ""
                 yield line(f"The state is not terminal{tail}", indent=2)
             if system.terminal is None:
-                yield line("The model has no terminal states.", indent=2)
+                yield line(
+                    "The model has no terminal states: declare the states in which it may end with @terminal.", indent=2
+                )
         case Kind.TEMPORAL:
             yield from _fairness(system, trace)
         case Kind.TERMINATION | Kind.REACHABLE:
