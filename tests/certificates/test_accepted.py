@@ -25,6 +25,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "credit_connection": {"channels": 1, "depth": 2},
     "credit_flush": {"records": 2, "events": 0},
     "credit_locks": {"jobs": "release0 recycle1"},
+    "checkpoints": {"ids": 1},
     "reference.coffee_can": {"beans": 20},
     "reference.dining_philosophers": {"philosophers": 3},
     "cyclic": {"buffers": 1, "records": 2},
@@ -46,6 +47,7 @@ LONG = {
     "partition_lifecycle": 1,
     "slot_pool": 0,
     "slots": 0,
+    "checkpoints": 0,
 }
 """Models with many or large variants, and the last of these that is in the quick tests; the model itself is number 0."""
 

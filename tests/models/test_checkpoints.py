@@ -1,0 +1,66 @@
+"""Checkpoints: every expected verdict with exact counts; safety is proved for any number of failures and faults."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from streamproof.cli.app import run
+from streamproof.explicit import explore
+from streamproof.system import Verdict
+from streamproof_specs.checkpoints import SPEC
+
+COUNTS = {
+    None: (15489, 42929, 26),
+    "no-timeout": (5068, 10878, 26),
+    "expires-completed": (20594, 60823, 28),
+    "unlimited": (17389, 53181, 26),
+    "stuck-trigger": (15134, 42322, 26),
+    "triggers-disposed": (17612, 48748, 26),
+    "stale-plan": (15801, 43869, 26),
+    "checks-then-creates": (20203, 57094, 26),
+    "completes-after-failure": (18400, 51208, 26),
+    "unchecked-attempt": (392, 858, 22),
+    "waits-for-trigger": (15177, 41785, 26),
+    "subsumed-kept": (17939, 55143, 26),
+    "subsumes-first": (15489, 42929, 26),
+    "notifies-first": (27303, 82127, 28),
+}
+"""Distinct states, generated states and depth, at the parameters that a variant is refuted with."""
+
+
+@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+def test_every_expected_verdict_is_established(variant: str | None) -> None:
+    """The default rules have all properties; each variant violates what is expected of it, and nothing else."""
+    result = explore(SPEC.system(variant))
+    found = {f.property: "violated" if f.verdict is Verdict.VIOLATED else f.verdict.value for f in result.findings}
+    assert found == {name: SPEC.expectation(variant, name) for name in found}
+    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == COUNTS[variant]
+
+
+def test_every_property_is_refuted_by_a_variant() -> None:
+    """No property holds whatever the rules are."""
+    refuted = {name for expected in SPEC.expected.values() for name in expected}
+    assert refuted == {p.name for p in SPEC.system().properties}
+
+
+@pytest.mark.long
+def test_medium_holds() -> None:
+    """Three checkpoints, two of them at the same time, and two faults."""
+    result = explore(SPEC.system(**SPEC.model.sizes["medium"]))
+    assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
+    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == (1150161, 5120808, 36)
+
+
+@pytest.mark.long
+def test_safety_is_proved_for_every_number_of_failures(tmp_path: Any) -> None:
+    """For any number of failures and faults, with a certificate."""
+    out, certificate = tmp_path / "proof.json", tmp_path / "proof.cert"
+    words = ["prove", "checkpoints", "--any", "failures,faults", "--certificate", str(certificate)]
+    assert run([*words, "-q", "--json", str(out), "--out", str(tmp_path)]) == 0
+    told = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
+    safety = [p.name for p in SPEC.system().properties if p.name not in ("ends", "recovers", "goes_on")]
+    assert told == dict.fromkeys(safety, ("holds", "any"))
+    assert run(["verify-certificate", str(certificate)]) == 0
