@@ -17,6 +17,8 @@ from streamproof.system.records import dataclass
 
 BINDINGS: Final = "streamproof.bindings"
 """The entry-point group of bindings of recorded runs, by the name of their model."""
+RUNTIMES: Final = "streamproof.runtimes"
+"""The entry-point group of runtimes that `streamproof run` starts: modules."""
 
 
 @dataclass(frozen=True, slots=True)

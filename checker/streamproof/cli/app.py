@@ -48,6 +48,7 @@ _MODULES = {
         "replay",
         "export",
         "validate",
+        "run",
         "report",
         "counterexamples",
         "completion",

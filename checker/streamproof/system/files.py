@@ -61,6 +61,10 @@ EVENTS = Form(
     rb'\{"trace":"[^"\n]*","process":"[^"\n]*","seq":\d+,"event":"[^"\n]*",'
     rb'[^\n]*"file":"[^"\n]*","line":\d+\}\n',
 )
+RUN_LOG = Form(
+    "an event log of the runtime", rb'\{"trace":"[^"\n]*","process":"jobmaster","seq":0,"event":"registered",'
+)
+RUN_SCRIPT = Form("a script of a run", rb'\{"schema": "streamproof\.run-script/')
 POINTS = Form("a list of points", rb'\{"schema": "streamproof\.sweep-points/')
 PARQUET = Form("a Parquet table", rb"(?s).*streamproof\.")
 DOT = Form("DOT", rb"digraph [^\n]* \{\n  graph \[rankdir=(LR|TB), fontname=Helvetica, labelloc=t\];\n")

@@ -1,0 +1,183 @@
+"""``streamproof run``: run a job on a registered runtime, under its simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from streamproof.cli.outputs import expect_json_writable, people, write_json
+from streamproof.cli.progress import Status
+from streamproof.cli.selection import json_option
+from streamproof.cli.verbs import Verb
+from streamproof.entries import RUNTIMES, every
+from streamproof.system.errors import Exit, InputError, UsageError
+from streamproof.system.files import RUN_LOG, RUN_SCRIPT, expect_writable, write
+from streamproof.traces.lines import Line, StyledText, line
+
+SCHEMA = "streamproof.run/1"
+_SHOWN = 10
+"""Largest number of failing runs that are printed."""
+
+
+@click.command(
+    "run",
+    cls=Verb,
+    short_help="Run a job on the reference runtime.",
+    example="streamproof run examples/pagerank.py --simulate --seed 7 --faults heavy --trace runs",
+)
+@click.argument("job", metavar="FILE", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--simulate", is_flag=True, help="Run in a deterministic simulation (required: the only kind so far).")
+@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of the run.  [default: 0]")
+@click.option("--seeds", type=click.IntRange(min=1), default=1, metavar="N", help="Number of seeds, from --seed on.")
+@click.option(
+    "--faults",
+    type=click.Choice(["none", "light", "heavy"]),
+    default="none",
+    show_default=True,
+    help="Crashes, lost and slow connections, partitions, pauses.",
+)
+@click.option("--variant", metavar="NAME", help="Variant of the termination protocol; most are wrong.")
+@click.option(
+    "--taskmanagers",
+    type=click.IntRange(1, 64),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Number of TaskExecutors.",
+)
+@click.option("--slots", type=click.IntRange(1, 64), default=2, show_default=True, metavar="N", help="Slots of each.")
+@click.option("--shrink", is_flag=True, help="Find a short script of faults and choices for the first failing seed.")
+@click.option(
+    "--script",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Repeat the run of a script instead of a seed.",
+)
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the event log of each run, and the script of each failing one, to DIR.",
+)
+@json_option
+def command(
+    job: Path,
+    simulate: bool,
+    seed: int,
+    seeds: int,
+    faults: str,
+    variant: str | None,
+    taskmanagers: int,
+    slots: int,
+    shrink: bool,
+    script: Path | None,
+    trace: Path | None,
+    json_to: str | None,
+) -> int:
+    """Run the job in FILE, a Python file with a function job(), and compare the results with its expected().
+
+    Ends with 0 when all runs end with the expected results, with 11 when one gets stuck, else with 12 when one is wrong.
+    """
+    from streamproof import __version__
+    from streamproof.report.console import print_lines
+
+    if not simulate:
+        raise UsageError("a run on real processes is not supported yet", remedy="add --simulate")
+    runtime = next(iter(every(RUNTIMES).values()), None)
+    if runtime is None:
+        raise UsageError("no runtime is installed", remedy="install a package that has one")
+    expect_json_writable(json_to, SCHEMA)
+    if trace is not None:
+        expect_writable(trace, None)
+    module = runtime.load()
+    try:
+        runs, shrunk = _runs(
+            module, Path(job), seed, seeds, faults, variant, taskmanagers, slots, shrink, script, trace
+        )
+    except module.Problem as error:
+        raise InputError(str(error)) from error
+    wrong = [run for run in runs if run["wrong"]]
+    code = Exit.HOLDS if not wrong else Exit.DEADLOCK if any(run["stuck"] for run in wrong) else Exit.SAFETY
+    kept = ("seed", "script", "wrong", "attempts", "steps", "events", "virtual_ns", "digest", "faults")
+    document = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "exit_code": int(code),
+        "runs": [{name: run[name] for name in kept if name in run} for run in runs],
+        "shrunk": None
+        if shrunk is None
+        else {name: shrunk[name] for name in (*kept[2:], "runs", "deviations") if name in shrunk},
+    }
+    if json_to is not None:
+        write_json(document, json_to)
+    print_lines(_lines(runs, wrong, shrunk), people(json_to))
+    return code
+
+
+def _runs(
+    module: Any,
+    job: Path,
+    seed: int,
+    seeds: int,
+    faults: str,
+    variant: str | None,
+    executors: int,
+    slots: int,
+    shrink: bool,
+    script: Path | None,
+    trace: Path | None,
+) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """The runs, without their events, and the shrunk one."""
+    simulated = module.Simulated(job, level=faults, variant=variant, executors=executors, slots=slots)
+    runs: list[dict[str, Any]] = []
+    shrunk = None
+    with Status() as status:
+        for number in range(1 if script else seeds):
+            status(f"seed {seed + number}")
+            run = simulated.script(script) if script else simulated.seed(seed + number)
+            _write(module, run, script.stem.partition(".")[0] if script else f"seed-{seed + number}", trace)
+            if run["wrong"] and shrink and shrunk is None:
+                shrunk = simulated.shrunk(run)
+                _write(module, shrunk, f"seed-{seed + number}-shrunk", trace)
+            runs.append({name: value for name, value in run.items() if name not in ("lines", "choices")})
+    return runs, shrunk
+
+
+def _write(module: Any, run: Mapping[str, Any], name: str, trace: Path | None) -> None:
+    if trace is not None:
+        write(trace / f"{name}.ndjson", "".join(run["lines"]()), RUN_LOG)
+        if run["wrong"]:
+            write(trace / f"{name}.script.json", module.script_text(run), RUN_SCRIPT)
+
+
+def _lines(runs: list[dict[str, Any]], wrong: list[dict[str, Any]], shrunk: Mapping[str, Any] | None) -> Iterator[Line]:
+    for run in runs if len(runs) == 1 else wrong[:_SHOWN]:
+        yield from _run_lines(run, run.get("script") or f"seed {run['seed']}", facts=len(runs) == 1)
+    if len(wrong) > _SHOWN:
+        yield line(f"and {len(wrong) - _SHOWN} more")
+    if shrunk is not None:
+        yield from _run_lines(shrunk, f"shrunk in {shrunk['runs']} runs", facts=True)
+        count = shrunk["deviations"]
+        yield line(f"{count} choice{'' if count == 1 else 's'} not the plain one", indent=4)
+    if len(runs) > 1:
+        steps, attempts = (sum(run[name] for run in runs) for name in ("steps", "attempts"))
+        totals = f"{len(runs)} runs: {len(runs) - len(wrong)} right, {len(wrong)} wrong"
+        yield line(totals, StyledText(f"; {steps:,} steps, {attempts - len(runs):,} restarts", "faint"))
+
+
+def _run_lines(run: Mapping[str, Any], name: str, *, facts: bool) -> Iterator[Line]:
+    good = "the result is as expected" if run["checked"] else "finished; the file does not state what is expected"
+    yield line(f"{name}: ", StyledText(run["wrong"] or good, "failed" if run["wrong"] else "good"), hang=4)
+    if not facts:
+        return
+    tries = f"{run['attempts']} attempt{'' if run['attempts'] == 1 else 's'}"
+    counts = (
+        f"{tries}, {run['steps']:,} steps, {run['events']:,} events, {run['virtual_ns'] / 1e6:.1f} ms of virtual time"
+    )
+    yield line(StyledText(counts, "faint"), indent=4)
+    for text in run["fault_texts"]:
+        yield line(text, indent=4)
+    yield line(StyledText(f"digest {run['digest'][:16]}", "faint"), indent=4)
