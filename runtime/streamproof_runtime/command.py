@@ -13,6 +13,7 @@ from streamproof_runtime.api import Job
 from streamproof_runtime.errors import RuntimeFailure
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.faults import MOST, Fault
+from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.shrink import shrink
 from streamproof_runtime.simulation import Outcome, Simulation
 from streamproof_runtime.tape import STREAMS
@@ -100,7 +101,7 @@ class Simulated:
             "slots": slots,
             "subtask_type": VARIANTS[variant] if variant else SOUND,
         }
-        most = max(o.parallelism for o in self.file.job().operators.values())
+        most = max(o.parallelism for o in ExecutionGraph(self.file.job()).job.operators.values())
         if most > executors * slots:
             raise Problem(f"the job needs {most} slots; there are {executors * slots}")
 

@@ -27,6 +27,7 @@ TABLES = re.findall(r"^<!-- (more )?fields of: (.*?) -->\n((?:\|.*\n)+)", PAGE, 
 PREPARE = {
     "cat measured.itf.json": "streamproof export reference.die_hard --format itf --property measured --out measured.itf.json",
     "cat verdicts.json": "tar xf tests/data/flink/logs.tar.xz && streamproof validate logs/a-taskfail-1 --json verdicts.json",
+    "cat run.json": "streamproof run examples/word_count.py --simulate --json run.json",
     "cat report.json": (
         "tar xf tests/data/flink/logs.tar.xz && streamproof validate logs/a-taskfail-1 --json verdicts.json"
         " && mkdir all && cp verdicts.json all && echo x > all/damaged.json"
@@ -94,7 +95,7 @@ def test_fields(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each field that is there is described, and each that is described is there."""
-    for name in ("tests", "counterexamples"):
+    for name in ("tests", "counterexamples", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
     prepared = PREPARE.get(command)
     if prepared is not None:

@@ -161,7 +161,7 @@ def _lines(runs: list[dict[str, Any]], wrong: list[dict[str, Any]], shrunk: Mapp
     if shrunk is not None:
         yield from _run_lines(shrunk, f"shrunk in {shrunk['runs']} runs", facts=True)
         count = shrunk["deviations"]
-        yield line(f"{count} choice{'' if count == 1 else 's'} not the plain one", indent=4)
+        yield line(f"{count} choice{'' if count == 1 else 's'} other than the plain ones", indent=4)
     if len(runs) > 1:
         steps, attempts = (sum(run[name] for run in runs) for name in ("steps", "attempts"))
         totals = f"{len(runs)} runs: {len(runs) - len(wrong)} right, {len(wrong)} wrong"

@@ -1,0 +1,106 @@
+"""The verb `run`: results, exit codes, scripts that repeat and shrink runs, bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+WRONG = ("--seed", "34", "--faults", "heavy", "--variant", "status-dropped")
+
+
+def test_a_failing_run_is_repeated_and_shrunk(streamproof: Any, tmp_path: Path) -> None:
+    """The script of a failing run has its digest; the shrunk one fails as well, with fewer faults and choices."""
+    job, out = str(EXAMPLES / "shortest_paths.py"), tmp_path / "out"
+    done = streamproof("run", job, "--simulate", *WRONG, "--shrink", "--trace", str(out), "--json", str(tmp_path / "a"))
+    assert done.code == 12
+    first = json.loads((tmp_path / "a").read_text())
+    assert first["runs"][0]["wrong"] == "2 records arrived at subtasks that had terminated"
+    assert len(first["shrunk"]["faults"]) < len(first["runs"][0]["faults"])
+    script = json.loads((out / "seed-34.script.json").read_text())
+    shrunk = json.loads((out / "seed-34-shrunk.script.json").read_text())
+    assert first["shrunk"]["deviations"] == sum(c > 0 for own in shrunk["choices"].values() for c in own)
+    assert first["shrunk"]["deviations"] < sum(c > 0 for own in script["choices"].values() for c in own) // 10
+    for name, run in (("seed-34", first["runs"][0]), ("seed-34-shrunk", first["shrunk"])):
+        file = str(out / f"{name}.script.json")
+        done = streamproof("run", job, "--simulate", "--variant", "status-dropped", "--script", file, "--json", "-")
+        assert done.code == 12
+        assert json.loads(done.out)["runs"][0]["digest"] == run["digest"]
+
+
+def test_many_seeds_are_counted(streamproof: Any) -> None:
+    """Right runs are counted; a stuck one has its own exit code."""
+    done = streamproof("run", str(EXAMPLES / "word_count.py"), "--simulate", "--seeds", "5", "--faults", "heavy")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("5 runs: 5 right, 0 wrong; ")
+    components = str(EXAMPLES / "components.py")
+    done = streamproof(
+        "run", components, "--simulate", "--seed", "26", "--faults", "heavy", "--variant", "uncoordinated-heads"
+    )
+    assert done.code == 11
+    assert "stuck: label1 is ATTEMPTING" in done.out
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x = 1\n", "has no function job()"),
+        ("def job(:\n", "SyntaxError"),
+        ("def job():\n    return 1\n", "job() returns int, not a Job"),
+        ("def job():\n    return 1 // 0\n", "job(): ZeroDivisionError"),
+        ("from streamproof_runtime import Job\ndef job():\n    return Job()\n", "has no source"),
+        (
+            "from streamproof_runtime import Job\ndef job():\n    j = Job()\n"
+            "    j.source('a', [1], 7).collect('b')\n    return j\n",
+            "the job needs 7 slots; there are 6",
+        ),
+        (
+            "import time\nfrom streamproof_runtime import Job\ndef job():\n    j = Job()\n"
+            "    j.source('a', [1]).map(lambda r: time.time()).collect('b')\n    return j\n",
+            "time.time in a simulated run",
+        ),
+    ],
+    ids=["no-job", "syntax", "type", "raises", "empty", "slots", "clock"],
+)
+def test_bad_jobs_are_one_message(streamproof: Any, tmp_path: Path, text: str, words: str) -> None:
+    """Each mistake is one error with exit code 2, and nothing is written."""
+    (tmp_path / "job.py").write_text(text)
+    done = streamproof("run", str(tmp_path / "job.py"), "--simulate", "--trace", str(tmp_path / "out"))
+    assert done.code == 2
+    assert done.out == ""
+    assert words in " ".join(done.err.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_bad_options_are_one_message(streamproof: Any, tmp_path: Path) -> None:
+    """Unknown variants, files that are no scripts, and runs on real processes are refused; other files are never replaced."""
+    job = str(EXAMPLES / "word_count.py")
+    assert "add --simulate" in streamproof("run", job).err
+    done = streamproof("run", job, "--simulate", "--variant", "no-such")
+    assert done.code == 2
+    assert "no variant 'no-such'; there are first-end" in done.err
+    for text in (
+        "",
+        "[]",
+        '{"schema": "other"}',
+        '{"schema": "streamproof.run-script/1", "faults": [1], "choices": {}}',
+    ):
+        (tmp_path / "script").write_text(text)
+        done = streamproof("run", job, "--simulate", "--script", str(tmp_path / "script"))
+        assert done.code == 2
+        assert "is not a script of a run" in " ".join(done.err.split())
+    fault = {"kind": "crash", "at": 1, "nodes": ["tm-9"]}
+    (tmp_path / "script").write_text(
+        json.dumps({"schema": "streamproof.run-script/1", "faults": [fault], "choices": {}})
+    )
+    assert "there is no process 'tm-9'" in " ".join(
+        streamproof("run", job, "--simulate", "--script", str(tmp_path / "script")).err.split()
+    )
+    (tmp_path / "seed-0.ndjson").write_text("mine\n")
+    assert streamproof("run", job, "--simulate", "--trace", str(tmp_path)).code == 153
+    assert (tmp_path / "seed-0.ndjson").read_text() == "mine\n"
+    assert streamproof("run", job, "--simulate", "--trace", str(tmp_path / "new")).code == 0
+    assert streamproof("run", job, "--simulate", "--trace", str(tmp_path / "new")).code == 0
