@@ -87,6 +87,8 @@ CASES: dict[tuple[str, str], list[Case]] = {
     ],
     ("check", "--junit"): [Case(f"check {COUNT} --junit at.xml", 12)],
     ("check", "--sarif"): [Case(f"check {COUNT} --sarif at.sarif", 12)],
+    ("run", "--trace"): [Case("run job.py --simulate --variant no-dirty-check --faults heavy --trace at", 12)],
+    ("run", "--json"): [Case("run job.py --simulate --json at.json")],
     ("compare", "--json"): [Case("compare cyclic --max-states 1 --json at.json", 160, marks=(pytest.mark.long,))],
     ("prove", "--out"): [Case(f"prove {COUNT} --property low --out at", 12)],
     ("prove", "--certificate"): [
@@ -157,7 +159,7 @@ OBSTACLES: list[tuple[Callable[[Path], object], Callable[[Path], object]]] = [
     (Path.mkdir, Path.rmdir),
 ]
 """What may be in the place of a file: how it is made, and how it is removed."""
-READ_ONLY = {("validate", "--job-graph")}
+READ_ONLY = {("validate", "--job-graph"), ("run", "--script")}
 """Options that name what is read."""
 ALL = [pytest.param(case, id=f"{case.words}", marks=case.marks) for cases in CASES.values() for case in cases]
 
@@ -183,6 +185,7 @@ def test_every_option_that_names_an_output_is_here() -> None:
 def place(folder: Path, monkeypatch: pytest.MonkeyPatch, run_folder: Path) -> Path:
     """The working folder with a second model, and the logs of a run; of the counterexamples, those of one model."""
     (folder / "grid.py").write_text(GRID)
+    shutil.copy(Path(__file__).parents[2] / "examples" / "collatz.py", folder / "job.py")
     (folder / "a-taskfail-1").symlink_to(run_folder)
     monkeypatch.setattr("streamproof.cli.counterexamples.bundled", lambda: ["task_attempt"])
     monkeypatch.setenv("STREAMPROOF_CACHE", str(folder.parent / "cache"))
