@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from streamproof.language.declare import (
         ANY,
         Array,
+        Bag,
         Bool,
         Decl,
         Enum,
@@ -109,7 +110,7 @@ __version__ = VERSION
 AUTHORING = {
     "sorts": (
         "language.declare",
-        "ANY Array Bool Decl Enum Int Nat Option Queue Range Record Set Symmetric Union any_of",
+        "ANY Array Bag Bool Decl Enum Int Nat Option Queue Range Record Set Symmetric Union any_of",
     ),
     "cases": ("language.cases", "Case"),
     "state": ("language.declare", "State"),
@@ -180,6 +181,7 @@ __all__ = [  # noqa: RUF022 -- by kind
     "Range",
     "Record",
     "Set",
+    "Bag",
     "Symmetric",
     "Union",
     "Case",

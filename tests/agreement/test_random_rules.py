@@ -21,6 +21,7 @@ from streamproof.language.native import Native
 from streamproof.system import EvaluationError, Interpreter, ModelError, System
 from streamproof.system.sorts import (
     ArraySort,
+    BagSort,
     BoolSort,
     EnumSort,
     OptionSort,
@@ -29,6 +30,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     UnionSort,
+    bag_of,
     is_empty,
 )
 
@@ -70,7 +72,7 @@ class Random(Model):
             few=Set(Range(0, 3)), names=Set(Enum("A", "B", "C")), sets=Array(range(2), Set(Range(0, 2))),
             opt=Option(Range(0, 3)), who=Option(Enum("A", "B", "C")),
             msg=message, told=Array(range(2), message), line=Queue(message, capacity=2), msgs=Set(message),
-            maybe=Option(message),
+            maybe=Option(message), net=Bag(Range(0, 3), capacity=3), mails=Bag(message, capacity=2),
         )
 
     def early(self, s, x):
@@ -127,9 +129,14 @@ class Writer:
         kind = self.pick(
             "arr", "by", "grid", "recs", "op", "op", "op", "div", "min", "sum", "if", "head", "at", "pop", "opt", "early",
             "count", "max", "table", "mail", "neg", "spread", "demand", "bool", "last", "name", "find", "key", "key", "none",
-            "case", "case",
+            "case", "case", "bag",
         )  # fmt: skip
         match kind:
+            case "bag":
+                return self.pick(
+                    f"s.net.count({sub()})", "len(s.net)", f"sum(v for v in s.net if v != {sub()})", "len(s.mails)",
+                    f"s.mails.count({self.message(depth - 1, scope)})", "len(set(s.net))",
+                )  # fmt: skip
             case "arr":
                 return f"s.arr[{sub()}]"
             case "by":
@@ -225,8 +232,15 @@ class Writer:
         kind = self.pick(
             "cmp", "cmp", "chain", "and", "and", "or", "not", "in", "enum", "opt", "any", "all", "rec", "set", "bump",
             "queue", "names", "lists", "either", "sub", "who", "mail", "none", "case", "case",
+            "bag",
         )  # fmt: skip
         match kind:
+            case "bag":
+                return self.pick(
+                    f"{num()} in s.net", f"{self.message(depth - 1, scope)} in s.mails", f"s.net == [{num()}, {num()}]",
+                    f"s.net {self.pick('<=', '<', '>=', '>')} [1, {num()}]", f"any(v == {num()} for v in s.net)",
+                    "all(isinstance(m, Ask) for m in s.mails)",
+                )  # fmt: skip
             case "cmp":
                 return f"{num()} {self.pick('==', '!=', '<', '<=', '>', '>=')} {num()}"
             case "chain":
@@ -323,7 +337,7 @@ class Writer:
             "int", "int", "aug", "aug", "arr", "arr", "key", "bool", "enum", "opt", "rec", "recfield", "list", "push", "pop",
             "clear", "add", "setop", "local", "local", "localbool", "localenum", "swap", "require", "alias", "helper",
             "choose", "lists", "copy", "chan", "mail", "closure", "grid", "sequence", "sequence", "growing", "growing",
-            "none", "case", "case", "send", "receive",
+            "none", "case", "case", "send", "receive", "bag", "bag",
         ]  # fmt: skip
         if depth > 0:
             kinds += ["match"] * 5 + ["if"] * 8 + ["for"] * 5 + ["pairs"] * 2
@@ -433,6 +447,18 @@ class Writer:
                 return [
                     self.pick(f's.mail.push({{"k": "D", "n": {num()}}})', "s.mail.pop()", "s.rec.n = s.mail.pop().n")
                 ]
+            case "bag":
+                name = self.name("b")
+                message = self.message(2, scope)
+                scope["int"].append(name)
+                return [
+                    self.pick(
+                        f"s.net.{self.pick('add', 'add', 'discard', 'remove')}({num()})", "s.net.clear()",
+                        f"s.mails.{self.pick('add', 'discard', 'remove')}({message})", f"s.net = [{num()}, {num(1)}]",
+                        f"s.net = [v for v in s.net if v != {num()}]", f"s.mails = [{message}]",
+                    ),
+                    f"{name} = {self.pick('choose(s.net)', '1', 'len(s.net)')}",
+                ]  # fmt: skip
             case "case":
                 place = self.pick("s.msg", "s.maybe", f"s.told[{num(1)}]")
                 return [f"{place} = {self.message(2, scope)}"]
@@ -600,6 +626,8 @@ def anything(sort: Any, rng: random.Random) -> Any:
             return (name, anything(fields, rng))
         case OptionSort(element):
             return None if rng.random() < 0.3 or is_empty(element) else anything(element, rng)
+        case BagSort(item=item, capacity=capacity):
+            return bag_of(sort, [anything(item, rng) for _ in range(rng.randint(0, capacity))])
         case ArraySort(index, element):
             size = len(index.members) if isinstance(index, EnumSort) else index.hi - index.lo + 1
             return tuple(anything(element, rng) for _ in range(size))

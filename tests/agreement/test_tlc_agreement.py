@@ -48,6 +48,7 @@ COUNTED: list[Row] = [
     ("reference.mattern", None, {"n": 2}),
     ("reference.bakery", None, {}),
     ("reference.sliding_window", None, {}),
+    pytest.param(("reference.three_way_handshake", None, {}), marks=pytest.mark.long),
     pytest.param(("reference.chang_roberts", None, {}), marks=pytest.mark.long),
     pytest.param(("reference.raft_election", None, {}), marks=pytest.mark.long),
     ("reference.missionaries_and_cannibals", None, {}),

@@ -19,6 +19,7 @@ from streamproof_models.reference.mattern import Mattern
 from streamproof_models.reference.missionaries_and_cannibals import MissionariesAndCannibals
 from streamproof_models.reference.raft_election import RaftElection
 from streamproof_models.reference.sliding_window import SlidingWindow
+from streamproof_models.reference.three_way_handshake import ThreeWayHandshake
 from streamproof_models.reference.token_ring import TokenRing
 from streamproof_models.reference.transaction_commit import TransactionCommit
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
@@ -68,6 +69,7 @@ COUNTED: list[Row] = [
     (ChangRoberts, {}, 18_008, 38_320, 15),
     (RaftElection, {}, 5_351, 50_863, 13),
     (SlidingWindow, {}, 585, 2_352, 18),
+    (ThreeWayHandshake, {}, 1_415, 7_095, 16),
 ]
 """Of algorithms whose state spaces nobody published; `tests/agreement` has TLC count those of the exported models."""
 

@@ -16,10 +16,10 @@ from streamproof.system.model import Conjunct, Property
 from streamproof.system.reference import reference
 
 
-def limited(seed: int, *, temporal: bool = False) -> System | None:
+def limited(seed: int, *, temporal: bool = False, bags: bool = False) -> System | None:
     """A random system with a constraint that cuts some of its behaviours; None if no state condition of it does."""
     random = Random(seed)
-    system = temporal_system(random) if temporal else random_system(random)
+    system = temporal_system(random, bags=bags) if temporal else random_system(random, bags=bags)
     found = reference(system)
     if found.mistake is not None or len(found.levels) < 2:
         return None
@@ -33,9 +33,9 @@ def limited(seed: int, *, temporal: bool = False) -> System | None:
     return None
 
 
-def step_limited(seed: int, *, temporal: bool = False) -> System | None:
+def step_limited(seed: int, *, temporal: bool = False, bags: bool = False) -> System | None:
     """A random system with a constraint on steps that cuts some of them, a third of them with one on states, too."""
-    made = step_condition(seed, temporal=temporal)
+    made = step_condition(seed, temporal=temporal, bags=bags)
     if made is None:
         return None
     system, condition = made
@@ -45,10 +45,10 @@ def step_limited(seed: int, *, temporal: bool = False) -> System | None:
     return constrained(system, [Conjunct(c, "limit", None) for c in limits], [Conjunct(condition, "step_limit", None)])
 
 
-def step_condition(seed: int, *, temporal: bool = False) -> tuple[System, Expr] | None:
+def step_condition(seed: int, *, temporal: bool = False, bags: bool = False) -> tuple[System, Expr] | None:
     """A random system and a condition on steps that some of those that change the state break; None if there is none."""
     random = Random(seed)
-    system = temporal_system(random) if temporal else random_system(random)
+    system = temporal_system(random, bags=bags) if temporal else random_system(random, bags=bags)
     found = reference(system)
     if found.mistake is not None or len(found.levels) < 2:
         return None

@@ -11,10 +11,10 @@ from streamproof.system.model import Conjunct
 from streamproof.system.records import replace
 
 
-def partly_fair(seed: int) -> System | None:
+def partly_fair(seed: int, *, bags: bool = False) -> System | None:
     """A random system, some of whose fair actions are split by a condition; None if it has no fair action."""
     random = Random(seed)
-    system = temporal_system(random)
+    system = temporal_system(random, bags=bags)
     conditions = [b.eq(b.var(v.name, v.sort), b.const(v.sort, value)) for v in system.variables for value in v.initial]
     conditions += [c.expr for i in system.instances for c in i.guard]
     found = 0

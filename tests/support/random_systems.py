@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from random import Random
 from typing import TYPE_CHECKING, assert_never
 
@@ -33,6 +34,7 @@ from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,
+    BagSort,
     BoolSort,
     EnumSort,
     OptionSort,
@@ -43,6 +45,7 @@ from streamproof.system.sorts import (
     Sort,
     UnionSort,
     Value,
+    bag_sort,
     cardinality,
     is_scalar,
     key_sort,
@@ -74,12 +77,13 @@ def systems() -> SearchStrategy[System]:
     return st.randoms(use_true_random=False).map(random_system)
 
 
-def temporal_system(random: Random, *, recurring: bool = False) -> System:
+def temporal_system(random: Random, *, recurring: bool = False, bags: bool = False) -> System:
     """A very small system with temporal properties only, for referees that take their time.
 
-    Some of its actions have picks where others have parameters. With `recurring`, some formulas speak of steps.
+    Some of its actions have picks where others have parameters. With `recurring`, some formulas speak of steps; with
+    `bags`, some variables are bags.
     """
-    drawing = _Draw(random, largest=24, recurring=recurring)
+    drawing = _Draw(random, largest=24, recurring=recurring, bags=bags)
     system = drawing.system()
     actions = tuple(
         replace(a, instances=tuple(map(_picking, a.instances))) if random.randrange(3) == 0 else a
@@ -103,9 +107,9 @@ def _picking(instance: Instance) -> Instance:
     return replace(instance, args=(), picks=instance.args)
 
 
-def random_system(random: Random) -> System:
-    """A system drawn with `random`: the same draws give the same system."""
-    return _Draw(random).system()
+def random_system(random: Random, *, bags: bool = False) -> System:
+    """A system drawn with `random`: the same draws give the same system. With `bags`, some variables are bags."""
+    return _Draw(random, bags=bags).system()
 
 
 @dataclass(slots=True)
@@ -120,6 +124,8 @@ class _Draw:
     """Most combinations of variable values, without the clock."""
     recurring: bool = False
     """Whether temporal formulas may say of steps that they recur."""
+    bags: bool = False
+    """Whether variables may be bags, or contain them."""
 
     def system(self) -> System:
         self.variables = self._variables()
@@ -166,7 +172,9 @@ class _Draw:
         while cardinality(inner) > 9:
             inner = self._sort(0)
         sort: Sort
-        match self.random.randrange(6):
+        match self.random.randrange(9 if self.bags else 6):
+            case 6 | 7 | 8:
+                sort = bag_sort(inner, self.random.randint(0, 3))
             case 5:
                 cases = (("P", (("f", inner),)), ("Q", ()), ("R", (("g", self._sort(0)), ("f", self._sort(0)))))
                 chosen = self.random.sample(cases, self.random.randint(1, 3))
@@ -305,6 +313,9 @@ class _Draw:
                 return self.random.choice((b.less, b.less_eq))(left, self.number(below))
             case QueueSort() if self._rarely(2):
                 return b.less(self.number(below), b.length(left))
+            case BagSort(index) if self._rarely(2):
+                count = b.select(left, self._index(index, below))
+                return b.less(self.number(below), self.random.choice((b.bag_size(left), count)))
             case _:
                 return b.eq(left, self.term(sort, below))
 
@@ -334,6 +345,8 @@ class _Draw:
                 return b.length(self.term(sort, depth))
             case SetSort():
                 return b.size(self.term(sort, depth))
+            case BagSort():
+                return b.bag_size(self.term(sort, depth))
             case _:
                 return None
 
@@ -409,6 +422,13 @@ class _Draw:
                 return b.make_case(sort, name, self.term(own, depth))
             case OptionSort(element):
                 return b.some(self.term(element, depth))
+            case BagSort(index, element):
+                bag = self.term(sort, depth)
+                if self._rarely(2):
+                    parts = [self.term(element, depth) for _ in values(index)]
+                    size = reduce(b.add, parts, b.num(0))
+                    return b.ite(b.less_eq(size, b.num(sort.capacity)), b.make_array(sort, parts), bag)
+                return self._recounted(bag, self._index(index, depth), self.term(element, depth), sort)
             case ArraySort(index, element):
                 if self._rarely(2):
                     return b.make_array(sort, (self.term(element, depth) for _ in values(index)))
@@ -435,6 +455,11 @@ class _Draw:
         """The same set with the whole of `sort` for its sort, so that a member may be added."""
         return b.union(term, b.const(sort, frozenset()))
 
+    def _recounted(self, bag: Expr, at: Expr, count: Expr, sort: BagSort) -> Expr:
+        """A bag with another number of occurrences of a value, if that is within its capacity."""
+        size = b.add(b.sub(b.bag_size(bag), b.select(bag, at)), count)
+        return b.ite(b.less_eq(size, b.num(sort.capacity)), b.store(bag, at, count), bag)
+
     def _moved(self, term: Expr, sort: Sort) -> Expr:
         """A value of `sort` that lies near the one of `term`: the next number, one element more, a part that moved."""
         match sort:
@@ -451,6 +476,11 @@ class _Draw:
             case OptionSort(element):
                 none = b.const(sort, None)
                 return self.random.choice((none, b.ite(b.is_none(term), b.some(self.term(element, 1)), none)))
+            case BagSort(index):
+                at = self._index(index, 1)
+                count = b.select(term, at)
+                less = b.store(term, at, b.ite(b.less(b.num(0), count), b.sub(count, b.num(1)), b.num(0)))
+                return less if self._rarely(3) else self._recounted(term, at, b.add(count, b.num(1)), sort)
             case ArraySort(index, element):
                 at = self._index(index, 1)
                 return b.store(term, at, self._moved(b.select(term, at), element))

@@ -18,6 +18,7 @@ from streamproof.system.leaves import decode, encode
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,
+    BagSort,
     BoolSort,
     EnumSort,
     KeySort,
@@ -177,7 +178,7 @@ def _sort_data(sort: Sort) -> Any:
             return ["record", [[name, _sort_data(field)] for name, field in fields]]
         case OptionSort(element):
             return ["option", _sort_data(element)]
-        case ArraySort(index, element):
+        case ArraySort(index, element) if not isinstance(sort, BagSort):
             return ["array", _sort_data(index), _sort_data(element)]
     raise NoFormula(f"certificates for every size have no constant of {sort}")
 

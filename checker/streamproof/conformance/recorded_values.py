@@ -8,7 +8,7 @@
 | Record | an object with some of the fields |
 | Union | `{"tag": case, "value": {field: ...}}` |
 | Array | a list of all elements, or an object with some; keys are as traces show them: `"0"`, `"(a, b)"` |
-| Queue, Set | a list of all elements |
+| Queue, Set, Bag | a list of all elements |
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 from streamproof.system.errors import InputError, Loc, did_you_mean
 from streamproof.system.sorts import (
     ArraySort,
+    BagSort,
     BoolSort,
     EnumSort,
     OptionSort,
@@ -31,6 +32,7 @@ from streamproof.system.sorts import (
     Sort,
     UnionSort,
     Value,
+    bag_items,
     values,
 )
 
@@ -53,6 +55,10 @@ def expect_value(sort: Sort, recorded: Any, name: str, loc: Loc | None) -> None:
         case OptionSort(element):
             if recorded is not None:
                 expect_value(element, recorded, name, loc)
+        case BagSort(item=element):
+            expect(isinstance(recorded, list), "a list of the elements")
+            for at, part in enumerate(recorded):
+                expect_value(element, part, f"{name}[{at}]", loc)
         case ArraySort(index, element) if isinstance(recorded, dict):
             known = places(index)
             for key, part in recorded.items():
@@ -99,6 +105,8 @@ def agrees(sort: Sort, value: Value, recorded: Any) -> bool:
     match sort:
         case OptionSort(element):
             return recorded is None if value is None else agrees(element, value, recorded)
+        case BagSort(item=item):
+            return recorded is not None and _matched(item, bag_items(sort, value), recorded)
         case ArraySort(index, element) if isinstance(recorded, dict):
             known = places(index)
             return all(agrees(element, value[known[key]], own) for key, own in recorded.items())
@@ -119,6 +127,22 @@ def agrees(sort: Sort, value: Value, recorded: Any) -> bool:
             )
         case BoolSort() | RangeSort() | EnumSort():
             return type(recorded) is type(value) and bool(recorded == value)
+
+
+def _matched(item: Sort, found: list[Value], recorded: list[Any]) -> bool:
+    """Whether recorded elements are the elements of a bag, each once: a matching, because parts may fit several."""
+    partner: dict[int, int] = {}
+
+    def place(at: int, tried: set[int]) -> bool:
+        for to, value in enumerate(found):
+            if to not in tried and agrees(item, value, recorded[at]):
+                tried.add(to)
+                if to not in partner or place(partner[to], tried):
+                    partner[to] = at
+                    return True
+        return False
+
+    return len(found) == len(recorded) and all(place(at, set()) for at in range(len(recorded)))
 
 
 def places(index: Sort) -> dict[str, int]:

@@ -23,6 +23,7 @@ from typing import Any, assert_never
 
 from streamproof.system.sorts import (
     ArraySort,
+    BagSort,
     BoolSort,
     EnumSort,
     KeySort,
@@ -34,6 +35,8 @@ from streamproof.system.sorts import (
     Sort,
     UnionSort,
     Value,
+    ValueKeys,
+    index_value,
     ordered,
     values,
 )
@@ -56,6 +59,8 @@ class Malformed(Exception):
 def encode(sort: Sort, value: Value) -> Any:
     """A value of `sort` as JSON data."""
     match sort:
+        case ValueKeys(item=item):
+            return encode(item, sort.keys[sort.places[value]])
         case KeySort():
             return encode_plain(sort.keys[sort.places[value]])
         case BoolSort() | EnumSort():
@@ -114,6 +119,10 @@ def decode(sort: Sort, data: Any, path: str) -> Value:
             if not lo <= number <= hi:
                 raise Malformed(path, f"{number} is outside {sort}")
             return number
+        case ValueKeys(item=item):
+            found = index_value(sort, decode(item, data, path))
+            assert found is not None
+            return found
         case KeySort(members, keys=keys):
             wanted = canonical(data)
             for text, key in zip(members, keys, strict=True):
@@ -140,7 +149,10 @@ def decode(sort: Sort, data: Any, path: str) -> Value:
                     return decode(element, inner, path)
             raise _expected('{"tag": "Some", "value": ...} or {"tag": "None", ...}', data, path)
         case ArraySort(index, element):
-            return _decode_array(index, element, data, path)
+            counts = _decode_array(index, element, data, path)
+            if isinstance(sort, BagSort) and sum(counts) > sort.capacity:
+                raise Malformed(path, f"{sum(counts)} elements in a bag of capacity {sort.capacity}")
+            return counts
         case QueueSort(element, capacity):
             items = _items(data, ("#tup",), "a list", path)
             if len(items) > capacity:
@@ -181,6 +193,8 @@ def type_text(sort: Sort) -> str:
             return "Bool"
         case RangeSort():
             return "Int"
+        case ValueKeys(item=item):
+            return f"({type_text(item)})" if isinstance(item, OptionSort | UnionSort | ArraySort) else type_text(item)
         case KeySort(keys=keys):
             return _key_type(keys[0])
         case EnumSort():

@@ -32,6 +32,7 @@ from streamproof.system.sorts import (
     Sort,
     UnionSort,
     Value,
+    ValueKeys,
     default,
     key_sort,
 )
@@ -85,6 +86,8 @@ def parameter_texts(values: Sequence[Any]) -> list[tuple[str, Known]]:
 
 def known(sort: Sort, value: Value) -> Known:
     """The constant if it is a number or a tuple."""
+    if isinstance(sort, ValueKeys):
+        return None
     if isinstance(sort, KeySort) and alike(sort.keys) and type(sort.keys[0]) in (int, tuple):
         return cast(Known, sort.keys[sort.places[value]])
     return value if isinstance(sort, RangeSort) else None
@@ -202,6 +205,8 @@ class Tables:
 
     def _in_parts(self, terms: Terms, family: Family) -> Text | None:
         """Records by their fields, tuples by their elements, options by their values, if all are present."""
+        if all(isinstance(t.sort, ValueKeys) for t in terms):
+            return self.constant(tuple(map(_item, terms)), family)
         sorts = [t.sort for t in terms]
         values = [t.value for t in terms if isinstance(t, e.Const)]
         if all(isinstance(s, OptionSort) for s in sorts) and None not in values:
@@ -280,6 +285,13 @@ def _text(term: Expr) -> Text:
 def _is_key(value: Any) -> bool:
     """Whether a value is written by `key_text`."""
     return all(map(_is_key, value)) if type(value) is tuple else type(value) in (bool, int, str)
+
+
+def _item(term: Expr) -> Expr:
+    """The value that a constant key of a bag is."""
+    assert isinstance(term, e.Const)
+    assert isinstance(term.sort, ValueKeys)
+    return const(term.sort.item, term.sort.keys[term.sort.places[term.value]])
 
 
 def _key_part(value: Any) -> Expr:

@@ -27,6 +27,7 @@ from streamproof.exchange.tla_names import field_name, string
 from streamproof.system.errors import TooLarge
 from streamproof.system.sorts import (
     ArraySort,
+    BagSort,
     BoolSort,
     EnumSort,
     KeySort,
@@ -38,6 +39,7 @@ from streamproof.system.sorts import (
     Sort,
     UnionSort,
     Value,
+    ValueKeys,
     cardinality,
     compatible,
     default,
@@ -115,6 +117,8 @@ def literal(sort: Sort, value: Value, depth: int = 0) -> Text:
             return atom("TRUE" if value else "FALSE")
         case RangeSort():
             return integer(value)
+        case ValueKeys(item=item):
+            return literal(item, sort.keys[sort.places[value]], depth)
         case KeySort():
             return atom(key_texts(sort)[sort.places[value]])
         case EnumSort():
@@ -205,6 +209,8 @@ def domain(sort: Sort) -> Text:
             return atom("BOOLEAN")
         case RangeSort(lo, hi):
             return beside(integer(lo), "..", integer(hi), bind=Bind.COMPUTED)
+        case ValueKeys(item=item):
+            return domain(item) if is_plain(item) else separated("{", [literal(item, v) for v in sort.keys], "}")
         case KeySort():
             return separated("{", list(map(atom, key_texts(sort))), "}")
         case EnumSort(members):
@@ -237,6 +243,8 @@ def is_plain(sort: Sort) -> bool:
             return all(is_plain(s) for _, s in parts)
         case UnionSort(cases):
             return all(is_plain(own) for _, own in cases)
+        case BagSort():
+            return False
         case ArraySort(_, element) | SetSort(element):
             return is_plain(element)
         case OptionSort() | QueueSort():
@@ -272,6 +280,10 @@ def belongs(term: Text, sort: Sort, depth: int = 0) -> Text:
             there = beside(term, '.tag = "Some" /\\ ', closed(belongs(value, element, depth + 1), Bind.COMPARED))
             either = bulleted("\\/", [none, there])
             return bulleted("/\\", [tag, either])
+        case BagSort(index, element):
+            return beside(
+                closed(term, Bind.COMPUTED), " \\in [", domain(index), " -> ", domain(element), "]", bind=Bind.COMPARED
+            )
         case ArraySort(index, element):
             whole = beside("DOMAIN ", term, " = ", domain(index), bind=Bind.COMPARED)
             inner = belongs(beside(term, f"[{name}]"), element, depth + 1)
@@ -329,6 +341,8 @@ def type_text(sort: Sort) -> str:
             return "Bool"
         case RangeSort():
             return "Int"
+        case ValueKeys(item=item):
+            return type_text(item)
         case KeySort(keys=keys):
             return _key_type(keys[0]) if alike(keys) else "Str"
         case EnumSort():

@@ -27,6 +27,8 @@ from streamproof.system.sorts import (
     Sort,
     UnionSort,
     Value,
+    ValueKeys,
+    index_value,
     values,
 )
 
@@ -106,6 +108,11 @@ class _Reading:
                 return self._one_of({"TRUE": True, "FALSE": False}, "a truth value")
             case RangeSort():
                 return self._number()
+            case ValueKeys(item=item):
+                found = index_value(sort, self.value(item))
+                if found is None:
+                    raise self.fail("one of its keys")
+                return found
             case KeySort(members):
                 return self._one_of(dict(zip(printed_keys(sort), members, strict=True)), "one of its keys")
             case EnumSort(members):

@@ -38,7 +38,16 @@ from streamproof.system import build as b
 from streamproof.system.assume import Assuming
 from streamproof.system.errors import Loc, ModelError, suggest
 from streamproof.system.expr import Expr, Node
-from streamproof.system.sorts import ArraySort, OptionSort, QueueSort, RecordSort, SetSort, UnionSort, compatible
+from streamproof.system.sorts import (
+    ArraySort,
+    BagSort,
+    OptionSort,
+    QueueSort,
+    RecordSort,
+    SetSort,
+    UnionSort,
+    compatible,
+)
 
 
 def attribute(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> Term:
@@ -57,7 +66,7 @@ def attribute(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> 
             ev.context.check(b.TRUE, no_such_field(text(node.value), name), loc)
             raise Halt
         case Cases(then=one, other=two) if _is_place(one) and _is_place(two):
-            if isinstance(one.sort, QueueSort | SetSort) and name not in ("head", "full"):
+            if isinstance(one.sort, QueueSort | SetSort | BagSort) and name not in ("head", "full"):
                 return Method(Cases(owner.cond, one, two), name)
             return ev.context.conditional(
                 owner.cond, lambda: attribute(ev, one, node, frame), lambda: attribute(ev, two, node, frame), loc
@@ -124,7 +133,7 @@ def _place_attribute(ev: Evaluator, owner: Ref, node: ast.Attribute, frame: Fram
         return lvalues.load(ev.context, lvalues.attribute(ev.context, owner, name, loc))
     if isinstance(owner.sort, QueueSort) and name in ("head", "full"):
         return _queue_attribute(ev, lvalues.read(ev.context, owner), node, frame)
-    if not isinstance(owner.sort, QueueSort | SetSort):
+    if not isinstance(owner.sort, QueueSort | SetSort | BagSort):
         raise methods.no_method(owner.sort, name, loc)
     return Method(owner, name)
 
@@ -149,7 +158,9 @@ def _term_attribute(ev: Evaluator, owner: Expr, node: ast.Attribute, frame: Fram
         return _case_field(ev, owner, node, loc)
     if isinstance(owner.sort, QueueSort) and name in ("head", "full"):
         return _queue_attribute(ev, owner, node, frame)
-    if isinstance(owner.sort, QueueSort | SetSort):
+    if isinstance(owner.sort, BagSort) and name == "count":
+        return Method(owner, name)
+    if isinstance(owner.sort, QueueSort | SetSort | BagSort):
         raise ModelError(
             f"{name!r} cannot change {describe(owner)} that is only a value here",
             loc=loc,
@@ -211,7 +222,7 @@ def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: F
     if is_expr(whole):
         if isinstance(whole.sort, OptionSort):
             whole = lvalues.unwrap_option(ev.context, whole, loc, text(node.value))
-        if isinstance(whole.sort, ArraySort):
+        if isinstance(whole.sort, ArraySort) and not isinstance(whole.sort, BagSort):
             return b.select(whole, lvalues.index_term(ev.context, whole.sort, key, loc, label), loc)
         if isinstance(whole.sort, QueueSort):
             return sequence_methods.queue_item(ev.context, whole, key, loc, text(node.value))

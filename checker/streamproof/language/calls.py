@@ -45,6 +45,7 @@ from streamproof.system.formula import Atom, Formula
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,
+    BagSort,
     EnumSort,
     QueueSort,
     RangeSort,
@@ -77,6 +78,8 @@ def length(context: Context, value: Term, loc: Loc) -> Term:
                 return simple(b.length(whole, loc))
             case SetSort():
                 return simple(b.size(whole, loc))
+            case BagSort():
+                return simple(b.bag_size(whole, loc))
             case ArraySort(index=TermRange(least=least, most=most)):
                 return simple(b.add(b.sub(most, least), b.num(1), loc))
             case ArraySort(index, _):
@@ -91,7 +94,7 @@ def length(context: Context, value: Term, loc: Loc) -> Term:
     raise ModelError(
         f"{describe(value)} has no length",
         loc=loc,
-        remedy="len works on queues, sets, arrays and lists; count with sum(condition for ...)",
+        remedy="len works on queues, sets, bags, arrays and lists; count with sum(condition for ...)",
     )
 
 
@@ -301,8 +304,9 @@ def _zip(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) 
 
 def _reversed(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
     whole = args[0]
-    if isinstance(whole, Ref) and isinstance(whole.sort, SetSort):
-        raise ModelError("a Set has no order to reverse", loc=loc, remedy="iterate over it as it is")
+    if isinstance(whole, Ref) and isinstance(whole.sort, SetSort | BagSort):
+        kind = "Set" if isinstance(whole.sort, SetSort) else "Bag"
+        raise ModelError(f"a {kind} has no order to reverse", loc=loc, remedy="iterate over it as it is")
     if isinstance(whole, Several):
         raise ModelError(f"{describe(whole)} cannot be reversed", loc=loc, remedy="make it a list first")
     read = tuple(Backward(one) if isinstance(one, Ref) else one for one in sources(whole))

@@ -18,6 +18,7 @@ from streamproof.language.symbolic_parameters import SymbolicInt, term_of
 from streamproof.system.errors import Loc, ModelError, nearest
 from streamproof.system.sorts import (
     ArraySort,
+    BagSort,
     BoolSort,
     EnumSort,
     OptionSort,
@@ -28,6 +29,7 @@ from streamproof.system.sorts import (
     Sort,
     UnionSort,
     Value,
+    bag_of,
     contains,
     index_keys,
 )
@@ -164,6 +166,13 @@ def to_value(sort: Sort, given: Any, loc: Loc | None) -> Value:
                 return (type(given).__name__, to_value(own, given._values, loc))
             if isinstance(given, tuple) and contains(sort, given):
                 return given
+        case BagSort(item=item, capacity=capacity):
+            if isinstance(given, tuple | list):
+                if len(given) > capacity:
+                    raise ModelError(
+                        f"{len(given)} elements do not fit into {sort}", loc=loc, remedy="raise the capacity"
+                    )
+                return bag_of(sort, (to_value(item, v, loc) for v in given))
         case ArraySort(index, element):
             keys = index_keys(index)
             if isinstance(given, Mapping) and set(given) == set(keys):
@@ -212,6 +221,8 @@ def _hint(sort: Sort) -> str:
             return f"give a value of one of its cases, {' or '.join(name for name, _ in cases)}"
         case OptionSort(element):
             return f"give None or a value of {element}"
+        case BagSort():
+            return "give a list of its elements"
         case ArraySort(index, element):
             return f"give one value of {element}, a list of them, or a dict with a key for each of {index}"
         case QueueSort():

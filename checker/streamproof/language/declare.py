@@ -35,11 +35,13 @@ from streamproof.language.terms import describe, is_expr
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, TooLarge
 from streamproof.system.expr import Node
+from streamproof.system.leaves import SET_LIMIT
 from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import (
     BOOL,
     EMPTY,
     ArraySort,
+    BagSort,
     BoolSort,
     EnumSort,
     OptionSort,
@@ -51,9 +53,11 @@ from streamproof.system.sorts import (
     TermRange,
     UnionSort,
     Value,
+    bag_sort,
     cardinality,
     cardinality_up_to,
     contains,
+    default,
     is_empty,
     values,
 )
@@ -171,7 +175,7 @@ def _each_inside(sort: Sort, name: Any, init: Any) -> tuple[Any, ...]:
         case RecordSort(fields):
             parts: Mapping[Any, Sort] = {**dict(fields), **{at: s for at, (_, s) in enumerate(fields)}}
             inner = parts.get(name, sort)
-        case ArraySort(_, element) | QueueSort(element, _) | SetSort(element):
+        case BagSort(item=element) | ArraySort(_, element) | QueueSort(element, _) | SetSort(element):
             inner = element
         case _:
             inner = sort
@@ -250,8 +254,8 @@ def _element(given: Any, loc: Loc | None) -> Decl:
     raise ModelError(
         f"a sort expected, got {got}",
         loc=loc,
-        remedy='write Bool(), Range(0, 3), Enum("A", "B"), Record(...), Union(...), Option(...), Array(...), Queue(...) '
-        "or Set(...)",
+        remedy='write Bool(), Range(0, 3), Enum("A", "B"), Record(...), Union(...), Option(...), Array(...), Queue(...), '
+        "Set(...) or Bag(...)",
     )
 
 
@@ -537,6 +541,37 @@ def Set(element: Decl, init: Any = None) -> Decl:
     return _decl(SetSort(_element(element, caller()).sort), init, [frozenset()])
 
 
+def Bag(element: Decl, capacity: int | None = None, init: Any = None) -> Decl:
+    """A multiset of at most `capacity` values, initially empty: a network that reorders and duplicates messages.
+
+    ``add``, ``discard``, ``remove``, ``count``, ``in``, ``len``, iteration over the elements, ``==`` and ``<=``.
+    """
+    loc = caller()
+    if is_free(capacity):
+        raise ModelError(
+            f"a Bag of capacity {shown(capacity)} is unbounded, which is not supported in proofs for every size",
+            loc=loc,
+            remedy="keep the number of each kind of message in an Array of Nat, or give the parameter a value",
+        )
+    if not isinstance(capacity, int) or isinstance(capacity, bool) or capacity < 0:
+        raise ModelError(
+            f"a Bag needs a capacity of 0 or more, got {capacity!r}", loc=loc, remedy="write Bag(sort, capacity=2)"
+        )
+    inner = _element(element, loc).sort
+    if any(type(part) is not RangeSort or endless(part) for part in ranges(inner)):
+        raise ModelError(
+            f"a Bag of {inner} is not supported: it has a count for each value, of which there is any number",
+            loc=loc,
+            remedy="use finite sorts, or give the parameter a value",
+        )
+    if cardinality_up_to(inner, SET_LIMIT) > SET_LIMIT:
+        raise TooLarge(
+            f"a Bag of {inner} has a count for each of more than {SET_LIMIT:,} values", loc=loc, remedy="a smaller sort"
+        )
+    sort = bag_sort(inner, 0 if is_empty(inner) else plain(capacity))
+    return _decl(sort, init, [default(sort)])
+
+
 class State:
     """The variables of a model, by name and in order."""
 
@@ -557,7 +592,7 @@ class State:
                 raise ModelError(
                     f"{name} has no value, because {given.sort} is empty",
                     loc=given.loc or loc,
-                    remedy="only arrays, sets, queues and options may be empty: Option(...), or an Array over 0 indices",
+                    remedy="only containers and options may be empty: Option(...), or an Array over 0 indices",
                 )
             if _element(given, loc).guessed:
                 raise ModelError(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from streamproof.language import lvalues
+from streamproof.language import bags, lvalues
 from streamproof.language.conversion import in_order
 from streamproof.language.lift import natural
 from streamproof.language.lowering_context import Context
@@ -32,6 +32,7 @@ from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,
+    BagSort,
     BoolSort,
     OptionSort,
     QueueSort,
@@ -62,7 +63,7 @@ def elements(context: Context, value: Term, loc: Loc) -> list[tuple[Expr, Term]]
         if any(now is not then for (_, now), (_, then) in zip(_held(context, value.seen), value.seen, strict=True)):
             raise _between(loc)
         return list(value.items)
-    if isinstance(value, Ref) and isinstance(value.sort, ArraySort):
+    if isinstance(value, Ref) and isinstance(value.sort, ArraySort) and not isinstance(value.sort, BagSort):
         if isinstance(value.sort.index, TermRange):
             raise any_number(value.sort.index, loc)
         keys = index_keys(value.sort.index)
@@ -86,7 +87,7 @@ def elements(context: Context, value: Term, loc: Loc) -> list[tuple[Expr, Term]]
         raise ModelError(
             f"{describe(whole)} cannot be iterated over",
             loc=loc,
-            remedy="iterate over a range, a list, or an Array, Queue or Set of the state",
+            remedy="iterate over a range, a list, or an Array, Queue, Set or Bag of the state",
         )
     refuse_iterator(whole, loc)
     found = in_order(whole if isinstance(whole, set | frozenset) else islice(whole, LOOP_LIMIT + 1))
@@ -193,7 +194,7 @@ class Loop:
 def _read_later(one: Ref | Backward, old: Expr, new: Expr, done: int) -> list[tuple[Expr, Expr]]:
     """The elements not yet read after `done` elements, before and after a change."""
     ref = one.ref if isinstance(one, Backward) else one
-    if not isinstance(ref.sort, ArraySort):
+    if not isinstance(ref.sort, ArraySort) or isinstance(ref.sort, BagSort):
         return [(old, new)]
     if not lvalues.by_value(ref.sort.element):
         return []  # the elements are references, which the loop dereferences later
@@ -290,6 +291,8 @@ def refuse_iterator(value: Term, loc: Loc | None, what: str = "") -> None:
 
 def _of_term(term: Expr, loc: Loc) -> list[tuple[Expr, Term]]:
     match term.sort:
+        case BagSort():
+            return [(there, simple(item)) for there, item in bags.occurrences(term, loc)]
         case ArraySort(index=TermRange() as index):
             raise any_number(index, loc)
         case ArraySort(index, _):
@@ -308,7 +311,7 @@ def _of_term(term: Expr, loc: Loc) -> list[tuple[Expr, Term]]:
     raise ModelError(
         f"{describe(term)} cannot be iterated over",
         loc=loc,
-        remedy="iterate over an Array, Queue, Set or range; a Record by naming its fields",
+        remedy="iterate over an Array, Queue, Set, Bag or range; a Record by naming its fields",
     )
 
 

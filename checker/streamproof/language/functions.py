@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from streamproof.language import calls, lvalues, methods, operators, purity
+from streamproof.language import bags, calls, lvalues, methods, operators, purity
 from streamproof.language.cases import Case, arguments, is_case_class
 from streamproof.language.comprehensions import each_round, indices, quantified, summed
 from streamproof.language.conversion import in_order
@@ -45,7 +45,7 @@ from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, StreamproofError
 from streamproof.system.expr import Expr
 from streamproof.system.records import dataclass
-from streamproof.system.sorts import SetSort
+from streamproof.system.sorts import BagSort, SetSort
 from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Undecided
 
@@ -86,6 +86,12 @@ def call(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None = None) -
         return operator(ev, function, node, frame)
     if function is choose:
         return _choice(ev, node, frame, name)
+    if function is builtins.next:
+        raise ModelError(
+            "there is no next(...): formulas do not depend on repetitions of a state",
+            loc=loc,
+            remedy="write a @step property (self, s, t), where t is the state after s; or first(... for ...)",
+        )
     if function is enabled:
         return _enabled(ev, node, frame)
     if function is first:
@@ -482,10 +488,12 @@ def _options(ev: Evaluator, domain: Term, loc: Loc) -> list[tuple[Any, Term, Any
     if not symbolic(ready) and isinstance(ready, int):
         raise ModelError(f"{ready} has no elements to choose from", loc=loc, remedy=f"write choose(range({ready}))")
     pairs = [(b.TRUE, v) for v in in_order(ready)] if isinstance(ready, set | frozenset) else None
+    if is_expr(ready) and isinstance(ready.sort, BagSort):
+        pairs = [(there, simple(v)) for there, v in bags.present(ready, loc)]
     options = []
-    for there, v in pairs or elements(ev.context, domain, loc):
+    for there, v in elements(ev.context, domain, loc) if pairs is None else pairs:
         is_known, host = known(v)
-        if is_expr(v) and not is_known and is_expr(ready) and isinstance(ready.sort, SetSort):
+        if is_expr(v) and not is_known and is_expr(ready) and isinstance(ready.sort, SetSort | BagSort):
             is_known, host = True, getattr(v, "value", None)
         if not is_known:
             raise ModelError(

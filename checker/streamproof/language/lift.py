@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from functools import partial, reduce
 from typing import Any, Protocol
 
+from streamproof.language import bags
 from streamproof.language.cases import Case, fields_of, unknown_case
 from streamproof.language.conversion import expect_faithful, is_faithful, mismatch, plain, unknown_member
 from streamproof.language.enum_subsets import alike, by_case, lifted, recast
@@ -34,6 +35,7 @@ from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,
+    BagSort,
     BoolSort,
     EnumSort,
     OptionSort,
@@ -60,6 +62,9 @@ class Paths(Protocol):
 
     def conditional(self, cond: Expr, then: Callable[[], Term], other: Callable[[], Term], loc: Loc) -> Term:
         """The value of a conditional expression."""
+
+    def check(self, condition: Expr, message: str, loc: Loc, *operands: tuple[str, Expr]) -> None:
+        """A mistake of the model where `condition` is true."""
 
     def of_each(
         self, items: Iterable[tuple[Expr, Term]], run: Callable[[Term], Expr], loc: Loc
@@ -120,6 +125,12 @@ class _Lifting:
                 return self.case(sort, value.kind, value.values)
             case UnionSort() if isinstance(value, Case):
                 return self.case(sort, type(value), value._values)
+            case BagSort() if isinstance(value, tuple | list):
+                return self.bag(sort, [(b.TRUE, v) for v in value])
+            case BagSort() if isinstance(value, PartialList):
+                return self.bag(sort, value.items)
+            case BagSort():
+                pass
             case ArraySort(index, _) if isinstance(value, Mapping) and set(value) == set(index_keys(index)):
                 return self.array(sort, [value[k] for k in index_keys(index)])
             case ArraySort(index, _) if isinstance(value, tuple | list) and len(value) == cardinality(index):
@@ -189,6 +200,15 @@ class _Lifting:
         for there, part in made:
             queue = b.ite(there, b.push(queue, part, self.loc), queue, self.loc)
         return queue
+
+    def bag(self, sort: BagSort, items: Iterable[tuple[Expr, Any]]) -> Expr:
+        made = self.each(sort.item, items)
+        outside = [(b.and_((there, b.not_(b.in_domain(value, sort.item)))), value) for there, value in made]
+        if self.paths is not None and self.loc is not None:
+            for wrong, value in outside:
+                self.paths.check(wrong, f"a value of the bag leaves {sort.item}", self.loc, ("value", value))
+        bag = bags.bag_from(sort, made, self.loc)
+        return b.ite(b.or_(wrong for wrong, _ in outside), bags.none_such(sort), bag, self.loc) if made else bag
 
     def each(self, element: Sort, items: Iterable[tuple[Expr, Any]]) -> list[tuple[Expr, Expr]]:
         run = partial(self.to_term, sort=element, inside=True)

@@ -30,6 +30,7 @@ from streamproof.system.expr import Expr
 from streamproof.system.records import replace
 from streamproof.system.sorts import (
     ArraySort,
+    BagSort,
     EnumSort,
     KeySort,
     OptionSort,
@@ -229,6 +230,9 @@ def _keyed(context: Context, index: Scalar, key: Term, loc: Loc, text: str) -> E
 def item(context: Context, ref: Ref, key: Term, loc: Loc, text: str) -> Ref:
     """A reference to an array element."""
     assert isinstance(ref.sort, ArraySort)
+    if isinstance(ref.sort, BagSort):
+        remedy = f"write {ref}.count({text}), {ref}.add({text}) or {ref}.remove({text})"
+        raise ModelError("a Bag is not indexed", loc=loc, remedy=remedy)
     return _part(context, ref, ("index", index_term(context, ref.sort, key, loc, text)), ref.sort.element, loc)
 
 

@@ -1,4 +1,4 @@
-"""Methods of queues and sets of the state, and of local lists and dicts."""
+"""Methods of queues, sets and bags of the state, and of local lists and dicts."""
 
 from __future__ import annotations
 
@@ -7,20 +7,32 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from streamproof.language import lvalues
+from streamproof.language import bags, lvalues
 from streamproof.language.conversion import expect_faithful, plain
 from streamproof.language.elements import iterator
 from streamproof.language.lift import merge
 from streamproof.language.lowering_context import Context
 from streamproof.language.operators import equal, integer
 from streamproof.language.sequence_methods import QUEUE, arity, list_method, queue_method
-from streamproof.language.terms import Cases, HeapCell, Method, Ref, Term, describe, is_expr, known
+from streamproof.language.terms import Cases, HeapCell, Method, Ref, Term, describe, is_expr, known, simple
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
-from streamproof.system.sorts import BoolSort, EnumSort, OptionSort, QueueSort, RangeSort, SetSort, Sort, contains
+from streamproof.system.sorts import (
+    BagSort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    SetSort,
+    Sort,
+    contains,
+    default,
+)
 
 SET = "a Set has add, discard, remove, clear, len, in, | & - and <="
+BAG = "a Bag has add, discard, remove, clear, count, len, in, iteration, == and <="
 DICT = "a local dict has get, items, keys, values, copy, len, in and []"
 
 
@@ -40,7 +52,11 @@ def method(context: Context, m: Method, args: list[Term], kwargs: dict[str, Term
             loc=loc,
             remedy="call the method under an 'if', once for each of them",
         )
+    if is_expr(ref) and isinstance(ref.sort, BagSort):
+        return _count(context, ref, args, loc, text)
     assert isinstance(ref, Ref)
+    if isinstance(ref.sort, BagSort):
+        return _bag_method(context, ref, m.name, args, loc, text)
     if isinstance(ref.sort, QueueSort):
         return queue_method(context, ref, m.name, args, loc, text)
     if isinstance(ref.sort, SetSort):
@@ -55,11 +71,13 @@ def no_method(sort: Sort, name: str, loc: Loc) -> ModelError:
             return ModelError(f"a Queue has no {name!r}", loc=loc, remedy=QUEUE)
         case SetSort():
             return ModelError(f"a Set has no {name!r}", loc=loc, remedy=SET)
+        case BagSort():
+            return ModelError(f"a Bag has no {name!r}", loc=loc, remedy=BAG)
         case _:
             return ModelError(
                 f"{sort} has no {name!r}",
                 loc=loc,
-                remedy="only records have fields, only queues and sets have methods; arrays are indexed",
+                remedy="only records have fields, only queues, sets and bags have methods; arrays are indexed",
             )
 
 
@@ -90,6 +108,42 @@ def _set_method(context: Context, ref: Ref, name: str, args: list[Term], loc: Lo
             lvalues.store(context, ref, b.const(sort, frozenset()), loc)
             return None
     raise no_method(sort, name, loc)
+
+
+def _bag_method(context: Context, ref: Ref, name: str, args: list[Term], loc: Loc, text: str) -> Term:
+    sort = ref.sort
+    assert isinstance(sort, BagSort)
+    whole = lvalues.read(context, ref)
+    match name:
+        case "count":
+            return _count(context, whole, args, loc, text)
+        case "add" | "discard" | "remove":
+            arity(name, args, 1, 1, loc, f"write {text}.{name}(value)")
+            value = lvalues.convert(context, args[0], sort.item, loc, "the value")
+            if name == "add":
+                full = b.less_eq(b.num(sort.capacity), b.bag_size(whole))
+                context.check(full, f"add to the full bag {text}", loc, (text, whole))
+                outside = b.not_(b.in_domain(value, sort.item))
+                context.check(outside, f"the value added to {text} leaves {sort.item}", loc, ("value", value))
+            if name == "remove":
+                absent = b.less_eq(bags.count_of(whole, value, loc), b.num(0))
+                context.check(absent, f"remove() of a value that is not in {text}", loc, ("value", value))
+            made = (bags.with_one if name == "add" else bags.without_one)(whole, value, loc)
+            lvalues.store(context, ref, made, loc)
+            return None
+        case "clear":
+            arity(name, args, 0, 0, loc, f"write {text}.clear()")
+            lvalues.store(context, ref, b.const(sort, default(sort)), loc)
+            return None
+    raise no_method(sort, name, loc)
+
+
+def _count(context: Context, whole: Expr, args: list[Term], loc: Loc, text: str) -> Term:
+    """``bag.count(value)``: the number of its occurrences."""
+    arity("count", args, 1, 1, loc, f"write {text}.count(value)")
+    assert isinstance(whole.sort, BagSort)
+    value = lvalues.convert(context, args[0], whole.sort.item, loc, "the value")
+    return simple(bags.count_of(whole, value, loc))
 
 
 def _dict_method(

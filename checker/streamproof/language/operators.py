@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
 
+from streamproof.language import bags
 from streamproof.language.cases import Case
 from streamproof.language.conversion import expect_faithful, is_faithful
 from streamproof.language.elements import distinct, elements, refuse_iterator, refuse_lazy
@@ -39,6 +40,7 @@ from streamproof.system.expr import Expr, Node
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,
+    BagSort,
     EnumSort,
     OptionSort,
     QueueSort,
@@ -254,6 +256,10 @@ def compare(context: Context, op: ast.cmpop, left: Term, right: Term, loc: Loc, 
         wide = sets[-1] if lifted(sets[0], sets[-1]) is not None else sets[0]
         x, y = convert(context, left, wide, loc, texts[0]), convert(context, right, wide, loc, texts[1])
         return _subset(op, x, y, loc)
+    for side in (left, right):
+        if is_expr(side) and isinstance(side.sort, BagSort):
+            x, y = (to_term(resolve_deep(context, one), side.sort, loc) for one in (left, right))
+            return _included(op, x, y, loc)
     if _is_local_set(left) or _is_local_set(right):
         return _local_subset(context, op, left, right, loc)
     a, c = integer(context, left, loc, texts[0]), integer(context, right, loc, texts[1])
@@ -320,6 +326,14 @@ def _subset(op: ast.cmpop, x: Expr, y: Expr, loc: Loc) -> Expr:
             return b.and_((b.subset(x, y), b.not_(b.eq(x, y))), loc)
         case _:
             return b.and_((b.subset(y, x), b.not_(b.eq(x, y))), loc)
+
+
+def _included(op: ast.cmpop, x: Expr, y: Expr, loc: Loc) -> Term:
+    """The comparison of two bags by the counts of their elements."""
+    if isinstance(op, ast.Gt | ast.GtE):
+        x, y = y, x
+    below = bags.included(x, y, loc)
+    return simple(below if isinstance(op, ast.LtE | ast.GtE) else b.and_((below, b.not_(b.eq(x, y))), loc))
 
 
 def equal(context: Context, left: Term, right: Term, loc: Loc) -> Term:
@@ -466,6 +480,9 @@ def contained(context: Context, needle: Term, hay: Term, loc: Loc, texts: tuple[
                 whole = whole if wide is None else recast(whole, wide, loc)
             assert isinstance(whole.sort, SetSort)
             return simple(b.member(whole, to_term(resolve_deep(context, needle), whole.sort.element, loc), loc))
+        if isinstance(whole.sort, BagSort):
+            value = to_term(resolve_deep(context, needle), whole.sort.item, loc)
+            return simple(b.less(b.num(0), bags.count_of(whole, value, loc), loc))
         if not isinstance(whole.sort, QueueSort | ArraySort):
             raise ModelError(
                 f"'in' needs a collection, got {describe(whole)}", loc=loc, remedy="use a Set, Queue or Array"

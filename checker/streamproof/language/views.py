@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from operator import ge, le
 from typing import Any, Protocol, assert_never
 
 from streamproof.language.call_sites import CallSite, fail
@@ -20,6 +21,7 @@ from streamproof.language.terms import describe
 from streamproof.system.errors import ModelError, StreamproofError
 from streamproof.system.sorts import (
     ArraySort,
+    BagSort,
     BoolSort,
     EnumSort,
     KeySort,
@@ -31,6 +33,8 @@ from streamproof.system.sorts import (
     Sort,
     UnionSort,
     Value,
+    bag_items,
+    bag_of,
     cardinality,
     contains,
     index_keys,
@@ -157,6 +161,8 @@ def look(sort: Sort, place: ValuePlace) -> Any:
             return RecordView(sort, place)
         case UnionSort():
             return _case(sort, place.get())
+        case BagSort():
+            return BagView(sort, place)
         case ArraySort():
             return ArrayView(sort, place)
         case QueueSort():
@@ -202,6 +208,9 @@ def raw(sort: Sort, given: Any, spot: CallSite | None, text: str) -> Value:
             if own is None:
                 raise unknown_case(type(given), sort, spot.loc if spot else None)
             return (type(given).__name__, raw(own, given._values, spot, part))
+        case BagSort(item=element):
+            if isinstance(given, tuple | list):
+                return _bag(sort, [raw(element, v, spot, part) for v in given], spot)
         case ArraySort(index, element) if isinstance(given, Mapping) and set(given) == set(index_keys(index)):
             return tuple(raw(element, given[k], spot, part) for k in index_keys(index))
         case ArraySort(index, element) if isinstance(given, tuple | list) and len(given) == cardinality(index):
@@ -211,6 +220,16 @@ def raw(sort: Sort, given: Any, spot: CallSite | None, text: str) -> Value:
         case SetSort(element) if isinstance(given, AbstractSet):
             return frozenset(raw(element, v, spot, part) for v in given)
     raise mismatch(sort, describe(given), spot.loc if spot else None)
+
+
+def _bag(sort: BagSort, items: list[Value], spot: CallSite | None) -> Value:
+    """The bag of values; without a place in the source, one outside the sort makes it different from every bag."""
+    for value in items:
+        if not contains(sort.item, value):
+            if spot is None:
+                return None
+            raise fail(f"a value of the bag leaves {sort.item}", spot, ("value", _shown(sort.item, value)))
+    return bag_of(sort, items)
 
 
 def checked(sort: Sort, given: Any, spot: CallSite) -> Value:
@@ -415,6 +434,78 @@ class QueueView(View):
 
     def __contains__(self, value: object) -> bool:
         return any(v == value for v in self)
+
+
+class BagView(View):
+    """A bounded multiset; iterated in the order of its item sort."""
+
+    __slots__ = ()
+
+    def _count(self, given: Any, spot: CallSite | None) -> int:
+        value = raw(self._sort.item, given, spot, "the value")
+        return bag_items(self._sort, self._place.get()).count(value)
+
+    def _put(self, items: list[Value]) -> None:
+        self._place.put(bag_of(self._sort, items))
+
+    def add(self, given: Any) -> None:
+        """Adds one occurrence of a value."""
+        spot, item = CallSite(), self._sort.item
+        value, items = raw(item, given, spot, "the value"), bag_items(self._sort, self._place.get())
+        if len(items) >= self._sort.capacity:
+            raise fail(f"add to the full bag {spot.owner()}", spot, (spot.owner(), repr(self)))
+        if not contains(item, value):
+            raise fail(f"the value added to {spot.owner()} leaves {item}", spot, ("value", _shown(item, value)))
+        self._put([*items, value])
+
+    def discard(self, given: Any) -> None:
+        """Removes one occurrence of a value, if present."""
+        value, items = raw(self._sort.item, given, CallSite(), "the value"), bag_items(self._sort, self._place.get())
+        if value in items:
+            items.remove(value)
+            self._put(items)
+
+    def remove(self, given: Any) -> None:
+        """Removes one occurrence of a value, which must be present."""
+        spot = CallSite()
+        if self._count(given, spot) == 0:
+            value = raw(self._sort.item, given, spot, "the value")
+            shown = _shown(self._sort.item, value)
+            raise fail(f"remove() of a value that is not in {spot.owner()}", spot, ("value", shown))
+        self.discard(given)
+
+    def clear(self) -> None:
+        """Removes all values."""
+        self._put([])
+
+    def count(self, given: Any) -> int:
+        """The number of occurrences of a value."""
+        return self._count(given, CallSite())
+
+    def __len__(self) -> int:
+        return int(sum(self._place.get()))
+
+    def __iter__(self) -> Iterator[Any]:
+        items = bag_items(self._sort, self._place.get())
+        return iter([look(self._sort.item, FixedValue(v)) for v in items])
+
+    def __contains__(self, value: object) -> bool:
+        return self._count(value, None) > 0
+
+    def _counts(self, other: Any) -> Value:
+        return raw(self._sort, other, CallSite(), "the other bag")
+
+    def __le__(self, other: Any) -> bool:
+        return all(map(le, self._place.get(), self._counts(other)))
+
+    def __ge__(self, other: Any) -> bool:
+        return all(map(ge, self._place.get(), self._counts(other)))
+
+    def __lt__(self, other: Any) -> bool:
+        return bool(self <= other and self != other)
+
+    def __gt__(self, other: Any) -> bool:
+        return bool(self >= other and self != other)
 
 
 class SetView(View):

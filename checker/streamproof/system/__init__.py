@@ -28,6 +28,7 @@ from streamproof.system.model import (
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,
+    BagSort,
     BoolSort,
     EnumSort,
     OptionSort,
@@ -44,6 +45,7 @@ __all__ = [
     "BOOL",
     "Action",
     "ArraySort",
+    "BagSort",
     "BoolSort",
     "Check",
     "Conjunct",

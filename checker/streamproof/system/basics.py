@@ -12,6 +12,7 @@ from streamproof.system.sorts import (
     BOOL,
     INFINITY,
     ArraySort,
+    BagSort,
     BoolSort,
     OptionSort,
     QueueSort,
@@ -144,7 +145,9 @@ def join(a: Sort, b: Sort, loc: Loc | None = None) -> Sort:
             return SetSort(join(x, y, loc))
         case (QueueSort(x, m), QueueSort(y, n)):
             return QueueSort(join(x, y, loc), max(m, n))
-        case (ArraySort(i, x), ArraySort(j, y)) if i == j:
+        case (BagSort(), BagSort()) if compatible(a, b):
+            return a if a.capacity >= b.capacity else b
+        case (ArraySort(i, x), ArraySort(_, y)) if compatible(a, b):
             return ArraySort(i, join(x, y, loc))
         case (RecordSort(f), RecordSort(g)) if compatible(a, b):
             return RecordSort(tuple((n, join(x, y, loc)) for (n, x), (_, y) in zip(f, g, strict=True)))
@@ -328,8 +331,10 @@ def make_array(sort: ArraySort, elements: Iterable[Expr], loc: Loc | None = None
     for part in parts:
         if not compatible(sort.element, part.sort):
             raise bad(f"an element of {sort} expected", loc, part)
-    if all(isinstance(p, e.Const) and contains(sort.element, p.value) for p in parts):
-        return const(sort, tuple(p.value for p in parts if isinstance(p, e.Const)), loc)
+    if all(isinstance(p, e.Const) for p in parts):
+        value = tuple(p.value for p in parts if isinstance(p, e.Const))
+        if contains(sort, value):
+            return const(sort, value, loc)
     return intern(e.MakeArray, sort, loc, parts)
 
 
@@ -384,8 +389,9 @@ def store(array: Expr, index: Expr, value: Expr, loc: Loc | None = None) -> Expr
         match array:
             case e.MakeArray(elements=parts):
                 return make_array(sort, (*parts[:at], value, *parts[at + 1 :]), loc)
-            case e.Const(value=v) if isinstance(value, e.Const) and contains(sort.element, value.value):
-                return const(sort, (*v[:at], value.value, *v[at + 1 :]), loc)
+            case e.Const(value=v) if isinstance(value, e.Const):
+                if contains(sort, new := (*v[:at], value.value, *v[at + 1 :])):
+                    return const(sort, new, loc)
             case e.Store(array=inner, index=e.Const() as written) if written.value == index.value:
                 return store(inner, index, value, loc)
         if isinstance(value, e.Select) and value.array is array and value.index is index:

@@ -40,6 +40,7 @@ from streamproof.system.basics import (
     with_field,
 )
 from streamproof.system.containers import (
+    bag_size,
     difference,
     in_domain,
     insert,
@@ -60,6 +61,7 @@ __all__ = [
     "TRUE",
     "add",
     "and_",
+    "bag_size",
     "const",
     "difference",
     "eq",

@@ -1,5 +1,5 @@
 """The representation invariant of leaves: absent options, unused queue slots and
-the fields of other cases of a union have their default value.
+the fields of other cases of a union have their default value, and a bag is within its capacity.
 
 It holds in every state that the interpreter reaches; code that works on leaves alone relies on it (see `leaves`).
 """
@@ -7,6 +7,7 @@ It holds in every state that the interpreter reaches; code that works on leaves 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from itertools import islice
 from typing import assert_never
 
@@ -17,6 +18,7 @@ from streamproof.system.scalarise import Scalarised
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,
+    BagSort,
     BoolSort,
     EnumSort,
     OptionSort,
@@ -50,6 +52,9 @@ def _canonical(sort: Sort, parts: Iterator[Expr]) -> Expr:
         case UnionSort(cases):
             tag = next(parts)
             return b.and_([c for n, fields in cases for c in _hidden(fields, b.eq(tag, b.const(sort.tag, n)), parts)])
+        case BagSort(index, capacity=capacity):
+            counts = list(islice(parts, cardinality(index)))
+            return b.less_eq(reduce(b.add, counts, b.num(0)), b.num(capacity))
         case ArraySort(index, element):
             return b.and_([_canonical(element, parts) for _ in range(cardinality(index))])
         case OptionSort(element):

@@ -7,6 +7,7 @@ from functools import lru_cache
 from streamproof.system import expr as e
 from streamproof.system.basics import (
     TRUE,
+    add,
     and_,
     bad,
     const,
@@ -32,6 +33,7 @@ from streamproof.system.expr import Expr, intern
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,
+    BagSort,
     BoolSort,
     EnumSort,
     OptionSort,
@@ -191,6 +193,16 @@ def size(set_: Expr, loc: Loc | None = None) -> Expr:
     return intern(e.Size, RangeSort(0, cardinality(set_.sort.element)), loc, set_)
 
 
+def bag_size(bag: Expr, loc: Loc | None = None) -> Expr:
+    """Number of elements of a bag."""
+    if not isinstance(bag.sort, BagSort):
+        raise bad("a Bag expected", loc, bag)
+    result = num(0)
+    for key in values(bag.sort.index):
+        result = add(result, select(bag, const(bag.sort.index, key), loc), loc)
+    return result
+
+
 def _never_above(left: Expr, right: Expr) -> bool:
     """Whether `left` is certainly at most `right`: both are the same term plus constants, or the sorts imply it."""
     (one, more), (other, most) = offset(left), offset(right)
@@ -216,6 +228,8 @@ def in_domain(term: Expr, sort: Sort) -> Expr:
                 if x != y
                 else TRUE
             )
+        case (BagSort(), BagSort(capacity=n)):
+            return TRUE if term.sort.capacity <= n else less_eq(bag_size(term), num(n))
         case (ArraySort(i, x), ArraySort(_, y)):
             return TRUE if x == y else and_(in_domain(select(term, const(i, k)), y) for k in values(i))
         case (RecordSort(f), RecordSort(g)):

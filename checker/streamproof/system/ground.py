@@ -16,7 +16,7 @@ from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Action, Check, Conjunct, Instance, Property, System, Variable
 from streamproof.system.records import replace
-from streamproof.system.sorts import ArraySort, OptionSort, RangeSort, RecordSort, Sort, TermRange, cardinality
+from streamproof.system.sorts import ArraySort, BagSort, OptionSort, RangeSort, RecordSort, Sort, TermRange, cardinality
 from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Forall, Parametric, Total
 
@@ -86,6 +86,8 @@ class Ground(Substitution):
                 if low > high:
                     raise Empty(f"{sort} has no values at {at_text(self._values)}")
                 return RangeSort(low, high)
+            case BagSort():
+                return sort
             case ArraySort(index, element):
                 within = self.sort(index)
                 assert not isinstance(within, ArraySort)

@@ -4,6 +4,7 @@
 sort       leaves                                                 named
 =========  =====================================================  ========================================
 Array      those of each element, in index order                  ``credit[1]``
+Bag        the count of each value of the item sort               ``wire[DATA]``
 Record     those of each field, in field order                    ``head.epoch``
 Union      the case, then the fields of each case                 ``msg.case``, ``msg.Vote.value``
 Option     whether it is present, then those of the value         ``owner?``, ``owner``

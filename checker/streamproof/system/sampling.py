@@ -9,6 +9,7 @@ from typing import assert_never
 from streamproof.system.model import State
 from streamproof.system.sorts import (
     ArraySort,
+    BagSort,
     BoolSort,
     EnumSort,
     OptionSort,
@@ -50,6 +51,11 @@ def random_value(sort: Sort, chance: Random) -> Value:
             return (name, random_value(payload, chance))
         case OptionSort(element):
             return None if chance.random() < 0.4 else random_value(element, chance)
+        case BagSort(index, capacity=capacity):
+            counts = [0] * (size := cardinality(index))
+            for _ in range(chance.randint(0, capacity) if size else 0):
+                counts[chance.randrange(size)] += 1
+            return tuple(counts)
         case ArraySort(index, element):
             return tuple(random_value(element, chance) for _ in range(cardinality(index)))
         case QueueSort(element, capacity):

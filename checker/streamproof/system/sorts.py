@@ -14,6 +14,7 @@ Option      ``None`` or a value of the element sort
 Array       ``tuple``, one value per index, in index order
 Queue       ``tuple``, head first, at most ``capacity`` long
 Set         ``frozenset`` of values of the element sort
+Bag         ``tuple``, the count of each value of the item sort, in their order
 ==========  =====================================================
 
 The *default* of a sort is its first value in the order of `values`; total expressions fall back to it (see `expr`).
@@ -22,8 +23,9 @@ The *default* of a sort is its first value in the order of `values`; total expre
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
+from functools import lru_cache
 from itertools import combinations, product
 from typing import Any, Final, TypeAlias, assert_never, cast
 
@@ -124,6 +126,13 @@ class KeySort(EnumSort):
         return f"[{', '.join(self.members)}]"
 
 
+@dataclass(frozen=True, slots=True)
+class ValueKeys(KeySort):
+    """The values of a composite sort as index: that of a bag of records, unions or options."""
+
+    item: Any = None
+
+
 def key_type(key: Any) -> Any:
     """The type of a key; for a tuple, the types of its elements: 1 and True are different keys."""
     return tuple(map(key_type, key)) if type(key) is tuple else type(key)
@@ -222,6 +231,31 @@ class ArraySort:
 
 
 @dataclass(frozen=True, slots=True)
+class BagSort(ArraySort):
+    """A multiset of at most `capacity` values of `item`: an array of their counts, the sum of which is bounded."""
+
+    item: Sort
+    capacity: int
+
+    def __str__(self) -> str:
+        return f"Bag({self.item}, capacity={self.capacity})"
+
+
+def bag_sort(item: Sort, capacity: int) -> BagSort:
+    """The sort of multisets of at most `capacity` values of a finite sort."""
+    return BagSort(_item_index(item), RangeSort(0, capacity), item, capacity)
+
+
+@lru_cache(maxsize=256)
+def _item_index(item: Sort) -> RangeSort | EnumSort | BoolSort:
+    if isinstance(item, RangeSort | EnumSort | BoolSort):
+        return item
+    every = tuple(values(item))
+    texts = tuple(show(item, value) for value in every)
+    return ValueKeys(texts if len(set(texts)) == len(texts) else tuple(map(repr, every)), keys=every, item=item)
+
+
+@dataclass(frozen=True, slots=True)
 class QueueSort:
     """A bounded first-in-first-out queue."""
 
@@ -292,6 +326,8 @@ def cardinality(sort: Sort) -> int:
             return sum(cardinality(fields) for _, fields in cases)
         case OptionSort(element):
             return 1 + cardinality(element)
+        case BagSort(index, capacity=capacity):
+            return math.comb(cardinality(index) + capacity, capacity)
         case ArraySort(index, element):
             return int(cardinality(element) ** cardinality(index))
         case QueueSort(element, capacity):
@@ -315,7 +351,7 @@ def cardinality_up_to(sort: Sort, most: int) -> int:
             return min(sum(cardinality_up_to(fields, most) for _, fields in cases), top)
         case OptionSort(element):
             return min(1 + cardinality_up_to(element, most), top)
-        case ArraySort(index, element):
+        case ArraySort(index, element) if not isinstance(sort, BagSort):
             return _power(cardinality_up_to(element, most), cardinality(index), top)
         case QueueSort(element, capacity):
             base = cardinality_up_to(element, most)
@@ -350,6 +386,8 @@ def values(sort: Sort) -> Iterator[Value]:
         case OptionSort(element):
             yield None
             yield from values(element)
+        case BagSort(index, capacity=capacity):
+            yield from _counts(cardinality(index), capacity)
         case ArraySort(index, element):
             yield from product(tuple(values(element)), repeat=cardinality(index))
         case QueueSort(element, capacity):
@@ -361,6 +399,40 @@ def values(sort: Sort) -> Iterator[Value]:
                 yield from (frozenset(chosen) for chosen in combinations(every, n))
         case _:
             assert_never(sort)
+
+
+def _counts(places: int, most: int) -> Iterator[tuple[int, ...]]:
+    """The tuples of counts with a sum of at most `most`, in lexicographic order."""
+    if places == 0:
+        yield ()
+        return
+    for count in range(most + 1):
+        yield from ((count, *rest) for rest in _counts(places - 1, most - count))
+
+
+def bag_items(sort: BagSort, value: Value) -> list[Value]:
+    """The values in a bag in their order, each as often as it occurs."""
+    every = zip(_item_values(sort.index), value, strict=True)
+    return [item for item, count in every for _ in range(count)]
+
+
+def bag_of(sort: BagSort, items: Iterable[Value]) -> Value:
+    """The bag of values of the item sort, whatever the capacity. Raises `KeyError` for a value outside."""
+    places = _item_places(sort.index)
+    counts = [0] * len(places)
+    for item in items:
+        counts[places[key_type(item), item]] += 1
+    return tuple(counts)
+
+
+@lru_cache(maxsize=256)
+def _item_values(index: RangeSort | EnumSort | BoolSort) -> tuple[Value, ...]:
+    return index_keys(index)
+
+
+@lru_cache(maxsize=256)
+def _item_places(index: RangeSort | EnumSort | BoolSort) -> Mapping[Any, int]:
+    return {(key_type(item), item): at for at, item in enumerate(index_keys(index))}
 
 
 def default(sort: Sort) -> Value:
@@ -426,6 +498,7 @@ def contains(sort: Sort, value: Value) -> bool:
                 isinstance(value, tuple)
                 and len(value) == cardinality(index)
                 and all(contains(element, v) for v in value)
+                and not (isinstance(sort, BagSort) and sum(value) > sort.capacity)
             )
         case QueueSort(element, capacity):
             return isinstance(value, tuple) and len(value) <= capacity and all(contains(element, v) for v in value)
@@ -460,7 +533,7 @@ def compatible(a: Sort, b: Sort) -> bool:
         case (OptionSort(x), OptionSort(y)) | (SetSort(x), SetSort(y)) | (QueueSort(x, _), QueueSort(y, _)):
             return compatible(x, y)
         case (ArraySort(i, x), ArraySort(j, y)):
-            return i == j and compatible(x, y)
+            return i == j and compatible(x, y) and isinstance(a, BagSort) == isinstance(b, BagSort)
         case (RecordSort(f), RecordSort(g)):
             return tuple(n for n, _ in f) == tuple(n for n, _ in g) and all(
                 compatible(x, y) for (_, x), (_, y) in zip(f, g, strict=True)
@@ -483,7 +556,7 @@ def within(a: Sort, b: Sort) -> bool:
         case (QueueSort(x, m), QueueSort(y, n)):
             return m <= n and within(x, y)
         case (ArraySort(i, x), ArraySort(j, y)):
-            return i == j and within(x, y)
+            return i == j and within(x, y) and isinstance(a, BagSort) == isinstance(b, BagSort)
         case (RecordSort(f), RecordSort(g)) | (UnionSort(f), UnionSort(g)):
             return compatible(a, b) and all(within(x, y) for (_, x), (_, y) in zip(f, g, strict=True))
         case _:
@@ -502,6 +575,8 @@ def show(sort: Sort, value: Value) -> str:
             return f"{value[0]}{show(sort.payload(value[0]), value[1])}"
         case OptionSort(element):
             return "None" if value is None else show(element, value)
+        case BagSort(item=element):
+            return f"{{|{', '.join(show(element, v) for v in bag_items(sort, value))}|}}"
         case ArraySort(index, element):
             inner = ", ".join(f"{k}: {show(element, v)}" for k, v in zip(values(index), value, strict=True))
             return f"[{inner}]"

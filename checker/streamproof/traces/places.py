@@ -12,12 +12,14 @@ from streamproof.system.model import State, System
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     ArraySort,
+    BagSort,
     OptionSort,
     RecordSort,
     SetSort,
     Sort,
     UnionSort,
     Value,
+    index_keys,
     position,
     show,
     values,
@@ -77,6 +79,8 @@ def look(system: System, place: Place, state: State, prefix: str = "") -> Seen:
                 return Seen(text, sort, None)
             sort = sort.element
         match sort:
+            case BagSort():
+                return Seen(text, sort, value)
             case ArraySort(index, element):
                 where = position(index, key)
                 if where is None:
@@ -105,6 +109,9 @@ def changes(system: System, before: State, after: State) -> tuple[Change, ...]:
 
 
 def _difference(sort: Sort, old: Value, new: Value) -> str:
+    if isinstance(sort, BagSort):
+        parts = zip((show(sort.item, v) for v in index_keys(sort.index)), old, new, strict=True)
+        return " ".join(f"{'+-'[b < a]} {text}" for text, a, b in parts for _ in range(abs(b - a)))
     if not isinstance(sort, SetSort) or not old & new:
         return ""
     sides = (("+", new - old), ("-", old - new))
@@ -122,7 +129,7 @@ def _differences(sort: Sort, old: Value, new: Value, keys: tuple[Value, ...], te
             yield from _differences(element, old, new, keys, text)
         case UnionSort() if old[0] == new[0]:
             yield from _differences(sort.payload(old[0]), old[1], new[1], keys, text)
-        case ArraySort(index, element):
+        case ArraySort(index, element) if not isinstance(sort, BagSort):
             for key, a, b in zip(values(index), old, new, strict=True):
                 yield from _differences(element, a, b, (*keys, key), f"{text}[{key}]")
         case RecordSort(fields):
@@ -146,7 +153,7 @@ def _leaves(sort: Sort, value: Value, keys: tuple[Value, ...], text: str) -> Ite
     match sort:
         case OptionSort(ArraySort() | RecordSort() as element) if value is not None:
             yield from _leaves(element, value, keys, text)
-        case ArraySort(index, element):
+        case ArraySort(index, element) if not isinstance(sort, BagSort):
             for key, v in zip(values(index), value, strict=True):
                 yield from _leaves(element, v, (*keys, key), f"{text}[{key}]")
         case RecordSort(fields):

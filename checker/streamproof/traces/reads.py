@@ -14,7 +14,7 @@ from streamproof.system.expr import Expr, children
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import State
 from streamproof.system.records import dataclass
-from streamproof.system.sorts import ArraySort, RecordSort, Value, position
+from streamproof.system.sorts import ArraySort, BagSort, RecordSort, Value, position
 from streamproof.traces.places import Place
 
 
@@ -74,7 +74,9 @@ class _Walk:
                 sort = array.sort
                 assert isinstance(sort, ArraySort)
                 key = self._value(index)
-                if position(sort.index, key) is not None:
+                if isinstance(sort, BagSort):
+                    self.visit(array)
+                elif position(sort.index, key) is not None:
                     self.visit(array, (key, *keys))
             case e.Store(array=array, index=index, value=value):
                 self.visit(index)

@@ -28,6 +28,7 @@ from streamproof.system.sorts import (
     Sort,
     UnionSort,
     Value,
+    ValueKeys,
     default,
     index_value,
     values,
@@ -55,7 +56,11 @@ def with_keys(system: System, renaming: Renaming) -> Renaming:
     for variable in system.variables:
         for sort in _within(variable.sort):
             if isinstance(sort, KeySort):
-                moved = [index_value(sort, _host(key, names)) for key in sort.keys]
+                moved = (
+                    [index_value(sort, renamed(sort.item, key, renaming)) for key in sort.keys]
+                    if isinstance(sort, ValueKeys)
+                    else [index_value(sort, _host(key, names)) for key in sort.keys]
+                )
                 if set(moved) == set(sort.members):
                     found[sort] = dict(zip(sort.members, moved, strict=True))
     return found
@@ -64,6 +69,8 @@ def with_keys(system: System, renaming: Renaming) -> Renaming:
 def _within(sort: Sort) -> Iterator[Sort]:
     yield sort
     match sort:
+        case ValueKeys(item=item):
+            yield from _within(item)
         case BoolSort() | RangeSort() | EnumSort():
             pass
         case RecordSort(fields):
@@ -73,7 +80,7 @@ def _within(sort: Sort) -> Iterator[Sort]:
             for _, own in cases:
                 yield from _within(own)
         case ArraySort(index, element):
-            yield index
+            yield from _within(index)
             yield from _within(element)
         case OptionSort(element) | QueueSort(element, _) | SetSort(element):
             yield from _within(element)
