@@ -198,7 +198,8 @@ def test_overflow_is_an_error_with_values_and_line() -> None:
     """The action, the contents of the bag and the line."""
     mistake = explore(Network.system()).mistake
     assert mistake is not None
-    assert mistake.error.message.startswith("add to the full bag s.net in duplicate() (s.net = {|")
+    assert mistake.error.message.startswith("add to the full bag s.net in duplicate()[message=")
+    assert "(s.net = {|Data(number=0), Ack()|})" in mistake.error.message
     assert mistake.error.loc is not None
     assert mistake.error.loc.function == "duplicate"
 

@@ -1,7 +1,7 @@
 from streamproof import Model, Range, State, action, always, temporal
 
 
-class Ring(Model):
+class Shop(Model):
     def state(self):
         return State(x=Range(0, 2))
 
