@@ -227,3 +227,35 @@ def test_processes_with_different_hash_seeds_give_the_same_digests() -> None:
     ]
     assert printed[0] == printed[1]
     assert len(set(printed[0])) == 20
+
+
+_MANY = """
+import hashlib, sys
+sys.path.insert(0, sys.argv[1])
+import collatz, components, shortest_paths, word_count
+from streamproof_runtime.simulation import Simulation
+whole = hashlib.sha256()
+for module in (collatz, components, shortest_paths, word_count):
+    expected = module.expected()
+    for seed in range(500):
+        run = Simulation(module.job(), seed=seed, level="heavy").run()
+        assert run.finished and not run.lost and run.results == expected, (module.__name__, seed, run.reason)
+        whole.update(run.digest.encode())
+print(whole.hexdigest())
+"""
+
+
+@pytest.mark.long
+def test_two_thousand_seeds_with_heavy_faults_twice() -> None:
+    """2,000 runs have the expected results, and the same logs in two processes with different PYTHONHASHSEED."""
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", _MANY, str(EXAMPLES)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "77")
+    }
+    assert len(printed) == 1
