@@ -220,7 +220,8 @@ def test_nothing_there(tmp_path: Path) -> None:
             find_runs(path)
         assert caught.value.message == message
     assert (
-        caught.value.remedy == "looked for *.log, rotated *.log.N, and both with .gz, in the folder and those below it"
+        caught.value.remedy == "looked for *.log, rotated *.log.N, both also with .gz, .bz2, .zst or .xz, "
+        "files that begin like logs, and tar archives, in the folder and those below it"
     )
 
 

@@ -72,6 +72,11 @@ LONGEST = 240
     help="Job graph of the runs, if they do not contain it.",
 )
 @click.option(
+    "--pattern",
+    metavar="TEXT",
+    help="Pattern of the logs' lines in log4j or logback. Default: by the lines, or by a log4j or logback file beside them.",
+)
+@click.option(
     "--events", type=click.Path(path_type=Path), metavar="DIR", help="Also write the events of each run to DIR."
 )
 @click.option(
@@ -89,6 +94,7 @@ def command(
     paths: Sequence[Path],
     model: str | None,
     job_graph: Path | None,
+    pattern: str | None,
     events: Path | None,
     form: str,
     master: str | None,
@@ -108,7 +114,7 @@ def command(
     expect_json_writable(json_to, SCHEMA)
     if events is not None:
         expect_writable(events, None)
-    one = partial(_one, model=model, job_graph=job_graph, events_dir=events, events_format=form)
+    one = partial(_one, model=model, job_graph=job_graph, pattern=pattern, events_dir=events, events_format=form)
     with Status() as status:
         verdicts = _on_spark(paths, one, master, status) if master else _here(paths, one, status)
     if not verdicts:

@@ -19,6 +19,8 @@ _MAGIC: Final = {
     b"\x04\x22\x4d\x18": "compressed by lz4",
     b"PK\x03\x04": "a zip archive",
 }
+_UNPACKED: Final = ("compressed by bzip2", "compressed by zstd", "compressed by xz", "a tar archive")
+"""What a reader of archives unpacks itself."""
 _TAR: Final = (257, b"ustar")
 """The position of a tar archive's magic number."""
 
@@ -38,8 +40,9 @@ def packed_as(file: Path) -> str:
     return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), "")
 
 
-def expect_recorded(path: Path) -> None:
-    """Raises `InputError` for a path that is neither a folder nor a readable file, and for a pattern without a match."""
+def expect_recorded(path: Path, *, archives: bool = False) -> None:
+    """Raises `InputError` for a path that is neither a folder nor a readable file, and for a pattern without a match.
+    `archives`: the reader unpacks compressed files and archives itself."""
     text = os.fspath(path)
     if glob.has_magic(text) and not path.exists():
         found = [Path(match) for match in sorted(glob.glob(text, recursive=True))]
@@ -54,5 +57,5 @@ def expect_recorded(path: Path) -> None:
         if why:
             raise InputError(f"{file} {why}", remedy="name logs, folders of logs, or a pattern")
         packed = packed_as(file)
-        if packed:
+        if packed and not (archives and packed in _UNPACKED):
             raise InputError(f"{file} is {packed}", remedy="unpack it, and give the files in it")

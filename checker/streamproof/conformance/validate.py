@@ -14,6 +14,7 @@ from typing import Any, cast
 from streamproof.conformance.binding import Binding, Plan, Task, Unit
 from streamproof.conformance.event_log import EventLog
 from streamproof.conformance.events import Event, write_ndjson, write_parquet
+from streamproof.conformance.flink.layouts import with_pattern
 from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.overlapping import OverlapTracker
 from streamproof.conformance.packed import expect_recorded
@@ -74,19 +75,36 @@ def validate_paths(
     job_graph: Path | None = None,
     events_dir: Path | None = None,
     events_format: str = "ndjson",
+    pattern: str | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> list[RunVerdict]:
     """One verdict per case, run after run. Without a `model`, for every model of which the runs have records.
+
+    `pattern` is the layout of the logs' lines, as a pattern of log4j or logback; without it, it is recognised.
 
     Raises:
         InputError: a path holds no run, or the job graph is not one of the runs'.
         SystemFailure: the events cannot be written.
     """
+    with with_pattern(pattern):
+        return _validated(paths, model, job_graph, events_dir, events_format, on_progress)
+
+
+def _validated(
+    paths: Sequence[Path],
+    model: str | None,
+    job_graph: Path | None,
+    events_dir: Path | None,
+    events_format: str,
+    on_progress: Callable[[str], None] | None,
+) -> list[RunVerdict]:
     found: list[tuple[str, Binding, Any]] = []
     for path in map(Path, paths):
-        expect_recorded(path)
+        expect_recorded(path, archives=True)
         with_graph = job_graph is not None
         bindings = {model: binding_for(model)} if model is not None else bindings_for(path, with_graph=with_graph)
+        if not any(getattr(binding, "default", False) for binding in bindings.values()):
+            expect_recorded(path)
         found += [(name, binding, run) for name, binding in bindings.items() for run in binding.runs(path)]
     several = len({name for name, *_ in found}) > 1
     verdicts: list[RunVerdict] = []

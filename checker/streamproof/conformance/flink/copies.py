@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from streamproof.conformance.flink.archives import real, size_of
 from streamproof.conformance.flink.log_records import plain_text, time_of
 from streamproof.system.records import dataclass
 
@@ -69,12 +70,12 @@ def _equal(files: Sequence[Path]) -> dict[Path, Path]:
     sizes: dict[int, list[Path]] = {}
     for file in sorted(files, key=lambda file: (len(file.name), file.name)):
         with suppress(OSError):
-            sizes.setdefault(file.stat().st_size, []).append(file)
+            sizes.setdefault(size_of(file), []).append(file)
     found: dict[Path, Path] = {}
     for alike in sizes.values():
         first: dict[bytes, Path] = {}
         for file in alike if len(alike) > 1 and sizes.get(0) is not alike else ():
-            with suppress(OSError), file.open("rb") as content:
+            with suppress(OSError), real(file).open("rb") as content:
                 kept = first.setdefault(hashlib.file_digest(content, "sha256").digest(), file)
                 if kept != file:
                     found[file] = kept
@@ -91,7 +92,7 @@ def _within(
     found: set[Path] = set()
     open_: list[_Comparison] = []
     for raw in read(file):
-        if raw == b"\n" and not open_:
+        if not raw or (raw == b"\n" and not open_):
             continue
         text = plain_text(raw)
         for other in heads.get(text, ())[:_ALIKE]:
@@ -113,4 +114,4 @@ def _from_first(
         if begins(raw):
             yield raw
             break
-    yield from lines
+    yield from filter(None, lines)

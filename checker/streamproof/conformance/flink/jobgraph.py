@@ -45,7 +45,11 @@ def graph_of(run: FlinkRun, job: str) -> JobGraph:
     found = _evidence(run, job)
     if job not in run.rest:
         return _from_evidence(run, job, found)
-    stated = read_rest(run.rest[job], job).graph
+    answer = read_rest(run.rest[job], job)
+    stated = answer.graph
+    if answer.state == "UNKNOWN":  # a plan describes its vertices in other words than the logs
+        names = {vertex.id: vertex.name for vertex in found.vertices.values() if vertex.name}
+        stated = replace(stated, vertices=tuple(replace(v, name=names.get(v.id, v.name)) for v in stated.vertices))
     edges = _carry(stated.edges, found, _parallelism(stated.vertices))
     logged = _parallelism(tuple(found.vertices.values()))
     missing = [

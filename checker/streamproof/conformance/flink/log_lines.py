@@ -41,8 +41,16 @@ _LONGEST: Final = 2048
 _DATED: Final = re.compile(rf"\[?{_DATE}[ T]\d\d:\d\d:\d\d")
 # `%X{flink-job-id}` gives the job alone, `%X` every entry of the context with its key.
 _JOB: Final = re.compile(r"(?:.*\bflink-job-id=|(?=[\w-]*job)[\w-]++[=:] ?)?([0-9a-f]{32})(?:, .*)?")
+_STAMP: Final = re.compile(
+    rf"(?:({_DATE})[T ])?(\d\d:\d\d:\d\d)(?:[.,](\d{{1,9}}))?(Z| ?(?:UTC|GMT)| ?[+-]\d\d(?::?\d\d)?)?(?: ?\[[\w/+-]+\])?$"
+)
+_SEPARATORS: Final = re.compile(r"[\s\x1f]")
+_LINE_ENDS: Final = re.compile(r"[\r\n\0\x1f]")
 _ENTITIES: Final = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&"}
 _ENTITY: Final = re.compile("|".join(_ENTITIES))
+_MARK: Final = "\x1f"
+_TRANSLATED: Final = re.compile(rf"([^ ]*) ([^ ]*) ([^ {_MARK}]*) {_MARK}([^{_MARK}]*){_MARK}([0-9a-f]*){_MARK} - ")
+"""A head that was translated from a layout of another kind, by `as_line`."""
 _LEADING: Final = re.compile(r"(?:\[([^\[\]]*)\]|\{([^{}]*)\}) +")
 
 
@@ -66,6 +74,11 @@ class Head:
 
 def read_head(line: str) -> Head | None:
     """The head in `line`, or None if it is not a head."""
+    if _MARK in line and (translated := _TRANSLATED.match(line)):
+        ts, level, logger, thread, job = translated.groups()
+        message = unescaped(line[translated.end() :].partition("\n")[0])
+        flink = logger.startswith(("org.apache.flink.", "o.a.f."))
+        return Head(ts, level, logger.rpartition(".")[2], flink, message, thread or None, job or None)
     found = _HEAD.match(line, 0, _LONGEST) or _BARE_HEAD.match(line, 0, _LONGEST)
     if found is None:
         return None
@@ -86,6 +99,27 @@ def read_head(line: str) -> Head | None:
     return Head(ts, level, logger.rpartition(".")[2], flink, message, thread and unescaped(thread), job)
 
 
+def as_line(ts: str, level: str, logger: str, thread: str, job: str, message: str) -> str:
+    """A record of a layout of another kind as a line that `read_head` reads; the message may have further lines.
+
+    `ts` is ISO-8601 text with at most nanoseconds, `job` the job in the diagnostic context or empty.
+    """
+    found = _STAMP.match(ts)
+    if found is not None:
+        date, clock, fraction, zone = found.groups()
+        ts = f"{_day(date) if date else ''}{clock}{f'.{fraction:0<3.3}' if fraction else ''}{_offset(zone) if zone else ''}"
+    else:
+        ts = ""
+    words = (_SEPARATORS.sub("?", word) for word in (level, logger))
+    text = message.replace("\r\n", "\n").replace("\0", "\ufffd")
+    return f"{ts} {' '.join(words)} {_MARK}{_LINE_ENDS.sub('?', thread)}{_MARK}{job}{_MARK} - {text}"
+
+
+def is_translated(line: str) -> bool:
+    """Whether a line has the form of `as_line`."""
+    return _MARK in line and _TRANSLATED.match(line) is not None
+
+
 def unescaped(text: str) -> str:
     """A text with HTML entities decoded: some log viewers and stores escape lines, once or repeatedly."""
     while "&" in text and (less := _ENTITY.sub(lambda found: _ENTITIES[found[0]], text)) != text:
@@ -100,6 +134,8 @@ def starts_like_head(line: str) -> bool:
 
 def second_head(line: str) -> Head | None:
     """A second head inside a head's line: the first record was truncated, as when a process is killed while it writes."""
+    if is_translated(line):
+        return None
     place = line.find(line[:11], 11)
     return read_head(line[place:]) if place > 0 else None
 

@@ -7,17 +7,15 @@ line, and reading continues after it.
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from streamproof.conformance.flink.collectors import COLOUR
 from streamproof.conformance.flink.log_lines import Head, read_head, second_head, starts_like_head, unescaped
 
-_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 LONGEST: Final = 1 << 20  # bytes of one line; Flink's longest are some kilobytes
 _DETAIL: Final = 2000  # lines kept under one head
 _JITTER: Final = timedelta(seconds=1)
@@ -25,14 +23,6 @@ _JITTER: Final = timedelta(seconds=1)
 KEPT: Final = 1000  # problems of one kind in one file
 SHOWN: Final = 5  # of these
 MORE: Final = ", and so it is further down"
-_WRAPPED: Final = re.compile(
-    r"\[pod/[^\]\s]+\] "  # kubectl logs --prefix
-    r"|[\w.-]+ +\| "  # docker compose logs
-    r"|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?"  # containerd; kubectl logs --timestamps
-)
-"""Prefixes added to each line by log collectors."""
-_DOCKER: Final = '{"log":"'
-"""The beginning of each line of Docker's json-file driver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,33 +94,30 @@ def read_records(files: Iterable[tuple[str, Iterable[bytes]]], report: Callable[
     """
     current: Record | None = None
     for name, lines in files:
-        number, raw = 0, b"\n"
-        plain = wrapped = False  # set by the first head of the file
+        number, ended = 0, True
         for number, raw in enumerate(lines, 1):
+            if not raw:
+                continue  # a line of another process, or a part of one that was read before
+            ended = raw.endswith(b"\n")
             if raw == b"\n" and (current is None or len(current.detail) >= _DETAIL):
                 continue
-            text = _clean(raw, name, number, report)
+            text = cleaned(raw, name, number, report)
             if text is None:
                 continue
-            if not plain and not wrapped:
-                inner = unwrapped(text)
-                wrapped = inner is not text and read_head(inner) is not None
-            if wrapped:
-                text = unwrapped(text)
+            text, *further = text.split("\n", _DETAIL)
             head = read_head(text)
             if head is not None:
-                plain = True
                 if current is not None:
                     yield current
                 later = second_head(text)
                 if later is not None:
                     report(Problem(name, number, f"a line was cut and another one written into it: {_shown(text)}"))
-                current = Record(later or head, name, number)
+                current = Record(later or head, name, number, further[:_DETAIL])
             elif starts_like_head(text):
                 report(Problem(name, number, f"the line has a time but no level and logger: {_shown(text)}"))
             elif current is not None and len(current.detail) < _DETAIL:
                 current.detail.append(text)
-        if current is not None and not raw.endswith(b"\n"):
+        if current is not None and not ended:
             current.open_end = number
             yield current
             current = None
@@ -180,29 +167,17 @@ def _moment(ts: str) -> datetime | None:
 def time_of(raw: bytes) -> str | None:
     """The time of the record with this head line, or None if the line is not a head."""
     text = raw.rpartition(b"\0")[2].decode(errors="replace").rstrip("\r\n")
-    head = read_head(unwrapped(text)) or read_head(text)
+    head = read_head(text)
     return None if head is None else head.ts
 
 
 def plain_text(raw: bytes) -> str:
-    """The text of a line as the process wrote it, without its end, colours, entities and a collector's prefix."""
-    text = unwrapped(raw.decode(errors="replace").rstrip("\r\n").removeprefix("\ufeff"))
-    return unescaped(_COLOUR.sub("", text) if "\x1b" in text else text)
+    """The text of a line as the process wrote it, without its end, colours and entities."""
+    text = raw.decode(errors="replace").rstrip("\r\n").removeprefix("\ufeff")
+    return unescaped(COLOUR.sub("", text) if "\x1b" in text else text)
 
 
-def unwrapped(text: str) -> str:
-    """A line without a log collector's prefix; unchanged if no prefix is recognised."""
-    if text.startswith(_DOCKER):
-        try:
-            found = json.loads(text)["log"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            return text
-        return _COLOUR.sub("", found.rstrip("\r\n")) if isinstance(found, str) else text
-    begin = _WRAPPED.match(text)
-    return text if begin is None else text[begin.end() :]
-
-
-def _clean(raw: bytes, name: str, number: int, report: Callable[[Problem], None]) -> str | None:
+def cleaned(raw: bytes, name: str, number: int, report: Callable[[Problem], None]) -> str | None:
     """The text of a line; None if no part of it can be trusted."""
     if len(raw) > LONGEST:
         report(Problem(name, number, f"the line has more than {LONGEST:,} bytes; the rest of it is skipped"))
@@ -219,7 +194,7 @@ def _clean(raw: bytes, name: str, number: int, report: Callable[[Problem], None]
         report(Problem(name, number, "the line has bytes that are not UTF-8 text"))
         text = raw.decode(errors="replace")
     text = text.rstrip("\r\n").removeprefix("\ufeff")
-    return _COLOUR.sub("", text) if "\x1b" in text else text
+    return COLOUR.sub("", text) if "\x1b" in text else text
 
 
 def _shown(text: str) -> str:

@@ -1,37 +1,54 @@
 """The log files of a run: the process that wrote each, and the order of writing.
 
 A run is a folder of logs (`jobmanager.log`, `taskmanager-0.log`, or the names that Flink's scripts give), one log, or
-the matches of a pattern. Rotated files (`.log.1`, `.log.2026-11-21`, each perhaps with `.gz`) belong to the process in
+the matches of a pattern. Rotated files (`.log.1`, `.log.2026-11-21`, each perhaps compressed) belong to the process in
 their name, and so do parts with a date before `.log` (`taskmanager-2026-11-21-1.log`); those with a number there if
 their content proves it. A file that contains only records of another one is a copy, whatever its name.
+
+A file with another name is a log if it begins like one. A tar archive is a folder of its members. A file of a log
+collector that has the lines of several processes is one log for each, known by the path `FILE/PROCESS.log`.
 """
 
 from __future__ import annotations
 
 import glob
-import gzip
 import os
 import re
-import zlib
-from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import field
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from streamproof.conformance.flink.archives import (
+    DAMAGED,
+    Bomb,
+    Passed,
+    is_member,
+    is_tar,
+    open_bounded,
+    real,
+    size_of,
+    unpack,
+    unsupported,
+)
+from streamproof.conformance.flink.collectors import origins_of
 from streamproof.conformance.flink.copies import find_copies
-from streamproof.conformance.flink.log_records import LONGEST, Problem
+from streamproof.conformance.flink.layouts import Layout, given_pattern, layout_of
+from streamproof.conformance.flink.log_records import LONGEST, Problem, plain_text, time_of
 from streamproof.conformance.flink.rotation import INFIX, NUMBERED, LogPart, are_numbered_parts, are_one_log, in_order
-from streamproof.conformance.packed import packed_as
 from streamproof.system.bounded import bounded_lines
 from streamproof.system.errors import InputError
 from streamproof.system.reading import why_no_file
 from streamproof.system.records import dataclass
 
-LOOKED_FOR: Final = "*.log, rotated *.log.N, and both with .gz"
-"""The file names of logs in a folder."""
+LOOKED_FOR: Final = (
+    "*.log, rotated *.log.N, both also with .gz, .bz2, .zst or .xz, files that begin like logs, and tar archives"
+)
+"""The logs in a folder."""
 
-_LOG: Final = re.compile(r"(?P<process>.+?)\.log(?P<rotation>[.-]\d[\d.-]*)?(?:\.gz)?", re.DOTALL)
-_PACKED: Final = re.compile(r".+\.log(?:[.-]\d[\d.-]*)?\.(?:bz2|zst|xz|lz4|zip|Z)", re.DOTALL)
+_LOG: Final = re.compile(r"(?P<process>.+?)\.log(?P<rotation>[.-]\d[\d.-]*)?(?:\.(?:gz|bz2|zst|xz))?", re.DOTALL)
+_PACKED: Final = re.compile(r".+\.log(?:[.-]\d[\d.-]*)?\.(?:lz4|zip|Z|7z)", re.DOTALL)
 """File names of logs in unsupported compression formats."""
 UNORDERED: Final = "its parts may have been written in several orders: neither names, times nor content decide"
 
@@ -43,7 +60,7 @@ class RunFiles:
     name: str
     folder: Path
     files: tuple[Path, ...]
-    skipped: tuple[Path, ...] = ()
+    skipped: tuple[Passed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +93,13 @@ class _Named:
             part = self.parts[file] = LogPart.of(file, rotation, _quietly)
         part.rotation = rotation
         return part
+
+    def drop(self, file: Path) -> None:
+        """Removes a file."""
+        for process, rotations in list(self.processes.items()):
+            self.processes[process] = {name: one for name, one in rotations.items() if one != file}
+            if not self.processes[process]:
+                del self.processes[process]
 
     def join(self) -> None:
         """Assigns files with a date or a number before `.log` to the process of which they are parts."""
@@ -122,24 +146,26 @@ def find_runs(path: str | os.PathLike[str]) -> list[RunFiles]:
     if given.is_dir():
         runs = _runs_below(given)
     elif given.exists():
-        runs = [RunFiles(_process(given), given.parent, (given,))]
+        runs = _runs_of(given)
     elif glob.has_magic(text):
         found = [Path(match) for match in sorted(glob.glob(text, recursive=True))]
         if not found:
-            raise InputError(f"nothing matches the pattern {text}", remedy=f"logs are named {LOOKED_FOR}")
+            raise InputError(f"nothing matches the pattern {text}", remedy=f"logs are {LOOKED_FOR}")
         runs = [run for match in found if match.is_dir() for run in _runs_below(match)]
         folders: dict[Path, list[Path]] = {}
         for match in found:
-            if not match.is_dir() and _LOG.fullmatch(match.name):
-                folders.setdefault(match.parent, []).append(match)
+            if match.is_file() and is_tar(match):
+                runs += _runs_of(match)
+            elif not match.is_dir() and (_LOG.fullmatch(match.name) or begins_like_log(match)):
+                folders.setdefault(match.parent, []).extend(_processes_in(match))
         runs += [RunFiles(_folder_name(folder), folder, tuple(files)) for folder, files in folders.items()]
         runs = list({(run.folder, run.files): run for run in runs}.values())
     else:
         raise InputError(f"no such file or folder: {text}", remedy="give a log, a folder of logs, or a pattern")
-    skipped = [file for run in runs for file in run.skipped]
+    skipped = [passed for run in runs for passed in run.skipped]
     runs = [run for run in runs if run.files]
     if not runs and skipped:
-        raise InputError(f"{text}: no log can be read: {skipped[0]} {_why_skipped(skipped[0])}", remedy=_UNPACK)
+        raise InputError(f"{text}: no log can be read: {skipped[0].file} {skipped[0].why}", remedy=_UNPACK)
     if not runs:
         raise InputError(
             f"{text}: no log was found", remedy=f"looked for {LOOKED_FOR}, in the folder and those below it"
@@ -150,8 +176,8 @@ def find_runs(path: str | os.PathLike[str]) -> list[RunFiles]:
 def find_logs(run: RunFiles, report: Callable[[Problem], None]) -> list[ProcessLog]:
     """The logs of a run, one for each process, by name. Duplicates are read once and reported."""
     named = _Named()
-    for file in run.skipped:
-        report(Problem(str(file), 0, f"{_why_skipped(file)}; it is not read"))
+    for passed in run.skipped:
+        report(Problem(str(passed.file), 0, f"{passed.why}; it is not read"))
     for file in run.files:
         found = _LOG.fullmatch(file.name)
         rotations = named.processes.setdefault(_process(file), {})
@@ -168,6 +194,9 @@ def find_logs(run: RunFiles, report: Callable[[Problem], None]) -> list[ProcessL
             del named.processes[process]
     for file, original in sorted(copies.items()):
         report(Problem(str(file), 0, f"all that it holds is in {original.name}; it is left out"))
+    for file, original in _excerpts([file for file in kept if file not in copies]).items():
+        report(Problem(str(file), 0, f"records of it are in {original.name} too; it is left out"))
+        named.drop(file)
     named.join()
     rotated = [process for process, rotations in named.processes.items() if len(rotations) > 1]
     orders = dict(zip(rotated, in_order([named.read(process) for process in rotated]), strict=True))
@@ -183,48 +212,199 @@ def find_logs(run: RunFiles, report: Callable[[Problem], None]) -> list[ProcessL
     return logs
 
 
-_UNPACK: Final = "unpack it: logs are read as text, and compressed by gzip"
-
-
-def _why_skipped(file: Path) -> str:
-    return why_no_file(file) or f"is {packed_as(file) or 'compressed'}"
+_UNPACK: Final = "unpack it: logs may be compressed by gzip, bzip2, zstd or xz, and in tar archives"
+_origins: dict[Path, tuple[Path, str]] = {}
+"""The logs inside files with several processes, each with its file and the process's name there."""
+_layouts: dict[tuple[Path, str | None, int, int], Layout] = {}
 
 
 def read_lines(file: Path, report: Callable[[Problem], None]) -> Generator[bytes, None, None]:
-    """Lines of a log with their ends, decompressed if needed; of a line that is too long, its first `LONGEST` + 1 bytes.
+    """Lines of a log with their ends, decompressed and in one layout if needed; of a line that is too long, its first
+    `LONGEST` + 1 bytes. A line that is not read is empty, and a record may contain its further lines.
 
     A damaged archive is reported, and its readable part is used. Raises `InputError` if the file cannot be read at all.
     """
+    holder, origin = _origins.get(file, (file, None))
     number = 0
-    try:
-        with file.open("rb") as stream:
-            packed = stream.read(2) == b"\x1f\x8b"
-            stream.seek(0)
-            for line in bounded_lines(gzip.GzipFile(fileobj=stream) if packed else stream, LONGEST):
+
+    def counted() -> Iterator[bytes]:
+        nonlocal number
+        with open_bounded(holder) as stream:
+            for line in bounded_lines(stream, LONGEST):
                 number += 1
                 yield line
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+
+    try:
+        layout = _layout(file)
+        yield from layout.lines(counted(), str(file), report, origin)
+    except DAMAGED as error:
         report(Problem(str(file), number, f"the compressed file is damaged after this line ({error})"))
+    except Bomb as bomb:
+        report(Problem(str(file), number, f"the compressed file is damaged after this line ({bomb})"))
     except OSError as error:
+        if number and real(holder).exists():
+            report(Problem(str(file), number, f"the compressed file is damaged after this line ({error})"))
+            return
         raise InputError(
             f"{file}: cannot be read: {error.strerror or error}", remedy="check the path and its rights"
         ) from error
 
 
+def _layout(file: Path) -> Layout:
+    """The layout of a file, by its first lines."""
+    holder, origin = _origins.get(file, (file, None))
+    status = os.stat(real(holder))
+    key = (file, given_pattern(), status.st_size, status.st_mtime_ns)
+    if key not in _layouts:
+        _layouts[key] = layout_of(_companions(holder.parent), lambda: _raw(holder), origin)
+    return _layouts[key]
+
+
+def _raw(file: Path) -> Iterator[bytes]:
+    """The first lines of a file as they are; of a damaged one, those before the damage."""
+    try:
+        with open_bounded(file) as stream:
+            yield from bounded_lines(stream, LONGEST)
+    except (Bomb, OSError, *DAMAGED):
+        return
+
+
+def _companions(folder: Path) -> Path:
+    """The folder in which the other files of a run are: of an archive's members, the archive's."""
+    while not folder.is_dir() and folder.parent != folder:
+        folder = folder.parent
+    return folder
+
+
+def _excerpts(files: Sequence[Path]) -> dict[Path, Path]:
+    """Files, not named like logs, with records of another one: notes and mails quote a log. Each with that log."""
+    logs = [file for file in files if _LOG.fullmatch(file.name)]
+    found: dict[Path, Path] = {}
+    quoted: dict[str, Path] = {}
+    for file in files if logs else ():
+        if file not in logs:
+            heads = (plain_text(raw) for raw in _quietly(file) if time_of(raw) is not None)
+            quoted |= dict.fromkeys((head for head in islice(heads, _QUOTED)), file)
+    for log in logs if quoted else ():
+        for raw in _quietly(log):
+            file_of = quoted.get(plain_text(raw))
+            if file_of is not None:
+                found.setdefault(file_of, log)
+    return found
+
+
+_QUOTED: Final = 1000
+"""Number of records that are compared of a file not named like a log."""
+
+
+def is_empty(file: Path) -> bool:
+    """Whether a log has no content."""
+    return file not in _origins and size_of(file) == 0
+
+
+def begins_like_log(file: Path) -> bool:
+    """Whether records of Flink are among the first lines of a file, and nothing that other files begin with."""
+    if size_of(file) == 0 or unsupported(file) or is_tar(file):
+        return False
+    layout = _layout(file)
+    return layout.heads >= _FEW and layout.first <= _EARLY
+
+
+def _processes_in(file: Path) -> list[Path]:
+    """A log, or the logs of the processes whose lines a collector wrote into it."""
+    if not _layout(file).origins:
+        return [file]
+    origins = origins_of(_raw(file))
+    if len(origins) < 2:
+        return [file]
+    logs = []
+    for origin in origins:
+        log = file / f"{re.sub(r'[^A-Za-z0-9_.-]', '-', origin.removeprefix('pod/'))}.log"
+        _origins[log] = (file, origin)
+        logs.append(log)
+    return logs
+
+
+def _runs_of(file: Path) -> list[RunFiles]:
+    """The runs in one file: a log, a log of several processes, or an archive of logs."""
+    if not is_tar(file):
+        files = _processes_in(file) if size_of(file) and not unsupported(file) else [file]
+        name = _process(file)
+        return [RunFiles(name, file.parent, tuple(files))]
+    content = unpack(file)
+    folders: dict[Path, list[Path]] = {}
+    for member in content.members:
+        folders.setdefault(member.parent, []).append(member)
+    runs = [_run(folder, members) for folder, members in folders.items()]
+    found = [run for run in runs if run.files]
+    rest = [passed for run in runs if not run.files for passed in run.skipped]
+    if not found:
+        return [RunFiles(_process(file), file.parent, (), (*content.passed, *rest))]
+    return [replace(found[0], skipped=(*found[0].skipped, *content.passed)), *found[1:]]
+
+
+def _run(folder: Path, files: Sequence[Path]) -> RunFiles:
+    """The run of a folder's files."""
+    found: list[Path] = []
+    passed: list[Passed] = []
+    named = [file for file in files if _LOG.fullmatch(file.name)]
+    for file in files:
+        if file in named or _PACKED.fullmatch(file.name):
+            why = "" if is_member(file) else why_no_file(file)
+            why = why or (f"is {unsupported(file)}" if unsupported(file) else "")
+            if why:
+                passed.append(Passed(file, why))
+            else:
+                found += _processes_in(file) if size_of(file) else [file]
+    others = [] if folder.name.startswith(".") else [f for f in files if f not in named and _may_be_log(f)]
+    for file in others:
+        if begins_like_log(file):
+            found += _processes_in(file)
+    return RunFiles(_folder_name(folder), folder, tuple(found), tuple(passed))
+
+
+_FEW: Final = 3
+"""Least number of Flink's records among the first lines of a file whose name is not a log's: a note may quote one."""
+_EARLY: Final = 40
+"""Greatest number of the line with the first record in a file whose name is not a log's."""
+_NO_LOGS: Final = re.compile(
+    r"(?i).*\.(?:properties|xml|ya?ml|md|rst|html?|py|java|class|jar|parquet|png|svg|csv|toml|ndjson|jsonl|pyc|so)"
+)
+_LARGEST_TREE: Final = 20_000
+"""Maximum number of files that are opened to see whether they are logs."""
+
+
+def _may_be_log(file: Path) -> bool:
+    """Whether a file, whose name is not a log's, is opened to see."""
+    if _PACKED.fullmatch(file.name) or _NO_LOGS.fullmatch(file.name) or file.name.startswith((".", "rest-")):
+        return False
+    return is_member(file) or not why_no_file(file)
+
+
 def _runs_below(folder: Path) -> list[RunFiles]:
-    runs = []
+    runs: list[RunFiles] = []
+    opened = 0
     for root, folders, names in os.walk(folder):
         folders.sort()
-        logs = [Path(root, name) for name in sorted(names) if _LOG.fullmatch(name) or _PACKED.fullmatch(name)]
-        files = tuple(file for file in logs if _LOG.fullmatch(file.name) and file.is_file())
-        if logs:
-            skipped = tuple(file for file in logs if file not in files)
-            runs.append(RunFiles(_folder_name(Path(root)), Path(root), files, skipped))
+        files = [Path(root, name) for name in sorted(names)]
+        opened += len(files)
+        if opened > _LARGEST_TREE:
+            files = [file for file in files if _LOG.fullmatch(file.name) or _PACKED.fullmatch(file.name)]
+        archives = [file for file in files if _TAR.fullmatch(file.name) and not why_no_file(file) and is_tar(file)]
+        run = _run(Path(root), [file for file in files if file not in archives])
+        if run.files or run.skipped:
+            runs.append(run)
+        for archive in archives:
+            runs += _runs_of(archive)
     return runs
 
 
+_TAR: Final = re.compile(r"(?i).+\.(?:tar(?:\.\w{1,4})?|tgz|tbz2?|tzst|txz)")
+
+
 def _folder_name(folder: Path) -> str:
-    return folder.resolve().name
+    name = folder.resolve().name
+    return re.sub(r"(?i)\.(?:tar(?:\.\w{1,4})?|tgz|tbz2?|tzst|txz)$", "", name) if not folder.is_dir() else name
 
 
 def _process(file: Path) -> str:

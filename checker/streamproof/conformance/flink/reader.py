@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, Literal, NoReturn
 
 from streamproof.conformance.events import Event
+from streamproof.conformance.flink.archives import real
 from streamproof.conformance.flink.causes import read_causes
 from streamproof.conformance.flink.delivery import MISPLACED, LineOrder, Repetitions, by_process, describe, misplaced
 from streamproof.conformance.flink.drafts import Draft
@@ -23,6 +24,7 @@ from streamproof.conformance.flink.logfiles import (
     RunFiles,
     find_logs,
     find_runs,
+    is_empty,
     read_lines,
 )
 from streamproof.conformance.flink.message_forms import FORMS, LONGEST, resembles
@@ -125,13 +127,14 @@ class _Reader:
 
     def _refuse(self) -> NoReturn:
         like = "lines such as '2026-11-21 03:17:55,749 INFO  org.apache.flink... - ...'"
+        other = "; --pattern '%d %p %c - %m' states another layout"
         if len(self.source.files) == 1:
             only = str(self.source.files[0])
             why = next(problem.text for problem in self.problems if problem.file == only)
-            raise InputError(f"{only}: {why}", remedy=f"a log of Flink's has {like}")
+            raise InputError(f"{only}: {why}", remedy=f"a log of Flink's has {like}{other}")
         raise InputError(
             f"{self.source.folder}: none of the {len(self.source.files)} logs is Flink's",
-            remedy=f"looked in {LOOKED_FOR} for {like}",
+            remedy=f"looked in {LOOKED_FOR} for {like}{other}",
         )
 
     def _read_process(self, log: ProcessLog) -> Process:
@@ -186,7 +189,7 @@ class _Reader:
         name = str(file)
         damaged = any(problem.file == name and problem.line for problem in self.problems)
         self.problems[:] = [problem for problem in self.problems if problem.file != name]
-        if file.stat().st_size == 0:
+        if is_empty(file):
             why = "the file is empty"
         elif damaged:
             why = "the file is damaged or no text, and no record of Flink's is in it"
@@ -262,7 +265,7 @@ class _Reader:
 
     def _noted_version(self) -> str | None:
         try:
-            noted = read_regular(self.source.folder / "scenario.txt", 1 << 20).decode(errors="replace")
+            noted = read_regular(real(self.source.folder / "scenario.txt"), 1 << 20).decode(errors="replace")
         except InputError:
             return None
         found = _NOTED_VERSION.search(noted)

@@ -2,7 +2,8 @@
 
 A file `rest-<job>.json` beside the logs holds the answers under `job` (`/jobs/:id`), `plan` (`/jobs/:id/plan`),
 `subtasks` (vertex to the `subtasks` of `/jobs/:id/vertices/:vid`) and `exceptions` (`/jobs/:id/exceptions`). A bare
-answer of `/jobs/:id` is also accepted. The plan states ship strategies, not distribution patterns: `graph.pattern_of`
+answer of `/jobs/:id` is also accepted, and so are one of `/jobs/:id/plan`, which lacks attempts and failures, and the
+archive of a job that the history server reads. The plan states ship strategies, not distribution patterns: `graph.pattern_of`
 translates.
 """
 
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from streamproof.conformance.flink.archives import files_in, real
 from streamproof.conformance.flink.graph import (
     MOST_PARALLELISM,
     Edge,
@@ -25,14 +27,25 @@ from streamproof.conformance.flink.graph import (
     same_connections,
 )
 from streamproof.conformance.flink.identifiers import HEX
+from streamproof.conformance.flink.log_lines import unescaped
 from streamproof.conformance.flink.log_records import Problem
 from streamproof.system.errors import InputError
-from streamproof.system.reading import read_json
+from streamproof.system.reading import misfit, parse_json, read_text
 from streamproof.system.records import dataclass
 
-_REMEDY: Final = "give the REST API's answer to /jobs/JOB (it has `jid`, `vertices` and `plan`)"
+_REMEDY: Final = (
+    "give the REST API's answer to /jobs/JOB (it has `jid`, `vertices` and `plan`) or to /jobs/JOB/plan, or the job's "
+    "archive of the history server"
+)
 MOST_BYTES: Final = 64_000_000
 """Maximum size of an answer, in bytes."""
+_STORED: Final = re.compile(
+    r"/jobs/(?P<job>[0-9a-f]{32})(?P<rest>/plan|/exceptions|/vertices/(?P<vertex>[0-9a-f]{32}))?"
+)
+"""The paths of an archive of the history server that are read."""
+_FILES: Final = re.compile(r"rest-.*\.json|[0-9a-f]{32}(?:\.json)?|(?:.*[-_.])?plan(?:[-_.].*)?\.json")
+"""The names of answers beside the logs."""
+_TAG: Final = re.compile(r"<[^<>]{0,20}>")
 _NAMED: Final = re.compile(r"rest-(?:.*-)?(?P<job>[0-9a-f]{8,32})\.json")
 
 
@@ -83,13 +96,15 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
     subclass, for a file that records a missing answer.
     """
     file = str(path)
-    data = read_json(Path(path), {}, _REMEDY, most=MOST_BYTES)
+    data = _answers(read_data(Path(path)), file)
     answer = data.get("job", data)
     if isinstance(answer, str):
         raise NoAnswer(
             f"{file}: the API gave no answer: {answer[:120]}", remedy="request it again while the JobManager is running"
         )
     answer = _expect(answer, dict, "job", file)
+    if "vertices" not in answer and "jid" not in answer:
+        answer = _from_plan(data, file) or answer
     found = _text(answer, "jid", file)
     if job is not None and found != job:
         raise _refusal(file, f"the answer is about job {found}, not {job}", "give the answer for the job of the logs")
@@ -126,8 +141,62 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
     )
 
 
+def read_data(path: Path) -> Any:
+    """The JSON object in a file. Raises `InputError`."""
+    data = parse_json(read_text(real(path), MOST_BYTES), str(path), _REMEDY)
+    why = misfit(data, {})
+    if why:
+        raise InputError(f"{path}: {why}", remedy=_REMEDY)
+    return data
+
+
+def _answers(data: dict[str, Any], file: str) -> dict[str, Any]:
+    """The answers in a file, those of an archive of the history server by their paths."""
+    if not isinstance(data.get("archive"), list):
+        return data
+    found: dict[str, Any] = {}
+    jobs: set[str] = set()
+    for entry in data["archive"]:
+        stored = (
+            _STORED.fullmatch(entry["path"]) if isinstance(entry, dict) and isinstance(entry.get("path"), str) else None
+        )
+        if stored is None or not isinstance(entry.get("json"), str):
+            continue
+        jobs.add(stored["job"])
+        value = parse_json(entry["json"], f"{file}, {entry['path']}", _REMEDY)
+        if stored["vertex"]:
+            if isinstance(value, dict) and isinstance(value.get("subtasks"), list):
+                found.setdefault("subtasks", {})[stored["vertex"]] = value["subtasks"]
+        else:
+            found[(stored["rest"] or "/job")[1:]] = value
+    if len(jobs) != 1 or "job" not in found:
+        raise _refusal(file, f"the archive has the answers of {len(jobs)} jobs, not of one", _REMEDY)
+    return found
+
+
+def _from_plan(data: Mapping[str, Any], file: str) -> dict[str, Any] | None:
+    """The answer for a job of which only the plan is given; None if there is none either."""
+    plan = data.get("plan", data)
+    plan = plan.get("plan", plan) if isinstance(plan, dict) else plan
+    if not isinstance(plan, dict) or "nodes" not in plan:
+        return None
+    vertices = [
+        {"id": node.get("id"), "name": _described(node), "parallelism": node.get("parallelism")}
+        for node in _objects(plan, "nodes", file)
+    ]
+    return {"jid": plan.get("jid"), "name": plan.get("name"), "state": "UNKNOWN", "vertices": vertices, "plan": plan}
+
+
+def _described(node: Mapping[str, Any]) -> str:
+    """The name of a node, from its description: a chain of operators, one a line."""
+    said = node.get("description")
+    lines = re.split(r"<br ?/?>", said) if isinstance(said, str) else []
+    names = [re.sub(r"^[\s:+|-]*(?=\S)", "", _TAG.sub("", line)).strip() for line in lines]
+    return unescaped(" -> ".join(filter(None, names))) or str(node.get("id"))
+
+
 def find_rest(folder: Path, jobs: Iterable[str], report: Callable[[Problem], None]) -> dict[str, Path]:
-    """The REST answers in a folder (`rest-*.json`), by job.
+    """The REST answers in a folder (`rest-*.json`, `*plan*.json`, archives of the history server), by job.
 
     An unreadable file counts for the job of `jobs` whose identifier begins its name, so that reading it reports the
     error; a readable one of the same job takes precedence. Missing answers are omitted. An answer about a job that is
@@ -136,10 +205,12 @@ def find_rest(folder: Path, jobs: Iterable[str], report: Callable[[Problem], Non
     known = sorted(jobs)
     found: dict[str, Path] = {}
     unreadable: dict[str, Path] = {}
-    for file in sorted(folder.glob("rest-*.json")):
+    plans: dict[str, Path] = {}
+    for file in files_in(folder, _FILES):
         try:
-            about = read_rest(file).job
-            found.setdefault(about, file)
+            answer = read_rest(file)
+            about = answer.job
+            (found if answer.state != "UNKNOWN" else plans).setdefault(about, file)
             if known and about not in known:
                 report(
                     Problem(str(file), 0, f"the answer is about job {about}, which is not in the logs; it is left out")
@@ -151,7 +222,7 @@ def find_rest(folder: Path, jobs: Iterable[str], report: Callable[[Problem], Non
             job = next((job for job in known if named and job.startswith(named["job"])), None)
             if job:
                 unreadable.setdefault(job, file)
-    return unreadable | found
+    return plans | unreadable | found
 
 
 def _plan(data: Mapping[str, Any], answer: Mapping[str, Any], file: str) -> dict[str, Any]:

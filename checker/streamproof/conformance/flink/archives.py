@@ -1,0 +1,233 @@
+"""Compressed logs and archives: their content as files, within bounds.
+
+The members of a tar archive are unpacked once into a temporary folder under names of streamproof's own, and are known by
+the path `ARCHIVE/MEMBER`. Members that are no regular files, that lead out of the archive, or that exceed the bounds are
+passed over with a reason. Unpacked data is bounded in total, and in proportion to the packed size.
+"""
+
+from __future__ import annotations
+
+import atexit
+import bz2
+import gzip
+import io
+import lzma
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+import zlib
+from pathlib import Path, PurePosixPath
+from typing import IO, Final, cast
+
+from streamproof.system.records import dataclass
+
+MOST_UNPACKED: Final = 16 << 30
+"""Maximum size of one unpacked log or archive, in bytes."""
+FREELY: Final = 256 << 20
+"""Size of unpacked data, in bytes, up to which its proportion to the packed data is not restricted."""
+MOST_TIMES: Final = 300
+"""Maximum proportion of unpacked to packed data. Logs shrink to a tenth or a thirtieth."""
+MOST_MEMBERS: Final = 10_000
+_MOST_DEPTH: Final = 16
+DAMAGED: Final = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
+"""Exceptions for damaged compressed data, besides some of `OSError`."""
+_FORMATS: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz"}
+_OTHERS: Final = {
+    b"PK\x03\x04": "a zip archive",
+    b"\x04\x22\x4d\x18": "compressed by lz4",
+    b"\x1f\x9d": "compressed by compress",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+}
+_USTAR: Final = (257, b"ustar")
+
+
+class Bomb(Exception):
+    """Unpacked data exceeds the bounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A file or a member of an archive that is not read, with the reason as the end of a sentence."""
+
+    file: Path
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """The content of an archive: the paths of its members, and what was passed over."""
+
+    members: tuple[Path, ...]
+    passed: tuple[Passed, ...]
+
+
+_real: dict[Path, Path] = {}
+_known: dict[tuple[Path, int, int], Unpacked] = {}
+
+
+def real(path: Path) -> Path:
+    """The file with the content of a path: the path itself, or an archive's unpacked member."""
+    return _real.get(path, path)
+
+
+def is_member(path: Path) -> bool:
+    """Whether a path is that of an archive's member."""
+    return path in _real
+
+
+def files_in(folder: Path, names: re.Pattern[str]) -> list[Path]:
+    """The files of a folder, or the members of an archive's folder, whose names match; without either, those beside the
+    archive."""
+    while not folder.is_dir() and folder.parent != folder:
+        found = sorted(path for path in _real if path.parent == folder and names.fullmatch(path.name))
+        if found:
+            return found
+        folder = folder.parent
+    return sorted(file for file in folder.glob("*") if names.fullmatch(file.name) and file.is_file())
+
+
+def format_of(file: Path) -> str:
+    """The compression of a file by its first bytes: gzip, bz2, zstd, xz, or empty."""
+    start = _start(real(file))
+    return next((name for magic, name in _FORMATS.items() if start.startswith(magic)), "")
+
+
+def unsupported(file: Path) -> str:
+    """The name of a compression or an archive that is not supported, as the end of a sentence; else empty."""
+    start = _start(real(file))
+    return next((name for magic, name in _OTHERS.items() if start.startswith(magic)), "")
+
+
+def is_tar(file: Path) -> bool:
+    """Whether a file is a tar archive, compressed or not."""
+    try:
+        with open_bounded(file) as stream:
+            start = stream.read(512)
+    except (OSError, Bomb, *DAMAGED):
+        return False
+    return start[_USTAR[0] : _USTAR[0] + 5] == _USTAR[1]
+
+
+def open_bounded(file: Path) -> IO[bytes]:
+    """A file's unpacked content. Reading raises `Bomb` beyond the bounds, `OSError` or one of `DAMAGED` for damage."""
+    place = real(file)
+    kind = format_of(file)
+    raw = place.open("rb")
+    if not kind:
+        return raw
+    return cast(IO[bytes], io.BufferedReader(_Bounded(_opened(kind, raw), raw, place.stat().st_size)))
+
+
+def unpack(archive: Path) -> Unpacked:
+    """The members of a tar archive. Raises `OSError` or one of `DAMAGED` if it cannot be read at all."""
+    status = archive.stat()
+    key = (archive, status.st_size, status.st_mtime_ns)
+    if key not in _known:
+        _known[key] = _unpack(archive)
+    return _known[key]
+
+
+def _unpack(archive: Path) -> Unpacked:
+    folder = Path(tempfile.mkdtemp(prefix="streamproof-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    members: dict[Path, Path] = {}
+    passed: list[Passed] = []
+    try:
+        with open_bounded(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
+            for number, item in enumerate(tar):
+                if number >= MOST_MEMBERS:
+                    passed.append(Passed(archive, f"has more than {MOST_MEMBERS:,} members; the rest is not read"))
+                    break
+                if item.isdir():
+                    continue
+                shown = archive / (re.sub(r"[\x00-\x1f\x7f]", "?", item.name).strip("/") or "?")
+                why = _refused(item)
+                path = archive.joinpath(*PurePosixPath(item.name).parts) if not why else archive
+                if not why and path in members:
+                    why = "is in the archive twice; the first one is read"
+                if why:
+                    passed.append(Passed(shown, why))
+                    continue
+                target = folder / str(number)
+                content = tar.extractfile(item)
+                if content is not None:
+                    with target.open("wb") as out:
+                        shutil.copyfileobj(content, out, 1 << 20)
+                    members[path] = target
+    except Bomb as bomb:
+        passed.append(Passed(archive, f"{bomb}; the rest of it is not read"))
+    except (tarfile.TarError, *DAMAGED) as error:
+        passed.append(Passed(archive, f"is damaged after {len(members)} members ({error})"))
+    _real.update(members)
+    return Unpacked(tuple(sorted(members)), tuple(passed))
+
+
+def _refused(item: tarfile.TarInfo) -> str:
+    parts = PurePosixPath(item.name).parts
+    if not item.isreg():
+        return "is a link" if item.issym() or item.islnk() else "is no regular file"
+    if item.name.startswith("/") or ".." in parts or not parts:
+        return "has a name that leads out of the archive"
+    if len(parts) > _MOST_DEPTH:
+        return f"is in more than {_MOST_DEPTH} folders"
+    if re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", item.name) or len(item.name) > 1000:
+        return "has a name that cannot be printed"
+    return ""
+
+
+class _Bounded(io.RawIOBase):
+    """A decompressed stream that ends with `Bomb` beyond the bounds."""
+
+    def __init__(self, stream: IO[bytes], raw: IO[bytes], packed: int) -> None:
+        self._stream, self._raw, self._packed, self._read = stream, raw, packed, 0
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
+        """Reads the next bytes."""
+        data = self._stream.read(len(buffer))
+        self._read += len(data)
+        if self._read > MOST_UNPACKED:
+            raise Bomb(f"it unpacks to more than {MOST_UNPACKED >> 30} GiB, which is the limit")
+        if self._read > FREELY and self._read > MOST_TIMES * self._packed:
+            raise Bomb(f"it unpacks to more than {MOST_TIMES} times its size, which is the limit")
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        """Closes the file too."""
+        if not self.closed:
+            self._stream.close()
+            self._raw.close()
+        super().close()
+
+
+def _opened(kind: str, raw: IO[bytes]) -> IO[bytes]:
+    match kind:
+        case "gzip":
+            return cast(IO[bytes], gzip.GzipFile(fileobj=raw))
+        case "bz2":
+            return cast(IO[bytes], bz2.BZ2File(raw))
+        case "xz":
+            return cast(IO[bytes], lzma.LZMAFile(raw))
+        case _:
+            import pyarrow
+
+            return cast(IO[bytes], pyarrow.CompressedInputStream(pyarrow.PythonFile(raw), "zstd"))
+
+
+def _start(file: Path) -> bytes:
+    try:
+        with file.open("rb") as stream:
+            return stream.read(8)
+    except (OSError, ValueError):
+        return b""
+
+
+def size_of(file: Path) -> int:
+    """The size of a file or a member, in bytes."""
+    return os.stat(real(file)).st_size

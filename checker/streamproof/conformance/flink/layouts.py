@@ -1,0 +1,240 @@
+"""The layout of a log file, chosen by its content, and its lines in the one form that the other modules read.
+
+Each layout in question reads the first lines; the one that recognises most of Flink's messages there is chosen: the
+layouts that `log_lines` recognises from the line itself, JSON, the pattern that the user gave, those of a configuration
+beside the logs, and usual patterns. A line of another layout is translated to the form of `log_lines.as_line`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Final, Protocol
+
+from streamproof.conformance.flink.collectors import origin_of, unwrap, unwrapped
+from streamproof.conformance.flink.json_layouts import join_objects, json_line, later_object, starts_object
+from streamproof.conformance.flink.layout_files import stated_patterns
+from streamproof.conformance.flink.log_lines import is_translated, read_head
+from streamproof.conformance.flink.log_records import Problem, cleaned
+from streamproof.conformance.flink.message_forms import FORMS, resembles
+from streamproof.conformance.flink.pattern_layouts import PatternReader, compile_pattern, usual_patterns
+from streamproof.system.errors import InputError
+from streamproof.system.records import dataclass
+
+PROBED: Final = 2000
+"""Number of first lines that decide the layout of a file."""
+_FIRST: Final = 300
+"""Number of lines that decide it if one of Flink's messages about coordination is among them."""
+_LONGEST: Final = 1 << 16
+
+_stated: ContextVar[PatternReader | None] = ContextVar("pattern", default=None)
+
+
+@contextmanager
+def with_pattern(pattern: str | None) -> Iterator[None]:
+    """Reads logs by a pattern of log4j or logback that the user gives. Raises `InputError` for an unsuitable one."""
+    token = _stated.set(None if pattern is None else compile_pattern(pattern))
+    try:
+        yield
+    finally:
+        _stated.reset(token)
+
+
+class _Reader(Protocol):
+    """Reads lines of one layout."""
+
+    def read(self, text: str) -> str | None:
+        """The line in the form of `as_line`; None if it is none of this layout."""
+        ...
+
+    def later(self, text: str) -> str | None:
+        """A record inside the line of a truncated one."""
+        ...
+
+    def begins(self, text: str) -> bool:
+        """Whether a line that cannot be read begins like a record."""
+        ...
+
+
+class JsonReader:
+    """Reads records that are JSON objects."""
+
+    def read(self, text: str) -> str | None:
+        """The record of one object."""
+        return json_line(text)
+
+    def later(self, text: str) -> str | None:
+        """A record that begins inside a damaged line."""
+        return None if json_line(text) is not None else later_object(text)
+
+    def begins(self, text: str) -> bool:
+        """Whether a line begins like an object with fields."""
+        return starts_object(text) and json_line(text) is None and len(text) > 2
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How to read a file's lines. `reader` is None for the layouts of `log_lines`; `collected`: the lines have a
+    collector's prefix; `events`, `misses` and `heads` are the numbers of messages about coordination, of those that cannot
+    be read in full, and of Flink's records among the first lines, `first` the number of the first record's line."""
+
+    reader: _Reader | None = None
+    collected: bool = False
+    origins: bool = False
+    events: int = 0
+    misses: int = 0
+    heads: int = 0
+    first: int = 0
+
+    @property
+    def score(self) -> tuple[int, int]:
+        """How well the layout reads the lines: messages read without those that cannot be read in full, then heads."""
+        return self.events - 3 * self.misses, self.heads
+
+    def lines(
+        self, lines: Iterable[bytes], name: str, report: Callable[[Problem], None], origin: str | None
+    ) -> Iterator[bytes]:
+        """The lines in the one form, one result for each line; an empty one stands for a line that is not read."""
+        if self.reader is None and not self.collected and origin is None:
+            yield from lines
+            return
+        ends: list[bytes] = []
+
+        def texts() -> Iterator[str | None]:
+            for number, raw in enumerate(lines, 1):
+                ends[:] = [b"\n" if raw.endswith(b"\n") else b""]
+                yield cleaned(raw, name, number, report)
+
+        inner = unwrap(texts(), origin) if self.collected or origin is not None else texts()
+        number = 0
+        for text, count in join_objects(inner) if isinstance(self.reader, JsonReader) else ((t, 1) for t in inner):
+            yield self._line(text, name, number + 1, report, ends[0])
+            yield from (b"" for _ in range(count - 1))
+            number += count
+
+    def _line(self, text: str | None, name: str, number: int, report: Callable[[Problem], None], end: bytes) -> bytes:
+        if text is None:
+            return b""
+        if self.reader is None:
+            return text.encode(errors="replace") + end
+        found = self.reader.read(text)
+        cut = found is None and self.reader.begins(text)
+        if cut or isinstance(self.reader, PatternReader):
+            later = self.reader.later(text)
+            if later is not None and _is_record(later):
+                report(Problem(name, number, f"a line was cut and another one written into it: {text[:117]}"))
+                return later.encode(errors="replace") + end
+        if found is not None:
+            return found.encode(errors="replace") + (b"\n" if isinstance(self.reader, JsonReader) else end)
+        if cut:
+            report(Problem(name, number, f"the line has a time but no level and logger: {text[:117]}"))
+            return b""
+        return text.encode(errors="replace") + end
+
+
+def given_pattern() -> str | None:
+    """The pattern that the user gives, or None."""
+    reader = _stated.get()
+    return None if reader is None else reader.pattern
+
+
+def layout_of(folder: Path, lines: Callable[[], Iterator[bytes]], origin: str | None = None) -> Layout:
+    """The layout of a file with these lines; `folder` may have the configuration of its logger. `origin`: the process
+    whose lines are read, of a file with several."""
+    found = Layout()
+    for most in (_FIRST, PROBED):
+        raws = list(islice(lines(), most if origin is None else 10 * most))
+        found = _best(raws, folder, origin)
+        if found.events or len(raws) < most:
+            break
+    return found
+
+
+def _silent(problem: Problem) -> None:
+    """Ignores a problem, which reading the file reports."""
+
+
+def _best(raws: Sequence[bytes], folder: Path, origin: str | None) -> Layout:
+    """The layout of some lines, as they are or without the prefixes of a collector."""
+    plain = [cleaned(raw[:_LONGEST], "", 0, _silent) for raw in raws]
+    some = [text for text in plain if text]
+    found = Layout() if origin is not None else _chosen(plain, folder)
+    if origin is None and sum(unwrapped(text) != text for text in some) * 2 <= len(some):
+        return found
+    inner = _chosen(list(unwrap(plain, origin)), folder)
+    if origin is None and (not inner.heads or inner.score < found.score):
+        return found
+    return replace(inner, collected=True, origins=any(origin_of(text) for text in some))
+
+
+def _chosen(lines: Sequence[str | None], folder: Path) -> Layout:
+    texts = [text or "" for text in lines]
+    stated = _stated.get()
+    if stated is not None and (found := _scored(stated, texts)).heads:
+        return found
+    best = _scored(None, texts)
+    for reader in _readers(texts, folder):
+        found = _scored(reader, texts)
+        if found.score > best.score:
+            best = found
+    if best.events <= 10 * best.misses and (best.misses or not best.heads):
+        mentioning = [text for text in texts if _MENTIONS.search(text)]
+        for pattern in usual_patterns(mentioning):
+            found = _scored(compiled(pattern), mentioning)
+            if found.score > best.score:
+                best = found
+        best = best if best.reader is None else _scored(best.reader, texts)
+    return best
+
+
+def _readers(texts: Sequence[str], folder: Path) -> Iterator[_Reader]:
+    """The readers in question besides the user's pattern: JSON, and those that a file beside the logs names."""
+    if any(starts_object(text) for text in texts):
+        yield JsonReader()
+    yield from _stated_in(folder)
+
+
+_MENTIONS: Final = re.compile(rf"\b(?:{'|'.join(sorted(FORMS))})\b")
+
+
+def _scored(reader: _Reader | None, texts: Sequence[str]) -> Layout:
+    events = misses = heads = first = 0
+    lines = ((t, 1) for t in texts) if not isinstance(reader, JsonReader) else join_objects(texts)
+    for number, (text, _) in enumerate(lines, 1):
+        if not text:
+            continue
+        line = text if reader is None else reader.read(text)
+        head = None if line is None else read_head(line[:_LONGEST])
+        if head is not None and (head.flink or head.logger in FORMS):
+            heads += 1
+            first = first or number
+            if any(form.read(head.message) is not None for form in FORMS.get(head.logger, ())):
+                events += 1
+            elif resembles(head.logger, head.message):
+                misses += 1
+    return Layout(reader, False, False, events, misses, heads, first)
+
+
+def _is_record(line: str) -> bool:
+    head = read_head(line)
+    return head is not None and is_translated(line) and (head.flink or head.logger in FORMS)
+
+
+@lru_cache(maxsize=256)
+def _stated_in(folder: Path) -> tuple[PatternReader, ...]:
+    found = []
+    for pattern in stated_patterns(folder):
+        try:
+            found.append(compile_pattern(pattern))
+        except (InputError, re.error):
+            continue
+    return tuple(found)
+
+
+compiled = lru_cache(maxsize=4096)(compile_pattern)
