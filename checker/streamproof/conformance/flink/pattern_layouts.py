@@ -22,8 +22,12 @@ from streamproof.system.records import dataclass
 
 LONGEST: Final = 2000
 """Maximum number of characters of a pattern."""
-_FREE: Final = 4
-"""Maximum number of fields of any text."""
+_FREE: Final = 3
+"""Maximum number of fields of any text before the message."""
+_WINDOW: Final = 2048
+"""Maximum number of characters before a message."""
+_LONGEST_MESSAGE: Final = 1 << 15
+_MESSAGE: Final = "(?P<message>.*)"
 _WORDS: Final = {
     "date": ("d", "date"),
     "message": ("m", "msg", "message"),
@@ -66,18 +70,22 @@ _UNRESOLVED: Final = re.compile(r"\$\{[^{}]*?(?::-([^{}]*))?\}")
 
 @dataclass(frozen=True, slots=True)
 class PatternReader:
-    """A pattern, and the expression of a record's first line. `begin` is the expression up to its time."""
+    """A pattern, with the expressions of what is before the message, and of the message with what is after it. `begin`
+    is the expression up to the time."""
 
     pattern: str
-    line: re.Pattern[str]
+    head: re.Pattern[str]
+    rest: re.Pattern[str]
     begin: re.Pattern[str] | None
 
     def read(self, text: str) -> str | None:
         """A line of this pattern in the form of `log_lines.as_line`; None for another line."""
-        found = self.line.match(text.rstrip())
-        if found is None:
+        # In two steps, so that a message without the ending does not repeat the search before it.
+        found = self.head.match(text, 0, _WINDOW)
+        rest = None if found is None else self.rest.match(text[found.end() : found.end() + _LONGEST_MESSAGE].rstrip())
+        if found is None or rest is None:
             return None
-        groups = {name: value or "" for name, value in found.groupdict().items()}
+        groups = {name: value or "" for name, value in (found.groupdict() | rest.groupdict()).items()}
         ts = _moment(groups)
         if ts is None:
             return None
@@ -114,9 +122,12 @@ def compile_pattern(pattern: str) -> PatternReader:
         raise _refused(pattern, "a record begins on another line than its message")
     if writer.free > _FREE:
         raise _refused(pattern, f"more than {_FREE} of its fields may be any text")
-    text = "".join(writer.parts)
+    place = writer.parts.index(_MESSAGE)
+    if writer.dated > place or "logger" in writer.after:
+        raise _refused(pattern, "its message is before its time or its logger")
+    head, rest = "".join(writer.parts[:place]), "".join(writer.parts[place:])
     begin = re.compile("".join(writer.parts[: writer.dated])) if writer.dated <= 4 else None
-    return PatternReader(pattern, re.compile(text + "$"), begin)
+    return PatternReader(pattern, re.compile(head), re.compile(f"{rest}$"), begin)
 
 
 def _refused(pattern: str, why: str) -> InputError:
@@ -132,6 +143,8 @@ class _Expression:
         self.groups: set[str] = set()
         self.free = self.dated = self.depth = 0
         self.lines_before_message = False
+        self.after: set[str] = set()
+        """The fields after the message."""
 
     def write(self, text: str) -> None:
         """Adds a pattern or the part of one."""
@@ -244,12 +257,14 @@ class _Expression:
 
     def any_text(self, name: str, most: int) -> None:
         """Adds a field of any text."""
-        self.free += 1
+        self.free += "message" not in self.groups
         self.group(name, f".{{0,{most}}}?")
 
     def group(self, name: str, expression: str, *, optional: bool = False) -> None:
         """Adds a field; only the first one of a name is a group."""
         mark = f"(?P<{name}>" if name not in self.groups and name != "free" else "(?:"
+        if "message" in self.groups:
+            self.after.add(name)
         self.groups.add(name)
         self.parts.append(f"{mark}{expression}){'?' if optional else ''}")
 
