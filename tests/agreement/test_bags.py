@@ -40,6 +40,7 @@ from streamproof.agree import asking
 from streamproof.conformance.recorded_values import agrees
 from streamproof.exchange import tlc
 from streamproof.exchange.itf import read_itf, write_itf
+from streamproof.symbolic import Engine, prove
 from streamproof.system import Interpreter, Kind, ModelError, StreamproofError, Verdict
 from streamproof.system.sorts import (
     BOOL,
@@ -388,6 +389,25 @@ def test_random_systems(panel: Any, expect: Any) -> None:
     seen = compare(panel, expect, range(10))
     assert seen.keys() >= set(FORMS)
     assert seen["bags"] >= 4
+
+
+@pytest.mark.parametrize(
+    ("seeds", "systems"), [(range(500, 512), 6), pytest.param(range(500, 800), 160, marks=pytest.mark.long)]
+)
+def test_pdr_on_random_systems(panel: Any, expect: Any, seeds: range, systems: int) -> None:
+    """IC3/PDR decides properties of systems with bags as the interpreter does."""
+    compared = 0
+    for seed in seeds:
+        system = random_system(Random(seed), bags=True)
+        asked = [p.name for p in system.properties if p.kind in asking.PROVABLE]
+        if not asked or not any("Bag(" in str(v.sort) for v in system.variables):
+            continue
+        if panel.interpreter_result(system).ordered.levels:
+            allowed = expect(system)
+            for finding in prove(system, asked, engine=Engine.PDR, depth=20).findings:
+                assert finding.verdict in {Verdict.INCONCLUSIVE, *allowed[finding.property].verdicts}, seed
+            compared += 1
+    assert compared >= systems
 
 
 @pytest.mark.long
