@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
+from typing import Any
 
 import pytest
 
@@ -71,6 +72,15 @@ UNTOLD: Mapping[Engine, tuple[str, ...]] = {
 """How names begin of which it is tested that what is decided is right, and not how much is decided in this time."""
 
 
+SMALLER: Mapping[str, Mapping[str, Any]] = {
+    "reference.sliding_window": {"total": 3},
+    "reference.token_ring": {"n": 4, "values": 4},
+    "reference.two_phase_commit": {"resource_managers": 2},
+    "slot_pool": {"failures": 0},
+}
+"""Parameters of models that take the engines seconds at their small size, which is left to the long tests."""
+
+
 def bundled() -> Iterator[object]:
     """Every bundled model and variant."""
     for entry in sorted(entry_points(group="streamproof.models"), key=lambda e: e.name):
@@ -82,9 +92,12 @@ def bundled() -> Iterator[object]:
                 entry.name.startswith(HARD)
                 or variant is not None
                 or entry.name == "reference.missionaries_and_cannibals"
+                or entry.name in SMALLER
             )
             marks = [pytest.mark.long] if slow else []
             yield pytest.param(entry.name, variant, "small" if small else None, id=name, marks=marks)
+        if entry.name in SMALLER:
+            yield pytest.param(entry.name, None, None, id=f"{entry.name}, smaller")
 
 
 def decided(proof: Proof) -> dict[str, Verdict]:
@@ -102,7 +115,8 @@ def test_induction_and_pdr_agree(
     model: str, variant: str | None, size: str | None, request: pytest.FixtureRequest
 ) -> None:
     """What both decide, they decide alike, and as the search of all states does; what each leaves open is listed."""
-    system = select(model, variant, size).system()
+    smaller = request.node.callspec.id.endswith(", smaller")
+    system = find(model).system(variant, SMALLER[model]) if smaller else select(model, variant, size).system()
     names = asked(system)
     searched = {
         f.property: f.verdict for f in explore(system, SearchOptions(properties=names, max_states=500_000)).findings

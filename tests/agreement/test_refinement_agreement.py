@@ -8,6 +8,8 @@ from dataclasses import replace
 from itertools import chain
 from random import Random
 
+import pytest
+
 from random_systems import temporal_system
 from streamproof.explicit import SearchOptions, explore
 from streamproof.symbolic import bmc
@@ -21,10 +23,11 @@ from streamproof.system.refinement import Refinement
 from streamproof.system.step_bits import by_states
 
 
-def test_bits_that_are_turned_over_change_no_behaviour() -> None:
+@pytest.mark.parametrize("seeds", [range(11), pytest.param(range(11, 20), marks=pytest.mark.long)], ids=["few", "more"])
+def test_bits_that_are_turned_over_change_no_behaviour(seeds: range) -> None:
     """The referee gives the same verdict on a formula about steps and on its translation to states."""
     seen: Counter[bool] = Counter()
-    for seed in range(20):
+    for seed in seeds:
         system = temporal_system(Random(seed), recurring=True)
         expected = reference(system)
         if not expected.levels or expected.mistake is not None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from random_systems import random_system, temporal_system
+from small_models import small_system
 from streamproof.registry import bundled, find
 from streamproof.system import Action, Fairness, Instance, Kind, Property, System, Variable, Verdict
 from streamproof.system import build as b
@@ -17,26 +18,6 @@ from streamproof.system.formula import recurring
 from streamproof.system.reference import reference
 from streamproof.system.sorts import OptionSort, RangeSort
 
-SMALL: dict[str, dict[str, Any]] = {
-    "baton": {"topology": "self-loop"},
-    "credit": {"channels": 1},
-    "credit_barriers": {"channels": 1},
-    "credit_channel": {"produced": 1},
-    "credit_connection": {"channels": 1, "depth": 2},
-    "credit_flush": {"records": 2, "events": 0},
-    "credit_locks": {"jobs": "release0 recycle1"},
-    "checkpoints": {"ids": 1},
-    "reference.coffee_can": {"beans": 20},
-    "reference.dining_philosophers": {"philosophers": 3},
-    "cyclic": {"buffers": 1, "records": 2},
-    "partition_counts": {"executors": 1},
-    "partition_lifecycle": {"attempts": 1, "failures": 0, "crashes": 0},
-    "reference.token_ring": {"n": 3, "values": 3},
-    "slot_pool": {"failures": 0},
-    "slots": {"instances": 1, "slots": 2, "tasks": "A Q"},
-    "reference.ewd998": {"n": 2, "most": 2},
-}
-"""Parameters at which a model is small enough for the interpreter, where it has no size of that name."""
 LONG = {
     "failover": 0,
     "cyclic": 1,
@@ -56,12 +37,6 @@ def _variants(name: str) -> list[str | None]:
     return [None, *find(name).spec.model.variants]
 
 
-def _system(name: str, variant: str | None) -> System:
-    target = find(name)
-    size = target.variant(variant).sizes.get("small", {}) if variant is None else {}
-    return target.system(variant, SMALL.get(name, size))
-
-
 CASES = [
     pytest.param(name, variant, marks=[pytest.mark.long] if k > LONG.get(name, k) else [], id=f"{name}-{variant}")
     for name in bundled()
@@ -72,7 +47,7 @@ CASES = [
 @pytest.mark.parametrize(("name", "variant"), CASES)
 def test_every_verdict_on_a_bundled_model_is_certified(searched: Any, name: str, variant: str | None) -> None:
     """All properties of a model or variant are claimed but what is promised of steps, and the claims are accepted."""
-    system = _system(name, variant)
+    system = small_system(name, variant)
     certificate = searched(system)
     of_steps = {p.name for p in system.properties if p.formula is not None and any(True for _ in recurring(p.formula))}
     claimed = certificate.header["claims"].keys()

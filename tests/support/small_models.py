@@ -1,0 +1,36 @@
+"""Parameters at which each bundled model is small enough for the interpreter, and for engines that take long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamproof.registry import find
+from streamproof.system import System
+
+SMALL: dict[str, dict[str, Any]] = {
+    "baton": {"topology": "self-loop"},
+    "credit": {"channels": 1},
+    "credit_barriers": {"channels": 1},
+    "credit_channel": {"produced": 1},
+    "credit_connection": {"channels": 1, "depth": 2},
+    "credit_flush": {"records": 2, "events": 0},
+    "credit_locks": {"jobs": "release0 recycle1"},
+    "checkpoints": {"ids": 1},
+    "reference.coffee_can": {"beans": 20},
+    "reference.dining_philosophers": {"philosophers": 3},
+    "cyclic": {"buffers": 1, "records": 2},
+    "partition_counts": {"executors": 1},
+    "partition_lifecycle": {"attempts": 1, "failures": 0, "crashes": 0},
+    "reference.token_ring": {"n": 3, "values": 3},
+    "slot_pool": {"failures": 0},
+    "slots": {"instances": 1, "slots": 2, "tasks": "A Q"},
+    "reference.ewd998": {"n": 2, "most": 2},
+}
+"""The parameters of a model whose size `small`, if it has one, is larger than that."""
+
+
+def small_system(name: str, variant: str | None = None) -> System:
+    """A bundled model or variant at the parameters above, else at its size `small` (a variant: at its own parameters)."""
+    target = find(name)
+    size = target.variant(variant).sizes.get("small", {}) if variant is None else {}
+    return target.system(variant, SMALL.get(name, size))
