@@ -145,7 +145,7 @@ def _graph(deployed: Event) -> str:
         raise InputError(str(error), loc=deployed.loc) from error
     if size > MOST:
         raise InputError(f"the graph has {size:,} subtasks; up to {MOST} can be followed", loc=deployed.loc)
-    return text
+    return text if ";" in text else f"{text};"  # not the name of a graph
 
 
 def _in_order(events: Sequence[Event]) -> list[Event]:
