@@ -43,7 +43,7 @@ class BatonChannels(Model):
     limits = {"work": (0, None), "buffers": (1, None), "hold": (1, None)}
     sizes = {
         "small": {},
-        "medium": {"topology": "nested-small", "work": 5},
+        "medium": {"topology": "nested-small", "work": 6},
         "large": {"topology": "nested-small", "work": 8},
     }
 

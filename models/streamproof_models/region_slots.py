@@ -88,7 +88,6 @@ class RegionSlots(Model):
     sizes = {
         "small": {},
         "medium": {"topology": "pipelined-pair", "parallelism": 3, "instances": 4},
-        "large": {"topology": "pipelined-pair", "parallelism": 4, "instances": 4},
     }
 
     scheduler_variant: ClassVar[str | None] = None

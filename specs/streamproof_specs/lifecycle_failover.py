@@ -10,13 +10,13 @@ from streamproof_specs import failover, partition_lifecycle
 
 @step
 def no_needless_restart(m, s, t):
-    """A finished task restarts only if its partition was lost with its TaskExecutor, or its input is produced again."""
+    """A finished region restarts only if its partition was lost with its TaskExecutor, or its input is produced again."""
     return all(
-        s.job.status[u] != "FINISHED"
-        or not restarts(m, s, t, u)
-        or any(was_lost(m, s, t, p) for p in m.outputs[u])
-        or any(restarts(m, s, t, producer) for producer in m.job.upstream[u])
-        for u in m.tasks
+        any(s.job.status[v] != "FINISHED" for v in tasks)
+        or not any(restarts(m, s, t, v) for v in tasks)
+        or any(was_lost(m, s, t, p) for v in tasks for p in m.outputs[v])
+        or any(restarts(m, s, t, producer) for v in tasks for producer in m.job.upstream[v])
+        for tasks in m.regions.values()
     )
 
 
@@ -26,10 +26,25 @@ def restarts(m, s, t, u):
 
 
 def was_lost(m, s, t, p):
-    """Whether the newest attempt of a partition is gone with its TaskExecutor or with the connection."""
+    """Whether the newest attempt of a partition is gone with its TaskExecutor or connection, or would be if it was kept."""
     i = m.number[p]
-    lost = any(s.store.attempt[i] == a + 1 and s.store.copy[i, a] == "LOST" for a in range(m.attempts))
-    return lost or s.store.tracked[i] == "GONE" or t.store.tracked[i] == "GONE"
+    gone = s.store.tracked[i] == "GONE" or t.store.tracked[i] == "GONE"
+    return gone or any(
+        s.store.attempt[i] == a + 1
+        and (
+            s.store.copy[i, a] == "LOST" or (s.store.tracked[i] == "RELEASED" and lost_at(m, s, s.store.location[i, a]))
+        )
+        for a in range(m.attempts)
+    )
+
+
+def lost_at(m, s, e):
+    """Whether a partition was lost at TaskExecutor `e`."""
+    return any(
+        s.store.location[q, b] == e
+        and (s.store.copy[q, b] == "LOST" or (s.store.tracked[q] == "GONE" and s.store.attempt[q] == b + 1))
+        for q, b in m.store.ids
+    )
 
 
 @invariant
@@ -74,5 +89,14 @@ SPEC = Spec(
         "no-heartbeat-cleanup": {"store.no_orphan": "violated", "store.untracked_deleted": "violated"},
         "region-without-backtracking": dict.fromkeys(("job.survives", "job_ends", "backtracks"), "violated"),
         "unreported-loss": {"views_agree": "violated", "job_ends": "violated"},
+    },
+    variant_parameters={
+        "release-on-consumption": {"executors": 1},
+        "close-connection-early": {"topology": "pair", "executors": 1},
+        "rm-ignores-partitions": {"topology": "pair", "executors": 1},
+        "unnoticed-loss": {"topology": "pair", "executors": 1},
+        "no-heartbeat-cleanup": {"topology": "pair", "executors": 1},
+        "region-without-backtracking": {"topology": "pair", "executors": 1},
+        "unreported-loss": {"topology": "pair", "executors": 1},
     },
 )

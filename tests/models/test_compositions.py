@@ -1,0 +1,149 @@
+"""Compositions of two protocols: every expected verdict with exact counts, and what each part does alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamproof import Spec
+from streamproof.explicit import SearchOptions, explore
+from streamproof.system import System, Verdict
+from streamproof_specs.baton import SPEC as BATON
+from streamproof_specs.baton_channels import SPEC as BATON_CHANNELS
+from streamproof_specs.lifecycle_failover import SPEC as LIFECYCLE_FAILOVER
+from streamproof_specs.region_slots import SPEC as REGION_SLOTS
+
+COUNTS = {
+    "baton_channels": {
+        None: (3023, 7454, 30),
+        "weak": (3023, 7454, 30),
+        "bounded": (93, 175, 15),
+        "bounded-without-end": (26, 76, 8),
+        "dropped": (746, 1468, 21),
+        "one-too-many": (5022, 14845, 27),
+        "no-dirty-check": (3377, 8129, 30),
+    },
+    "lifecycle_failover": {
+        None: (139134, 500609, 51),
+        "released-when-read": (181858, 657361, 51),
+        "release-on-consumption": (2021, 5182, 45),
+        "close-connection-early": (541, 1321, 30),
+        "rm-ignores-partitions": (533, 1373, 30),
+        "unnoticed-loss": (437, 1036, 30),
+        "no-heartbeat-cleanup": (531, 1106, 29),
+        "region-without-backtracking": (446, 1113, 22),
+        "unreported-loss": (408, 961, 30),
+    },
+    "region_slots": {
+        None: (2825, 6313, 25),
+        "one-by-one": (10797, 20477, 25),
+        "consumers-later": (1865, 3605, 25),
+        "eager": (77, 99, 14),
+        "merge-within-logical-region-only": (38, 61, 7),
+        "literal": (2633, 5561, 26),
+        "synchronous-announcement": (2009, 4081, 25),
+    },
+}
+"""Model -> variant -> distinct states, generated states and depth at small."""
+
+SPECS = {"baton_channels": BATON_CHANNELS, "lifecycle_failover": LIFECYCLE_FAILOVER, "region_slots": REGION_SLOTS}
+SMALL = [(name, variant) for name, counts in COUNTS.items() for variant in counts]
+
+
+def verdicts(system: System, *properties: str) -> dict[str, Verdict]:
+    """The verdict of each property, or of those named."""
+    findings = explore(system, SearchOptions(properties=properties) if properties else SearchOptions()).findings
+    return {f.property: f.verdict for f in findings}
+
+
+def all_hold(system: System) -> bool:
+    """Whether every property holds."""
+    return set(verdicts(system).values()) == {Verdict.HOLDS}
+
+
+@pytest.mark.parametrize(("name", "variant"), SMALL, ids=str)
+def test_every_expected_verdict_is_established(name: str, variant: str | None) -> None:
+    """The composition holds; each variant violates exactly what its specification says."""
+    spec = SPECS[name]
+    result = explore(spec.system(variant))
+    found = {f.property: "violated" if f.verdict is Verdict.VIOLATED else f.verdict.value for f in result.findings}
+    assert found == {property: spec.expectation(variant, property) for property in found}
+    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == COUNTS[name][variant]
+
+
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS.keys())
+def test_every_property_has_a_variant_that_breaks_it(spec: Spec) -> None:
+    """No property is true whatever the rules are; and every variant is in the table above."""
+    assert set(spec.model.variants) == set(COUNTS[spec.model.name]) - {None}
+    broken = {name for expected in spec.expected.values() for name in expected}
+    assert broken == {p.name for p in spec.system().properties}
+
+
+MEDIUM = {
+    "baton_channels": (1251967, 5194033, 70),
+    "lifecycle_failover": (3386692, 12438531, 58),
+    "region_slots": (3609781, 13544921, 37),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", MEDIUM)
+def test_larger_compositions_hold(name: str) -> None:
+    """All properties, temporal ones included, hold at `medium`."""
+    spec = SPECS[name]
+    result = explore(spec.system(**spec.model.sizes["medium"]))
+    assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
+    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == MEDIUM[name]
+
+
+@pytest.mark.parametrize("variant", ["bounded", "bounded-without-end"])
+@pytest.mark.parametrize("work", [1, 2, 3, 4])
+def test_composed_channels_are_the_bounded_channels_of_the_baton(variant: str, work: int) -> None:
+    """Two descriptions of one protocol: channels as parts, and channels whose capacity is a rule of the baton."""
+    composed = explore(BATON_CHANNELS.system(variant, work=work), SearchOptions(properties=("baton.nothing_lost",)))
+    single = explore(BATON.system(variant, topology="loop", work=work), SearchOptions(properties=("nothing_lost",)))
+    assert composed.counts.distinct == single.counts.distinct
+    assert composed.counts.generated == single.counts.generated
+
+
+def test_only_the_baton_fills_the_last_buffers() -> None:
+    """Three records alone never deadlock without a disk; with a baton, two do."""
+    found = {
+        (variant, work): verdicts(BATON_CHANNELS.system(variant, work=work), "deadlock")["deadlock"]
+        for variant in ("bounded", "bounded-without-end")
+        for work in (1, 2, 3, 4)
+    }
+    free = {key for key, verdict in found.items() if verdict is Verdict.HOLDS}
+    assert free == {("bounded", 1)} | {("bounded-without-end", work) for work in (1, 2, 3)}
+
+
+@pytest.mark.parametrize(
+    ("variant", "parameters"),
+    [
+        ("one-by-one", {"instances": 3}),  # one slot less than there are tasks
+        ("one-by-one", {"instances": 4}),
+        ("consumers-later", {"topology": "pipelined-pair", "instances": 2}),  # a single region
+    ],
+    ids=str,
+)
+def test_gangs_need_two_regions_and_too_few_slots(variant: str, parameters: dict[str, object]) -> None:
+    """Slots that are requested one by one are harmless if all regions fit but for one task, and for a single region."""
+    found = verdicts(REGION_SLOTS.system(variant, **parameters), "all_finish", "deadlock")
+    assert set(found.values()) == {Verdict.HOLDS}
+
+
+def test_a_released_partition_costs_nothing_in_a_job_of_two_tasks() -> None:
+    """With one blocking exchange nothing is downstream of the reader: Flink's rule is as good as the other."""
+    assert all_hold(LIFECYCLE_FAILOVER.system("released-when-read", topology="pair"))
+
+
+def test_regions_with_pipelined_exchanges_fail_over() -> None:
+    """A producer that is pipelined with another task restarts together with it."""
+    assert all_hold(LIFECYCLE_FAILOVER.system(topology="mixed", executors=1))
+
+
+def test_a_job_graph_that_the_composition_does_not_support_is_rejected() -> None:
+    """A partition with several readers, or a task with several partitions."""
+    with pytest.raises(Exception, match="several"):
+        LIFECYCLE_FAILOVER.system(topology="tee")
+    with pytest.raises(Exception, match="needs 2 slots"):
+        REGION_SLOTS.system(instances=1)
