@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from streamproof import WEAK, Model, Parts, Range, State, action, require
 from streamproof_models.failover.machine import Failover
@@ -82,7 +82,7 @@ class StoredPartitions(Model):
 
     def scheduler(self) -> Scheduler:
         """The scheduler, with enough decisions: a TaskExecutor that is gone may be noticed partition by partition."""
-        settings = {"topology": self.topology, "failures": self.failures}
+        settings: dict[str, Any] = {"topology": self.topology, "failures": self.failures}
         levels = len(Scheduler(**settings).partitions) + 1
         return Scheduler.build(self.scheduler_variant, restarts=self.failures + levels * self.losses, **settings)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from streamproof import Spec
@@ -125,7 +127,7 @@ def test_only_the_baton_fills_the_last_buffers() -> None:
     ],
     ids=str,
 )
-def test_gangs_need_two_regions_and_too_few_slots(variant: str, parameters: dict[str, object]) -> None:
+def test_gangs_need_two_regions_and_too_few_slots(variant: str, parameters: dict[str, Any]) -> None:
     """Slots that are requested one by one are harmless if all regions fit but for one task, and for a single region."""
     found = verdicts(REGION_SLOTS.system(variant, **parameters), "all_finish", "deadlock")
     assert set(found.values()) == {Verdict.HOLDS}
