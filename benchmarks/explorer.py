@@ -162,6 +162,8 @@ def tasks() -> Iterator[Task]:
     yield local("ring.py", "ring (two words)", ("detected_is_right",))
     safety = ("kept_while_needed", "read_where_stored", "idle_executors_only", "lost_with_connection")
     yield sized("partition_lifecycle", "large", safety)
+    current = ("inputs_finished", "counted", "current", "fetchable", "bounded", "server_current", "kept")
+    yield sized("regions", "large", current)
     yield sized("cyclic", "large", ("conserved", "channel.within_capacity", "back.in_order", "counted", "deadlock"))
     yield sized("credit", "large", ("conservation", "no_overflow", "pool_conserved", "within_limit"))
     yield bundled("reference.two_phase_commit", "two-phase commit, 10", huge=True, resource_managers=10)

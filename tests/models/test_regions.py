@@ -1,0 +1,146 @@
+"""Region scheduling: every expected verdict with exact counts, in every job graph of the catalogue; its groups and proofs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from streamproof.cli.app import run
+from streamproof.explicit import SearchOptions, explore
+from streamproof.system import Verdict
+from streamproof_models.failover.regions import Merging
+from streamproof_models.failover.topology import Topology
+from streamproof_models.regions import RegionScheduling
+from streamproof_models.topologies import JOB_GRAPHS
+from streamproof_specs.regions import SPEC
+
+COUNTS = {
+    None: (2654, 8595, 48),
+    "no-merging": (1, 1, 1),
+    "merge-within-logical-region-only": (1, 1, 1),
+    "stale-cache": (192, 303, 28),
+    "cached-by-group": (115, 192, 20),
+    "deleted-when-fetched": (119, 219, 20),
+    "evicted-everywhere": (727, 2030, 21),
+    "no-eviction": (227, 438, 17),
+    "read-without-lock": (433, 1139, 21),
+    "never-deleted": (11, 11, 11),
+    "counter-not-reset": (213, 417, 26),
+    "released-after-one": (78, 128, 20),
+    "releasable-kept": (1439, 3426, 30),
+    "task-by-task": (4, 4, 4),
+}
+"""Distinct states, generated states and depth, at the parameters that a variant is refuted with."""
+SAFETY = (
+    *("acyclic", "together", "inputs_finished", "counted", "current", "fetchable", "bounded"),
+    *("server_current", "kept"),
+)
+CATALOGUE = {
+    "pair": (41, 110),
+    "chain": (134, 840),
+    "diamond": (854, 4888),
+    "pipelined-pair": (39, 39),
+    "cyclic-region": (1565, 1565),
+    "cyclic-detour": (355, 355),
+    "all-to-all": (205, 1870),
+    "mixed": (94, 304),
+    "join": (1476, 11928),
+    "tee": (1314, 7752),
+    "disjoint": (1235, 1235),
+}
+"""States of each job graph, scheduled lazily and eagerly."""
+
+
+@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+def test_every_expected_verdict_is_established(variant: str | None) -> None:
+    """Every property holds of the model; each omitted rule shows in what is expected of it."""
+    result = explore(SPEC.system(variant))
+    found = {f.property: "violated" if f.verdict is Verdict.VIOLATED else f.verdict.value for f in result.findings}
+    assert found == {name: SPEC.expectation(variant, name) for name in found}
+    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == COUNTS[variant]
+
+
+def test_every_property_is_refuted_by_a_variant() -> None:
+    """No property holds whatever the rules are."""
+    refuted = {name for expected in SPEC.expected.values() for name in expected}
+    assert refuted == {p.name for p in SPEC.system().properties} | {"deadlock"}
+
+
+def test_every_job_graph_of_the_catalogue_is_here() -> None:
+    """The counts below are of all of them."""
+    assert CATALOGUE.keys() == JOB_GRAPHS.keys()
+
+
+@pytest.mark.parametrize(
+    ("topology", "eager"),
+    [
+        pytest.param(
+            topology, eager, marks=[pytest.mark.long] if lasts or topology in ("join", "diamond", "tee") else []
+        )
+        for topology in CATALOGUE
+        for eager, lasts in ((False, False), (True, topology not in ("mixed", "chain")))
+    ],
+)
+def test_every_property_holds_in_every_job_graph(topology: str, eager: bool) -> None:
+    """With one failure, lazily and eagerly."""
+    result = explore(SPEC.system(topology=topology, parallelism=1, eager=eager))
+    assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
+    assert result.counts.distinct == CATALOGUE[topology][eager]
+
+
+@pytest.mark.parametrize("topology", ["all-to-all", "cyclic-region"])
+def test_descriptors_in_the_message_need_no_blob(topology: str) -> None:
+    """With small groups nothing is on the blob server, and every property holds."""
+    result = explore(SPEC.system(topology=topology, inline=2))
+    assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
+
+
+@pytest.mark.parametrize("variant", ["no-merging", "merge-within-logical-region-only"])
+def test_a_cycle_of_regions_needs_lazy_scheduling(variant: str) -> None:
+    """With all regions scheduled at once the same job graphs finish, as long as there are slots for all tasks."""
+    result = explore(SPEC.system(variant, eager=True))
+    assert result.finding("scheduled").verdict is result.finding("completed").verdict is Verdict.HOLDS
+
+
+@pytest.mark.parametrize("topology", JOB_GRAPHS)
+def test_the_groups_by_name_are_those_of_the_topology(topology: str) -> None:
+    """Every pair of a producer and a consumer is in exactly one group for each edge; regions are not computed anew."""
+    model = RegionScheduling(topology=topology, parallelism=2)
+    expanded = Topology(model.job_graph())
+    pairs = sum(len(read) for edge in expanded.consumes() for read in edge)
+    assert sum(len(model.producers[g]) * len(model.consumers[g]) for g in model.groups) == pairs
+    assert model.merging is Merging.TOPOLOGY
+    assert model.cycles == []
+    channels = {(producer, consumer) for producer, consumer in model.channels.values()}
+    assert channels == {(p, c) for g in model.groups for p in model.producers[g] for c in model.consumers[g]}
+    written = {p for g in model.groups for p in model.partitions_of[g]}
+    assert written == model.partitions.keys()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("size", "properties", "counts"),
+    [("medium", None, (3680966, 14838777, 88)), ("large", SAFETY, (14823815, 63465443, 106))],
+)
+def test_larger_sizes_hold(size: str, properties: tuple[str, ...] | None, counts: tuple[int, int, int]) -> None:
+    """Two TaskExecutors with two blobs each: three failures with all properties, four with those that need no cycles."""
+    system = SPEC.system(**SPEC.model.sizes[size])
+    result = explore(system, SearchOptions(properties=properties))
+    assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
+    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == counts
+
+
+@pytest.mark.long
+def test_safety_is_proved_by_induction(tmp_path: Any) -> None:
+    """All safety properties of the default instance, with a certificate."""
+    out, certificate = tmp_path / "proof.json", tmp_path / "proof.cert"
+    words = ["prove", "regions", "--certificate", str(certificate), "--out", str(tmp_path)]
+    for name in SAFETY:
+        words += ["--property", name]
+    assert run([*words, "-q", "--json", str(out)]) == 0
+    assert {p["name"]: p["verdict"] for p in json.loads(out.read_text())["properties"]} == dict.fromkeys(
+        SAFETY, "holds"
+    )
+    assert run(["verify-certificate", str(certificate)]) == 0
