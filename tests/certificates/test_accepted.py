@@ -18,27 +18,6 @@ from streamproof.system.formula import recurring
 from streamproof.system.reference import reference
 from streamproof.system.sorts import OptionSort, RangeSort
 
-SMALL: dict[str, dict[str, Any]] = {
-    "baton": {"topology": "self-loop"},
-    "credit": {"channels": 1},
-    "credit_barriers": {"channels": 1},
-    "credit_channel": {"produced": 1},
-    "credit_connection": {"channels": 1, "depth": 2},
-    "credit_flush": {"records": 2, "events": 0},
-    "credit_locks": {"jobs": "release0 recycle1"},
-    "checkpoints": {"ids": 1},
-    "reference.coffee_can": {"beans": 20},
-    "reference.dining_philosophers": {"philosophers": 3},
-    "cyclic": {"buffers": 1, "records": 2},
-    "partition_counts": {"executors": 1},
-    "partition_lifecycle": {"attempts": 1, "failures": 0, "crashes": 0},
-    "reference.token_ring": {"n": 3, "values": 3},
-    "regions": {"topology": "mixed", "parallelism": 1},
-    "slot_pool": {"failures": 0},
-    "slots": {"instances": 1, "slots": 2, "tasks": "A Q"},
-    "reference.ewd998": {"n": 2, "most": 2},
-}
-"""Parameters at which a model is small enough for the interpreter, where it has no size of that name."""
 LONG = {
     "failover": 0,
     "cyclic": 1,

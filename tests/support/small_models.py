@@ -22,6 +22,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "partition_counts": {"executors": 1},
     "partition_lifecycle": {"attempts": 1, "failures": 0, "crashes": 0},
     "reference.token_ring": {"n": 3, "values": 3},
+    "regions": {"topology": "mixed", "parallelism": 1},
     "slot_pool": {"failures": 0},
     "slots": {"instances": 1, "slots": 2, "tasks": "A Q"},
     "reference.ewd998": {"n": 2, "most": 2},
