@@ -30,6 +30,10 @@ LONG = {
     "slot_pool": 0,
     "slots": 0,
     "checkpoints": 0,
+    "baton_channels": 0,
+    "lifecycle_failover": 0,
+    "region_slots": 0,
+    "reference.three_way_handshake": 0,
 }
 """Models with many or large variants, and the last of these that is in the quick tests; the model itself is number 0."""
 

@@ -19,6 +19,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "reference.coffee_can": {"beans": 20},
     "reference.dining_philosophers": {"philosophers": 3},
     "cyclic": {"buffers": 1, "records": 2},
+    "lifecycle_failover": {"topology": "pair", "executors": 1},
     "partition_counts": {"executors": 1},
     "partition_lifecycle": {"attempts": 1, "failures": 0, "crashes": 0},
     "reference.token_ring": {"n": 3, "values": 3},
@@ -26,6 +27,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "slot_pool": {"failures": 0},
     "slots": {"instances": 1, "slots": 2, "tasks": "A Q"},
     "reference.ewd998": {"n": 2, "most": 2},
+    "reference.three_way_handshake": {"connections": 1},
 }
 """The parameters of a model whose size `small`, if it has one, is larger than that."""
 
