@@ -9,6 +9,7 @@ from streamproof.system import System
 
 SMALL: dict[str, dict[str, Any]] = {
     "baton": {"topology": "self-loop"},
+    "baton_channels": {"work": 1},
     "credit": {"channels": 1},
     "credit_barriers": {"channels": 1},
     "credit_channel": {"produced": 1},
@@ -24,6 +25,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "partition_lifecycle": {"attempts": 1, "failures": 0, "crashes": 0},
     "reference.token_ring": {"n": 3, "values": 3},
     "regions": {"topology": "mixed", "parallelism": 1},
+    "region_slots": {"topology": "pair", "instances": 1},
     "slot_pool": {"failures": 0},
     "slots": {"instances": 1, "slots": 2, "tasks": "A Q"},
     "reference.ewd998": {"n": 2, "most": 2},
