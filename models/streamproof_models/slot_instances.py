@@ -64,7 +64,7 @@ class SlotInstances(Model):
         self.threads = range(len(self.work))
         if not self.work:
             raise ValueError("give at least one subtask, like 'A B Q'")
-        self.constraints = 1 + max((task.constraint or 0) for task in self.work)
+        self.constraints = max((1 + t.constraint for t in self.work if t.constraint is not None), default=0)
         queued = [t for t in self.threads if not self.work[t].is_shared]
         self.gangs = {t: queued[k - k % self.gang :][: self.gang] for k, t in enumerate(queued)}
         self.all_slots = range(self.instances * self.slots)
