@@ -89,9 +89,11 @@ class RuntimeBaton(Binding):
         """Whether a file, or the first event log of a folder, begins with an event of the runtime's JobMaster."""
         try:
             first = self.runs(path)[0]
+            if not first.is_file():  # a pipe would be waited for
+                return False
             with first.open("rb") as stream:
                 record = json.loads(stream.readline(1 << 16))
-        except (InputError, OSError, ValueError, IndexError):
+        except (InputError, OSError, ValueError, IndexError, RecursionError):
             return False
         return isinstance(record, dict) and record.get("process") == JOBMASTER and record.get("event") == "registered"
 

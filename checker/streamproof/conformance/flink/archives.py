@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import atexit
 import bz2
+import errno
 import gzip
 import io
 import lzma
 import os
 import re
 import shutil
+import stat
 import tarfile
 import tempfile
 import zlib
@@ -114,7 +116,7 @@ def open_bounded(file: Path) -> IO[bytes]:
     """A file's unpacked content. Reading raises `Bomb` beyond the bounds, `OSError` or one of `DAMAGED` for damage."""
     place = real(file)
     kind = format_of(file)
-    raw = place.open("rb")
+    raw = open_regular(place)
     if not kind:
         return raw
     return cast(IO[bytes], io.BufferedReader(_Bounded(_opened(kind, raw), raw, place.stat().st_size)))
@@ -220,9 +222,18 @@ def _opened(kind: str, raw: IO[bytes]) -> IO[bytes]:
             return cast(IO[bytes], pyarrow.CompressedInputStream(pyarrow.PythonFile(raw), "zstd"))
 
 
+def open_regular(file: Path) -> IO[bytes]:
+    """A regular file, opened. Raises `OSError` for anything else, such as a pipe, without waiting for it."""
+    handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is not a regular file", str(file))
+    return os.fdopen(handle, "rb")
+
+
 def _start(file: Path) -> bytes:
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             return stream.read(8)
     except (OSError, ValueError):
         return b""

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from streamproof.conformance.flink.archives import real, size_of
+from streamproof.conformance.flink.archives import open_regular, real, size_of
 from streamproof.conformance.flink.log_records import plain_text, time_of
 from streamproof.system.records import dataclass
 
@@ -75,7 +75,7 @@ def _equal(files: Sequence[Path]) -> dict[Path, Path]:
     for alike in sizes.values():
         first: dict[bytes, Path] = {}
         for file in alike if len(alike) > 1 and sizes.get(0) is not alike else ():
-            with suppress(OSError), real(file).open("rb") as content:
+            with suppress(OSError), open_regular(real(file)) as content:
                 kept = first.setdefault(hashlib.file_digest(content, "sha256").digest(), file)
                 if kept != file:
                     found[file] = kept
