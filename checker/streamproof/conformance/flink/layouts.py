@@ -79,7 +79,7 @@ class JsonReader:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LogLayout:
     """How to read a file's lines. `reader` is None for the layouts of `log_lines`; `collected`: the lines have a
     collector's prefix; `events`, `misses` and `heads` are the numbers of messages about coordination, of those that cannot
     be read in full, and of Flink's records among the first lines, `first` the number of the first record's line."""
@@ -144,10 +144,10 @@ def given_pattern() -> str | None:
     return None if reader is None else reader.pattern
 
 
-def layout_of(folder: Path, lines: Callable[[], Iterator[bytes]], origin: str | None = None) -> Layout:
+def layout_of(folder: Path, lines: Callable[[], Iterator[bytes]], origin: str | None = None) -> LogLayout:
     """The layout of a file with these lines; `folder` may have the configuration of its logger. `origin`: the process
     whose lines are read, of a file with several."""
-    found = Layout()
+    found = LogLayout()
     for most in (_FIRST, PROBED):
         raws = list(islice(lines(), most if origin is None else 10 * most))
         found = _best(raws, folder, origin)
@@ -160,11 +160,11 @@ def _silent(problem: Problem) -> None:
     """Ignores a problem, which reading the file reports."""
 
 
-def _best(raws: Sequence[bytes], folder: Path, origin: str | None) -> Layout:
+def _best(raws: Sequence[bytes], folder: Path, origin: str | None) -> LogLayout:
     """The layout of some lines, as they are or without the prefixes of a collector."""
     plain = [cleaned(raw[:_LONGEST], "", 0, _silent) for raw in raws]
     some = [text for text in plain if text]
-    found = Layout() if origin is not None else _chosen(plain, folder)
+    found = LogLayout() if origin is not None else _chosen(plain, folder)
     if origin is None and sum(unwrapped(text) != text for text in some) * 2 <= len(some):
         return found
     inner = _chosen(list(unwrap(plain, origin)), folder)
@@ -173,7 +173,7 @@ def _best(raws: Sequence[bytes], folder: Path, origin: str | None) -> Layout:
     return replace(inner, collected=True, origins=any(origin_of(text) for text in some))
 
 
-def _chosen(lines: Sequence[str | None], folder: Path) -> Layout:
+def _chosen(lines: Sequence[str | None], folder: Path) -> LogLayout:
     texts = [text or "" for text in lines]
     stated = _stated.get()
     if stated is not None and (found := _scored(stated, texts)).heads:
@@ -203,7 +203,7 @@ def _readers(texts: Sequence[str], folder: Path) -> Iterator[_Reader]:
 _MENTIONS: Final = re.compile(rf"\b(?:{'|'.join(sorted(FORMS))})\b")
 
 
-def _scored(reader: _Reader | None, texts: Sequence[str]) -> Layout:
+def _scored(reader: _Reader | None, texts: Sequence[str]) -> LogLayout:
     events = misses = heads = first = 0
     lines = ((t, 1) for t in texts) if not isinstance(reader, JsonReader) else join_objects(texts)
     for number, (text, _) in enumerate(lines, 1):
@@ -218,7 +218,7 @@ def _scored(reader: _Reader | None, texts: Sequence[str]) -> Layout:
                 events += 1
             elif resembles(head.logger, head.message):
                 misses += 1
-    return Layout(reader, False, False, events, misses, heads, first)
+    return LogLayout(reader, False, False, events, misses, heads, first)
 
 
 def _is_record(line: str) -> bool:

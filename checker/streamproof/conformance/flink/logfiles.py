@@ -34,7 +34,7 @@ from streamproof.conformance.flink.archives import (
 )
 from streamproof.conformance.flink.collectors import origins_of
 from streamproof.conformance.flink.copies import find_copies
-from streamproof.conformance.flink.layouts import Layout, given_pattern, layout_of
+from streamproof.conformance.flink.layouts import LogLayout, given_pattern, layout_of
 from streamproof.conformance.flink.log_records import LONGEST, Problem, plain_text, time_of
 from streamproof.conformance.flink.rotation import INFIX, NUMBERED, LogPart, are_numbered_parts, are_one_log, in_order
 from streamproof.system.bounded import bounded_lines
@@ -215,7 +215,7 @@ def find_logs(run: RunFiles, report: Callable[[Problem], None]) -> list[ProcessL
 _UNPACK: Final = "unpack it: logs may be compressed by gzip, bzip2, zstd or xz, and in tar archives"
 _origins: dict[Path, tuple[Path, str]] = {}
 """The logs inside files with several processes, each with its file and the process's name there."""
-_layouts: dict[tuple[Path, str | None, int, int], Layout] = {}
+_layouts: dict[tuple[Path, str | None, int, int], LogLayout] = {}
 
 
 def read_lines(file: Path, report: Callable[[Problem], None]) -> Generator[bytes, None, None]:
@@ -250,7 +250,7 @@ def read_lines(file: Path, report: Callable[[Problem], None]) -> Generator[bytes
         ) from error
 
 
-def _layout(file: Path) -> Layout:
+def _layout(file: Path) -> LogLayout:
     """The layout of a file, by its first lines."""
     holder, origin = _origins.get(file, (file, None))
     status = os.stat(real(holder))
