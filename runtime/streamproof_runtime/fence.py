@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
 from streamproof_runtime.errors import OutsideSimulation
 
@@ -26,16 +26,20 @@ _MODULES: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (threading.Thread, ("start",)),
 )
 _EVENTS = ("socket.__new__", "subprocess.Popen", "os.system", "os.posix_spawn", "os.exec", "_thread.start_new_thread")
-_state = {"up": False, "hooked": False}
+# The thread whose run is fenced (None: no run is), and whether the audit hook is installed.
+_fenced: list[int | None] = [None]
+_hooked: list[bool] = [False]
 
 
 def _audit(event: str, _args: tuple[Any, ...]) -> None:
-    if _state["up"] and event in _EVENTS:
+    if event in _EVENTS and _fenced[0] == threading.get_ident():
         raise OutsideSimulation(f"{event} in a simulated run")
 
 
-def _refuse(name: str) -> Callable[..., NoReturn]:
-    def refused(*_args: object, **_named: object) -> NoReturn:
+def _refuse(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def refused(*args: Any, **named: Any) -> Any:
+        if _fenced[0] != threading.get_ident():
+            return function(*args, **named)
         raise OutsideSimulation(f"{name} in a simulated run; Context.choose makes choices that can be repeated")
 
     return refused
@@ -45,19 +49,20 @@ def _refuse(name: str) -> Callable[..., NoReturn]:
 def fence() -> Iterator[None]:
     """Raises the fence: clocks, sleep, entropy, threads, sockets and processes raise `OutsideSimulation` inside.
 
-    An instance of `random.Random` with a seed of its own stays usable. The functions are replaced in their modules; a
-    name that was imported from one before is not.
+    It holds for the calling thread: threads that the process had before go on, and a run cannot start one. An instance
+    of `random.Random` with a seed of its own stays usable. The functions are replaced in their modules; a name that was
+    imported from one before is not.
     """
-    if not _state["hooked"]:
+    if not _hooked[0]:
         sys.addaudithook(_audit)
-        _state["hooked"] = True
+        _hooked[0] = True
     saved = [(module, name, getattr(module, name)) for module, names in _MODULES for name in names]
     try:
-        for module, name, _ in saved:
-            setattr(module, name, _refuse(f"{module.__name__}.{name}"))
-        _state["up"] = True
+        for module, name, function in saved:
+            setattr(module, name, _refuse(f"{module.__name__}.{name}", function))
+        _fenced[0] = threading.get_ident()
         yield
     finally:
-        _state["up"] = False
+        _fenced[0] = None
         for module, name, function in saved:
             setattr(module, name, function)

@@ -179,6 +179,31 @@ def test_what_leaves_the_simulation_raises(leak: Any) -> None:
     assert random.random() < 1
 
 
+def test_the_fence_holds_for_the_thread_of_the_run_alone() -> None:
+    """A thread that the process had before, such as one of Spark's, sleeps and reads the clock while a run is fenced."""
+    up, over = threading.Event(), threading.Event()
+    seen: list[object] = []
+
+    def outside() -> None:
+        up.wait()
+        try:
+            time.sleep(0)
+            seen.extend([time.time() > 0, os.urandom(1) != b""])
+        except OutsideSimulation as error:
+            seen.append(error)
+        over.set()
+
+    thread = threading.Thread(target=outside)
+    thread.start()
+    with fence():
+        up.set()
+        over.wait()
+        with pytest.raises(OutsideSimulation):
+            time.sleep(0)
+    thread.join()
+    assert seen == [True, True]
+
+
 def test_user_functions_choose_by_the_tape() -> None:
     """`Context.choose` gives the same choices under the same seed, and others under another."""
 

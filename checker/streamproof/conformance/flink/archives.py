@@ -222,7 +222,7 @@ def _opened(kind: str, raw: IO[bytes]) -> IO[bytes]:
             return cast(IO[bytes], pyarrow.CompressedInputStream(pyarrow.PythonFile(raw), "zstd"))
 
 
-def open_regular(file: Path) -> IO[bytes]:
+def open_regular(file: Path) -> io.BufferedReader:
     """A regular file, opened. Raises `OSError` for anything else, such as a pipe, without waiting for it."""
     handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
