@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from shares import share
 from streamproof import Model, Spec
 from streamproof.explicit import explore
 from streamproof.registry import find
@@ -297,7 +298,7 @@ def _true(universe: Universe, formula: Any) -> bool:
 BROKEN = {name: set(expected) for name, expected in SPEC.expected.items()}
 
 
-@pytest.mark.parametrize("variant", SPEC.model.variants)
+@pytest.mark.parametrize("variant", share(SPEC.model.variants, 4))
 def test_no_broken_rule_of_credit_is_proved(variant: str) -> None:
     """What a variant breaks at one size is not proved for every size, with any number of channels or with two."""
     free = [
@@ -313,7 +314,7 @@ def test_no_broken_rule_of_credit_is_proved(variant: str) -> None:
         assert not set(proof.proved) & BROKEN.get(variant, set())
 
 
-@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("channels", share([1, 2], 2))
 def test_credit_with_any_buffers_and_any_budget(channels: int) -> None:
     """Conservation, no overflow, the pool and the limit are proved, from lemmas that nobody wrote."""
     parametric = SPEC.parametric(("exclusive", "floating", "depth"), channels=channels)

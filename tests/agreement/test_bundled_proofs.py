@@ -22,7 +22,7 @@ SECONDS = 60.0
 HARD = (
     *("baton", "checkpoints", "credit", "cyclic", "failover", "lifecycle_failover", "partition_lifecycle"),
     *("reference.bakery", "reference.chang_roberts", "reference.huang", "reference.mattern", "reference.raft_election"),
-    *("region_slots", "regions", "slots"),
+    *("region_slots", "regions", "slot_pool", "slots"),
 )
 """Models that take the engines minutes, themselves or their variants: they are looked at with the long tests."""
 
@@ -77,9 +77,10 @@ UNTOLD: Mapping[Engine, tuple[str, ...]] = {
 SMALLER: Mapping[str, Mapping[str, Any]] = {
     "reference.three_way_handshake": {"connections": 1, "capacity": 2},
     "reference.sliding_window": {"total": 3},
+    "reference.dining_philosophers": {"philosophers": 3},
+    "reference.ewd998": {"n": 2, "most": 2},
     "reference.token_ring": {"n": 4, "values": 4},
     "reference.two_phase_commit": {"resource_managers": 2},
-    "slot_pool": {"failures": 0},
 }
 """Parameters of models that take the engines seconds at their small size, which is left to the long tests."""
 

@@ -124,7 +124,7 @@ def test_a_search_cut_short_claims_what_behaviours_show(searched: Any, model: An
     certificate.verify()
 
 
-PROOFS = [("reference.ewd840", {"n": 4}), ("failover", {}), ("reference.die_hard", {})]
+PROOFS = [("reference.ewd840", {"n": 4}), ("failover", {"topology": "pair"}), ("reference.die_hard", {})]
 
 
 @pytest.mark.parametrize(("name", "parameters"), PROOFS, ids=[name for name, _ in PROOFS])

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from shares import share
+
 HANGS = 120.0
 """Seconds after which a program counts as one that does not end."""
 
@@ -71,7 +73,7 @@ def program(folder: Path, *words: str, how: Sequence[str] = PROGRAM, **more: Any
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("verb", ["check", "simulate", "prove"])
+@pytest.mark.parametrize("verb", share(["check", "simulate", "prove"], 3))
 @pytest.mark.parametrize("which", [w for w in ENDLESS if w not in HARD])
 def test_a_time_limit_covers_reading_the_model(tmp_path: Path, verb: str, which: str) -> None:
     """What was cut is named, and the exit code is that of an inconclusive run."""

@@ -409,6 +409,7 @@ def test_a_hostile_answer_is_refused(body: bytes, why: str, logs: Path, streampr
     assert why in done.err
 
 
+@pytest.mark.long
 def test_a_line_of_any_length_takes_little(logs: Path, folder: Path) -> None:
     """One line of a gigabyte in a small archive is passed over with a warning, within a fraction of that memory."""
     with gzip.open(logs / "taskmanager-9.log.gz", "wb", compresslevel=1) as packed:

@@ -24,6 +24,7 @@ MARK = "STREAMPROOF_TEST_MARK"
 """An environment variable that everything has which a program under test has started."""
 
 MODEL = '''
+from shares import share
 from streamproof import Model, Range, State, action, invariant, lemma, require
 
 
@@ -194,7 +195,7 @@ def interrupt(words: str, inputs: Path, tmp_path: Path, times: int, most: float,
                 json.loads((folder / name).read_text())
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", share(VERBS, 4, first=3))
 def test_ctrl_c_ends_a_verb(verb: str, inputs: Path, tmp_path: Path) -> None:
     """Twice in the course of the verb."""
     interrupt(VERBS[verb], inputs, tmp_path, 2, SHORT, seed=1)

@@ -109,6 +109,7 @@ def test_deadlock_freedom_follows_from_discovered_books(streamproof: Any, credit
     ]
 
 
+@pytest.mark.long
 def test_books_that_one_action_breaks_are_bounds(streamproof: Any, credits: None) -> None:
     """Where announcements are lost, no more were made and heard than records consumed: enough for what still holds."""
     chosen = ("--variant", "lossy", "--property", "no_overrun", "-q", "--json", "-")
@@ -119,6 +120,7 @@ def test_books_that_one_action_breaks_are_bounds(streamproof: Any, credits: None
     ]
 
 
+@pytest.mark.long
 def test_what_is_open_in_the_end_says_what_decides_it(streamproof: Any, credits: None) -> None:
     """A deadlock 240 steps away is found by no engine in that time; there are few states, so `check` will find it."""
     chosen = ("--variant", "endless", "-p", "records=60", "--property", "deadlock", "--timeout", "8", "-q")

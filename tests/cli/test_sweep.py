@@ -134,6 +134,7 @@ def test_the_formulas_agree_with_every_point_of_credit(streamproof: Any) -> None
     assert {p["holds"] for p in document["properties"] if p["name"] == "conservation"} == {12}
 
 
+@pytest.mark.long
 def test_what_holds_at_every_point_comes_with_the_command_that_proves_it(streamproof: Any) -> None:
     """The command names all of them, the parameters that vary, and those that do not; it is one that can be run."""
     document = answer(streamproof, *CREDIT)

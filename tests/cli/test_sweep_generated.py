@@ -267,6 +267,7 @@ def test_wrong_usage_is_one_message(
     assert then.strip().startswith(remedy)
 
 
+@pytest.mark.long
 def test_the_bounds_are_those_of_the_model(streamproof: Any, words: Path) -> None:
     """Help lists them where the model is named, with what they mean, and only those."""
     text = streamproof("sweep", "words.py", "--help").out

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from shares import share
 from streamproof.conformance.events import read_events
 from streamproof.conformance.validate import bindings_for, validate_paths
 from streamproof.system import InputError, UsageError
@@ -146,7 +147,7 @@ GAPS = ("p.send removed", "c.recv removed", "p.send: seq", "c.recv: seq", "c.pol
 CREDIT = ("credit doubled", "p.credit_add repeated", "c.credit_announce repeated", "p.credit_add: n", "p.send repeated")
 
 
-@pytest.mark.parametrize("name", ["d-2x2-e1-f1", "i-2x2-e0-f4-ckpt", "u117-2x2-e1-f2"])
+@pytest.mark.parametrize("name", share(["d-2x2-e1-f1", "i-2x2-e0-f4-ckpt", "u117-2x2-e1-f2"], 3))
 def test_lost_and_doubled_credit_and_gaps_are_rejected_at_the_record(
     name: str, tool: ModuleType, flink_credit: Path
 ) -> None:
@@ -166,7 +167,7 @@ NUMBERS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["d-2x2-e1-f1", "k-2x2-e2-f3-batch"])
+@pytest.mark.parametrize("name", share(["k-2x2-e2-f3-batch", "d-2x2-e1-f1"], 2))
 def test_numbers_that_are_off_by_one_are_rejected_at_the_record(
     name: str, tool: ModuleType, flink_credit: Path
 ) -> None:
@@ -180,7 +181,7 @@ REMOVED = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["d-2x2-e1-f1", "i-2x2-e0-f4-ckpt"])
+@pytest.mark.parametrize("name", share(["d-2x2-e1-f1", "i-2x2-e0-f4-ckpt"], 2))
 def test_calls_that_are_missing_are_missed(name: str, tool: ModuleType, flink_credit: Path) -> None:
     """A call that is left out shows at the next one that depends on it, or that made it."""
     assert missed(tool, flink_credit / name, REMOVED, 2) == []

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from shares import share
 from streamproof.conformance.flink import read_run
 from streamproof.conformance.validate import validate_paths
 
@@ -67,7 +68,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize(("process", "kept"), [("taskmanager-1", 0.6), ("taskmanager-2", 0.3), ("taskmanager-2", 0.8)])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", share(LAYOUTS, 2))
 def test_a_taskmanagers_log_that_ends_early_is_cut_in_every_layout(
     layout: str, process: str, kept: float, run: Path
 ) -> None:
@@ -79,7 +80,7 @@ def test_a_taskmanagers_log_that_ends_early_is_cut_in_every_layout(
     assert verdicts(run) == ["accepted"]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", share(LAYOUTS, 2, first=1))
 @pytest.mark.parametrize("gone", [b"Received task ", b"to FINISHED", b"Registered "])
 def test_a_line_that_is_missing_in_a_taskmanagers_log_is_missed_in_every_layout(
     layout: str, gone: bytes, run: Path
@@ -155,7 +156,7 @@ def set_back(run: Path, zones: tuple[bytes, bytes]) -> None:
 
 
 @pytest.mark.parametrize("name", [up, down])
-@pytest.mark.parametrize("layout", ["plain", *LAYOUTS])
+@pytest.mark.parametrize("layout", share(["plain", *LAYOUTS], 3))
 def test_rotated_logs_are_ordered_in_every_layout(layout: str, name: Callable[[str, int], str], run: Path) -> None:
     """Parts within one second, and parts before and after midnight, numbered in either direction."""
     if layout != "plain":

@@ -11,6 +11,8 @@ from types import ModuleType
 
 import pytest
 
+from shares import share
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -42,14 +44,16 @@ def check(tool: ModuleType, run: Path, sample: int | None) -> int:
 
 @pytest.mark.parametrize(
     ("name", "kinds"),
-    [("a-taskfail-1", 25), ("b-lostpart-1", 26), ("c-disjoint-1", 24), ("d-credit-3", 23), ("m-job-failed-1", 24)],
+    share(
+        [("a-taskfail-1", 25), ("b-lostpart-1", 26), ("c-disjoint-1", 24), ("d-credit-3", 23), ("m-job-failed-1", 24)], 3
+    ),
 )
 def test_tampered_runs_are_rejected_at_the_line(name: str, kinds: int, tool: ModuleType, flink_logs: Path) -> None:
     """Decisions, failures, attempts, the order of scheduling, the job's lines, the TaskManagers' logs: each is caught."""
     assert check(tool, flink_logs / name, 1) == kinds
 
 
-@pytest.mark.parametrize(("name", "kinds"), [("rand2", 27), ("stream", 24), ("global", 22)])
+@pytest.mark.parametrize(("name", "kinds"), share([("stream", 24), ("rand2", 27), ("global", 22)], 3))
 def test_tampered_runs_with_rare_turns_are_rejected_at_the_line(
     name: str, kinds: int, tool: ModuleType, flink_more: Path
 ) -> None:

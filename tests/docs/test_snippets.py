@@ -7,6 +7,7 @@ A comment above a fenced block, invisible to readers, says what the block is:
 * ``<!-- run -->``: commands after ``$ `` and what they print, on either stream; ``<!-- run 0 11 -->`` gives their exit
   codes where one is not 0. A line ``...`` stands for any number of lines, ``...`` in a line for any text;
 * ``<!-- run, any numbers -->``: likewise, and a number that is shown stands for any number (a solver's choice);
+* ``<!-- run, long -->``: run by the long tests alone, because it takes seconds;
 * ``<!-- rule -->``: part of a rule, for `test_language.py`;
 * ``<!-- not run: REASON -->``: none of these, because of REASON;
 * ``<!-- needs tests/data -->``: what the document's commands read of this repository;
@@ -44,7 +45,7 @@ DOCUMENTS = sorted(
 )
 STARTS_SPARK = re.compile("--master|streamproof report")
 BLOCK = re.compile(r"(?:^<!-- (?P<says>[^\n]*?) -->\n\n?)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S)
-MARKED = re.compile(r"(?P<verb>file|append|run|not run|rule)(?P<loose>, any numbers)?(?:[: ] *(?P<rest>.*))?$")
+MARKED = re.compile(r"(?P<verb>file|append|run|not run|rule)(?P<loose>, any numbers)?(?P<long>, long)?(?:[: ] *(?P<rest>.*))?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class Block:
     line: int
     kind: str
     loose: bool
+    long: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,8 @@ def blocks(text: str) -> Iterator[Block]:
         line = text.count("\n", 0, found.start("body")) + 1
         said = MARKED.match(found["says"] or "")
         verb, rest = (said["verb"], said["rest"] or "") if said else ("", "")
-        yield Block(verb, rest, found["body"], line, found["kind"], bool(said and said["loose"]))
+        loose, long = (bool(said and said[word]) for word in ("loose", "long"))
+        yield Block(verb, rest, found["body"], line, found["kind"], loose, long)
 
 
 def commands(block: Block) -> list[Command]:
@@ -144,19 +147,22 @@ def run(command: Command, folder: Path, document: str) -> None:
 
 
 def with_marks() -> Iterator[object]:
-    """The documents that have something to run; those that start Spark share its worker."""
+    """The documents that have something to run, without and with what is long; those that start Spark share its worker."""
     for name in DOCUMENTS:
         text = (ROOT / name).read_text(encoding="utf-8")
         found = [b for b in blocks(text) if b.verb == "run"]
-        if found:
-            marks = [pytest.mark.spark] if any(STARTS_SPARK.search(b.body) for b in found) else []
-            missing = [p for p in re.findall(r"^<!-- runs (\S+) -->$", text, re.M) if shutil.which(p) is None]
-            marks += [pytest.mark.skipif(True, reason=f"runs {', '.join(missing)}: not installed")] if missing else []
-            yield pytest.param(name, id=name, marks=marks)
+        missing = [p for p in re.findall(r"^<!-- runs (\S+) -->$", text, re.M) if shutil.which(p) is None]
+        absent = [pytest.mark.skipif(True, reason=f"runs {', '.join(missing)}: not installed")] if missing else []
+        for long in (False, True):
+            taken = [b for b in found if long or not b.long]
+            if taken and (not long or any(b.long for b in taken)):
+                marks = [pytest.mark.spark] if any(STARTS_SPARK.search(b.body) for b in taken) else []
+                marks += [pytest.mark.long] if long else []
+                yield pytest.param(name, long, id=name + ", long" * long, marks=[*marks, *absent])
 
 
-@pytest.mark.parametrize("document", list(with_marks()))
-def test_snippets(document: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("document", "long"), list(with_marks()))
+def test_snippets(document: str, long: bool, tmp_path: Path) -> None:
     """The document's files and commands, taken in order, give the output and the exit codes that it shows."""
     text = (ROOT / document).read_text(encoding="utf-8")
     for needed in re.findall(r"^<!-- needs (\S+) -->$", text, re.M):
@@ -171,7 +177,7 @@ def test_snippets(document: str, tmp_path: Path) -> None:
             case "append":
                 with (tmp_path / block.rest).open("a", encoding="utf-8") as file:
                     file.write("\n" + block.body)
-            case "run":
+            case "run" if long or not block.long:
                 for command in commands(block):
                     run(command, tmp_path, document)
 

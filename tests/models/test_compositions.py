@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from shares import share
 from streamproof import Spec
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import System, Verdict
@@ -98,7 +99,7 @@ def test_larger_compositions_hold(name: str) -> None:
 
 
 @pytest.mark.parametrize("variant", ["bounded", "bounded-without-end"])
-@pytest.mark.parametrize("work", [1, 2, 3, 4])
+@pytest.mark.parametrize("work", share([2, 1, 3, 4], 4))
 def test_composed_channels_are_the_bounded_channels_of_the_baton(variant: str, work: int) -> None:
     """Two descriptions of one protocol: channels as parts, and channels whose capacity is a rule of the baton."""
     composed = explore(BATON_CHANNELS.system(variant, work=work), SearchOptions(properties=("baton.nothing_lost",)))
@@ -107,6 +108,7 @@ def test_composed_channels_are_the_bounded_channels_of_the_baton(variant: str, w
     assert composed.counts.generated == single.counts.generated
 
 
+@pytest.mark.long
 def test_only_the_baton_fills_the_last_buffers() -> None:
     """Three records alone never deadlock without a disk; with a baton, two do."""
     found = {
@@ -120,11 +122,14 @@ def test_only_the_baton_fills_the_last_buffers() -> None:
 
 @pytest.mark.parametrize(
     ("variant", "parameters"),
-    [
-        ("one-by-one", {"instances": 3}),  # one slot less than there are tasks
-        ("one-by-one", {"instances": 4}),
-        ("consumers-later", {"topology": "pipelined-pair", "instances": 2}),  # a single region
-    ],
+    share(
+        [
+            ("consumers-later", {"topology": "pipelined-pair", "instances": 2}),  # a single region
+            ("one-by-one", {"instances": 3}),  # one slot less than there are tasks
+            ("one-by-one", {"instances": 4}),
+        ],
+        2,
+    ),
     ids=str,
 )
 def test_gangs_need_two_regions_and_too_few_slots(variant: str, parameters: dict[str, Any]) -> None:

@@ -265,6 +265,7 @@ def test_what_is_not_decided_leaves_claims_open() -> None:
     ]
 
 
+@pytest.mark.long
 def test_the_command_prints_the_table(capsys: pytest.CaptureFixture[str], tmp_path: Any) -> None:
     """The verb shows blocks and claims, writes JSON, and refuses a model without designs."""
     import json

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shares import share
 from streamproof.cli.app import run
 from streamproof.explicit import explore
 from streamproof.system import Verdict
@@ -34,14 +35,17 @@ def test_every_expected_verdict_is_established(variant: str | None) -> None:
     assert (result.counts.distinct, lengths) == COUNTS[variant]
 
 
-@pytest.mark.parametrize("operators", [2, 3])
+@pytest.mark.parametrize("operators", share([2, 3], 2))
 @pytest.mark.parametrize(
     ("variant", "free"),
-    [
-        (None, "buffers,records,amplification"),
-        ("bounded-gated", "buffers,records"),
-        ("feedback-first", "buffers,records"),
-    ],
+    share(
+        [
+            ("feedback-first", "buffers,records"),
+            ("bounded-gated", "buffers,records"),
+            (None, "buffers,records,amplification"),
+        ],
+        3,
+    ),
     ids=str,
 )
 def test_what_is_proved_for_every_capacity(variant: str | None, free: str, operators: int, tmp_path: Any) -> None:
@@ -57,11 +61,14 @@ def test_what_is_proved_for_every_capacity(variant: str | None, free: str, opera
 
 @pytest.mark.parametrize(
     ("variant", "free", "broken"),
-    [
-        ("bounded", "buffers,records,amplification", "never_stuck"),
-        ("bounded-unamplified", "buffers,records", "never_stuck"),
-        ("feedback-first-amplified", "buffers,records", "spill_bounded"),
-    ],
+    share(
+        [
+            ("bounded-unamplified", "buffers,records", "never_stuck"),
+            ("bounded", "buffers,records,amplification", "never_stuck"),
+            ("feedback-first-amplified", "buffers,records", "spill_bounded"),
+        ],
+        3,
+    ),
 )
 def test_what_a_variant_breaks_is_not_proved(variant: str, free: str, broken: str, tmp_path: Any) -> None:
     """The prover does not believe what the search refutes."""

@@ -69,6 +69,7 @@ def test_equal_parts_are_one_term() -> None:
     assert not reachable_set.promising(system, [])
 
 
+@pytest.mark.long
 def test_a_property_that_no_lemma_supports_is_proved_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not inductive is decided with the one lemma, and what is violated is found; the search decides alike."""
     monkeypatch.setattr(discovering, "BRIEFLY", 0.0)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shares import share
 from random_systems import random_system
 from streamproof.explicit import SearchOptions, explore, tiers
 from streamproof.explicit.compiled import edges, layout, prefault, search, table, worker, workers
@@ -58,7 +59,7 @@ def shape(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.usefixtures("shape")
-@pytest.mark.parametrize("first", range(0, 60, 20))
+@pytest.mark.parametrize("first", share(range(0, 60, 20), 3))
 def test_both_tiers_agree(first: int) -> None:
     """Counts, levels, the order of states, findings, traces and coverage are the same on random systems."""
     for seed in range(first, first + 20):
@@ -67,7 +68,7 @@ def test_both_tiers_agree(first: int) -> None:
 
 
 @pytest.mark.usefixtures("shape")
-@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize("workers", share([2, 3], 2))
 def test_any_number_of_workers_agrees(workers: int) -> None:
     """Several threads find the same states in the same order, the same mistakes, findings and traces as one."""
     for seed in range(60):

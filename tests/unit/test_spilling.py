@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shares import share
 from random_systems import random_system
 from streamproof import Model, Range, State, action, reachable, require, step
 from streamproof.explicit import SearchOptions, explore
@@ -113,7 +114,7 @@ def outcome(system: System, **options: Any) -> object:
 
 
 @pytest.mark.parametrize("bits", [64, 6], ids=["one-word", "wide"])
-@pytest.mark.parametrize("first", range(0, 200, 50))
+@pytest.mark.parametrize("first", share(range(0, 200, 50), 4))
 def test_random_systems_spill_without_a_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bits: int, first: int
 ) -> None:
