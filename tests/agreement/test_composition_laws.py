@@ -251,7 +251,7 @@ def _mixed(seeds: range) -> Iterator[System]:
 def test_engines_agree_on_compositions(panel: Any) -> None:
     """Interpreter, both tiers and the solver have the same opinion of random compositions, mistakes included."""
     compared = 0
-    for system in _mixed(range(24)):
+    for system in _mixed(range(12)):
         referee = panel.interpreter_result(system)
         if not referee.ordered.levels:
             continue
@@ -259,19 +259,19 @@ def test_engines_agree_on_compositions(panel: Any) -> None:
         referee.compare(panel.explored(system, "compiled"))
         referee.compare(panel.bounded(system, 4))
         compared += 1
-    assert compared > 9
+    assert compared > 4
 
 
 @needs_spin
 def test_spin_agrees_on_compositions(panel: Any) -> None:
     """Spin counts and decides random compositions alike."""
     compared = 0
-    for system in _mixed(range(100, 105)):
+    for system in _mixed(range(100, 102)):
         referee = panel.interpreter_result(system)
         if referee.ordered.levels and referee.opinion.mistake is None:
             referee.compare(panel.spun(system, spin.SpinOptions(hash_bits=12, depth=100_000, optimise="-O0")))
             compared += 1
-    assert compared >= 2
+    assert compared >= 1
 
 
 def test_a_joint_step_is_enabled_where_both_are() -> None:

@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from shares import share
 from random_systems import temporal_system
 from streamproof import registry
 from streamproof.explicit import SearchOptions, explore
@@ -91,9 +92,16 @@ def confirm(system: System, finding: Finding, seen: Counter[str]) -> None:
     [
         (
             "python",
+            60,
+            {"holds": 23, "violated": 53, "error": 3},
+            {"stutters": 30, "repeats": 10, "long": 3, "strong": 4},
+        ),
+        pytest.param(
+            "python",
             300,
             {"holds": 117, "violated": 270, "error": 23},
             {"stutters": 150, "repeats": 50, "long": 15, "far": 15, "strong": 20},
+            marks=pytest.mark.long,
         ),
         (
             "compiled",
@@ -102,7 +110,7 @@ def confirm(system: System, finding: Finding, seen: Counter[str]) -> None:
             {"stutters": 30, "repeats": 10, "long": 4, "strong": 7},
         ),
     ],
-    ids=["python", "compiled"],
+    ids=["python", "python-many", "compiled"],
 )
 def test_conditions_on_steps(tier: str, systems: int, verdicts: dict[str, int], lassos: dict[str, int]) -> None:
     """The state graph with monitors of steps gives the verdicts of the referee, which knows no monitors."""
@@ -217,9 +225,17 @@ def formula(random: Random, depth: int, atoms: Sequence[Formula] = ATOMS) -> For
         (
             "python",
             SMALL,
+            60,
+            {"holds": 80, "violated": 100, "vacuous": 3},
+            {"repeats": 50, "stutters": 18, "long": 25, "far": 10, "strong": 25},
+        ),
+        pytest.param(
+            "python",
+            SMALL,
             400,
             {"holds": 547, "violated": 653, "vacuous": 26},
             {"repeats": 400, "stutters": 160, "long": 200, "far": 80, "strong": 200},
+            marks=pytest.mark.long,
         ),
         pytest.param(
             "python",
@@ -245,7 +261,7 @@ def formula(random: Random, depth: int, atoms: Sequence[Formula] = ATOMS) -> For
             {"repeats": 16, "stutters": 10, "long": 10, "far": 10, "strong": 10},
         ),
     ],
-    ids=["python-small", "python-large", "compiled-small", "compiled-large"],
+    ids=["python-small", "python-small-many", "python-large", "compiled-small", "compiled-large"],
 )
 def test_random_graphs(
     tier: str, size: tuple[int, int], graphs: int, verdicts: dict[str, int], lassos: dict[str, int]
@@ -267,7 +283,7 @@ def test_random_graphs(
 
 # --- bundled models
 
-PARTS = 4
+PARTS = 12
 
 
 def temporal_models() -> list[tuple[str, str | None]]:
@@ -293,7 +309,7 @@ def test_bundled_models(part: int) -> None:
                 compiled = explore(system, SearchOptions(properties=properties, max_states=TINY, tier="compiled"))
                 assert compiled.findings == found.findings, (name, variant)
                 seen.update(finding.verdict.value for finding in found.findings)
-    assert min(seen["holds"], seen["violated"]) > 5
+    assert min(seen["holds"], seen["violated"]) > 1
 
 
 @pytest.mark.parametrize("variant", [None, "reordering", "lossy", "lost-announcement"])
@@ -371,7 +387,7 @@ def test_limits_count_states_with_monitors() -> None:
         assert f"max_depth is {depth}" in finding.because
 
 
-@pytest.mark.parametrize("words", [["baton"], ["baton", "--variant", "inner-first"], ["credit_connection"]])
+@pytest.mark.parametrize("words", share([["baton"], ["baton", "--variant", "inner-first"], ["credit_connection"]], 3))
 def test_the_clock_decides_nothing(words: list[str]) -> None:
     """A check of a small model with temporal properties loads the same modules on a machine that is a thousand times slower,
     and of the large libraries those for arrays and compiled code only."""

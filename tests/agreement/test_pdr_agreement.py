@@ -35,10 +35,11 @@ def reachable(system: System) -> list[State]:
 @pytest.mark.parametrize(
     ("integers", "systems", "counts"),
     [
-        (
+        pytest.param(
             False,
             120,
             {"found": 129, "found after two steps or more": 21, "mistake": 58, "proved": 157, "proved by clauses": 45},
+            marks=pytest.mark.long,
         ),
         (
             True,
@@ -81,19 +82,21 @@ def test_pdr_decides_everything_as_the_interpreter_does(
 @pytest.mark.parametrize(
     ("engine", "counts"),
     [
-        (
+        pytest.param(
             Engine.PDR,
             {"violated": 76, "error": 49, "by pdr": 207, "by search": 19, "confirmed": 41, "lemmas": 11},
+            marks=pytest.mark.long,
         ),
         (
             Engine.AUTO,
             {"violated": 77, "error": 48, "by search": 141, "by induction": 78, "by discovery": 5, "by pdr": 2}
             | {"confirmed": 40, "lemmas": 7},
         ),
-        (
+        pytest.param(
             Engine.DISCOVERY,
             {"violated": 77, "error": 48, "by search": 143, "by induction": 78, "by discovery": 5}
             | {"confirmed": 40, "lemmas": 7},
+            marks=pytest.mark.long,
         ),
     ],
     ids=["pdr", "auto", "discovery"],
@@ -125,6 +128,7 @@ def test_proofs_agree_with_the_interpreter(expect: Any, engine: Engine, counts: 
     assert seen == {"holds": 101, **counts}
 
 
+@pytest.mark.long
 def test_laws_hold_in_every_reachable_state() -> None:
     """The sum of a conservation law stays what it was, over every step from a reachable state."""
     seen: Counter[str] = Counter()

@@ -17,6 +17,7 @@ import pytest
 import tree_sitter
 import tree_sitter_tlaplus
 
+from shares import share
 from random_constraints import corpus
 from random_fairness import partly_fair
 from random_families import family_system
@@ -125,13 +126,13 @@ def verdicts_agree(system: System) -> None:
                 verify(system, answer.property, answer.trace)
 
 
-@pytest.mark.parametrize("row", COUNTED, ids=name)
+@pytest.mark.parametrize("row", share(COUNTED, 3, whole=True), ids=name)
 def test_bundled_models_are_counted_alike(jar: Path, row: Row) -> None:
     """Distinct states, generated ones and depth are equal."""
     counts_agree(built(row))
 
 
-@pytest.mark.parametrize("row", DECIDED, ids=name)
+@pytest.mark.parametrize("row", share(DECIDED, 3, whole=True), ids=name)
 def test_bundled_models_are_decided_alike(jar: Path, row: Row) -> None:
     """Verdicts and shortest lengths are equal; TLC's behaviours are replayed and show what they must."""
     verdicts_agree(built(row))
@@ -192,7 +193,7 @@ def _each(seeds: range, draw: Any, agree: Any) -> None:
 
 def test_random_systems_are_counted_alike(jar: Path) -> None:
     """Systems of every sort, with mistakes of the model among them."""
-    _each(range(21, 24), random_system, counts_agree)
+    _each(range(21, 22), random_system, counts_agree)
 
 
 def test_random_systems_are_decided_alike(jar: Path) -> None:
@@ -206,7 +207,7 @@ def test_random_formulas_are_decided_alike(jar: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(3, 5), pytest.param(range(10, 60), marks=pytest.mark.long)], ids=["few", "many"]
+    "seeds", [range(3, 4), pytest.param(range(10, 60), marks=pytest.mark.long)], ids=["few", "many"]
 )
 def test_families_are_counted_and_decided_alike(jar: Path, seeds: range) -> None:
     """Rules that say the same of several elements, and temporal formulas of several elements."""

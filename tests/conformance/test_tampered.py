@@ -45,7 +45,8 @@ def check(tool: ModuleType, run: Path, sample: int | None) -> int:
 @pytest.mark.parametrize(
     ("name", "kinds"),
     share(
-        [("a-taskfail-1", 25), ("b-lostpart-1", 26), ("c-disjoint-1", 24), ("d-credit-3", 23), ("m-job-failed-1", 24)], 3
+        [("a-taskfail-1", 25), ("b-lostpart-1", 26), ("c-disjoint-1", 24), ("d-credit-3", 23), ("m-job-failed-1", 24)],
+        3,
     ),
 )
 def test_tampered_runs_are_rejected_at_the_line(name: str, kinds: int, tool: ModuleType, flink_logs: Path) -> None:

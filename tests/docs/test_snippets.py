@@ -45,7 +45,9 @@ DOCUMENTS = sorted(
 )
 STARTS_SPARK = re.compile("--master|streamproof report")
 BLOCK = re.compile(r"(?:^<!-- (?P<says>[^\n]*?) -->\n\n?)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S)
-MARKED = re.compile(r"(?P<verb>file|append|run|not run|rule)(?P<loose>, any numbers)?(?P<long>, long)?(?:[: ] *(?P<rest>.*))?$")
+MARKED = re.compile(
+    r"(?P<verb>file|append|run|not run|rule)(?P<loose>, any numbers)?(?P<long>, long)?(?:[: ] *(?P<rest>.*))?$"
+)
 
 
 @dataclass(frozen=True, slots=True)
