@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from shares import share
 from random_systems import KINDS, random_system, systems
+from shares import share
 from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.step_properties import Judge, StepClaim
 from streamproof.system import Kind, ModelError, Property, System, Verdict

@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 
-from shares import share
 from random_systems import temporal_system
+from shares import share
 from streamproof import registry
 from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.liveness.buchi import buchi_automaton

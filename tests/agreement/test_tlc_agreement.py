@@ -17,11 +17,11 @@ import pytest
 import tree_sitter
 import tree_sitter_tlaplus
 
-from shares import share
 from random_constraints import corpus
 from random_fairness import partly_fair
 from random_families import family_system
 from random_systems import random_system, temporal_system
+from shares import share
 from streamproof import Spec
 from streamproof.agree.asking import checked_by_tlc
 from streamproof.exchange import tlc, tlc_run

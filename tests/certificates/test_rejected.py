@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from shares import share
 from program_size import program_size
 from random_systems import temporal_system
+from shares import share
 from streamproof.certify import verifier
 from streamproof.certify.verifier import MAGIC, verify
 from streamproof.registry import find

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from shares import share
+
 ROOT = Path(__file__).resolve().parents[2]
 HANGS = 60.0
 """Seconds after which an interrupted program counts as one that does not end."""

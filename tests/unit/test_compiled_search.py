@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shares import share
 from random_systems import random_system
+from shares import share
 from streamproof.explicit import SearchOptions, explore, tiers
 from streamproof.explicit.compiled import edges, layout, prefault, search, table, worker, workers
 from streamproof.explicit.compiled.memory import Reserve

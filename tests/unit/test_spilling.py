@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shares import share
 from random_systems import random_system
+from shares import share
 from streamproof import Model, Range, State, action, reachable, require, step
 from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.compiled import layout, runs, spill, table, worker
