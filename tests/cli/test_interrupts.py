@@ -26,7 +26,6 @@ MARK = "STREAMPROOF_TEST_MARK"
 """An environment variable that everything has which a program under test has started."""
 
 MODEL = '''
-from shares import share
 from streamproof import Model, Range, State, action, invariant, lemma, require
 
 
