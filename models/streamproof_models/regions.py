@@ -11,7 +11,7 @@ tasks in one step; tasks always get slots; descriptors of a group differ by its 
 
 from __future__ import annotations
 
-from streamproof import WEAK, Array, Bool, Enum, Option, Queue, Range, Record, State, action, require, terminal
+from streamproof import WEAK, Array, Bool, Enum, Option, Range, Record, State, action, require, terminal
 from streamproof_models.grouped_job import GroupedJob
 
 
@@ -40,7 +40,7 @@ class RegionScheduling(GroupedJob):
         key = Record(group=Enum(*self.groups), epoch=epoch)  # of a blob
         return State(
             status=Array(self.tasks, Enum("CREATED", "SCHEDULED", "DEPLOYING", "RUNNING", "FINISHED")),
-            place=Array(self.tasks, Option(Range(0, self.executors - 1))),  # while it reads descriptors
+            place=Array(self.tasks, Range(0, self.executors - 1)),  # while it reads descriptors, else 0
             failures_left=Range(0, self.failures, init=self.failures),
             # groups and partitions at the JobMaster
             unfinished=Array(
@@ -54,7 +54,7 @@ class RegionScheduling(GroupedJob):
             # deployments
             gate=Array(gates, Enum("NONE", "SENT", "LOADED")),  # the descriptors, or their blob key
             descriptor=Array(gates, epoch),  # those that were sent, later those that were read
-            blobs=Array(range(self.executors), Queue(key, capacity=self.cache + 1)),  # least recently used first
+            blobs=Array(range(self.executors), Array(range(self.cache + 1), Option(key))),  # most recently used first
         )
 
     # --- scheduling
@@ -112,29 +112,30 @@ class RegionScheduling(GroupedJob):
 
     def fetch(self, s, t, g):
         """The blob is in the cache afterwards, as the one used last."""
-        key = {"group": g, "epoch": s.descriptor[t, g]}
-        for x in range(self.executors):
-            if s.place[t] == x:
-                if key in s.blobs[x]:
-                    s.blobs[x].remove(key)
-                else:
-                    require(s.server[g] == s.descriptor[t, g])
-                    self.after_fetch(s, g)
-                    self.make_room(s, x)
-                s.blobs[x].push(key)
+        if not self.is_cached(s, t, g):
+            require(s.server[g] == s.descriptor[t, g])
+            self.after_fetch(s, g)
+        x, key = s.place[t], self.key(s, t, g)
+        for k in reversed(range(1, self.cache + 1)):
+            if all(s.blobs[x][j] != key for j in range(k)):
+                s.blobs[x][k] = s.blobs[x][k - 1]
+        s.blobs[x][0] = key
+        self.evict(s, x)
+
+    def key(self, s, t, g):
+        """The key of the blob that a task was sent."""
+        return {"group": g, "epoch": s.descriptor[t, g]}
 
     def is_cached(self, s, t, g):
         """Whether the TaskExecutor of a task has the blob that the task still has to read."""
-        key = {"group": g, "epoch": s.descriptor[t, g]}
-        return any(s.place[t] == x and key in s.blobs[x] for x in range(self.executors))
+        return any(s.blobs[s.place[t]][k] == self.key(s, t, g) for k in range(self.cache + 1))
 
     def after_fetch(self, s, g):
         """The blob stays on the server."""
 
-    def make_room(self, s, x):
+    def evict(self, s, x):
         """A full cache evicts the blob that was not used for the longest time."""
-        if len(s.blobs[x]) >= self.cache:
-            s.blobs[x].pop()
+        s.blobs[x][self.cache] = None
 
     @action(t="tasks", fairness=WEAK)
     def run(self, s, t):
@@ -143,7 +144,7 @@ class RegionScheduling(GroupedJob):
         require(s.status[t] == "DEPLOYING" and all(s.gate[t, g] == "LOADED" for g in known))
         s.status[t] = "RUNNING"
         if len(known) == len(self.groups_of(t)):
-            s.place[t] = None
+            s.place[t] = 0
 
     @action(t="tasks", fairness=WEAK)
     def finish(self, s, t):
@@ -154,7 +155,7 @@ class RegionScheduling(GroupedJob):
             if t in self.producers[g] and not self.blocking[g]:
                 require(all(s.status[c] in ("RUNNING", "FINISHED") for c in self.consumers[g]))
         s.status[t] = "FINISHED"
-        s.place[t] = None
+        s.place[t] = 0
         for g in self.groups:
             if t in self.producers[g]:
                 self.count_finished(s, g)
@@ -221,7 +222,7 @@ class RegionScheduling(GroupedJob):
         for p in self.outputs[t]:
             s.gone[p] = False
         s.status[t] = "CREATED"
-        s.place[t] = None
+        s.place[t] = 0
 
     def count_unfinished(self, s, g):
         """A partition of the group is no longer finished."""

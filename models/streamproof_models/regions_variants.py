@@ -31,10 +31,10 @@ class CachedByGroup(RegionScheduling, variant="cached-by-group"):
 
     def read_blob(self, s, t, g):
         """A blob of an earlier epoch is taken for the new one."""
-        for x in range(self.executors):
-            for position in range(self.cache):
-                if s.place[t] == x and position < len(s.blobs[x]) and s.blobs[x][position].group == g:
-                    s.descriptor[t, g] = s.blobs[x][position].epoch
+        for k in reversed(range(self.cache)):
+            blob = s.blobs[s.place[t]][k]
+            if blob is not None and blob.group == g:
+                s.descriptor[t, g] = blob.epoch
         super().read_blob(s, t, g)
 
 
@@ -49,22 +49,20 @@ class DeletedWhenFetched(RegionScheduling, variant="deleted-when-fetched"):
 class EvictedEverywhere(RegionScheduling, variant="evicted-everywhere"):
     """The eviction of a blob also deletes it from the blob server."""
 
-    def make_room(self, s, x):
+    def evict(self, s, x):
         """Nobody has the blob."""
-        if len(s.blobs[x]) >= self.cache:
-            for g in self.groups:
-                if s.blobs[x].head.group == g and s.blobs[x].head.epoch == s.server[g]:
-                    s.server[g] = None
-            s.blobs[x].pop()
+        evicted = s.blobs[x][self.cache]
+        for g in self.groups:
+            if evicted is not None and evicted.group == g and evicted.epoch == s.server[g]:
+                s.server[g] = None
+        super().evict(s, x)
 
 
 class Unlimited(RegionScheduling, variant="no-eviction"):
     """The cache has no limit."""
 
-    def make_room(self, s, x):
+    def evict(self, s, x):
         """Nothing is evicted as long as the model has room."""
-        if len(s.blobs[x]) > self.cache:
-            s.blobs[x].pop()
 
 
 class ReadWithoutLock(RegionScheduling, variant="read-without-lock"):

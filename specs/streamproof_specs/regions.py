@@ -55,7 +55,7 @@ def fetchable(m, s):
 @invariant
 def bounded(m, s):
     """No blob cache exceeds its limit."""
-    return all(len(s.blobs[x]) <= m.cache for x in range(m.executors))
+    return all(s.blobs[x][m.cache] is None for x in range(m.executors))
 
 
 @invariant

@@ -55,7 +55,7 @@ takes minutes to see that it did not.
 UNTOLD: Mapping[Engine, tuple[str, ...]] = {
     # Of the baton some variants are decided in seconds and others not in this time; which these are was not listed.
     # Neither engine finds the invariant that relates the locks, the queue of announcements and the owners of the slots.
-    # Nor that a task which was sent descriptors finds them current, of three groups, with a queue of blobs.
+    # Nor that a task which was sent descriptors finds them current, of three groups, with a cache of blobs.
     # Nor do they relate the parts of a composition. Checkpoints are decided in about this time.
     Engine.DISCOVERY: ("baton", "checkpoints", "lifecycle_failover", "region_slots", "regions", "slots"),
     Engine.PDR: (

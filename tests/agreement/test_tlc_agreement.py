@@ -22,6 +22,7 @@ from random_fairness import partly_fair
 from random_families import family_system
 from random_systems import random_system, temporal_system
 from shares import share
+from small_models import SMALL
 from streamproof import Spec
 from streamproof.agree.asking import checked_by_tlc
 from streamproof.exchange import tlc, tlc_run
@@ -37,6 +38,8 @@ QUICK = tlc.TlcOptions(memory=1_000, java=("-XX:+UseSerialGC", "-XX:TieredStopAt
 
 Row = tuple[str, str | None, dict[str, Any]]
 
+CLUSTER = ("baton_channels", "checkpoints", "lifecycle_failover", "region_slots", "regions", "slot_pool")
+"""Models whose pages give counts at their size `small`, which the long tests repeat: these are smaller instances."""
 COUNTED: list[Row] = [
     ("reference.async_termination_detection", None, {"n": 3}),
     ("reference.coffee_can", None, {"beans": 20}),
@@ -58,6 +61,7 @@ COUNTED: list[Row] = [
     ("task_attempt", None, {}),
     ("failover", None, {}),
     ("credit", None, {}),
+    *((name, None, SMALL[name]) for name in CLUSTER),
 ]
 DECIDED: list[Row] = [
     ("reference.die_hard", None, {}),
@@ -239,6 +243,15 @@ EVERY: list[Row] = [
 def test_every_bundled_model_and_variant_is_counted_alike(jar: Path, row: Row) -> None:
     """Distinct states, generated ones and depth are equal."""
     counts_agree(built(row))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "row", [(n, v, SMALL.get(n, p) if v is None else p) for n, v, p in EVERY if n in CLUSTER], ids=name
+)
+def test_every_variant_of_these_models_is_decided_alike(jar: Path, row: Row) -> None:
+    """All verdicts, temporal ones included, and the lengths of shortest counterexamples."""
+    verdicts_agree(built(row))
 
 
 @pytest.mark.long

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from pathlib import Path
 
 import pytest
 
@@ -133,14 +133,27 @@ def test_larger_sizes_hold(size: str, properties: tuple[str, ...] | None, counts
 
 
 @pytest.mark.long
-def test_safety_is_proved_by_induction(tmp_path: Any) -> None:
-    """All safety properties of the default instance, with a certificate."""
+@pytest.mark.parametrize("cache", [1, 2])
+def test_safety_is_proved_for_every_number_of_failures(tmp_path: Path, cache: int) -> None:
+    """The invariants of the page, for any number of failures and TaskExecutors, with a certificate."""
     out, certificate = tmp_path / "proof.json", tmp_path / "proof.cert"
-    words = ["prove", "regions", "--certificate", str(certificate), "--out", str(tmp_path)]
-    for name in SAFETY:
-        words += ["--property", name]
+    words = ["prove", "regions", "-p", f"cache={cache}", "--any", "failures,executors", "--timeout", "900"]
+    words += [word for name in SAFETY for word in ("--property", name)]
+    words += ["--certificate", str(certificate), "--out", str(tmp_path)]
     assert run([*words, "-q", "--json", str(out)]) == 0
-    assert {p["name"]: p["verdict"] for p in json.loads(out.read_text())["properties"]} == dict.fromkeys(
-        SAFETY, "holds"
-    )
+    told = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
+    assert told == dict.fromkeys(SAFETY, ("holds", "any"))
     assert run(["verify-certificate", str(certificate)]) == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("variant", ["stale-cache", "evicted-everywhere", "no-eviction", "releasable-kept"])
+def test_what_a_variant_breaks_is_not_proved(variant: str, tmp_path: Path) -> None:
+    """The prover finds what the search refutes."""
+    out = tmp_path / "proof.json"
+    broken = [name for name in SPEC.expected[variant] if name in SAFETY]
+    words = ["prove", "regions", "--variant", variant, "--any", "failures,executors", "--timeout", "900"]
+    words += [word for name in broken for word in ("--property", name)]
+    assert run([*words, "-q", "--json", str(out), "--out", str(tmp_path)]) == 12
+    told = {p["name"]: p["verdict"] for p in json.loads(out.read_text())["properties"]}
+    assert told == dict.fromkeys(broken, "violated")
