@@ -66,7 +66,7 @@ site: $(STAMP)  ## render the documents to build/site/; a broken link stops it
 lock:  ## rewrite constraints.txt with the newest versions that pyproject.toml allows
 	$(PYTHON) -m venv --clear build/lock
 	build/lock/bin/python -m pip install -qq --upgrade pip
-	build/lock/bin/python -m pip install -qq --editable '.[spark]' --group dev
+	build/lock/bin/python -m pip install -qq --editable '.[runtime,spark]' --group dev
 	grep '^#' constraints.txt > build/lock/constraints.txt
 	build/lock/bin/python -m pip freeze --all --exclude-editable --exclude setuptools --exclude wheel >> build/lock/constraints.txt
 	mv build/lock/constraints.txt constraints.txt
@@ -91,5 +91,5 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "installing streamproof and its tools into $(VENV)"
 	@$(BIN)/python -m pip install -qq --constraint constraints.txt --upgrade pip
 	@$(BIN)/python -m pip install -qq --constraint constraints.txt --build-constraint constraints.txt \
-	  --editable '.[spark]' --group dev
+	  --editable '.[runtime,spark]' --group dev
 	@echo '$(CURDIR)' > $(STAMP)

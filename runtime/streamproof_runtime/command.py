@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from streamproof_runtime.api import Job
-from streamproof_runtime.errors import RuntimeFailure
+from streamproof_runtime import kills as kill_options
+from streamproof_runtime.errors import ProcessLost, RuntimeFailure
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.faults import MOST, Fault
 from streamproof_runtime.graph import ExecutionGraph
+from streamproof_runtime.job_file import JobFile
 from streamproof_runtime.shrink import shrink
-from streamproof_runtime.simulation import Outcome, Simulation
+from streamproof_runtime.simulation import Simulation
 from streamproof_runtime.tape import STREAMS
 from streamproof_runtime.variants import SOUND, VARIANTS
 
 Problem = RuntimeFailure
+Lost = ProcessLost
 SCRIPT = "streamproof.run-script/1"
 """The schema of a script: the faults and choices of a run."""
 LEVELS = tuple(MOST)
@@ -28,82 +29,45 @@ LIMIT = 500_000
 """Largest number of steps of a run."""
 
 
-class JobFile:
-    """A Python file with `job()`, and, if results are to be checked, `expected()` and `TOLERANCE`."""
-
-    def __init__(self, path: Path) -> None:
-        """Raises `RuntimeFailure` for a file that cannot be run, or has no job."""
-        spec = importlib.util.spec_from_file_location(f"streamproof_job_{path.stem}", path)
-        if spec is None or spec.loader is None:
-            raise Problem(f"{path} is not a Python file")
-        self.path, self.module = path, importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = self.module
-        try:
-            spec.loader.exec_module(self.module)
-        except Exception as error:
-            raise Problem(f"{path}: {type(error).__name__}: {error}") from error
-        if not callable(getattr(self.module, "job", None)):
-            raise Problem(f"{path} has no function job()")
-
-    def job(self) -> Job:
-        """The job; raises `RuntimeFailure` if the function returns something else."""
-        job = self._call("job")
-        if not isinstance(job, Job):
-            raise Problem(f"{self.path}: job() returns {type(job).__name__}, not a Job")
-        return job
-
-    def wrong(self, results: Mapping[str, Any]) -> str:
-        """How results differ from the expected ones; empty if they do not, or nothing is expected."""
-        if not self.is_checked:
-            return ""
-        tolerance = getattr(self.module, "TOLERANCE", 0)
-        expected = self._call("expected")
-        return next(_differences(results, expected, tolerance, "result"), "")
-
-    @property
-    def is_checked(self) -> bool:
-        """Whether the file says what is expected."""
-        return callable(getattr(self.module, "expected", None))
-
-    def _call(self, name: str) -> Any:
-        try:
-            return getattr(self.module, name)()
-        except RuntimeFailure:
-            raise
-        except Exception as error:
-            raise Problem(f"{self.path}: {name}(): {type(error).__name__}: {error}") from error
+def _job_file(path: Path, variant: str | None, slots: int) -> JobFile:
+    if variant is not None and variant not in VARIANTS:
+        raise Problem(f"no variant {variant!r}; there are {', '.join(VARIANTS)}")
+    file = JobFile(path)
+    most = max(o.parallelism for o in ExecutionGraph(file.job()).job.operators.values())
+    if most > slots:
+        raise Problem(f"the job needs {most} slots; there are {slots}")
+    return file
 
 
-def _differences(found: Any, expected: Any, tolerance: float, place: str) -> Iterator[str]:
-    if isinstance(expected, Mapping) and isinstance(found, Mapping):
-        for key in [*expected, *(k for k in found if k not in expected)]:
-            if key not in found or key not in expected:
-                yield f"{place}[{key!r}] is {'missing' if key not in found else 'not expected'}"
-            else:
-                yield from _differences(found[key], expected[key], tolerance, f"{place}[{key!r}]")
-    elif isinstance(expected, float) and isinstance(found, int | float):
-        if abs(found - expected) > tolerance:
-            yield f"{place} is {found:g}, not {expected:g} within {tolerance:g}"
-    elif found != expected:
-        yield f"{place} is {found!r}, not {expected!r}"
+class Ended(Protocol):
+    """The outcome of a run of any kind."""
+
+    finished: bool
+    reason: str
+    lost: int
+    results: dict[str, Any]
+
+
+def _wrong(file: JobFile, outcome: Ended) -> str:
+    if not outcome.finished:
+        return outcome.reason
+    if outcome.lost:
+        some = "1 record" if outcome.lost == 1 else f"{outcome.lost} records"
+        return f"{some} arrived at subtasks that had terminated"
+    return file.wrong(outcome.results)
 
 
 class Simulated:
     """Simulated runs of one job file."""
 
     def __init__(self, path: Path, *, level: str, variant: str | None, executors: int, slots: int) -> None:
-        """Raises `RuntimeFailure` for an unknown variant, and as `JobFile`."""
-        if variant is not None and variant not in VARIANTS:
-            raise Problem(f"no variant {variant!r}; there are {', '.join(VARIANTS)}")
-        self.file, self._level = JobFile(path), level
+        """Raises `RuntimeFailure` for an unknown variant, too few slots, and as `JobFile`."""
+        self.file, self._level = _job_file(path, variant, executors * slots), level
         self._more: dict[str, Any] = {
             "executors": executors,
             "slots": slots,
             "subtask_type": VARIANTS[variant] if variant else SOUND,
         }
-        most = max(o.parallelism for o in ExecutionGraph(self.file.job()).job.operators.values())
-        if most > executors * slots:
-            raise Problem(f"the job needs {most} slots; there are {executors * slots}")
 
     def seed(self, seed: int) -> dict[str, Any]:
         """The run of a seed."""
@@ -145,7 +109,7 @@ class Simulated:
     def _run(self, **more: Any) -> dict[str, Any]:
         outcome = Simulation(self.file.job(), **self._more, **more).run(LIMIT)
         return {
-            "wrong": self._wrong(outcome),
+            "wrong": _wrong(self.file, outcome),
             "stuck": not outcome.finished and not outcome.errors,
             "checked": self.file.is_checked,
             "attempts": outcome.attempts,
@@ -159,13 +123,43 @@ class Simulated:
             "lines": lambda: lines(outcome.entries),
         }
 
-    def _wrong(self, outcome: Outcome) -> str:
-        if not outcome.finished:
-            return outcome.reason
-        if outcome.lost:
-            some = "1 record" if outcome.lost == 1 else f"{outcome.lost} records"
-            return f"{some} arrived at subtasks that had terminated"
-        return self.file.wrong(outcome.results)
+
+class Processes:
+    """A run of a job file on processes of their own."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        variant: str | None,
+        executors: int,
+        slots: int,
+        kills: Sequence[str],
+        restarts: int,
+        seconds: float,
+    ) -> None:
+        """Raises `RuntimeFailure` as `Simulated`, for a kill of another form, and without msgpack."""
+        from streamproof_runtime.cluster import Settings  # only here is msgpack needed
+
+        self.file = _job_file(path, variant, executors * slots)
+        self._settings = Settings(path, executors, slots, variant, restarts, seconds=seconds)
+        self._kills = kill_options.parse(kills, (*self._settings.names, "jobmaster"))
+
+    def run(self, logs: Path | None, tell: Callable[[str], None]) -> dict[str, Any]:
+        """Runs the job; `logs` is the folder of the event logs. Raises `RuntimeFailure`, `ProcessLost` among them."""
+        from streamproof_runtime.cluster import Cluster
+
+        outcome = Cluster(replace(self._settings, log_folder=logs), self._kills, tell).run()
+        return {
+            "wrong": _wrong(self.file, outcome),
+            "unfinished": outcome.unfinished,
+            "checked": self.file.is_checked,
+            "attempts": outcome.attempts,
+            "kills": [{"kill": str(kill), "happened": kill.is_done} for kill in self._kills],
+            "longest_queue": outcome.longest,
+            "longest_feedback_queue": outcome.longest_feedback,
+            "peak_bytes": outcome.memory,
+        }
 
 
 def script_text(run: Mapping[str, Any]) -> str:

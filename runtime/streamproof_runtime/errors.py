@@ -17,3 +17,11 @@ class JobFailed(RuntimeFailure):
 
 class OutsideSimulation(RuntimeFailure):
     """A user function used something that a simulated run cannot repeat: a clock, a thread, a socket, a process, entropy."""
+
+
+class Unsendable(RuntimeFailure):
+    """A record that cannot be sent to another process."""
+
+
+class ProcessLost(RuntimeFailure):
+    """A process without which the job cannot go on has ended."""

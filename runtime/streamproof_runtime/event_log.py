@@ -52,10 +52,11 @@ def digest(entries: Iterable[Entry]) -> str:
 
 
 class EventWriter:
-    """Appends events to a file, one system call each: a killed process loses at most the event that it is writing."""
+    """Writes events to a new file, one system call each: a killed process loses at most the event that it is writing."""
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        """Raises `OSError`, also if there is a file."""
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._numbering = Numbering()
 
     def write(self, entry: Entry) -> None:

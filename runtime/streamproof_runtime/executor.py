@@ -6,17 +6,18 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from streamproof_runtime import messages as m
-from streamproof_runtime.errors import OutsideSimulation
+from streamproof_runtime.errors import OutsideSimulation, Unsendable
+from streamproof_runtime.flow import BUFFERS, Flow
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
-from streamproof_runtime.subtask import TERMINATED, Item, Subtask, TaskPlan
+from streamproof_runtime.subtask import TAKE, TERMINATED, Item, Subtask, TaskPlan
 
 
 class ExecutorHost(Protocol):
     """What a TaskExecutor may do to the world."""
 
     def send(self, target: str, message: m.Message) -> None:
-        """Sends a message."""
+        """Sends a message. Raises `Unsendable` for a record that cannot leave the process."""
 
     def woken(self, subtask: Subtask) -> None:
         """A subtask may have something to do."""
@@ -39,15 +40,19 @@ class TaskExecutor:
         plans: Mapping[str, TaskPlan],
         host: ExecutorHost,
         incarnation: int = 0,
+        buffers: int = BUFFERS,
     ) -> None:
-        self.name, self.slots, self.incarnation = name, slots, incarnation
+        self.name, self.slots, self.incarnation, self.buffers = name, slots, incarnation, buffers
         self.graph, self.plans, self.host = graph, plans, host
         self.attempt = -1
         self.is_running = False
         self.subtasks: dict[str, Subtask] = {}
         self.placement: Mapping[str, str] = {}
         self.peers: frozenset[str] = frozenset()
+        self.flow = Flow((), ())
         self._reported: set[str] = set()
+        self.longest = {False: 0, True: 0}
+        """Largest number of items in an input queue, without and with feedback."""
 
     def register(self) -> None:
         """Offers the slots to the JobMaster."""
@@ -59,6 +64,12 @@ class TaskExecutor:
         if kind == m.DATA:
             if message[1] == self.attempt and self.subtasks:
                 self.deliver(message[2], message[3])
+        elif kind == m.CREDIT:
+            if message[1] == self.attempt and self.subtasks:
+                try:
+                    self.grant(message[2], message[3])
+                except Unsendable as error:
+                    self.fail(f"{message[2]}: {error}", fatal=True)
         elif kind == m.HEARTBEAT:
             self.host.send(JOBMASTER, (m.ALIVE,))
         elif kind == m.DEPLOY and message[1] > self.attempt:
@@ -76,7 +87,11 @@ class TaskExecutor:
         self.placement = placement
         own = [task for task, executor in placement.items() if executor == self.name]
         self.subtasks = {task: self.host.create(self.plans[task], attempt) for task in own}
-        ends = [(c.source, c.target) for c in self.graph.channels.values() if {c.source, c.target} & {*own}]
+        channels = self.graph.channels.values()
+        ends = [(c.source, c.target) for c in channels if {c.source, c.target} & {*own}]
+        limited = [c for c in channels if not c.edge.feedback]
+        outgoing = [c.name for c in limited if c.source in self.subtasks]
+        self.flow = Flow(outgoing, [c.name for c in limited if c.target in self.subtasks], self.buffers)
         self.peers = frozenset(placement[t] for pair in ends for t in pair) - {self.name}
         self.host.send(JOBMASTER, (m.DEPLOYED, attempt))
 
@@ -102,30 +117,70 @@ class TaskExecutor:
 
     def deliver(self, channel: str, item: Item) -> None:
         """An item has arrived for a subtask."""
-        subtask = self.subtasks[self.graph.channels[channel].target]
+        to = self.graph.channels[channel]
+        subtask = self.subtasks[to.target]
         subtask.deliver(channel, item)
+        if len(subtask.queues[channel]) > self.longest[to.edge.feedback]:
+            self.longest[to.edge.feedback] = len(subtask.queues[channel])
         if self.is_running:
             self.host.woken(subtask)
 
-    def step(self, subtask: Subtask, choose: Callable[[int], int]) -> None:
-        """A subtask does one of its enabled actions; what it sends is delivered or leaves."""
-        enabled = subtask.enabled()
+    def can_step(self, subtask: Subtask) -> bool:
+        """Whether a subtask has something to do, and none of its outputs waits for credit."""
+        return not self.flow.is_blocked(subtask.plan.outputs) and bool(subtask.enabled())
+
+    def step(self, subtask: Subtask, choose: Callable[[int], int]) -> bool:
+        """A subtask does one of its enabled actions, if any; what it sends is delivered or leaves. Whether it did one."""
+        enabled = () if self.flow.is_blocked(subtask.plan.outputs) else subtask.enabled()
         if not enabled:
-            return
+            return False
+        kind, taken = action = enabled[choose(len(enabled)) if len(enabled) > 1 else 0]
         try:
-            subtask.do(enabled[choose(len(enabled)) if len(enabled) > 1 else 0])
+            subtask.do(action)
         except OutsideSimulation:
             raise
         except Exception as error:  # of a user function
             self.fail(f"{subtask.name}: {type(error).__name__}: {error}", fatal=True)
-            return
+            return True
+        try:
+            self._carry_on(subtask, taken if kind is TAKE else "")
+        except Unsendable as error:
+            self.fail(f"{subtask.name}: {error}", fatal=True)
+        return True
+
+    def _carry_on(self, subtask: Subtask, taken: str) -> None:
+        """After a step: returns the credit of an item that was taken, sends, and reports the end of a subtask."""
+        if taken:
+            self.free(taken)
         sent, subtask.sent = subtask.sent, []
         for channel, item in sent:
-            target = self.placement[self.graph.channels[channel].target]
-            if target == self.name:
-                self.deliver(channel, item)
-            else:
-                self.host.send(target, (m.DATA, self.attempt, channel, item))
+            if self.flow.admit(channel, item):
+                self.carry(channel, item)
         if subtask.phase == TERMINATED and subtask.name not in self._reported:
             self._reported.add(subtask.name)
             self.host.send(JOBMASTER, (m.FINISHED, self.attempt, subtask.name, subtask.result()))
+
+    def carry(self, channel: str, item: Item) -> None:
+        """Takes an item to the receiver of its channel."""
+        target = self.placement[self.graph.channels[channel].target]
+        if target == self.name:
+            self.deliver(channel, item)
+        else:
+            self.host.send(target, (m.DATA, self.attempt, channel, item))
+
+    def free(self, channel: str) -> None:
+        """A subtask has taken an item: its buffer is free, and the sender of the channel learns of it in time."""
+        credits = self.flow.free(channel)
+        if credits:
+            source = self.placement[self.graph.channels[channel].source]
+            if source == self.name:
+                self.grant(channel, credits)
+            else:
+                self.host.send(source, (m.CREDIT, self.attempt, channel, credits))
+
+    def grant(self, channel: str, credits: int) -> None:
+        """The receiver of a channel has free buffers."""
+        for item in self.flow.grant(channel, credits):
+            self.carry(channel, item)
+        if self.is_running:
+            self.host.woken(self.subtasks[self.graph.channels[channel].source])

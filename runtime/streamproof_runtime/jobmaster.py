@@ -7,6 +7,7 @@ those of another attempt than the current one are ignored. Results count when ev
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from streamproof_runtime import messages as m
@@ -14,14 +15,25 @@ from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.loop import MILLISECOND
 
 NAME = "jobmaster"
-HEARTBEAT_INTERVAL = 5 * MILLISECOND
-HEARTBEAT_TIMEOUT = 20 * MILLISECOND
-RESTART_DELAY = 2 * MILLISECOND
-"""Nanoseconds between a failure and the next attempt."""
 USER_ERRORS = 3
 """Attempts that may end by an error of a user function before the job fails."""
 
 WAITING, DEPLOYING, RUNNING, DONE, FAILED = "WAITING", "DEPLOYING", "RUNNING", "DONE", "FAILED"
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Heartbeats, and the restart strategy: a fixed delay before each restart. Times are in nanoseconds."""
+
+    heartbeat_interval: int = 5 * MILLISECOND
+    heartbeat_timeout: int = 20 * MILLISECOND
+    restart_delay: int = 2 * MILLISECOND
+    restarts: int | None = None
+    """Largest number of restarts; None: no limit."""
+    executors: int = 0
+    """TaskExecutors that an attempt waits for, so that subtasks are spread over all of them."""
+    patience: int = 0
+    """How long it waits for them; after that, enough slots are enough."""
 
 
 class Host(Protocol):
@@ -43,8 +55,8 @@ class Host(Protocol):
 class JobMaster:
     """Coordinates one job."""
 
-    def __init__(self, graph: ExecutionGraph, host: Host) -> None:
-        self.graph, self.host = graph, host
+    def __init__(self, graph: ExecutionGraph, host: Host, timing: Timing) -> None:
+        self.graph, self.host, self.timing = graph, host, timing
         self.status = WAITING
         self.attempt = 0
         self.slots: dict[str, int] = {}
@@ -56,11 +68,18 @@ class JobMaster:
         self.finished: dict[str, Any] = {}
         self.results: dict[str, Any] = {}
         self.errors: list[str] = []
+        self._waits = False
         self.needed = max(o.parallelism for o in graph.job.operators.values())
 
     def start(self) -> None:
         """Starts the heartbeats."""
-        self.host.call_later(HEARTBEAT_INTERVAL, "heartbeat", 0)
+        self.host.call_later(self.timing.heartbeat_interval, "heartbeat", 0)
+        self._await_executors()
+
+    def _await_executors(self) -> None:
+        self._waits = bool(self.timing.executors)
+        if self._waits:
+            self.host.call_later(self.timing.patience, "patience", self.attempt)
 
     @property
     def is_over(self) -> bool:
@@ -112,14 +131,19 @@ class JobMaster:
         if timer == "restart":
             self.schedule()
             return
+        if timer == "patience":
+            if attempt == self.attempt:
+                self._waits = False
+                self.schedule()
+            return
         for peer in sorted(self.slots):
             self.silent[peer] += 1
-            if self.silent[peer] * HEARTBEAT_INTERVAL > HEARTBEAT_TIMEOUT:
+            if self.silent[peer] * self.timing.heartbeat_interval > self.timing.heartbeat_timeout:
                 self.host.close(peer)
                 self.on_lost(peer)
             else:
                 self.host.send(peer, (m.HEARTBEAT,))
-        self.host.call_later(HEARTBEAT_INTERVAL, "heartbeat", 0)
+        self.host.call_later(self.timing.heartbeat_interval, "heartbeat", 0)
 
     def fail_if_uses(self, peer: str, reason: str) -> None:
         """Ends the attempt if it has subtasks on a TaskExecutor."""
@@ -127,14 +151,19 @@ class JobMaster:
             self.fail(reason)
 
     def fail(self, reason: str) -> None:
-        """Ends the attempt; another one follows, unless user functions have failed too often."""
+        """Ends the attempt; another one follows, unless user functions have failed too often or no restart is left."""
         self.host.event("failed", {"reason": reason}, self.attempt)
         self._tell((m.CANCEL, self.attempt))
-        self.status = FAILED if len(self.errors) >= USER_ERRORS else WAITING
+        if self.timing.restarts is not None and self.attempt >= self.timing.restarts and len(self.errors) < USER_ERRORS:
+            self.errors.append(f"no restart is left after {self.attempt}: {reason}")
+            self.status = FAILED
+        else:
+            self.status = FAILED if len(self.errors) >= USER_ERRORS else WAITING
         if self.status == WAITING:
             self.attempt += 1  # what still arrives of the old attempt is ignored
             self.placement = {}
-            self.host.call_later(RESTART_DELAY, "restart", self.attempt)
+            self._await_executors()
+            self.host.call_later(self.timing.restart_delay, "restart", self.attempt)
 
     def schedule(self) -> None:
         """Deploys an attempt if none is under way and there are enough slots.
@@ -144,6 +173,8 @@ class JobMaster:
         most = max(self.slots.values(), default=0)
         slots = [peer for level in range(most) for peer in sorted(self.slots) if self.slots[peer] > level]
         if self.status != WAITING or len(slots) < self.needed:
+            return
+        if self._waits and len(self.slots) < self.timing.executors:
             return
         self.status, self.deployed, self.finished = DEPLOYING, set(), {}
         placed = 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamproof_runtime.executor import TaskExecutor
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
-from streamproof_runtime.jobmaster import JobMaster
+from streamproof_runtime.jobmaster import JobMaster, Timing
 from streamproof_runtime.messages import Message
 from streamproof_runtime.subtask import Subtask, TaskPlan
 
@@ -27,7 +27,7 @@ class Runner:
         """One action, or none if there is none any more."""
         host = self.host
         host.executor.step(self.subtask, host.world.choose)
-        if self.at >= 0 and not self.subtask.enabled():
+        if self.at >= 0 and not host.executor.can_step(self.subtask):
             host.world.loop.sleep(self)
 
 
@@ -44,7 +44,7 @@ class SimulatedExecutor:
 
     def _new(self, incarnation: int) -> TaskExecutor:
         world = self.world
-        return TaskExecutor(self.name, world.slots, world.graph, world.plans, self, incarnation)
+        return TaskExecutor(self.name, world.slots, world.graph, world.plans, self, incarnation, world.buffers)
 
     def receive(self, peer: str, message: Message | None) -> None:
         """A message, or None for a lost connection, unless the process is down."""
@@ -73,7 +73,7 @@ class SimulatedExecutor:
     def woken(self, subtask: Subtask) -> None:
         """Schedules the subtask if it can do something."""
         runner = self.runners[subtask.name]
-        if runner.at < 0 and self.is_alive and not self.is_paused and subtask.enabled():
+        if runner.at < 0 and self.is_alive and not self.is_paused and self.executor.can_step(subtask):
             self.world.loop.wake(runner)
 
     def stopped(self) -> None:
@@ -116,7 +116,7 @@ class SimulatedJobMaster:
 
     def __init__(self, world: Simulation) -> None:
         self.name, self.world = JOBMASTER, world
-        self.machine = JobMaster(world.graph, self)
+        self.machine = JobMaster(world.graph, self, Timing())
 
     def receive(self, peer: str, message: Message) -> None:
         """A message."""

@@ -13,6 +13,7 @@ from streamproof_runtime import event_log, faults
 from streamproof_runtime.api import Job
 from streamproof_runtime.faults import Fault
 from streamproof_runtime.fence import fence
+from streamproof_runtime.flow import BUFFERS
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.jobmaster import DONE
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
@@ -27,6 +28,9 @@ LIMIT = 2_000_000
 """Largest number of steps and timers of a run."""
 STUCK = 10 * faults.QUIET
 """Virtual time in nanoseconds at which a run with nothing but heartbeats is stuck: no restart takes as long."""
+
+WINDOWS = (BUFFERS, 1, 2, 5)
+"""Numbers of exclusive buffers; with few, small jobs wait for credit as well."""
 
 
 @dataclass
@@ -68,14 +72,18 @@ class Simulation:
         subtask_type: type[BatonSubtask] = BatonSubtask,
         script: Script | None = None,
         faults_given: Sequence[Fault] | None = None,
+        buffers: int | None = None,
     ) -> None:
+        """`buffers`: exclusive buffers of a channel; the tape chooses among `WINDOWS` if it is None."""
         self.graph = ExecutionGraph(job)
         self.plans = plans(self.graph)
         self.slots, self.subtask_type, self.job = slots, subtask_type, job
         self.tape = Tape(seed, script)
         self.choose, self._user = self.tape.stream(SCHEDULE), self.tape.stream(USER)
         self.loop = EventLoop(self.choose)
-        self.network = Network(self.loop, self.tape.stream(NETWORK))
+        network = self.tape.stream(NETWORK)
+        self.buffers = WINDOWS[network(len(WINDOWS))] if buffers is None else buffers
+        self.network = Network(self.loop, network)
         self.entries: list[event_log.Entry] = []
         self.created: dict[int, list[Subtask]] = {}
         names = [f"tm-{i}" for i in range(1, executors + 1)]

@@ -28,6 +28,8 @@ Action: TypeAlias = tuple[str, str]
 """What a subtask can do next, with the channel from which it takes an item."""
 
 PRODUCE, TAKE, WORK, FINISH = "produce", "take", "work", "finish"
+HELD = 8
+"""Records that a subtask holds at most."""
 
 
 class Log(Protocol):
@@ -117,7 +119,12 @@ class Subtask:
 
     def enabled(self) -> list[Action]:
         """The possible actions, in a fixed order."""
-        found = [(TAKE, c) for c, queue in self.queues.items() if queue and self.is_ready(c, queue[0])]
+        full = len(self.held) >= HELD
+        found = [
+            (TAKE, c)
+            for c, queue in self.queues.items()
+            if queue and not (full and queue[0][0] == RECORD) and self.is_ready(c, queue[0])
+        ]
         if self.held:
             found.append((WORK, ""))
         if self.left:

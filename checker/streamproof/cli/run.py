@@ -1,4 +1,4 @@
-"""``streamproof run``: run a job on a registered runtime, under its simulator."""
+"""``streamproof run``: run a job on a registered runtime, on processes or under its simulator."""
 
 from __future__ import annotations
 
@@ -7,29 +7,56 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
 from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
 from streamproof.entries import RUNTIMES, every
-from streamproof.system.errors import Exit, InputError, UsageError
-from streamproof.system.files import RUN_LOG, RUN_SCRIPT, expect_writable, write
+from streamproof.system.byte_sizes import bytes_about
+from streamproof.system.errors import Exit, InputError, SystemFailure, UsageError
+from streamproof.system.files import RUN_LOG, RUN_PART, RUN_SCRIPT, expect_writable, new_folders, remove, write
 from streamproof.traces.lines import Line, StyledText, line
 
 SCHEMA = "streamproof.run/1"
 _SHOWN = 10
 """Largest number of failing runs that are printed."""
+_ONLY_SIMULATED = ("seed", "seeds", "faults", "shrink", "script")
+_ONLY_REAL = ("kill", "restarts", "timeout")
 
 
 @click.command(
     "run",
     cls=Verb,
     short_help="Run a job on the reference runtime.",
-    example="streamproof run examples/pagerank.py --simulate --seed 7 --faults heavy --trace runs",
+    example="streamproof run examples/pagerank.py --taskmanagers 3 --kill tm-1@50 --trace runs/pagerank",
 )
 @click.argument("job", metavar="FILE", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--simulate", is_flag=True, help="Run in a deterministic simulation (required: the only kind so far).")
+@click.option("--simulate", is_flag=True, help="Run in a deterministic simulation instead of processes.")
+@click.option(
+    "--kill",
+    "kills",
+    multiple=True,
+    metavar="NAME@WHEN",
+    help="Kill a process, at a time or after a number of its events: tm-1@1.5s, tm-1@50. Repeatable.",
+)
+@click.option(
+    "--restarts",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Restarts of the job after which it fails.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=600,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time limit of a run on processes.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of the run.  [default: 0]")
 @click.option("--seeds", type=click.IntRange(min=1), default=1, metavar="N", help="Number of seeds, from --seed on.")
 @click.option(
@@ -60,12 +87,15 @@ _SHOWN = 10
     "--trace",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write the event log of each run, and the script of each failing one, to DIR.",
+    help="Write the event log of each process, or of each simulated run and the script of each failing one, to DIR.",
 )
 @json_option
 def command(
     job: Path,
     simulate: bool,
+    kills: tuple[str, ...],
+    restarts: int,
+    timeout: float,
     seed: int,
     seeds: int,
     faults: str,
@@ -79,13 +109,13 @@ def command(
 ) -> int:
     """Run the job in FILE, a Python file with a function job(), and compare the results with its expected().
 
-    Ends with 0 when all runs end with the expected results, with 11 when one gets stuck, else with 12 when one is wrong.
+    The JobMaster and each TaskExecutor are processes, unless the run is simulated. Ends with 0 when all runs end with the
+    expected results, with 11 when one gets stuck, else with 12 when one is wrong; with 160 when the time limit is reached.
     """
     from streamproof import __version__
     from streamproof.report.console import print_lines
 
-    if not simulate:
-        raise UsageError("a run on real processes is not supported yet", remedy="add --simulate")
+    _expect_options(simulate)
     runtime = next(iter(every(RUNTIMES).values()), None)
     if runtime is None:
         raise UsageError("no runtime is installed", remedy="install a package that has one")
@@ -93,28 +123,91 @@ def command(
     if trace is not None:
         expect_writable(trace, None)
     module = runtime.load()
+    shrunk = None
     try:
-        runs, shrunk = _runs(
-            module, Path(job), seed, seeds, faults, variant, taskmanagers, slots, shrink, script, trace
-        )
+        if simulate:
+            runs, shrunk = _runs(
+                module, Path(job), seed, seeds, faults, variant, taskmanagers, slots, shrink, script, trace
+            )
+        else:
+            processes = module.Processes(
+                Path(job),
+                variant=variant,
+                executors=taskmanagers,
+                slots=slots,
+                kills=kills,
+                restarts=restarts,
+                seconds=timeout,
+            )
+            runs = [_real_run(processes, trace)]
+    except module.Lost as error:
+        raise SystemFailure(str(error)) from error
     except module.Problem as error:
         raise InputError(str(error)) from error
     wrong = [run for run in runs if run["wrong"]]
-    code = Exit.HOLDS if not wrong else Exit.DEADLOCK if any(run["stuck"] for run in wrong) else Exit.SAFETY
-    kept = ("seed", "script", "wrong", "attempts", "steps", "events", "virtual_ns", "digest", "faults")
+    code = Exit.HOLDS if not wrong else max(map(_code, wrong), key=_GRAVITY.index)
     document = {
         "schema": SCHEMA,
         "version": __version__,
         "exit_code": int(code),
-        "runs": [{name: run[name] for name in kept if name in run} for run in runs],
+        "runs": [{name: run[name] for name in _KEPT if name in run} for run in runs],
         "shrunk": None
         if shrunk is None
-        else {name: shrunk[name] for name in (*kept[2:], "runs", "deviations") if name in shrunk},
+        else {name: shrunk[name] for name in (*_KEPT[2:], "runs", "deviations") if name in shrunk},
     }
     if json_to is not None:
         write_json(document, json_to)
-    print_lines(_lines(runs, wrong, shrunk), people(json_to))
+    print_lines(_lines(runs, wrong, shrunk) if simulate else _real_lines(job, runs[0]), people(json_to))
     return code
+
+
+_KEPT = (
+    *("seed", "script", "wrong", "attempts", "steps", "events", "virtual_ns", "digest", "faults"),
+    *("kills", "longest_queue", "longest_feedback_queue", "peak_bytes"),
+)
+_GRAVITY = (Exit.INCONCLUSIVE, Exit.SAFETY, Exit.DEADLOCK)
+
+
+def _code(run: Mapping[str, Any]) -> Exit:
+    """The exit code of a run that is not right."""
+    return Exit.INCONCLUSIVE if run.get("unfinished") else Exit.DEADLOCK if run.get("stuck") else Exit.SAFETY
+
+
+def _expect_options(simulate: bool) -> None:
+    """Raises `UsageError` for an option of the other kind of run."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        other = _ONLY_REAL if simulate else _ONLY_SIMULATED
+        name = option.opts[0].removeprefix("--")
+        if name in other and context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
+            if simulate:
+                raise UsageError(f"--{name} is for runs on processes", remedy="leave out --simulate, or use --faults")
+            raise UsageError(f"--{name} is for simulated runs", remedy="add --simulate, or use --kill for faults")
+
+
+def _real_run(processes: Any, trace: Path | None) -> dict[str, Any]:
+    """A run on processes. Logs of an earlier run in the folder are removed."""
+    with new_folders([] if trace is None else [trace]), Status() as status:
+        if trace is not None:
+            master = trace / "jobmaster.ndjson"
+            parts = [log for log in trace.glob("tm-*.*.ndjson") if log.name.split(".")[1].isdigit()]
+            for log in (master, *parts):
+                expect_writable(log, RUN_LOG if log == master else RUN_PART)
+            for log in (master, *parts):
+                remove(log, RUN_LOG if log == master else RUN_PART)
+        run: dict[str, Any] = processes.run(trace, status)
+    return run
+
+
+def _real_lines(job: Path, run: Mapping[str, Any]) -> Iterator[Line]:
+    yield _verdict(run, str(job))
+    tries = f"{run['attempts']} attempt{'' if run['attempts'] == 1 else 's'}"
+    counts = (
+        f"{tries}, up to {run['longest_queue']:,} items in a queue, {bytes_about(run['peak_bytes'])} in a TaskExecutor"
+    )
+    yield line(StyledText(counts, "faint"), indent=4)
+    for kill in run["kills"]:
+        yield line(f"{kill['kill']}: {'killed' if kill['happened'] else 'not killed, the job ended before'}", indent=4)
 
 
 def _runs(
@@ -169,8 +262,7 @@ def _lines(runs: list[dict[str, Any]], wrong: list[dict[str, Any]], shrunk: Mapp
 
 
 def _run_lines(run: Mapping[str, Any], name: str, *, facts: bool) -> Iterator[Line]:
-    good = "the result is as expected" if run["checked"] else "finished; the file does not state what is expected"
-    yield line(f"{name}: ", StyledText(run["wrong"] or good, "failed" if run["wrong"] else "good"), hang=4)
+    yield _verdict(run, name)
     if not facts:
         return
     tries = f"{run['attempts']} attempt{'' if run['attempts'] == 1 else 's'}"
@@ -181,3 +273,8 @@ def _run_lines(run: Mapping[str, Any], name: str, *, facts: bool) -> Iterator[Li
     for text in run["fault_texts"]:
         yield line(text, indent=4)
     yield line(StyledText(f"digest {run['digest'][:16]}", "faint"), indent=4)
+
+
+def _verdict(run: Mapping[str, Any], name: str) -> Line:
+    good = "the result is as expected" if run["checked"] else "finished; the file does not state what is expected"
+    return line(f"{name}: ", StyledText(run["wrong"] or good, "failed" if run["wrong"] else "good"), hang=4)

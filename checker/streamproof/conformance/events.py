@@ -75,15 +75,18 @@ class Event:
         return f"{self.process}#{self.seq} {self.event}({args})"
 
 
-def read_events(path: str | os.PathLike[str]) -> list[Event]:
+def read_events(path: str | os.PathLike[str], *, without_torn_line: bool = False) -> list[Event]:
     """Reads a whole event log, in the order of the file.
+
+    `without_torn_line` leaves out a last line of newline-delimited JSON that has no end: for logs of which each line is
+    written before the event has an effect, by a process that may be killed while it writes. The log may then be empty.
 
     Raises `InputError` (file, line, remedy) for a file that is missing, unreadable, without events, or not an event
     log, and for a duplicate `seq` of a process in one trace.
     """
     file = Path(path)
-    events = list(_iterate(file))
-    if not events:
+    events = list(_iterate(file, without_torn_line))
+    if not events and not without_torn_line:
         raise InputError(f"{file}: the file has no events", remedy="give a log with one event per line")
     _refuse_repetition(events)
     return events
@@ -141,7 +144,7 @@ def write_parquet(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
     return count
 
 
-def _iterate(file: Path) -> Iterator[Event]:
+def _iterate(file: Path, without_torn_line: bool) -> Iterator[Event]:
     try:
         with file.open("rb") as stream:
             magic = stream.read(4)
@@ -150,9 +153,9 @@ def _iterate(file: Path) -> Iterator[Event]:
                 yield from _parquet_events(file)
             elif magic[:2] == b"\x1f\x8b":
                 with gzip.GzipFile(fileobj=stream) as unpacked:
-                    yield from _ndjson_events(unpacked, file)
+                    yield from _ndjson_events(unpacked, file, without_torn_line)
             else:
-                yield from _ndjson_events(stream, file)
+                yield from _ndjson_events(stream, file, without_torn_line)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
             f"{file}: the compressed file is damaged ({error})", remedy="copy it again from its source"
@@ -163,10 +166,10 @@ def _iterate(file: Path) -> Iterator[Event]:
         ) from error
 
 
-def _ndjson_events(stream: BinaryIO | gzip.GzipFile, file: Path) -> Iterator[Event]:
+def _ndjson_events(stream: BinaryIO | gzip.GzipFile, file: Path, without_torn_line: bool) -> Iterator[Event]:
     name = str(file)
     for number, raw in enumerate(bounded_lines(stream), 1):
-        if raw.isspace():
+        if raw.isspace() or (without_torn_line and len(raw) <= LINE and not raw.endswith(b"\n")):
             continue
         if len(raw) > LINE:
             raise InputError(f"the line has more than {LINE:,} bytes", loc=Loc(name, number))

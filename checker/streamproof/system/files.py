@@ -64,6 +64,9 @@ EVENTS = Form(
 RUN_LOG = Form(
     "an event log of the runtime", rb'\{"trace":"[^"\n]*","process":"jobmaster","seq":0,"event":"registered",'
 )
+RUN_PART = Form(
+    "an event log of a TaskExecutor", rb'\{"trace":"[^"\n]*#\d+","process":"[^"\n]*","seq":0,"event":"[^"\n]*",'
+)
 RUN_SCRIPT = Form("a script of a run", rb'\{"schema": "streamproof\.run-script/')
 POINTS = Form("a list of points", rb'\{"schema": "streamproof\.sweep-points/')
 PARQUET = Form("a Parquet table", rb"(?s).*streamproof\.")

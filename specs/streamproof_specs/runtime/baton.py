@@ -8,6 +8,7 @@ of a baton and the state of the subtask after the event, must be what the machin
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -37,6 +38,9 @@ from streamproof_specs.baton import SPEC
 
 JOBMASTER = "jobmaster"
 """The process that records the graph of an attempt, and its end."""
+MASTER_LOG = f"{JOBMASTER}.ndjson"
+_EXECUTOR_LOG = re.compile(r"tm-\d+\.\d+\.ndjson", re.ASCII)
+"""The log of each process of a TaskExecutor: its name, and how many processes of that name were before it."""
 RECORD_EVENTS = ("record_produced", "record_received", "record_processed")
 MOST = 200
 """Largest number of subtasks of a graph."""
@@ -79,16 +83,24 @@ class Machine:
 
 
 class RuntimeBaton(Binding):
-    """Follows every attempt of every job in an event log of the runtime. Other event logs are read as `EventLog` does."""
+    """Follows every attempt of every job in an event log of the runtime. Other event logs are read as `EventLog` does.
+
+    A run on processes is a folder with `jobmaster.ndjson` and one log of each TaskExecutor's process; together they are
+    one event log.
+    """
 
     def runs(self, path: Path) -> list[Any]:
-        """The file, or the event logs of a folder. Raises `InputError` if there is none."""
-        return _LOG.runs(path)
+        """The file, or the runs of a folder. Raises `InputError` if there is none."""
+        if not path.is_dir() or not (path / MASTER_LOG).is_file():
+            return _LOG.runs(path)
+        parts = {*_parts(path)}
+        return [path, *(log for log in _LOG.runs(path) if log not in parts)]
 
     def recognises(self, path: Path) -> bool:
         """Whether a file, or the first event log of a folder, begins with an event of the runtime's JobMaster."""
         try:
             first = self.runs(path)[0]
+            first = first / MASTER_LOG if first.is_dir() else first
             if not first.is_file():  # a pipe would be waited for
                 return False
             with first.open("rb") as stream:
@@ -103,7 +115,7 @@ class RuntimeBaton(Binding):
             return _LOG.plan(run, job_graph)
         if job_graph is not None:
             raise InputError(f"{job_graph}: the log has the job graph", remedy="leave out --job-graph")
-        events = read_events(run)
+        events = _joined(run) if run.is_dir() else read_events(run)
         traces: dict[str, list[Event]] = {}
         for event in events:
             if "#" in event.trace:
@@ -113,12 +125,23 @@ class RuntimeBaton(Binding):
         }
         cases = tuple(_case(trace, own) for trace, own in begun.items())
         return Plan(
-            run.name.partition(".")[0],
+            run.resolve().name.partition(".")[0],
             cases,
             tuple(events),
             unit="attempt",
             nothing="no attempt of the job has begun",
         )
+
+
+def _parts(folder: Path) -> list[Path]:
+    """The logs of the processes of a run."""
+    return [folder / MASTER_LOG, *sorted(f for f in folder.iterdir() if _EXECUTOR_LOG.fullmatch(f.name))]
+
+
+def _joined(folder: Path) -> list[Event]:
+    """The events of all processes of a run. The last line of a log is left out if it has no end: its process was killed
+    while it wrote, before anything else could learn of the event."""
+    return [event for log in _parts(folder) if log.stat().st_size for event in read_events(log, without_torn_line=True)]
 
 
 def _case(trace: str, events: Sequence[Event]) -> Unit:

@@ -1,0 +1,232 @@
+"""The processes of one run: starts the JobMaster and the TaskExecutors, replaces those that die, and ends them all.
+
+No process, socket or file outlives it: each process ends when the pipe from this one closes, sockets are theirs, and there
+is no file but the event logs.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from streamproof_runtime.errors import ProcessLost, RuntimeFailure
+from streamproof_runtime.flow import BUFFERS
+from streamproof_runtime.jobmaster import NAME as JOBMASTER
+from streamproof_runtime.kills import Kill
+from streamproof_runtime.links import SECRET, listening
+from streamproof_runtime.process import BROKEN
+from streamproof_runtime.wire import Frames, frame
+
+DEATHS = 20
+"""Processes of one TaskExecutor that may die without being asked to."""
+GRACE = 5.0
+"""Seconds for processes to end by themselves after the job is over."""
+LIFE = 600.0
+"""Seconds until a run is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a run is made of. `log_folder` exists, if it is given."""
+
+    job: Path
+    executors: int
+    slots: int
+    variant: str | None = None
+    restarts: int = 10
+    buffers: int = BUFFERS
+    log_folder: Path | None = None
+    seconds: float = LIFE
+
+    @property
+    def names(self) -> list[str]:
+        """The TaskExecutors."""
+        return [f"tm-{i}" for i in range(1, self.executors + 1)]
+
+
+@dataclass(slots=True)
+class ClusterOutcome:
+    """The end of a run on processes."""
+
+    finished: bool
+    reason: str
+    """Why it has not finished."""
+    results: dict[str, Any]
+    attempts: int
+    lost: int
+    """Records that arrived at terminated subtasks."""
+    longest: int
+    """Largest number of items that waited in one channel with flow control."""
+    longest_feedback: int
+    memory: int
+    """Largest resident memory of a TaskExecutor in bytes."""
+    unfinished: bool = False
+    """Whether the time limit has ended it."""
+
+
+class _Child:
+    def __init__(self, process: subprocess.Popen[bytes], incarnation: int) -> None:
+        self.process, self.incarnation, self.frames = process, incarnation, Frames()
+
+
+class Cluster:
+    """One run on processes; `tell` is called with what happens."""
+
+    def __init__(self, settings: Settings, kills: Sequence[Kill], tell: Callable[[str], None]) -> None:
+        self.settings, self.kills, self._tell = settings, kills, tell
+        self._secret = os.urandom(SECRET)
+        self._children: dict[str, _Child] = {}
+        self._selector = selectors.DefaultSelector()
+        self._deaths: dict[str, int] = {}
+        self._due: list[tuple[float, Kill]] = []
+        self._over: list[Any] | None = None
+        self._seen: list[str] = []
+
+    def run(self) -> ClusterOutcome:
+        """Runs the job. Raises `RuntimeFailure`, and `ProcessLost` if the JobMaster has ended before the job."""
+        try:
+            listener = listening()
+        except OSError as error:
+            raise RuntimeFailure(
+                f"no port of the loopback address can be opened: {error.strerror}; allow sockets, or add --simulate"
+            ) from error
+        end = time.monotonic() + self.settings.seconds
+        try:
+            with listener:
+                port = listener.getsockname()[1]
+                self._start(JOBMASTER, 0, port, listener)
+            for name in self.settings.names:
+                self._start(name, 0, port)
+            while self._over is None and time.monotonic() < end:
+                self._look(min([end, *(when for when, _ in self._due)]), port)
+            return self._outcome()
+        finally:
+            self._end()
+
+    # --- processes
+
+    def _start(self, name: str, incarnation: int, port: int, listener: socket.socket | None = None) -> None:
+        mine = [kill for kill in self.kills if kill.name == name and kill.events is not None]
+        kill = mine[incarnation] if incarnation < len(mine) else None
+        folder, file = self.settings.log_folder, name if name == JOBMASTER else f"{name}.{incarnation}"
+        settings: dict[str, Any] = {
+            "role": JOBMASTER if name == JOBMASTER else "taskexecutor",
+            "name": name,
+            "incarnation": incarnation,
+            "parent": os.getpid(),
+            "job": str(self.settings.job.absolute()),
+            "secret": self._secret,
+            "port": port,
+            "listener": None if listener is None else listener.fileno(),
+            "names": self.settings.names,
+            "slots": self.settings.slots,
+            "buffers": self.settings.buffers,
+            "restarts": self.settings.restarts,
+            "variant": self.settings.variant,
+            "log": None if folder is None else str(folder.absolute() / f"{file}.ndjson"),
+            "kill_after": None if kill is None else kill.events,
+        }
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "streamproof_runtime.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                pass_fds=() if listener is None else (listener.fileno(),),
+            )
+        except OSError as error:
+            raise RuntimeFailure(f"no process can be started for {name}: {error.strerror}") from error
+        self._children[name] = _Child(process, incarnation)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._selector.register(process.stdout, selectors.EVENT_READ, name)
+        with suppress(BrokenPipeError):
+            process.stdin.write(frame(settings))
+            process.stdin.flush()
+
+    def _look(self, until: float, port: int) -> None:
+        """Waits for the next thing that happens."""
+        for key, _ in self._selector.select(max(0.0, until - time.monotonic())):
+            child = self._children[key.data]
+            data = os.read(key.fd, 1 << 16)
+            for value in child.frames.feed(data):
+                self._on_report(value)
+            if not data:
+                self._selector.unregister(key.fileobj)
+                if self._over is None:
+                    self._died(key.data, child, port)
+        while self._due and self._due[0][0] <= time.monotonic():
+            _, kill = self._due.pop(0)
+            kill.is_done = True
+            self._tell(f"{kill.name} is killed")
+            self._children[kill.name].process.kill()
+
+    def _on_report(self, value: list[Any]) -> None:
+        kind, *parts = value
+        if kind == "problem":
+            raise RuntimeFailure(parts[0])
+        if kind == "over":
+            self._over = parts
+            return
+        event, attempt = parts
+        if event == "started" and "started" not in self._seen:
+            now = time.monotonic()
+            self._due = sorted(
+                ((now + k.seconds, k) for k in self.kills if k.seconds is not None), key=lambda due: due[0]
+            )
+        self._seen.append(event)
+        self._tell(f"attempt {attempt}: {event}")
+
+    def _died(self, name: str, child: _Child, port: int) -> None:
+        code = child.process.wait()
+        self._close(child)
+        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        mine = [kill for kill in self.kills if kill.name == name and kill.events is not None]
+        was_asked = code == -signal.SIGKILL and child.incarnation < len(mine)
+        if was_asked:
+            mine[child.incarnation].is_done = True
+        elif not any(kill.name == name and kill.is_done and kill.seconds is not None for kill in self.kills):
+            self._deaths[name] = self._deaths.get(name, 0) + 1
+        self._tell(f"{name} has ended: {how}")
+        if name == JOBMASTER:
+            raise ProcessLost(f"the JobMaster has ended before the job ({how}); its job is lost, run it again")
+        if code == BROKEN or self._deaths.get(name, 0) > DEATHS:
+            raise ProcessLost(f"{name} has ended {self._deaths.get(name, 1)} times ({how}); see the messages above")
+        self._start(name, child.incarnation + 1, port)
+
+    def _close(self, child: _Child) -> None:
+        for pipe in (child.process.stdin, child.process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+    def _end(self) -> None:
+        """Ends all processes: at once, or, if the job is over, after a while in which they end by themselves."""
+        end = time.monotonic() + (GRACE if self._over is not None else 0)
+        for child in self._children.values():
+            with suppress(subprocess.TimeoutExpired):
+                child.process.wait(max(0.0, end - time.monotonic()))
+        for child in self._children.values():
+            child.process.kill()
+            child.process.wait()
+            self._close(child)
+        self._selector.close()
+
+    def _outcome(self) -> ClusterOutcome:
+        if self._over is None:
+            reason = f"no end after {self.settings.seconds:g} s"
+            return ClusterOutcome(False, reason, {}, self._seen.count("deployed"), 0, 0, 0, 0, unfinished=True)
+        finished, errors, results, attempts, stopped = self._over
+        counts = [[0] * 4, *stopped.values()]
+        lost, longest, feedback, memory = zip(*counts, strict=True)
+        reason = "" if finished else errors[-1] if errors else "the job has failed"
+        return ClusterOutcome(finished, reason, results, attempts, sum(lost), max(longest), max(feedback), max(memory))

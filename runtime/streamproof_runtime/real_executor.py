@@ -1,0 +1,218 @@
+"""The TaskExecutor as a process: its subtasks take steps in one thread, its messages go by TCP, its events to a file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import resource
+import signal
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from streamproof_runtime.api import Job
+from streamproof_runtime.event_log import EventWriter
+from streamproof_runtime.executor import TaskExecutor
+from streamproof_runtime.graph import ExecutionGraph
+from streamproof_runtime.jobmaster import NAME as JOBMASTER
+from streamproof_runtime.links import Link, connect, listening, serve
+from streamproof_runtime.messages import Message
+from streamproof_runtime.process import Parent
+from streamproof_runtime.subtask import Clock, Subtask, TaskPlan, plans
+from streamproof_runtime.variants import SOUND, VARIANTS
+from streamproof_runtime.wire import frame, message_frame
+
+PEERS, STOP, STOPPED = "peers", "stop", "stopped"
+"""Values between JobMaster and TaskExecutors that the machines do not see: ``[PEERS, {name: [port, incarnation]}]`` before
+each deployment, ``[STOP]`` when the job is over, and ``[STOPPED, counts]`` in answer."""
+SLICE = 0.005
+"""Seconds of steps before messages are looked at."""
+RETRY = 0.05
+"""Seconds before another attempt to connect to the JobMaster."""
+
+
+class Outgoing:
+    """A connection that this process opens; what is sent before it is open waits for it."""
+
+    def __init__(
+        self, port: int, secret: bytes, hello: Any, handle: Callable[[Any], None], lost: Callable[[], None]
+    ) -> None:
+        self._link: Link | None = None
+        self._waiting: list[bytes] = []
+        self._handle, self._lost = handle, lost
+        self._task = asyncio.create_task(self._run(port, secret, hello))
+        self._task.add_done_callback(lambda task: task.cancelled() or task.result())
+
+    def send(self, data: bytes) -> None:
+        """Sends frames."""
+        if self._link is None:
+            self._waiting.append(data)
+        else:
+            self._link.send(data)
+
+    async def _run(self, port: int, secret: bytes, hello: Any) -> None:
+        try:
+            self._link = await connect(port, secret, hello)
+        except OSError:
+            await asyncio.sleep(RETRY)
+        else:
+            for data in self._waiting:
+                self._link.send(data)
+            await self._link.each(self._handle)
+            self._link.close()
+        self._lost()
+
+    def close(self) -> None:
+        """Closes the connection; its loss is not reported."""
+        self._task.cancel()
+        if self._link is not None:
+            self._link.close()
+
+
+class RealExecutor:
+    """The host of a `TaskExecutor`."""
+
+    def __init__(self, job: Job, parent: Parent) -> None:
+        settings = parent.configuration
+        self.parent, self.job = parent, job
+        self.name, self.incarnation = settings["name"], settings["incarnation"]
+        self._secret, self._port = settings["secret"], settings["port"]
+        self._type = VARIANTS[settings["variant"]] if settings["variant"] else SOUND
+        self._log = EventWriter(Path(settings["log"])) if settings["log"] else None
+        self._events, self._kill_after = 0, settings["kill_after"]
+        self._graph = ExecutionGraph(job)
+        self.machine = TaskExecutor(
+            self.name, settings["slots"], self._graph, plans(self._graph), self, self.incarnation, settings["buffers"]
+        )
+        self._ready: deque[Subtask] = deque()
+        self._queued: set[str] = set()
+        self._wake = asyncio.Event()
+        self._over = asyncio.Event()
+        self._addresses: dict[str, tuple[int, int]] = {}
+        self._links: dict[str, Outgoing] = {}
+        self._lost = 0
+
+    async def run(self) -> None:
+        """Registers, and works until the job is over."""
+        listener = listening()
+        self._own_port = listener.getsockname()[1]
+        await serve(listener, self._secret, self._accepted)
+        self._open_control()
+        self.machine.register()
+        steps = asyncio.create_task(self._steps())
+        steps.add_done_callback(lambda task: task.cancelled() or task.result())
+        await self._over.wait()
+
+    # --- steps
+
+    async def _steps(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._ready:
+                end = loop.time() + SLICE
+                while self._ready and loop.time() < end:
+                    subtask = self._ready.popleft()
+                    if self.machine.step(subtask, _chosen):
+                        if self.machine.subtasks.get(subtask.name) is subtask:
+                            self._ready.append(subtask)
+                    else:
+                        self._queued.discard(subtask.name)
+                await asyncio.sleep(0)
+
+    def woken(self, subtask: Subtask) -> None:
+        """Schedules the subtask."""
+        if subtask.name not in self._queued:
+            self._queued.add(subtask.name)
+            self._ready.append(subtask)
+            self._wake.set()
+
+    def stopped(self) -> None:
+        """Takes all subtasks from the schedule."""
+        self._ready.clear()
+        self._queued.clear()
+
+    def create(self, plan: TaskPlan, attempt: int) -> Subtask:
+        """A subtask that records its events in the trace of an attempt."""
+        trace = f"{self.job.name}#{attempt}"
+
+        def log(process: str, event: str, args: Mapping[str, Any], state: Mapping[str, Any], clock: Clock) -> None:
+            self._events += 1
+            if self._log is not None:
+                try:
+                    self._log.write((trace, process, event, args, state, clock))
+                except OSError as error:
+                    self.parent.broken(f"the event log of {self.name} cannot be written: {error}")
+            if self._events == self._kill_after:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        return self._type(plan, log, _chosen)
+
+    # --- messages
+
+    def send(self, target: str, message: Message) -> None:
+        """By the connection to the target, which the first message opens."""
+        data = message_frame(message)
+        if target == JOBMASTER:
+            self._control.send(data)
+            return
+        link = self._links.get(target)
+        if link is None:
+            port, _ = self._addresses[target]
+            hello = [self.name, self.incarnation]
+            link = Outgoing(port, self._secret, hello, lambda _: None, lambda: self._link_lost(target))
+            self._links[target] = link
+        link.send(data)
+
+    def _open_control(self) -> None:
+        hello = [self.name, self.incarnation, self._own_port, str(self._graph)]
+        self._control = Outgoing(self._port, self._secret, hello, self._of_jobmaster, self._control_lost)
+
+    def _of_jobmaster(self, value: Any) -> None:
+        if value[0] == STOP:
+            lost = sum(subtask.lost for subtask in self.machine.subtasks.values())
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            longest = self.machine.longest
+            self.stopped()
+            self._over_soon = True
+            self._control.send(frame([STOPPED, lost, longest[False], longest[True], peak]))
+        elif value[0] == PEERS:
+            for name, (port, incarnation) in value[1].items():
+                self._moved(name, (port, incarnation))
+        else:
+            self.machine.on_message(JOBMASTER, tuple(value))
+
+    def _moved(self, name: str, address: tuple[int, int]) -> None:
+        """Another process has the name of a peer: the connection to the old one counts no more."""
+        if self._addresses.get(name, address) != address:
+            if name in self._links:
+                self._links.pop(name).close()
+            self.machine.on_lost(name)
+        self._addresses[name] = address
+
+    def _control_lost(self) -> None:
+        if self._over_soon:
+            self._over.set()
+            return
+        self._open_control()
+        self.machine.on_lost(JOBMASTER)
+
+    _over_soon = False
+
+    def _link_lost(self, name: str) -> None:
+        self._links.pop(name, None)
+        self.machine.on_lost(name)
+
+    async def _accepted(self, link: Link, hello: Any) -> None:
+        """A TaskExecutor has connected, to send."""
+        name, incarnation = hello
+        await link.each(lambda value: self.machine.on_message(name, tuple(value)))
+        if self._addresses.get(name, (0, incarnation))[1] == incarnation:
+            self.machine.on_lost(name)
+
+
+def _chosen(bound: int) -> int:
+    return int(random.random() * bound)

@@ -1,0 +1,143 @@
+"""The JobMaster as a process: TaskExecutors connect to it by TCP; it reports to its parent what happens, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from streamproof_runtime import messages as m
+from streamproof_runtime.api import Job
+from streamproof_runtime.event_log import EventWriter
+from streamproof_runtime.graph import ExecutionGraph
+from streamproof_runtime.jobmaster import DONE, JobMaster, Timing
+from streamproof_runtime.jobmaster import NAME as JOBMASTER
+from streamproof_runtime.links import Link, serve
+from streamproof_runtime.loop import MILLISECOND
+from streamproof_runtime.process import Parent
+from streamproof_runtime.real_executor import PEERS, STOP, STOPPED
+from streamproof_runtime.wire import frame, message_frame
+
+HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT = 1_000 * MILLISECOND, 30_000 * MILLISECOND
+RESTART_DELAY = 200 * MILLISECOND
+PATIENCE_FOR_EXECUTORS = 30_000 * MILLISECOND
+PATIENCE = 10.0
+"""Seconds for the TaskExecutors to stop when the job is over."""
+
+
+class RealJobMaster:
+    """The host of a `JobMaster`."""
+
+    def __init__(self, job: Job, parent: Parent) -> None:
+        settings = parent.configuration
+        self.parent, self.job = parent, job
+        self._secret, self._names = settings["secret"], settings["names"]
+        self._listener = socket.socket(fileno=settings["listener"])
+        self._log = EventWriter(Path(settings["log"])) if settings["log"] else None
+        self._events, self._kill_after = 0, settings["kill_after"]
+        self._graph = ExecutionGraph(job)
+        timing = Timing(
+            *(HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT, RESTART_DELAY),
+            restarts=settings["restarts"],
+            executors=len(self._names),
+            patience=PATIENCE_FOR_EXECUTORS,
+        )
+        self.machine = JobMaster(self._graph, self, timing)
+        self._links: dict[str, Link] = {}
+        self._addresses: dict[str, tuple[int, int]] = {}
+        self._over = asyncio.Event()
+        self._stopped: dict[str, list[int]] = {}
+        self._all_stopped = asyncio.Event()
+
+    async def run(self) -> None:
+        """Runs the job, and reports its end."""
+        await serve(self._listener, self._secret, self._accepted)
+        self.machine.start()
+        await self._over.wait()
+        for link in self._links.values():
+            link.send(frame([STOP]))
+        self._check_stopped()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._all_stopped.wait(), PATIENCE)
+        machine = self.machine
+        self.parent.report(
+            "over", machine.status == DONE, machine.errors, machine.results, machine.attempt + 1, self._stopped
+        )
+
+    # --- for the machine
+
+    def send(self, target: str, message: m.Message) -> None:
+        """By the connection that the TaskExecutor has opened; before a deployment with the addresses of all."""
+        link = self._links.get(target)
+        if link is None:
+            return
+        if message[0] == m.DEPLOY:
+            link.send(frame([PEERS, {name: [*address] for name, address in self._addresses.items()}]))
+        link.send(message_frame(message))
+
+    def close(self, target: str) -> None:
+        """Closes a connection; the TaskExecutor learns of it, if it is there."""
+        link = self._links.pop(target, None)
+        if link is not None:
+            link.close()
+
+    def call_later(self, delay: int, timer: str, attempt: int) -> None:
+        """By the event loop."""
+        asyncio.get_running_loop().call_later(delay / 1e9, self._on_timer, timer, attempt)
+
+    def event(self, event: str, args: Mapping[str, Any], attempt: int | None = None) -> None:
+        """Into the log, and to the parent."""
+        self._events += 1
+        if self._log is not None:
+            trace = self.job.name if attempt is None else f"{self.job.name}#{attempt}"
+            try:
+                self._log.write((trace, JOBMASTER, event, args, {}, {}))
+            except OSError as error:
+                self.parent.broken(f"the event log of the JobMaster cannot be written: {error}")
+        if self._events == self._kill_after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.parent.report("event", event, self.machine.attempt)
+
+    # --- for the connections
+
+    def _on_timer(self, timer: str, attempt: int) -> None:
+        self.machine.on_timer(timer, attempt)
+        self._check()
+
+    async def _accepted(self, link: Link, hello: Any) -> None:
+        name, incarnation, port, graph = hello
+        if name not in self._names:
+            return
+        if graph != str(self._graph):
+            file = self.parent.configuration["job"]
+            self.parent.broken(f"{name} has read another job from {file}; leave the file as it is during a run")
+        if name in self._links:
+            self.close(name)
+            self.machine.on_lost(name)
+        self._links[name], self._addresses[name] = link, (port, incarnation)
+        await link.each(lambda value: self._on_value(name, value))
+        if self._links.get(name) is link:
+            del self._links[name]
+            self.machine.on_lost(name)
+            self._check()
+
+    def _on_value(self, name: str, value: Any) -> None:
+        if value[0] == STOPPED:
+            self._stopped[name] = value[1:]
+        else:
+            self.machine.on_message(name, tuple(value))
+        self._check()
+
+    def _check(self) -> None:
+        if self.machine.is_over:
+            self._over.set()
+            self._check_stopped()
+
+    def _check_stopped(self) -> None:
+        if self._links.keys() <= self._stopped.keys():
+            self._all_stopped.set()

@@ -1,0 +1,215 @@
+"""Messages between processes: values keep their types, cut frames are joined, and strangers are refused."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamproof_runtime.batons import Baton
+from streamproof_runtime.errors import Unsendable
+from streamproof_runtime.links import HOST, NONCE, PROOF, SECRET, Link, connect, listening, proof, serve
+from streamproof_runtime.messages import DATA
+from streamproof_runtime.scopes import Scope
+from streamproof_runtime.wire import MOST, Frames, frame, message_frame
+
+_PLAIN = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary(), st.just("\ud800")
+)
+_KEYS = st.one_of(st.integers(), st.text(), st.tuples(st.integers(), st.text()))
+_VALUES = st.recursive(
+    _PLAIN,
+    lambda inner: st.one_of(
+        st.lists(inner),
+        st.lists(inner).map(tuple),
+        st.dictionaries(_KEYS, inner),
+        st.sets(_KEYS),
+        st.frozensets(_KEYS),
+    ),
+    max_leaves=8,
+)
+
+
+def one(data: bytes) -> Any:
+    """The single value of a frame."""
+    (value,) = Frames().feed(data)
+    return value
+
+
+@given(_VALUES)
+def test_values_arrive_as_they_are(value: Any) -> None:
+    """Equal, and of equal types at every depth: the text of Python tells a tuple from a list, and 1 from 1.0 and True."""
+    arrived = one(frame(value))
+    assert arrived == value
+    if not isinstance(value, set | frozenset | dict):
+        assert repr(arrived) == repr(value)
+    assert type(arrived) is type(value)
+
+
+@given(st.lists(_VALUES, max_size=4), st.integers(1, 7))
+def test_frames_are_joined(sent: list[Any], size: int) -> None:
+    """Bytes may arrive in pieces of any size."""
+    data = b"".join(map(frame, sent))
+    frames = Frames()
+    pieces = [data[at : at + size] for at in range(0, len(data), size)]
+    assert [value for piece in pieces for value in frames.feed(piece)] == sent
+
+
+def test_an_item_with_a_baton_arrives() -> None:
+    """The kinds of batons are part of messages."""
+    baton = Baton(Scope(("L",)), ("M",), (1, 2))
+    assert one(message_frame((DATA, 3, "a>b", (2, {"a": 1}, baton, True, 0)))) == [
+        DATA,
+        3,
+        "a>b",
+        [2, {"a": 1}, baton, True, 0],
+    ]
+
+
+def test_other_values_cannot_be_sent() -> None:
+    """Objects, functions and subclasses of plain types are refused with what can be sent; so is a frame beyond the limit."""
+
+    class Name(str):
+        """Text with a meaning."""
+
+    for value in (object(), len, Name("x"), [1, (2, {3: object()})]):
+        with pytest.raises(Unsendable, match="records between processes are numbers, text"):
+            frame(value)
+    nested: list[Any] = []
+    for _ in range(5000):
+        nested = [nested]
+    with pytest.raises(Unsendable):
+        frame(nested)
+    with pytest.raises(Unsendable, match="up to"):
+        frame(bytes(MOST + 1))
+    with pytest.raises(ValueError, match="a frame of"):
+        list(Frames().feed(b"\xff\xff\xff\xff"))
+    with pytest.raises(ValueError, match="extension"):
+        list(Frames().feed(b"\x00\x00\x00\x03\xd4\x63\x00"))
+
+
+def test_sockets_listen_on_the_loopback_address_only() -> None:
+    """On a free port of 127.0.0.1."""
+    with listening() as made:
+        assert made.getsockname()[0] == HOST == "127.0.0.1"
+
+
+def served(attempt: Any, secret: bytes = b"s" * SECRET) -> tuple[list[Any], Any]:
+    """What a server with a secret has accepted while `attempt(port)` ran, and the result of that."""
+
+    async def main() -> tuple[list[Any], Any]:
+        accepted: list[Any] = []
+        done = asyncio.Event()
+
+        async def welcome(link: Link, hello: Any) -> None:
+            accepted.append(hello)
+            await link.each(accepted.append)
+            done.set()
+
+        with listening() as listener:
+            server = await serve(listener, secret, welcome)
+            result = await attempt(listener.getsockname()[1])
+            if accepted:
+                await done.wait()
+            server.close()
+        return accepted, result
+
+    return asyncio.run(main())
+
+
+def test_a_peer_with_the_secret_is_heard() -> None:
+    """Its first value and all that follow, in order; also those that arrive together with the first."""
+
+    async def attempt(port: int) -> None:
+        link = await connect(port, b"s" * SECRET, "hello")
+        for n in range(5):
+            link.send(frame(n))
+        link.close()
+        await asyncio.sleep(0.01)
+
+    async def until_heard(port: int) -> None:
+        await attempt(port)
+
+    accepted: list[Any] = []
+    while not accepted:  # the server may not have read when the client has closed
+        accepted, _ = served(until_heard)
+    assert accepted == ["hello", 0, 1, 2, 3, 4]
+
+
+def test_a_peer_without_the_secret_is_refused() -> None:
+    """Neither its first value nor anything else is read, and its own side learns that it is refused."""
+
+    async def attempt(port: int) -> str:
+        try:
+            await connect(port, b"x" * SECRET, "hello")
+        except ConnectionError as error:
+            return str(error)
+        return "connected"
+
+    accepted, result = served(attempt)
+    assert accepted == []
+    assert "closed the connection" in result
+
+
+@pytest.mark.parametrize("answer", [b"", b"short", bytes(NONCE + PROOF), b"\x80\x04" * 100], ids=len)
+def test_bytes_that_prove_nothing_are_refused(answer: bytes) -> None:
+    """A connection that sends anything else is closed; a proof for one connection does not open another."""
+
+    async def attempt(port: int) -> bytes:
+        reader, writer = await asyncio.open_connection(HOST, port)
+        await reader.readexactly(NONCE)
+        writer.write(answer)
+        writer.write_eof()
+        rest = await reader.read()
+        writer.close()
+        return rest
+
+    assert served(attempt) == ([], b"")
+
+
+def test_a_recorded_proof_does_not_open_another_connection() -> None:
+    """The server's random number is new for each connection."""
+    secret, own = b"s" * SECRET, bytes(NONCE)
+
+    async def attempt(port: int) -> bytes:
+        first, writer = await asyncio.open_connection(HOST, port)
+        recorded = own + proof(secret, b"client", await first.readexactly(NONCE), own)
+        writer.close()
+        reader, writer = await asyncio.open_connection(HOST, port)
+        await reader.readexactly(NONCE)
+        writer.write(recorded)
+        rest = await reader.read()
+        writer.close()
+        return rest
+
+    assert served(attempt, secret) == ([], b"")
+
+
+def test_a_server_without_the_secret_learns_nothing() -> None:
+    """The client sends neither the secret nor its first value to one that has taken the port."""
+    heard: list[bytes] = []
+
+    async def main() -> None:
+        async def impostor(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(bytes(NONCE))
+            heard.append(await reader.readexactly(NONCE + PROOF))
+            writer.write(bytes(PROOF))
+            heard.append(await reader.read())
+            writer.close()
+
+        with socket.socket() as taken:
+            taken.bind((HOST, 0))
+            server = await asyncio.start_server(impostor, sock=taken)
+            with pytest.raises(ConnectionError, match="does not know the secret"):
+                await connect(taken.getsockname()[1], b"s" * SECRET, "hello")
+            while len(heard) < 2:
+                await asyncio.sleep(0)
+            server.close()
+
+    asyncio.run(main())
+    assert b"s" * 4 not in heard[0]
+    assert heard[1] == b""
