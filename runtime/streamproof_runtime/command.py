@@ -12,6 +12,7 @@ from streamproof_runtime import kills as kill_options
 from streamproof_runtime.errors import ProcessLost, RuntimeFailure
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.faults import MOST, Fault
+from streamproof_runtime.flow import BUFFERS
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.job_file import JobFile
 from streamproof_runtime.shrink import shrink
@@ -137,12 +138,13 @@ class Processes:
         kills: Sequence[str],
         restarts: int,
         seconds: float,
+        buffers: int = BUFFERS,
     ) -> None:
         """Raises `RuntimeFailure` as `Simulated`, for a kill of another form, and without msgpack."""
         from streamproof_runtime.cluster import Settings  # only here is msgpack needed
 
         self.file = _job_file(path, variant, executors * slots)
-        self._settings = Settings(path, executors, slots, variant, restarts, seconds=seconds)
+        self._settings = Settings(path, executors, slots, variant, restarts, buffers, seconds=seconds)
         self._kills = kill_options.parse(kills, (*self._settings.names, "jobmaster"))
 
     def run(self, logs: Path | None, tell: Callable[[str], None]) -> dict[str, Any]:
