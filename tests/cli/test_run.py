@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-WRONG = ("--seed", "34", "--faults", "heavy", "--variant", "status-dropped")
+WRONG = ("--seed", "33", "--faults", "heavy", "--variant", "status-dropped")
 
 
 def test_a_failing_run_is_repeated_and_shrunk(streamproof: Any, tmp_path: Path) -> None:
@@ -20,11 +20,11 @@ def test_a_failing_run_is_repeated_and_shrunk(streamproof: Any, tmp_path: Path) 
     first = json.loads((tmp_path / "a").read_text())
     assert first["runs"][0]["wrong"] == "2 records arrived at subtasks that had terminated"
     assert len(first["shrunk"]["faults"]) < len(first["runs"][0]["faults"])
-    script = json.loads((out / "seed-34.script.json").read_text())
-    shrunk = json.loads((out / "seed-34-shrunk.script.json").read_text())
+    script = json.loads((out / "seed-33.script.json").read_text())
+    shrunk = json.loads((out / "seed-33-shrunk.script.json").read_text())
     assert first["shrunk"]["deviations"] == sum(c > 0 for own in shrunk["choices"].values() for c in own)
     assert first["shrunk"]["deviations"] < sum(c > 0 for own in script["choices"].values() for c in own) // 10
-    for name, run in (("seed-34", first["runs"][0]), ("seed-34-shrunk", first["shrunk"])):
+    for name, run in (("seed-33", first["runs"][0]), ("seed-33-shrunk", first["shrunk"])):
         file = str(out / f"{name}.script.json")
         done = streamproof("run", job, "--simulate", "--variant", "status-dropped", "--script", file, "--json", "-")
         assert done.code == 12
@@ -38,7 +38,7 @@ def test_many_seeds_are_counted(streamproof: Any) -> None:
     assert done.out.startswith("5 runs: 5 right, 0 wrong; ")
     components = str(EXAMPLES / "components.py")
     done = streamproof(
-        "run", components, "--simulate", "--seed", "26", "--faults", "heavy", "--variant", "uncoordinated-heads"
+        "run", components, "--simulate", "--seed", "39", "--faults", "heavy", "--variant", "uncoordinated-heads"
     )
     assert done.code == 11
     assert "stuck: label1 is ATTEMPTING" in done.out
@@ -76,9 +76,8 @@ def test_bad_jobs_are_one_message(streamproof: Any, tmp_path: Path, text: str, w
 
 
 def test_bad_options_are_one_message(streamproof: Any, tmp_path: Path) -> None:
-    """Unknown variants, files that are no scripts, and runs on real processes are refused; other files are never replaced."""
+    """Unknown variants and files that are no scripts are refused; other files are never replaced."""
     job = str(EXAMPLES / "word_count.py")
-    assert "add --simulate" in streamproof("run", job).err
     done = streamproof("run", job, "--simulate", "--variant", "no-such")
     assert done.code == 2
     assert "no variant 'no-such'; there are first-end" in done.err
