@@ -1,4 +1,4 @@
-"""The tour of `make demo`: prove a protocol, break it, validate real Flink runs, kill and validate a run of our own, write the report.
+"""The tour of `make demo`: prove a protocol, break it, validate runs of Flink and of the runtime, write the report.
 
 Every command is printed before it runs and can be repeated by hand. Some commands must find a violation: any other result
 stops the demo with exit code 1. Files are written to `build/demo/` only.
@@ -69,7 +69,9 @@ def steps(runs: Path) -> list[Step]:
             "Connected components as a loop on four processes, one of which is killed twice: the result is right.",
             ("run", "examples/components.py", "--kill", "tm-1@20", "--kill", "tm-1@30", "--trace", str(out / "loop")),
         ),
-        Step("The log of that run, validated against the protocol that ends the loop.", ("validate", str(out / "loop"))),
+        Step(
+            "The log of that run, validated against the protocol that ends the loop.", ("validate", str(out / "loop"))
+        ),
         Step("The verdicts as an HTML page.", ("report", verdicts, events, "--out", str(out / "report"))),
     ]
 

@@ -154,6 +154,7 @@ class Processes:
         outcome = Cluster(replace(self._settings, log_folder=logs), self._kills, tell).run()
         return {
             "wrong": _wrong(self.file, outcome),
+            "results": outcome.results,
             "unfinished": outcome.unfinished,
             "checked": self.file.is_checked,
             "attempts": outcome.attempts,

@@ -58,7 +58,9 @@ def written(folder: Path, text: str) -> Path:
     return file
 
 
-@pytest.mark.parametrize("name", ["shortest_paths", *(pytest.param(n, marks=pytest.mark.long) for n in JOBS if n != "shortest_paths")])
+@pytest.mark.parametrize(
+    "name", [n if n == "shortest_paths" else pytest.param(n, marks=pytest.mark.long) for n in JOBS]
+)
 def test_results_are_those_of_the_simulation(name: str, tmp_path: Path) -> None:
     """And those of the plain computation; the log of the run is accepted, and every event is in the log of its process."""
     found = run(EXAMPLES / f"{name}.py", tmp_path)
@@ -68,6 +70,8 @@ def test_results_are_those_of_the_simulation(name: str, tmp_path: Path) -> None:
     assert 0 < found["longest_queue"] <= BUFFERS
     simulated = Simulation(example(name).job()).run()
     assert simulated.finished
+    if name != "pagerank":  # its sums depend on the order of records, within the tolerance of the example
+        assert found["results"] == simulated.results
     assert set(answers(tmp_path).values()) == {"accepted"}
     assert {f.name for f in tmp_path.iterdir()} == {"jobmaster.ndjson", "tm-1.0.ndjson", "tm-2.0.ndjson"}
     events = [json.loads(line) for log in tmp_path.iterdir() for line in log.read_text().splitlines()]
@@ -113,7 +117,7 @@ def test_a_torn_last_line_is_not_read(tmp_path: Path) -> None:
         log.write_bytes(whole[:end])
         assert set(answers(tmp_path).values()) == {"accepted"}
     log.write_bytes(whole[: start - 20] + whole[start:])
-    with pytest.raises(Exception, match="tm-1.0.ndjson:"):
+    with pytest.raises(Exception, match=r"tm-1\.0\.ndjson:"):
         answers(tmp_path)
 
 
@@ -179,7 +183,10 @@ def test_jobs_fail_for_good_with_their_reason(tmp_path: Path) -> None:
     """A user function that raises, records that cannot be sent, and no restart left."""
     text = "from streamproof_runtime import Job\ndef job():\n    made = Job('bad')\n    "
     stream = "made.source('a', [1]).process('b', lambda _, r: [{}]).collect('c')\n    return made\n"
-    for outputs, words in (("1 / 0", "b: ZeroDivisionError: division by zero"), ("object()", "has a value of type object")):
+    for outputs, words in (
+        ("1 / 0", "b: ZeroDivisionError: division by zero"),
+        ("object()", "has a value of type object"),
+    ):
         found = run(written(tmp_path, text + stream.format(outputs)))
         assert words in found["wrong"]
     found = run(EXAMPLES / "word_count.py", kills=["tm-1@1"], restarts=0)
@@ -278,5 +285,5 @@ def test_without_ports_there_is_one_message(monkeypatch: pytest.MonkeyPatch) -> 
         raise OSError(1, "Operation not permitted")
 
     monkeypatch.setattr(cluster, "listening", refused)
-    with pytest.raises(RuntimeFailure, match="no port .* can be opened: Operation not permitted; .* add --simulate"):
+    with pytest.raises(RuntimeFailure, match=r"no port .* can be opened: Operation not permitted; .* add --simulate"):
         run(EXAMPLES / "word_count.py")
