@@ -45,6 +45,27 @@ def spark() -> Iterator[Any]:
         yield session
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _bundled_models_are_compiled_once() -> Iterator[None]:
+    """Tests ask for the systems of bundled models again and again, and nothing of a system can be changed."""
+    from streamproof.language import spec
+
+    made: dict[Any, Any] = {}
+    compiled = spec.compile_model
+
+    def once(model: Any, properties: Any = (), **more: Any) -> Any:
+        if not type(model).__module__.startswith("streamproof_models."):
+            return compiled(model, properties, **more)
+        key = type(model), repr(sorted(model.settings().items())), tuple(properties), repr(sorted(more.items()))
+        if key not in made:
+            made[key] = compiled(model, properties, **more)
+        return made[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spec, "compile_model", once)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _what_tests_made_is_forgotten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Now and then, models that tests wrote and what is known of them: a heap of millions makes every later test slow."""
