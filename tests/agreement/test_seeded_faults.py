@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from shares import share
 from streamproof.agree import asking
 from streamproof.agree.comparing import differences
 from streamproof.agree.opinion import Opinion
@@ -458,28 +459,28 @@ def test_without_a_fault_nothing_differs(corpus: Sequence[Any], fair_corpus: Seq
         assert not _differs(case, asking.explored(case.system, "python"))
 
 
-@pytest.mark.parametrize("fault", PYTHON)
+@pytest.mark.parametrize("fault", share(PYTHON, 3))
 def test_faults_of_the_python_tier_are_caught(corpus: Sequence[Any], monkeypatch: Patch, fault: str) -> None:
     """One rule of the generator of Python code is wrong."""
     PYTHON[fault](monkeypatch)
     assert _caught(corpus, lambda system: asking.explored(system, "python", seconds=1))
 
 
-@pytest.mark.parametrize("fault", COMPILED)
+@pytest.mark.parametrize("fault", share(COMPILED, 3))
 def test_faults_of_the_compiled_tier_are_caught(corpus: Sequence[Any], monkeypatch: Patch, fault: str) -> None:
     """One rule of the generator of machine code is wrong."""
     COMPILED[fault](monkeypatch)
     assert _caught(corpus, lambda system: asking.explored(system, "compiled", seconds=2))
 
 
-@pytest.mark.parametrize("fault", SYMBOLIC)
+@pytest.mark.parametrize("fault", share(SYMBOLIC, 3))
 def test_faults_of_the_symbolic_engine_are_caught(corpus: Sequence[Any], monkeypatch: Patch, fault: str) -> None:
     """One rule of the translation to formulas is wrong."""
     SYMBOLIC[fault](monkeypatch)
     assert _caught(corpus, lambda system: asking.bounded(system, DEPTH, seconds=5))
 
 
-@pytest.mark.parametrize("fault", LIVENESS)
+@pytest.mark.parametrize("fault", share(LIVENESS, 3))
 def test_faults_in_temporal_verdicts_are_caught(fair_corpus: Sequence[Any], monkeypatch: Patch, fault: str) -> None:
     """Fairness is misunderstood in one way."""
     LIVENESS[fault](monkeypatch)

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from shares import share
 from streamproof.agree import asking
 from streamproof.agree.comparing import differences
 from streamproof.agree.opinion import Opinion
@@ -177,7 +178,7 @@ def test_without_a_fault_nothing_differs(sound: Sound, workers: int) -> None:
 
 
 @pytest.mark.usefixtures("small_table")
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", share(FAULTS, 3))
 def test_faults_of_the_fixed_loops_are_caught(sound: Sound, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     """One line of a kernel is wrong, and the comparison shows it on one of the machines."""
     name, old, new, workers = FAULTS[fault]

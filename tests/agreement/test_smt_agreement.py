@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from random_systems import random_system
+from shares import share
 from streamproof.exchange.chc import MISTAKE, chc
 from streamproof.exchange.chc import read as read_clauses
 from streamproof.exchange.smtlib import read, smtlib
@@ -107,7 +108,7 @@ def test_bundled_models(name: str, parameters: dict[str, Any]) -> None:
     assert any(verdict is not Verdict.INCONCLUSIVE for verdict in found.values())
 
 
-@pytest.mark.parametrize("name", list(bundled()))
+@pytest.mark.parametrize("name", share(bundled(), 3))
 def test_every_bundled_model_is_exported(name: str) -> None:
     """At the small size each is written, and what is asked for are the properties of states and steps."""
     target = find(name)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from random_systems import random_system, temporal_system
+from shares import share
 from small_models import small_system
 from streamproof import Model
 from streamproof.exchange import promela_bits, spin
@@ -147,7 +148,7 @@ def test_only_temporal_properties_have_texts_of_their_own() -> None:
 VARIANTS = [(name, variant) for name in bundled() for variant in (None, *find(name).spec.model.variants)]
 
 
-@pytest.mark.parametrize("name", bundled())
+@pytest.mark.parametrize("name", share(bundled(), 3))
 def test_every_bundled_model_is_exported(name: str) -> None:
     """Each is written, with a text for each temporal property."""
     _written(small_system(name))

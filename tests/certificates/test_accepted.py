@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from random_systems import random_system, temporal_system
+from shares import share
 from small_models import small_system
 from streamproof.registry import bundled, find
 from streamproof.system import Action, Fairness, Instance, Kind, Property, System, Variable, Verdict
@@ -49,7 +50,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "variant"), CASES)
+@pytest.mark.parametrize(("name", "variant"), share(CASES, 3))
 def test_every_verdict_on_a_bundled_model_is_certified(searched: Any, name: str, variant: str | None) -> None:
     """All properties of a model or variant are claimed but what is promised of steps, and the claims are accepted."""
     system = small_system(name, variant)

@@ -225,7 +225,7 @@ def produced(streamproof: Command, place: Path, case: Case) -> list[Path]:
     return [path for path in new if path.name != ".streamproof.json"]
 
 
-@pytest.mark.parametrize("case", share(ALL, 3))
+@pytest.mark.parametrize("case", share(ALL, 3, first=2))
 def test_only_its_own_files_are_replaced(case: Case, place: Path, streamproof: Command) -> None:
     """What somebody else put in the place of a file stays, and the verb ends with 153; what it wrote itself is replaced.
 

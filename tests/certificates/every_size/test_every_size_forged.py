@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from program_size import program_size
+from shares import share
 from streamproof.certify import obligations, verifier_any
 from streamproof.certify.formulas import condition_data
 from streamproof.certify.obligations import SAFE, claim_of
@@ -87,7 +88,7 @@ def _changed(root: Any, path: tuple[Any, ...], *, drop: bool) -> Any:
 
 
 @pytest.mark.parametrize("drop", [False, True], ids=["changed", "dropped"])
-@pytest.mark.parametrize("name", ["ring", "buffers"])
+@pytest.mark.parametrize("name", share(["ring", "buffers"], 2))
 def test_no_part_of_the_file_can_be_changed(request: Any, name: str, drop: bool) -> None:
     """Each number, text, list and entry of the header and the evidence, one at a time. Only the names by which the model
     is asked for are no claim: the caller gives the system, and its fingerprint is checked."""
@@ -320,7 +321,7 @@ def _by_hand(parametric: Parametric, certified: Any, names: tuple[str, ...], lem
     return _rebuilt(made)
 
 
-@pytest.mark.parametrize(("name", "variant", "properties"), FALSE)
+@pytest.mark.parametrize(("name", "variant", "properties"), share(FALSE, 3))
 def test_what_is_false_at_some_size_has_no_certificate(
     small: Any, certified: Any, name: str, variant: str | None, properties: tuple[str, ...]
 ) -> None:
@@ -337,7 +338,7 @@ def test_what_is_false_at_some_size_has_no_certificate(
                 _rejected(_by_hand(parametric, certified, some, lemmas))
 
 
-@pytest.mark.parametrize("seed", [50, 52, 54, 55])
+@pytest.mark.parametrize("seed", share([50, 52, 54, 55], 4))
 def test_what_random_models_violate_has_no_certificate(generated: Any, certified: Any, seed: int) -> None:
     """No property that a search of a small size violates, and none of a model with errors, with any of the others as help."""
     from streamproof.explicit import explore
@@ -372,7 +373,7 @@ BOOKKEEPING: dict[str, tuple[Callable[[Any, Any], bool], tuple[str, str | None, 
 }
 
 
-@pytest.mark.parametrize("fault", BOOKKEEPING)
+@pytest.mark.parametrize("fault", share(BOOKKEEPING, 3))
 def test_a_verifier_that_forgets_obligations_accepts_what_is_false(
     monkeypatch: pytest.MonkeyPatch, small: Any, certified: Any, fault: str
 ) -> None:

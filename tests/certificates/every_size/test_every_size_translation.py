@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import z3
 
+from shares import share
 from streamproof import (
     ANY,
     Array,
@@ -329,7 +330,7 @@ MODELS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", share(MODELS, 3))
 def test_no_script_denies_what_plain_values_do(small: Any, name: str) -> None:
     """Samples of the small models."""
     assert not list(contradictions(small(name)))
@@ -348,7 +349,7 @@ def test_no_script_denies_what_a_mixed_model_does(tries: int) -> None:
     assert not list(contradictions(parametric, tries, initial=[FIRST]))
 
 
-@pytest.mark.parametrize("seed", range(20, 24))
+@pytest.mark.parametrize("seed", share(range(20, 24), 2))
 def test_no_script_denies_what_random_models_do(generated: Any, seed: int) -> None:
     """Samples of random models, their initial states too."""
     spec, parametric = generated(seed)
@@ -370,7 +371,7 @@ def test_no_script_denies_what_many_random_models_do(generated: Any, seed: int) 
     assert not list(contradictions(parametric, tries=100, seed=seed, initial=initial))
 
 
-@pytest.mark.parametrize("seed", range(30, 33))
+@pytest.mark.parametrize("seed", share(range(30, 33), 3))
 def test_plain_values_are_those_of_the_interpreter(generated: Any, seed: int) -> None:
     """Guards and updates of the parametric system on plain values do what the interpreter does at that size."""
     spec, parametric = generated(seed)
@@ -589,7 +590,7 @@ CORPUS: dict[str, Sequence[tuple[str, str]]] = {
 """Where a fault is looked for: a model, and the one property that is of interest there; else `Mixed`, with all."""
 
 
-@pytest.mark.parametrize("fault", TOO_STRONG)
+@pytest.mark.parametrize("fault", share(TOO_STRONG, 3))
 def test_a_translation_that_is_too_strong_is_noticed(monkeypatch: pytest.MonkeyPatch, small: Any, fault: str) -> None:
     """Some sample breaks a claim of which the faulty script says that nothing breaks it."""
     found = []
