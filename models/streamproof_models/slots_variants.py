@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streamproof import require
 from streamproof_models.slots import Slots
 
 
@@ -63,3 +64,19 @@ class PartialGang(Slots, variant="partial-gang"):
     """Pipelined subtasks: they are queued one by one, and finish only together."""
 
     gang: int = 2
+
+
+class NewestFirst(Slots, variant="newest-first"):
+    """The handler serves the subtask that was queued last: what the description says, and its code does not."""
+
+    def serve_queue(self, s, i):
+        """The last subtask of the queue gets a slot."""
+        require(s.global_lock == "HANDLER" and s.found == i and s.instance_lock[i] is None)
+        if s.instance[i] == "ALIVE" or not self.tests_death:
+            t = s.queue.pop(len(s.queue) - 1)
+            s.slot[t] = self.allocate_slot(s, i, "SIMPLE")
+            s.at[t] = "RUNNING"
+        else:
+            s.available.discard(i)
+        s.found = None
+        s.global_lock = "FREE"

@@ -133,5 +133,6 @@ SPEC = Spec(
         "location-preferred": {"tasks": "H0 T0 Q", "deaths": 0},
         "far-place": {"tasks": "A B", "deaths": 0},
         "partial-gang": {"tasks": "Q Q Q Q", "deaths": 0},
+        "newest-first": {"instances": 1, "tasks": "A Q Q Q"},
     },
 )

@@ -24,6 +24,7 @@ COUNTS = {
     "location-preferred": (5036, 10059, 23),
     "far-place": (639, 1153, 14),
     "partial-gang": (10797, 20477, 25),
+    "newest-first": (8938, 17769, 26),
 }
 """Distinct states, generated states and depth, at the parameters that a variant is refuted with."""
 
