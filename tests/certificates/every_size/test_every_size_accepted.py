@@ -55,6 +55,7 @@ def test_every_small_proof_has_a_certificate(
     assert len(shown.obligations) == len(certificate.evidence["obligations"])
 
 
+@pytest.mark.long
 def test_credit_with_all_parameters_free(bundled: Any, certified: Any) -> None:
     """Four properties of any number of channels, buffers and records, with discovered lemmas."""
     from streamproof.registry import find
