@@ -97,14 +97,14 @@ def test_a_killed_process_is_replaced_and_the_result_is_right(tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["pagerank", "components", "shortest_paths"])
 def test_each_loop_survives_two_kills_anywhere(name: str, tmp_path: Path) -> None:
     """Of different processes, after various numbers of events; whatever is cut short, results and logs are right."""
-    for first, second in ((1, 2), (5, 40), (23, 7), (60, 31)):
+    for first, second in ((1, 2), (5, 9), (12, 4)):
         logs = tmp_path / f"{first}-{second}"
         logs.mkdir()
         kills = [f"tm-1@{first}", f"tm-2@{second}"]
         found = run(EXAMPLES / f"{name}.py", logs, executors=3, kills=kills)
         assert found["wrong"] == ""
-        assert set(answers(logs).values()) <= {"accepted"}
-        assert found["kills"][0]["happened"]
+        assert set(answers(logs).values()) == {"accepted"}
+        assert all(kill["happened"] for kill in found["kills"])
 
 
 def test_a_torn_last_line_is_not_read(tmp_path: Path) -> None:
