@@ -164,10 +164,14 @@ def tasks() -> Iterator[Task]:
     yield sized("partition_lifecycle", "large", safety)
     current = ("inputs_finished", "counted", "current", "fetchable", "bounded", "server_current", "kept")
     yield sized("regions", "large", current)
+    yield sized("checkpoints", "large", ("consistent", "limited", "current", "published_is_stored", "deadlock"))
+    yield sized("slot_pool", "large", ("budget", "task_in_slot", "counted", "rejection_current", "kept"))
     yield sized("cyclic", "large", ("conserved", "channel.within_capacity", "back.in_order", "counted", "deadlock"))
     yield sized("credit", "large", ("conservation", "no_overflow", "pool_conserved", "within_limit"))
     yield bundled("reference.two_phase_commit", "two-phase commit, 10", huge=True, resource_managers=10)
     yield bundled("reference.ewd998", "EWD 998, N = 4", safra, huge=True, n=4)
+    owners = ("exclusive", "no_leak", "owned", "co_located", "deadlock")
+    yield bundled("slots", "slots, large", owners, huge=True, instances=3, tasks="A H0 T0 Q Q")
 
 
 def spin(task: Task, runs: int, expected: Measured) -> tuple[float, str] | None:
