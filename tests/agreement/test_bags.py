@@ -1,4 +1,4 @@
-"""Bags mean the same in every engine, natively, in exports and traces; random systems with all features agree."""
+"""Bags mean the same in every engine, natively, in exports and traces."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from random_features import FORMS, featured
 from random_systems import random_system
 from streamproof import (
     ANY,
@@ -357,40 +356,6 @@ def test_a_bag_is_not_indexed() -> None:
         Indexed.system()
 
 
-def compare(panel: Any, expect: Any, seeds: range) -> Counter[str]:
-    """Compare all engines on the systems of these seeds; how many of each form there were."""
-    seen: Counter[str] = Counter()
-    for seed in seeds:
-        found = featured(seed)
-        if found is None:
-            continue
-        form, system = found
-        try:
-            referee = panel.interpreter_result(system)
-            if not referee.ordered.levels:
-                continue
-            referee.compare(panel.explored(system, "python"))
-            referee.compare(panel.explored(system, "compiled"))
-            if form != "partly_fair":
-                referee.compare(panel.bounded(system, 4))
-                allowed = expect(system)
-                for name, answer in asking.proved(system, 2).answers.items():
-                    assert answer.verdict in {Verdict.INCONCLUSIVE, *allowed[name].verdicts}, name
-        except Exception as error:
-            error.add_note(f"featured({seed})")
-            raise
-        seen[form] += 1
-        seen["bags"] += any("Bag(" in str(v.sort) for v in system.variables)
-    return seen
-
-
-def test_random_systems(panel: Any, expect: Any) -> None:
-    """Some systems, one or more of each form."""
-    seen = compare(panel, expect, range(10))
-    assert seen.keys() >= set(FORMS)
-    assert seen["bags"] >= 4
-
-
 @pytest.mark.parametrize(
     ("seeds", "systems"), [(range(500, 512), 6), pytest.param(range(500, 800), 160, marks=pytest.mark.long)]
 )
@@ -408,16 +373,6 @@ def test_pdr_on_random_systems(panel: Any, expect: Any, seeds: range, systems: i
                 assert finding.verdict in {Verdict.INCONCLUSIVE, *allowed[finding.property].verdicts}, seed
             compared += 1
     assert compared >= systems
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("part", range(22))
-def test_three_thousand_random_systems(panel: Any, expect: Any, part: int) -> None:
-    """Some hundred and fifty systems at a time with bags, unions, keys, constraints and fairness of a part of an action."""
-    seeds = range(100_000 + 200 * part, 100_000 + 200 * (part + 1))
-    seen = compare(panel, expect, seeds)
-    assert sum(seen[form] for form in set(FORMS)) >= 137
-    assert seen["bags"] >= 50
 
 
 def test_the_number_of_bags_is_no_accident() -> None:

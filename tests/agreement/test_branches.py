@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from loading import load
 from random_branches import branching
 from streamproof import (
     STRONG,
@@ -42,15 +41,7 @@ FEW = pytest.mark.parametrize(
 
 def made(source: str, folder: Path, name: str) -> type[Model]:
     """The class ``Random`` of a source text."""
-    path = folder / f"{name}.py"
-    path.write_text(source)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    model: type[Model] = module.Random
+    model: type[Model] = load(source, folder, name).Random
     return model
 
 

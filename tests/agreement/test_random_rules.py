@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
-import sys
 import textwrap
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from loading import load
 from streamproof import Model
 from streamproof.language.call_sites import PythonError
 from streamproof.language.native import Native
@@ -597,19 +595,6 @@ def rules(draw: Any) -> str:
     return HEAD + "\n" + textwrap.indent("\n".join([*tail, f"    return {truth}"]), "    ") + "\n"
 
 
-def load(source: str, folder: Path) -> ModuleType:
-    """The module with this source, from a file of its own."""
-    file = folder / f"rules_{abs(hash(source))}.py"
-    file.write_text(source, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[file.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def anything(sort: Any, rng: random.Random) -> Any:
     """A random value of a sort."""
     match sort:
@@ -663,7 +648,7 @@ def compiled(model: type[Model]) -> System | ModelError:
 
 def compare(source: str, folder: Path, states: int, stats: dict[str, int]) -> None:
     """Interpret the lowered rule and run the Python one, in random states."""
-    model = load(source, folder).Random
+    model = load(source, folder, f"rules_{abs(hash(source))}").Random
     stats["rules"] += 1
     system = compiled(model)
     if isinstance(system, ModelError):

@@ -1,22 +1,39 @@
-"""Random systems with all features at once: bags, unions, keys, constraints, fairness of a part of an action."""
+"""Random systems with all features at once: those of systems, and those of models that are written as source text."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
+from loading import load
 from random_constraints import limited, step_limited
 from random_fairness import partly_fair
+from random_models import model_source
 from random_systems import random_system
-from streamproof.system import System
+from streamproof import Model
+from streamproof.system import ModelError, System
+from streamproof.system.records import dataclass
 
-FORMS = ("plain", "plain", "limited", "step_limited", "partly_fair")
+FORMS = ("plain", "written", "limited", "step_limited", "written", "partly_fair")
 """What is drawn in turn."""
 
 
-def featured(seed: int) -> tuple[str, System] | None:
-    """The form of the system of a seed, and the system; None if the form has none for this seed."""
+@dataclass(frozen=True, slots=True)
+class Featured:
+    """A system of one of the forms; a written one has its model."""
+
+    form: str
+    system: System
+    model: type[Model] | None = None
+    source: str = ""
+
+
+def featured(seed: int, folder: Path) -> Featured | None:
+    """The system of a seed; None if its form has none for this seed. `folder` is for the files of models."""
     form = FORMS[seed % len(FORMS)]
     match form:
+        case "written":
+            return written(seed, folder)
         case "limited":
             system = limited(seed, bags=True)
         case "step_limited":
@@ -25,4 +42,16 @@ def featured(seed: int) -> tuple[str, System] | None:
             system = partly_fair(seed, bags=True)
         case _:
             system = random_system(Random(seed), bags=True)
-    return None if system is None else (form, system)
+    return None if system is None else Featured(form, system)
+
+
+def written(seed: int, folder: Path) -> Featured | None:
+    """The written model of a seed; None if it is refused because its constraint is true in no state."""
+    source = model_source(seed)
+    model: type[Model] = load(source, folder, f"featured_{seed}").Random
+    try:
+        return Featured("written", model.system(), model, source)
+    except ModelError as error:
+        if "is true in no state" not in error.message:
+            raise
+        return None

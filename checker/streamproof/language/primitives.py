@@ -11,10 +11,11 @@ from contextvars import ContextVar
 from dataclasses import field
 from typing import Any, TypeVar, overload
 
+from streamproof.language.call_sites import as_model_error
 from streamproof.language.cases import Case
 from streamproof.language.conversion import plain
 from streamproof.language.sources import caller
-from streamproof.system.errors import EvaluationError, Loc, ModelError
+from streamproof.system.errors import EvaluationError, Loc, ModelError, StreamproofError
 from streamproof.system.model import Fairness, Kind, PartialFairness
 from streamproof.system.records import dataclass
 
@@ -192,6 +193,11 @@ def _possible(run: Callable[[], Any], picks: tuple[Any, ...]) -> bool:
         return any(_possible(run, (*picks, plain(option))) for option in missing.options)
     except EvaluationError:  # behind its guards
         return True
+    except StreamproofError:
+        raise
+    except Exception as error:  # the same, by an operation of Python
+        if as_model_error(error) is None:
+            raise
     finally:
         PICKS.reset(token)
     return True

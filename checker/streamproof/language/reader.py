@@ -35,6 +35,7 @@ from streamproof.language.primitives import (
 from streamproof.language.scopes import ScopeNames
 from streamproof.language.sources import decoration, definition, ordinary, parameters, place
 from streamproof.language.terms import StateRef, describe
+from streamproof.language.totality import may_be_true
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -436,12 +437,7 @@ class Reader:
             return b.ite(pick.reached_when, taken, self._fair_where(function, condition, known, rest))
         values = [known.get(name) for name in parameters(condition)[2:]]
         expr, _, checks = self._condition(condition, [self.model, StateRef(names=self.names), *values], self.outside)
-        if checks:
-            raise ModelError(
-                f"{checks[0].message}, perhaps, in {condition.__name__}, the fairness of {function.__name__}",
-                loc=checks[0].loc,
-                remedy="test first that the value is there: the condition must be defined for all states",
-            )
+        _expect_total(checks, f"{condition.__name__}, the fairness of {function.__name__}", "the condition", "states")
         return expr
 
     def _expect_asked(self, name: str, mark: ActionMark, given: Sequence[str], function: types.FunctionType) -> None:
@@ -595,12 +591,7 @@ class Reader:
     def _total(self, function: Callable[..., Any], mark: str, what: str, states: int = 1) -> Expr:
         """A condition on states or steps that must have a value everywhere."""
         expr, _, checks = self._predicate(function, states)
-        for check in checks:
-            raise ModelError(
-                f"{check.message}, perhaps, in @{mark} {function.__name__}",
-                loc=check.loc,
-                remedy=f"test first that the value is there: a condition on {what} must be defined for all of them",
-            )
+        _expect_total(checks, f"@{mark} {function.__name__}", f"a condition on {what}", "of them")
         return expr
 
     def _expect_outermost(self, name: str, function: Callable[..., Any]) -> None:
@@ -610,6 +601,17 @@ class Reader:
                 f"@constraint {name} is in a part of a composition",
                 loc=place(function),
                 remedy="a constraint limits the whole: state it in the outermost model",
+            )
+
+
+def _expect_total(checks: Sequence[Check], where: str, condition: str, everywhere: str) -> None:
+    """Raises `ModelError` if a check of a condition may be true for some values of the variables."""
+    for check in checks:
+        if may_be_true(check.condition):
+            raise ModelError(
+                f"{check.message}, perhaps, in {where}",
+                loc=check.loc,
+                remedy=f"test first that the value is there: {condition} must be defined for all {everywhere}",
             )
 
 
