@@ -20,6 +20,7 @@ import tree_sitter_tlaplus
 from random_constraints import corpus
 from random_fairness import partly_fair
 from random_families import family_system
+from random_features import written
 from random_systems import random_system, temporal_system
 from shares import share
 from small_models import SMALL
@@ -306,6 +307,17 @@ def test_partial_fairness_is_decided_alike(jar: Path, seeds: range) -> None:
         system = partly_fair(seed)
         if system is not None and reference(system).levels:
             verdicts_agree(system)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seeds", [range(10 * ten, 10 * ten + 10) for ten in range(6)], ids=str)
+def test_written_models_are_counted_and_decided_alike(jar: Path, tmp_path: Path, seeds: range) -> None:
+    """Models with every feature of the language."""
+    for seed in seeds:
+        made = written(seed, tmp_path)
+        if made is not None and reference(made.system).levels:
+            counts_agree(made.system)
+            verdicts_agree(made.system)
 
 
 def test_without_tlc_the_message_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 from letters import Letters
+from streamproof import Bag, Bool, Case, Enum, Model, Range, Record, Set, State, Union, action, choose, explore, require
 from streamproof.conformance.event_log import agrees
+from streamproof.exchange import tlc
+from streamproof.exchange.tla import export
 from streamproof.system.sorts import BOOL, RangeSort, RecordSort, UnionSort
+from streamproof.traces.replay import replay_labels
 
 
 def test_letters_in_every_engine(panel: Any) -> None:
@@ -17,6 +24,79 @@ def test_letters_in_every_engine(panel: Any) -> None:
     referee.compare(panel.explored(system, "python"))
     referee.compare(panel.explored(system, "compiled"))
     referee.compare(panel.bounded(system, 3))
+
+
+class Ask(Case):
+    """A question with a number and perhaps a name."""
+
+    n: int
+    of: str
+
+
+class Stop(Case):
+    """No fields."""
+
+
+class Post(Model):
+    """Messages as parameters, as choices, and records as choices."""
+
+    check_deadlock = False
+
+    def state(self):
+        """A bag of messages, a set of records."""
+        return State(
+            net=Bag(Union(Ask(n=Range(0, 1), of=Enum("a", "b")), Stop()), capacity=1),
+            kept=Set(Record(n=Range(0, 1), up=Bool()), init=[{"n": 1, "up": False}]),
+            last=Range(0, 1),
+        )
+
+    @action(message=[Ask(0, "a"), Ask(1, "b"), Stop()])
+    def send(self, s, message):
+        """One message."""
+        require(len(s.net) == 0)
+        s.net.add(message)
+
+    @action
+    def receive(self, s):
+        """Any message."""
+        got = choose(s.net)
+        s.net.remove(got)
+        match got:
+            case Ask(n=k):
+                s.last = k
+            case Stop():
+                s.last = 0
+
+    @action
+    def drop(self, s):
+        """Any record."""
+        kept = choose(s.kept)
+        s.kept.remove(kept)
+        s.last = kept.n
+
+
+def test_steps_name_messages_as_the_source_does() -> None:
+    """In labels, in patterns of steps by text and by value, and in TLA+, where a parameter is the record itself."""
+    system = Post.system()
+    labels = [i.label for i in system.instances]
+    assert labels[:4] == ["send(message=Ask(n=0, of=a))", "send(message=Ask(n=1, of=b))", "send(message=Stop())",
+                          "receive()[got=Ask(n=0, of=a)]"]  # fmt: skip
+    assert "drop()[kept=(n=1, up=False)]" in labels
+    for pattern in ("send(Ask(n=1, of=b))", "send(message=Ask(n=1, of=b))", ("send", {"message": Ask(1, "b")})):
+        assert replay_labels(system, [pattern]).steps[0] is system.instances[1]
+    exported = export(system)
+    module = exported.modules[exported.module]
+    assert '\\E message \\in {[type |-> "Ask", n |-> 0, of |-> "a"], [type |-> "Ask", n |-> 1, of |-> "b"], ' in module
+    assert "[net EXCEPT ![message] = @ + 1]" in module
+    assert "last' = kept_2.n" in module
+    assert "'Ask'" not in module
+
+
+@pytest.mark.long
+def test_tlc_takes_messages_as_parameters(jar: Path) -> None:
+    """The same counts."""
+    ours, counted = explore(Post.system()).counts, tlc.count(Post.system())
+    assert (counted.distinct, counted.generated) == (ours.distinct, ours.generated)
 
 
 def test_recorded_values_of_a_union() -> None:

@@ -69,7 +69,7 @@ TRUTHS: dict[str, tuple[str, ...]] = {
         "{s}.x != 1",
         "{s}.x == first(v for v in (2, 0, 1) if v != {s}.x)",
         "{s}.x < 2",
-        "self.most is None or {s}.x <= self.most",
+        "(self.most is None or {s}.x <= self.most)",
     ),
     "up": ("{s}.up", "not {s}.up"),
     "who": ('{s}.who == "A"', '{s}.who != "B"'),
@@ -164,7 +164,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
         "here = choose([e for e in self.edges if s.link[e] == 0])\ns.link[here] = 1",
         "here = first(e for e in self.edges if s.link[e] == 1)\ns.link[here] = 0",
         's.link["a", "b"] += 1',
-        "here = first((e for e in self.edges if s.link[e] == 0), default=self.edges[0])\ns.link[here] = choose(one=1, zero=0)",
+        "here = first((e for e in self.edges if s.link[e] == 0), default=('a', 'b'))\ns.link[here] = choose(one=1, zero=0)",
     ),
     "last": ("s.last = None", "s.last = choose(none=None, one=1)", "s.last = 0 if s.last is None else None"),
     "crew": (

@@ -25,6 +25,7 @@ from streamproof import (
     constraint,
     eventually,
     explore,
+    first,
     invariant,
     reachable,
     refines,
@@ -33,7 +34,9 @@ from streamproof import (
 )
 from streamproof.exchange.tla import export
 from streamproof.language.spec import compile_unbounded
-from streamproof.system import Interpreter, Verdict
+from streamproof.language.totality import may_be_true
+from streamproof.system import Interpreter, RangeSort, Verdict
+from streamproof.system import build as b
 
 
 class Counters(Model):
@@ -415,6 +418,34 @@ def test_a_constraint_on_steps() -> None:
     inside = found.counts.inside
     assert (inside.distinct, inside.generated, sum(found.counts.outside)) == (9, 18, 3)
     assert explore(Pair.system()).counts.inside.distinct == 6
+
+
+class Total(Bursts):
+    """A condition with a value for every step, although its parts have none for some."""
+
+    @constraint
+    def late(self, s, t):
+        """`first` of numbers of which one always fits."""
+        after = first(v for v in range(5) if v >= t.full)
+        return after > s.full or first(v for v in range(5) if v >= s.full) >= self.most - 1
+
+    @constraint
+    def calm(self, s):
+        """There is always another name."""
+        return s.full < first(v for v in (4, 5) if v > s.full) or not s.cut
+
+
+def test_conditions_are_tried_for_all_values() -> None:
+    """A check that no values make true is no reason to refuse a condition; with too many values it is one."""
+    found = explore(Total.system()).counts.inside
+    assert (found.distinct, found.generated) == (10, 1 + 8 + 10)  # the first state, fill below 4, drain everywhere
+    x = b.var("x", RangeSort(0, 3))
+    assert not may_be_true(b.less(b.num(3), x))
+    assert may_be_true(b.less(b.num(2), x))
+    assert not may_be_true(b.and_((b.less(x, b.num(2)), b.less(b.num(1), x))))
+    assert may_be_true(b.and_((b.less(x, b.num(2)), b.less(b.num(1), b.next_("x", x.sort)))))
+    wide = b.var("wide", RangeSort(0, 5_000))
+    assert may_be_true(b.and_((b.less(wide, b.num(2)), b.less(b.num(1), wide))))
 
 
 class NoTurn(Bursts):

@@ -116,6 +116,30 @@ def test_enabled() -> None:
             assert native.holds(name, state) == interpreter.holds(system.property(name), state)
 
 
+class Late(Turns):
+    """A rule that fails behind its guards, by an operation of Python."""
+
+    @action
+    def last(self, s):
+        """There is no number above the highest."""
+        require(not s.busy[0])
+        s.turn = first(v for v in range(self.n) if v > s.turn)
+
+    @invariant
+    def some(self, s):
+        """Enabled where its guard is true, as for the checker."""
+        return enabled(self.last, s) == (not s.busy[0])
+
+
+def test_a_rule_that_fails_behind_its_guards_is_enabled() -> None:
+    """In the system and natively."""
+    system, native = Late.system(), Native(Late())
+    interpreter, failing = Interpreter(system), (1, (False, False), ())
+    assert native.holds("some", failing) is interpreter.holds(system.property("some"), failing) is True
+    with pytest.raises(EvaluationError, match="first"):
+        native.step(failing, "last")
+
+
 class Whole(Model):
     """A part's rules, seen from the part."""
 

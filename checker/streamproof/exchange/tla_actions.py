@@ -27,6 +27,7 @@ from streamproof.system.assume import Assuming
 from streamproof.system.expr import Expr
 from streamproof.system.model import Action, Instance, System
 from streamproof.system.records import dataclass
+from streamproof.system.sorts import Sort
 
 LINES = 6
 """Maximum number of lines of a guard that is written in the action itself, and again where the guard is needed."""
@@ -158,16 +159,17 @@ class Actions:
             parts = (value for name, _, value in same if value is not None or name not in members[0].labelled)
         text = "_".join((action.name, *map(str, parts)))
         name = self.writer.names.new(text)
-        family, arguments = self._family(rows), len(members[0].args)
+        sorts = [i.sorts or (None,) * len(row) for i, row in zip(members, rows, strict=True)]
+        family, arguments = self._family(rows, sorts), len(members[0].args)
         if arguments:
-            arguments = len(self._family([row[:arguments] for row in rows]).names)
+            arguments = len(self._family([row[:arguments] for row in rows], sorts).names)
         return Group(action, name, tuple(members), rows, family, arguments)
 
-    def _family(self, rows: Sequence[tuple[tuple[str, Any], ...]]) -> Family:
+    def _family(self, rows: Sequence[tuple[tuple[str, Any], ...]], sorts: Sequence[tuple[Sort | None, ...]]) -> Family:
         names: list[str] = []
         columns: list[list[tuple[str, Known]]] = []
-        for column in zip(*rows, strict=True):
-            texts = parameter_texts([value for _, value in column])
+        for at, column in enumerate(zip(*rows, strict=True)):
+            texts = parameter_texts([value for _, value in column], [row[at] for row in sorts])
             if len(set(texts)) > 1:
                 name = self.writer.names.bound(column[0][0])
                 while name in names:

@@ -14,9 +14,20 @@ from typing import Any, cast
 
 from streamproof.exchange.tla_layout import WIDTH, Bind, Text, atom, beside, closed, separated
 from streamproof.exchange.tla_names import TlaNames, string
-from streamproof.exchange.tla_values import LARGEST, alike, fields, integer, key_text, literal, message, record
+from streamproof.exchange.tla_values import (
+    LARGEST,
+    alike,
+    case_fields,
+    fields,
+    integer,
+    key_text,
+    literal,
+    message,
+    record,
+)
 from streamproof.system import expr as e
-from streamproof.system.build import const
+from streamproof.system.build import const, join
+from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr, children
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
@@ -39,8 +50,17 @@ from streamproof.system.sorts import (
 
 Terms = tuple[Expr, ...]
 """One term for each row of a family, all of one shape."""
-Known = int | tuple[Any, ...] | None
-"""The value of a parameter if it is a number or a tuple."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTexts:
+    """The fields of a record with the texts of their values."""
+
+    fields: tuple[tuple[str, str], ...]
+
+
+Known = int | tuple[Any, ...] | RecordTexts | None
+"""The value of a parameter if it is a number or a tuple, or the texts of the fields of a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +91,55 @@ GROUND = Family()
 """The empty binding, with one row."""
 
 
-def parameter_texts(values: Sequence[Any]) -> list[tuple[str, Known]]:
-    """The values of a parameter as TLA+ text, all of one kind; each with its value if it is a number or a tuple."""
+def parameter_texts(values: Sequence[Any], sorts: Sequence[Sort | None]) -> list[tuple[str, Known]]:
+    """The values of a parameter as TLA+ text, all of one kind; each with what is known of its parts."""
+    return _record_texts(values, sorts) or _plain_texts(values)
+
+
+def _record_texts(values: Sequence[Any], sorts: Sequence[Sort | None]) -> list[tuple[str, Known]] | None:
+    """The values as records, if they are records or cases of a union."""
+    given = [sort for sort in sorts if isinstance(sort, RecordSort | UnionSort)]
+    sort = _least(given) if len(given) == len(values) and None not in values else None
+    if sort is None:
+        return None
+    found: list[tuple[str, Known]] = []
+    for value in values:
+        text = literal(sort, value)
+        names = fields(sort) if isinstance(sort, RecordSort) else case_fields(sort, value[0])
+        parts = zip(names, value[1] if isinstance(sort, UnionSort) else value, strict=True)
+        texts = tuple((name, literal(own, part).lines[0]) for (name, own), part in parts)
+        if len(text.lines) > 1:
+            return None
+        found.append((text.lines[0], RecordTexts(texts)))
+    return found
+
+
+def _least(sorts: Sequence[RecordSort | UnionSort]) -> RecordSort | UnionSort | None:
+    """The least sort of all values: for unions, with every case that occurs; None if fields have different kinds."""
+    cases: dict[str, Sort] = {}
+    try:
+        for sort in sorts:
+            for name, own in sort.cases if isinstance(sort, UnionSort) else (("", sort),):
+                cases[name] = _either(cases[name], own) if name in cases else own
+    except ModelError:
+        return None
+    found = tuple((name, own) for name, own in cases.items() if isinstance(own, RecordSort))
+    return cast(RecordSort, cases[""]) if "" in cases and len(cases) == 1 else UnionSort(found) if found else None
+
+
+def _either(one: Sort, other: Sort) -> Sort:
+    """The least sort of the values of both, names being of one kind. Raises `ModelError` if there is none."""
+    match one, other:
+        case EnumSort(), EnumSort() if type(one) is type(other) is EnumSort:
+            return EnumSort(tuple(dict.fromkeys((*one.members, *other.members))))
+        case RecordSort(parts), RecordSort(others) if [n for n, _ in parts] == [n for n, _ in others]:
+            pairs = zip(parts, others, strict=True)
+            return RecordSort(tuple((name, _either(own, more)) for (name, own), (_, more) in pairs))
+    return join(one, other)
+
+
+def _plain_texts(values: Sequence[Any]) -> list[tuple[str, Known]]:
+    """The values as numbers, truth values, tuples or strings."""
     kinds = {type(v) for v in values}
     if kinds == {bool}:
         return [("TRUE" if v else "FALSE", None) for v in values]
@@ -198,6 +265,10 @@ class Tables:
             near = _near(name, given, values)
             if near is not None:
                 return near
+            records = [dict(v.fields) for v in given if isinstance(v, RecordTexts)]
+            for part in records[0] if len(records) == len(lines) else ():
+                if lines == [(v.get(part, ""),) for v in records]:
+                    return atom(f"{name}.{part}")
             for place in range(min(len(v) if isinstance(v, tuple) else 0 for v in given)):
                 if lines == [(key_text(v[place]),) for v in given if isinstance(v, tuple)]:
                     return atom(f"{name}[{place + 1}]")

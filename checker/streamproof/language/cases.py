@@ -14,7 +14,8 @@ from typing import Any, ClassVar, TypeGuard
 from streamproof.language.call_sites import RUNNING, CallSite, fail
 from streamproof.language.sources import caller
 from streamproof.system.errors import ModelError
-from streamproof.system.sorts import RecordSort, UnionSort
+from streamproof.system.expr import Node
+from streamproof.system.sorts import BOOL, EnumSort, OptionSort, RangeSort, RecordSort, Sort, UnionSort, is_scalar
 
 _OWN = frozenset(
     f"__{name}__" for name in ["module", "qualname", "doc", "annotations", "firstlineno", "static_attributes", "slots"]
@@ -104,6 +105,31 @@ class Case(metaclass=CaseType):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_restored, (type(self).__name__, self.__match_args__, self._values))
+
+
+def shown_sort(value: Any) -> Sort | None:
+    """A sort by which traces and exports show a parameter or a choice: that of a term, the least one of a case; else None."""
+    if isinstance(value, Node):
+        return None if is_scalar(value.sort) else value.sort
+    return _least_sort(value) if isinstance(value, Case) else None
+
+
+def _least_sort(value: Any) -> Sort | None:
+    """The least sort of a case or a field of one; None if it has no sort."""
+    match value:
+        case None:
+            return OptionSort(EnumSort(()))
+        case bool():
+            return BOOL
+        case int():
+            return RangeSort(int(value), int(value))
+        case str():
+            return EnumSort((str.__str__(value),))
+        case Case():
+            sorts = [(n, _least_sort(v)) for n, v in zip(value.__match_args__, value._values, strict=True)]
+            fields = tuple((n, sort) for n, sort in sorts if sort is not None)
+            return UnionSort(((type(value).__name__, RecordSort(fields)),)) if len(fields) == len(sorts) else None
+    return None
 
 
 def arguments(kind: type[Case], given: tuple[Any, ...] | list[Any], named: dict[str, Any]) -> tuple[Any, ...]:

@@ -8,10 +8,10 @@ import inspect
 import types
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from streamproof.language import bags, calls, lvalues, methods, operators, purity
-from streamproof.language.cases import Case, arguments, is_case_class
+from streamproof.language.cases import Case, arguments, is_case_class, shown_sort
 from streamproof.language.comprehensions import each_round, indices, quantified, summed
 from streamproof.language.conversion import in_order
 from streamproof.language.elements import elements, in_sequence, refuse_early, refuse_iterator, refuse_used_up
@@ -45,11 +45,13 @@ from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, StreamproofError
 from streamproof.system.expr import Expr
 from streamproof.system.records import dataclass
-from streamproof.system.sorts import BagSort, SetSort
+from streamproof.system.sorts import BagSort, SetSort, Sort
 from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Undecided
 
 CALL_DEPTH = 60
+_Option: TypeAlias = tuple[Expr, Term, Any, Sort | None]
+"""An option of a choice: the condition under which it is present, its value, its displayed value and the sort of that."""
 
 
 def _from_inside(model: Any, value: Term) -> Term:
@@ -448,7 +450,7 @@ def _choice(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None) -> Te
         )
     labelled = bool(node.keywords) and not node.args
     if labelled:
-        options = [(b.TRUE, value, label) for label, value in _labelled(ev, node, frame)]
+        options: list[_Option] = [(b.TRUE, value, label, None) for label, value in _labelled(ev, node, frame)]
     elif len(node.args) == 1 and not node.keywords:
         options = _options(ev, ev.value(node.args[0], frame), loc)
     else:
@@ -462,9 +464,9 @@ def _choice(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None) -> Te
         raise Halt
     at = context.script[len(context.widths)] if len(context.widths) < len(context.script) else 0
     context.widths.append(len(options))
-    there, value, shown = options[at]
+    there, value, shown, sort = options[at]
     pick = _unused(name or ("branch" if labelled else "choice"), [p.name for p in context.picks])
-    context.picks.append(Pick(pick, shown, context.path, at == 0, labelled))
+    context.picks.append(Pick(pick, shown, context.path, at == 0, labelled, sort))
     # Where the choice is not reached, only the first option is kept, so that no step is counted twice.
     context.guard(b.and_((context.path, there)) if at else b.implies(context.path, there), text(node), loc)
     return value
@@ -482,8 +484,8 @@ def _labelled(ev: Evaluator, node: ast.Call, frame: Frame) -> Iterator[tuple[str
         yield keyword.arg, ev.value(keyword.value, frame)
 
 
-def _options(ev: Evaluator, domain: Term, loc: Loc) -> list[tuple[Any, Term, Any]]:
-    """The options of a choice: the condition under which each is present, its value, and its displayed value."""
+def _options(ev: Evaluator, domain: Term, loc: Loc) -> list[_Option]:
+    """The options of a choice: the condition under which each is present, its value, and how traces show it."""
     ready = lvalues.dereference(ev.context, domain)
     if not symbolic(ready) and isinstance(ready, int):
         raise ModelError(f"{ready} has no elements to choose from", loc=loc, remedy=f"write choose(range({ready}))")
@@ -509,7 +511,7 @@ def _options(ev: Evaluator, domain: Term, loc: Loc) -> list[tuple[Any, Term, Any
                 loc=loc,
                 remedy="choose from tuples, names or numbers",
             ) from None
-        options.append((there, v, host))
+        options.append((there, v, host, shown_sort(v if is_expr(v) else host)))
     return options
 
 

@@ -107,6 +107,8 @@ class Pick:
     first: bool
     labelled: bool = False
     """Whether the value is the label of a branch."""
+    sort: Sort | None = None
+    """The sort of a value that is not a number, a truth value or a name."""
 
 
 @dataclass(slots=True)

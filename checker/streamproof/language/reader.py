@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeAlias, TypeGuard
 
+from streamproof.language.cases import Case, shown_sort
 from streamproof.language.class_body import check_module
 from streamproof.language.conversion import plain_inside
 from streamproof.language.declarations import known_names
@@ -373,7 +374,7 @@ class Reader:
         """
         noted = outside or self.outside
         name = self.called(name)
-        label = f"{name}({', '.join(f'{n}={plain_inside(v)}' for n, v in args)})"
+        label = f"{name}({', '.join(f'{n}={v if isinstance(v, Case) else plain_inside(v)}' for n, v in args)})"
         given = [self.model, StateRef(names=self.names), *(v for _, v in args)]
         script: tuple[int, ...] | None = ()
         while script is not None:
@@ -486,9 +487,20 @@ class Reader:
         if any(g.expr is b.FALSE for g in context.guards) and not early:
             return None  # disabled in every state with these arguments
         picks = tuple((p.name, plain_inside(p.value)) for p in context.picks)
+        sorts = (*(shown_sort(v) for _, v in args), *(p.sort for p in context.picks))
         args = tuple((n, plain_inside(v)) for n, v in args)
         labelled = tuple(p.name for p in context.picks if p.labelled)
-        return Instance(name, args, picks, tuple(context.guards), updates, early, late, labelled=labelled)
+        return Instance(
+            name,
+            args,
+            picks,
+            tuple(context.guards),
+            updates,
+            early,
+            late,
+            labelled=labelled,
+            sorts=sorts if any(sorts) else (),
+        )
 
     # --- properties
 

@@ -20,7 +20,7 @@ from streamproof.system.errors import Loc
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula
 from streamproof.system.records import dataclass
-from streamproof.system.sorts import Sort, Value
+from streamproof.system.sorts import Sort, Value, show
 
 State: TypeAlias = tuple[Value, ...]
 """One value per variable, in the order of `System.variables`."""
@@ -143,6 +143,18 @@ class Instance:
     """Whether the fairness constraint of the action applies; an action that is fair in part has instances of both kinds."""
     labelled: tuple[str, ...] = ()
     """The names of the picks that are labels of branches; such a pick is None where its choice is not reached."""
+    sorts: tuple[Sort | None, ...] = field(default=(), compare=False, repr=False)
+    """The sorts of the values of `args` and `picks`, in this order, where their text needs one, such as a union."""
+
+    @property
+    def texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The values of the parameters and of the picks, as text."""
+        values = [v for _, v in (*self.args, *self.picks)]
+        if len(self.sorts) == len(values):
+            pairs = zip(values, self.sorts, strict=True)
+            values = [v if sort is None or v is None else show(sort, v) for v, sort in pairs]
+        every = tuple(map(str, values))
+        return every[: len(self.args)], every[len(self.args) :]
 
     @property
     def branches(self) -> tuple[str, ...]:
@@ -152,8 +164,9 @@ class Instance:
     @property
     def label(self) -> str:
         """The label in traces: ``send(c=1)[k=2]: lost``."""
-        args = ", ".join(f"{n}={v}" for n, v in self.args)
-        picks = ", ".join(f"{n}={v}" for n, v in self.picks if n not in self.labelled)
+        given, picked = self.texts
+        args = ", ".join(f"{n}={v}" for (n, _), v in zip(self.args, given, strict=True))
+        picks = ", ".join(f"{n}={v}" for (n, _), v in zip(self.picks, picked, strict=True) if n not in self.labelled)
         branches = ", ".join(self.branches) if self.labelled else ""
         return f"{self.action}({args})" + (f"[{picks}]" if picks else "") + (f": {branches}" if branches else "")
 

@@ -55,7 +55,7 @@ class Label:
                 inside, rest = _enclosed(rest, text)
                 for item in _split(inside):
                     key, equals, value = item.partition("=")
-                    if equals:
+                    if equals and "(" not in key:
                         named.append((key.strip(), _bare(value)))
                     elif opener == "(" and not args:
                         positional.append(_bare(item))
@@ -67,21 +67,22 @@ class Label:
 
     def fits(self, instance: Instance) -> bool:
         """Whether `instance` matches this label."""
-        known = dict(instance.args)
+        texts = instance.texts[0]
+        known = {name: (value, text) for (name, value), text in zip(instance.args, texts, strict=True)}
         return (
             len(self.positional) <= len(instance.args)
-            and all(_agree(want, have) for want, (_, have) in zip(self.positional, instance.args, strict=False))
-            and all(name in known and _agree(want, known[name]) for name, want in self.args)
+            and all(_agree(want, *have) for want, have in zip(self.positional, known.values(), strict=False))
+            and all(name in known and _agree(want, *known[name]) for name, want in self.args)
             and self._picks_fit(instance)
             and self.branches in ((), instance.branches)
         )
 
     def _picks_fit(self, instance: Instance) -> bool:
         # A choice in a loop gives several picks of one name, which are matched in order.
-        left = list(instance.picks)
+        left = [(name, value, text) for (name, value), text in zip(instance.picks, instance.texts[1], strict=True)]
         for name, want in self.picks:
-            at = next((i for i, (n, _) in enumerate(left) if n == name), None)
-            if at is None or not _agree(want, left.pop(at)[1]):
+            at = next((i for i, (n, _, _) in enumerate(left) if n == name), None)
+            if at is None or not _agree(want, *left.pop(at)[1:]):
                 return False
         return True
 
@@ -117,9 +118,10 @@ def matching(system: System, wanted: Label | str) -> tuple[Instance, ...]:
     return found
 
 
-def _agree(want: Any, have: Any) -> bool:
-    # Equal values of different types are different: True is not 1.
-    return (type(want) is type(have) and want == have) or (isinstance(want, str) and want == str(have))
+def _agree(want: Any, have: Any, shown: str) -> bool:
+    # Equal values of different types are different: True is not 1. A case is equal to its value.
+    same = type(want) is type(have) or not isinstance(want, int | str)
+    return (same and want == have) or (isinstance(want, str) and want in (shown, str(have)))
 
 
 def _bare(text: str) -> str:

@@ -186,6 +186,7 @@ def _instance(terms: _Terms, renaming: Renaming, instance: Instance) -> Instance
         _checks(terms, instance.guard_checks),
         _checks(terms, instance.effect_checks),
         labelled=instance.labelled,
+        sorts=instance.sorts,
     )
 
 
