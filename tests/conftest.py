@@ -12,6 +12,8 @@ from typing import Any
 import hypothesis
 import pytest
 
+pytest.register_assert_rewrite("model_verdicts")  # its assertions show their values, as those of tests do
+
 gc.set_threshold(10_000)
 """New objects before garbage is collected: with the usual 700, that takes an eighth of the processor time."""
 

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from streamproof.cli.app import run as streamproof
+from streamproof.cli.verbs import run as streamproof
 from streamproof.system.errors import Exit
 
 ROOT = Path(__file__).resolve().parents[1]

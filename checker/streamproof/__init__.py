@@ -38,12 +38,6 @@ if TYPE_CHECKING:
     from streamproof.explicit.simulation import Simulation as Simulation
     from streamproof.explicit.simulation import simulate as simulate
     from streamproof.language.cases import Case
-    from streamproof.language.comparison import Block as Block
-    from streamproof.language.comparison import Claim as Claim
-    from streamproof.language.comparison import Column as Column
-    from streamproof.language.comparison import Comparison as Comparison
-    from streamproof.language.comparison import Judgement as Judgement
-    from streamproof.language.comparison import Table as Table
     from streamproof.language.composition import Parts, each, part
     from streamproof.language.declare import (
         ANY,
@@ -71,13 +65,16 @@ if TYPE_CHECKING:
         STRONG,
         WEAK,
         action,
+        always,
         choose,
         constraint,
         derived,
         enabled,
+        eventually,
         first,
         initially,
         invariant,
+        leads_to,
         lemma,
         measure,
         reachable,
@@ -85,11 +82,17 @@ if TYPE_CHECKING:
         step,
         temporal,
         terminal,
+        until,
     )
     from streamproof.language.refines import refines
     from streamproof.language.spec import Spec
+    from streamproof.language.sweeping import Block as Block
+    from streamproof.language.sweeping import Claim as Claim
+    from streamproof.language.sweeping import Column as Column
+    from streamproof.language.sweeping import Comparison as Comparison
     from streamproof.language.sweeping import Generated, Sample, Sweep
-    from streamproof.language.temporal import always, eventually, leads_to, until
+    from streamproof.language.sweeping import Judgement as Judgement
+    from streamproof.language.sweeping import Table as Table
     from streamproof.symbolic.bmc import Bounded as Bounded
     from streamproof.symbolic.bmc import bmc as bmc
     from streamproof.symbolic.proof import Proof as Proof
@@ -120,7 +123,7 @@ AUTHORING = {
         "NONE STRONG WEAK action choose constraint enabled first initially require terminal",
     ),
     "properties": ("language.primitives", "derived invariant lemma measure reachable step temporal"),
-    "formulas": ("language.temporal", "always eventually leads_to until"),
+    "formulas": ("language.primitives", "always eventually leads_to until"),
     "refinement": ("language.refines", "refines"),
     "composition": ("language.composition", "Parts each part"),
     "specifications": ("language.spec", "Spec"),
@@ -133,7 +136,7 @@ AUTHORING = {
 gives these."""
 
 USING = {
-    "comparisons": ("language.comparison", "Block Claim Column Comparison Judgement Table"),
+    "comparisons": ("language.sweeping", "Block Claim Column Comparison Judgement Table"),
     "options": ("system.options", "SearchOptions"),
     "results": ("system.verdict", "CheckResult Counts Finding Trace Verdict"),
     "search": ("explicit.exploration", "Exploration explore"),

@@ -43,7 +43,7 @@ class OwnOutput(io.FileIO):
 def main() -> int:
     """Run the command line; returns the exit code."""
     gc.set_threshold(GARBAGE)
-    from streamproof.cli.app import run
+    from streamproof.cli.verbs import run
 
     return run(sys.argv[1:])
 

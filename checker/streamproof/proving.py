@@ -36,7 +36,7 @@ class ExploredStates:
     def __call__(self) -> Iterable[State]:
         """The states; empty if the search fails."""
         from streamproof.explicit import explore
-        from streamproof.explicit.tiers import terms_of
+        from streamproof.explicit.exploration import terms_of
 
         try:
             most = min(MOST_STATES, 1 + MOST_TERMS // max(1, terms_of(self._system)))

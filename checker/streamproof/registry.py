@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from streamproof import entries, interrupts
-from streamproof.entries import Entry
+from streamproof.entries import Entry, admit, working_folder
 from streamproof.interrupts import TimeUp
 from streamproof.language.declarations import check_constructor, check_model
 from streamproof.language.model import Model, marked
@@ -38,13 +38,12 @@ from streamproof.system.errors import (
     text_of,
 )
 from streamproof.system.foreign import code_of_others
-from streamproof.system.measure import Measure
 from streamproof.system.model import Kind, System
-from streamproof.system.neighbours import admit, working_folder
+from streamproof.system.options import timely
 from streamproof.system.reading import TOO_LONG, expect_file
 from streamproof.system.records import dataclass
-from streamproof.system.timely import timely
 from streamproof.system.unbounded import Parametric
+from streamproof.system.verdict import Measure
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from random_systems import KINDS, random_system, systems
 from shares import share
 from streamproof.explicit import SearchOptions, explore
-from streamproof.explicit.step_properties import Judge, StepClaim
+from streamproof.explicit.predicates import Judge, StepClaim
 from streamproof.system import Kind, ModelError, Property, System, Verdict
 from streamproof.system import build as b
 from streamproof.system.formula import Always, Atom
@@ -88,7 +88,7 @@ def test_hundreds_of_systems(panel: Any, systems: int) -> None:
 
 def test_sixty_systems_with_all_that_pays_for_larger_ones(panel: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is written for large properties, wide states and many broken steps only, written always."""
-    monkeypatch.setattr("streamproof.explicit.step_properties.LARGE", -1)
+    monkeypatch.setattr("streamproof.explicit.predicates.LARGE", -1)
     monkeypatch.setattr("streamproof.explicit.successors.RUN", 1)
     monkeypatch.setattr("streamproof.explicit.search.MANY_HITS", 0)
     seen: Counter[str] = Counter()

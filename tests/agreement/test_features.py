@@ -13,11 +13,11 @@ from random_models import model_source
 from streamproof import EvaluationError, Native, explore
 from streamproof.agree import asking
 from streamproof.exchange import itf
-from streamproof.language.call_sites import CallSite
 from streamproof.language.native_machine import StateView
+from streamproof.language.sources import CallSite
 from streamproof.language.views import checked
 from streamproof.system import Interpreter, Kind, Verdict
-from streamproof.system.derived import with_derived
+from streamproof.system.interpreter import with_derived
 from streamproof.traces.replay import verify
 
 FEATURES = {

@@ -14,6 +14,7 @@ import pytest
 from streamproof.symbolic.parametric.equality import difference
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.assume import Substitution
 from streamproof.system.errors import EvaluationError, StreamproofError
 from streamproof.system.ground import ground, weight
 from streamproof.system.interpreter import Interpreter
@@ -21,7 +22,6 @@ from streamproof.system.model import Check, Conjunct, Instance, Kind, System
 from streamproof.system.records import replace
 from streamproof.system.sampling import random_state
 from streamproof.system.sorts import RangeSort, cardinality, values
-from streamproof.system.substitute import Substitution
 
 from .parametric_models import Drawn, draw
 from .parametric_trial import selected

@@ -15,7 +15,7 @@ from shares import share
 from streamproof import registry
 from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.liveness.buchi import buchi_automaton
-from streamproof.explicit.liveness.negation import negation_automaton
+from streamproof.explicit.liveness.decide import negation_automaton
 from streamproof.explicit.liveness.tableau import tableau
 from streamproof.explicit.search import Search
 from streamproof.system import (
@@ -34,7 +34,6 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
-from streamproof.system.fairness import fairness_of
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -52,7 +51,7 @@ from streamproof.system.formula import (
 from streamproof.system.model import Property
 from streamproof.system.reference import reference
 from streamproof.system.reference_temporal import plain, untils
-from streamproof.system.temporal import true_of
+from streamproof.system.temporal import fairness_of, true_of
 
 ATOMS = tuple(Atom(b.var(name, BOOL), name) for name in "pqr")
 TINY = 5_000

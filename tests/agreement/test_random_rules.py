@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from loading import load
 from streamproof import Model
-from streamproof.language.call_sites import PythonError
 from streamproof.language.native import Native
+from streamproof.language.sources import PythonError
 from streamproof.system import EvaluationError, Interpreter, ModelError, System
 from streamproof.system.sorts import (
     ArraySort,

@@ -19,10 +19,10 @@ from streamproof.agree.comparing import differences
 from streamproof.agree.opinion import Opinion
 from streamproof.exchange import promela, promela_steps, promela_terms, spin, tla_terms, tlc
 from streamproof.exchange.spin_run import installed
-from streamproof.explicit import step_properties, successors, writer
+from streamproof.explicit import predicates, successors, writer
 from streamproof.explicit.compiled import steps
 from streamproof.explicit.compiled.terms import Emitter
-from streamproof.explicit.liveness import outcome
+from streamproof.explicit.liveness import fair_graph
 from streamproof.symbolic import encoding, goals, terms, theory
 from streamproof.system import (
     Fairness,
@@ -130,10 +130,10 @@ def _told(answer: Callable[[int], int]) -> Seed:
     """Step properties are told by functions, as large ones are, and these give another answer."""
 
     def seed(patch: Patch) -> None:
-        patch.setattr(step_properties, "LARGE", -1)
-        sound = step_properties.StepClaim.judge
+        patch.setattr(predicates, "LARGE", -1)
+        sound = predicates.StepClaim.judge
         patch.setattr(
-            step_properties.StepClaim, "judge", lambda claim: (lambda tell: lambda *at: answer(tell(*at)))(sound(claim))
+            predicates.StepClaim, "judge", lambda claim: (lambda tell: lambda *at: answer(tell(*at)))(sound(claim))
         )
 
     return seed
@@ -425,12 +425,12 @@ SOON = (
 
 
 def _owed(change: Callable[[Any], Any]) -> Seed:
-    sound = outcome.fairness_constraints
+    sound = fair_graph.fairness_constraints
 
     def faulty(system: System) -> tuple[Any, ...]:
         return tuple(one for one in map(change, sound(system)) if one is not None)
 
-    return lambda patch: patch.setattr(outcome, "fairness_constraints", faulty)
+    return lambda patch: patch.setattr(fair_graph, "fairness_constraints", faulty)
 
 
 LIVENESS: dict[str, Seed] = {

@@ -13,7 +13,7 @@ import pytest
 from shares import share
 from streamproof.certify.verifier import MAGIC, parse, verify
 from streamproof.certify.writing import packed
-from streamproof.cli.app import run
+from streamproof.cli.verbs import run
 from streamproof.system.errors import Rejected
 
 KINDS: dict[str, tuple[str, ...]] = {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from streamproof.cli.app import run
+from streamproof.cli.verbs import run
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from streamproof import __version__
-from streamproof.cli.app import cli
+from streamproof.cli.verbs import cli
 from streamproof.registry import bundled, find
 
 VERBS = cli.list_commands(None)  # type: ignore[arg-type]

@@ -58,7 +58,7 @@ def test_a_program_that_is_ended_from_within_has_no_answer(first: str, setup: st
     [
         ("os._exit(1)", "the program ended itself with exit code 1"),
         ("os.kill(os.getpid(), 11)", "the process crashed (SIGSEGV)"),
-        ("sys.modules['streamproof.explicit.tiers'] = None", "unexpected ModuleNotFoundError: "),
+        ("sys.modules['streamproof.explicit.exploration'] = None", "unexpected ModuleNotFoundError: "),
     ],
 )
 def test_what_fails_where_the_memory_is_limited_fails_for_lack_of_it(first: str, said: str, tmp_path: Path) -> None:

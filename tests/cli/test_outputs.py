@@ -18,7 +18,7 @@ import click
 import pytest
 
 from shares import share
-from streamproof.cli.app import cli
+from streamproof.cli.verbs import cli
 
 Command = Callable[..., Any]
 

@@ -16,7 +16,7 @@ HEAVY = (
 )  # fmt: skip
 LOADED = f"""
 import sys
-from streamproof.cli.app import run
+from streamproof.cli.verbs import run
 code = run(sys.argv[1:])
 print([name for name in {HEAVY!r} if name in sys.modules], code)
 """
@@ -34,6 +34,28 @@ def test_a_small_check_loads_nothing_heavy(folder: Path, words: tuple[str, ...])
         timeout=60,
     )
     assert done.stdout.splitlines()[-1] == "[] 0"
+
+
+COUNTED = """
+import sys
+from streamproof.cli.verbs import run
+code = run(sys.argv[1:])
+print(code, *(name for name in sys.modules if name.split(".")[0] == "streamproof"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "most"),
+    [("reference.die_hard", 90), ("reference.missionaries_and_cannibals", 90), ("baton", 101)],
+)
+def test_a_check_loads_few_modules(tmp_path: Path, model: str, most: int) -> None:
+    """A check of a bundled model loads a bounded number of the program's modules: what it does not need stays unloaded."""
+    words = [sys.executable, "-c", COUNTED, "check", model]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+    code, *modules = done.stdout.splitlines()[-1].split()
+    assert code == "0"
+    assert "streamproof.explicit.search" in modules
+    assert len(modules) <= most, modules
 
 
 def test_registered_objects_are_found_without_the_packaging_library(

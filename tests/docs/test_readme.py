@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from streamproof.cli.app import cli
+from streamproof.cli.verbs import cli
 from streamproof.system.errors import Exit
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ import pytest
 
 from published_counts import COUNTED as COUNTED_HERE
 from published_counts import COUNTED_BY_TLC, PUBLISHED
-from streamproof.cli.app import run
+from streamproof.cli.verbs import run
 from streamproof.registry import find
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference-models.md").read_text(encoding="utf-8")

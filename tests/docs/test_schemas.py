@@ -19,7 +19,7 @@ from typing import Any
 import click
 import pytest
 
-from streamproof.cli.app import cli, run
+from streamproof.cli.verbs import cli, run
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")

@@ -30,9 +30,8 @@ from pathlib import Path
 import click
 import pytest
 
-from streamproof.cli.app import cli
 from streamproof.cli.sweep import bound_options
-from streamproof.cli.verbs import named
+from streamproof.cli.verbs import cli, named
 from streamproof.registry import bundled, find
 
 ROOT = Path(__file__).resolve().parents[2]

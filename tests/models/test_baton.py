@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from model_verdicts import established
 from streamproof import ModelError, UsageError
 from streamproof.explicit import SearchOptions, explore
-from streamproof.explicit.measuring import measured
+from streamproof.explicit.exploration import measured
 from streamproof.registry import find
 from streamproof.system import Verdict
 from streamproof_models.baton_detection import Detection
@@ -152,10 +153,7 @@ SAFETY = ("nothing_lost", "no_early_end", "outer_first", "heads_agree", "batons_
 @pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """The rules hold; each broken one shows in what is expected of it, after so many steps."""
-    result = explore(SPEC.system(variant))
-    found = {f.property: f.verdict.value for f in result.findings}
-    assert found == {name: SPEC.expectation(variant, name) for name in found}
-    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == COUNTS[variant]
+    result = established(SPEC, variant, COUNTS[variant])
     traces = {f.property: f.trace for f in result.findings if f.verdict is Verdict.VIOLATED}
     assert {name: len(t.steps) for name, t in traces.items() if t is not None} == LENGTHS.get(variant or "", {})
 

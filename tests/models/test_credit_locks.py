@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from model_verdicts import established
 from streamproof import ModelError
 from streamproof.explicit import explore
 from streamproof.system import Verdict
@@ -22,10 +23,7 @@ COUNTS = {
 @pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """Threads finish and no buffer goes to a channel that is gone; each age before shows its deadlock."""
-    result = explore(SPEC.system(variant))
-    found = {f.property: "violated" if f.verdict is Verdict.VIOLATED else f.verdict.value for f in result.findings}
-    assert found == {name: SPEC.expectation(variant, name) for name in found}
-    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == COUNTS[variant]
+    established(SPEC, variant, COUNTS[variant])
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from model_verdicts import established
 from streamproof import Model, UsageError
 from streamproof.explicit import SearchOptions, explore
-from streamproof.explicit.measuring import measured
-from streamproof.language.comparison import Cell, Comparison, Judgement, Table
+from streamproof.explicit.exploration import measured
+from streamproof.language.sweeping import Cell, Comparison, Judgement, Table
 from streamproof.registry import find
 from streamproof.report.comparing import compare
 from streamproof.system import Verdict
@@ -67,10 +68,7 @@ SAFETY = ("conserved", "back.in_order", "back.within_capacity", "channel.within_
 @pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """In turns and with a disk everything holds; each broken rule shows in what is expected of it, after so many steps."""
-    result = explore(SPEC.system(variant))
-    found = {f.property: f.verdict.value for f in result.findings}
-    assert found == {name: SPEC.expectation(variant, name) for name in found}
-    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == COUNTS[variant]
+    result = established(SPEC, variant, COUNTS[variant])
     traces = {f.property: f.trace for f in result.findings if f.verdict is Verdict.VIOLATED}
     assert {name: len(t.steps) for name, t in traces.items() if t is not None} == LENGTHS.get(variant or "", {})
 
@@ -270,7 +268,7 @@ def test_the_command_prints_the_table(capsys: pytest.CaptureFixture[str], tmp_pa
     """The verb shows blocks and claims, writes JSON, and refuses a model without designs."""
     import json
 
-    from streamproof.cli.app import run
+    from streamproof.cli.verbs import run
 
     out = tmp_path / "compare.json"
     assert run(["compare", "cyclic", "--max-states", "3", "--json", str(out)]) == 160

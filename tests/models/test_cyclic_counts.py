@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shares import share
-from streamproof.cli.app import run
+from streamproof.cli.verbs import run
 from streamproof.explicit import explore
 from streamproof.system import Verdict
 from streamproof_specs.cyclic_counts import SPEC

@@ -8,7 +8,7 @@ import pytest
 
 from streamproof import Spec
 from streamproof.explicit import SearchOptions, explore
-from streamproof.explicit.measuring import measured
+from streamproof.explicit.exploration import measured
 from streamproof.registry import find
 from streamproof.system import UsageError, Verdict
 from streamproof_models.baton_costs import BatonCosts

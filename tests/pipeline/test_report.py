@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from streamproof.cli import app
+from streamproof.cli import verbs
 from streamproof.pipeline import ReportResult, build_report
 from streamproof.pipeline.inputs import Skipped
 from streamproof.pipeline.tables import SCHEMAS
@@ -413,7 +413,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
 def test_a_malformed_line_costs_a_line_and_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On the command line: the line is named, the exit code is that of a report."""
     (tmp_path / "a.ndjson").write_text(_GOOD + '{"trace": "t", "proc\n' + _GOOD)
-    assert app.run(["report", str(tmp_path / "a.ndjson"), "--out", str(tmp_path / "out")]) == 0
+    assert verbs.run(["report", str(tmp_path / "a.ndjson"), "--out", str(tmp_path / "out")]) == 0
     written = capsys.readouterr()
     assert written.out.startswith("1 run, 2 events; ")
     assert f"streamproof: warning: {tmp_path}/a.ndjson:2 is left out: this line is not one JSON value" in written.err
@@ -426,5 +426,5 @@ def test_nothing_but_malformed_lines_is_refused_before_spark(
     """The first line is named without waiting for a virtual machine."""
     monkeypatch.setattr("streamproof.pipeline.report.spark_session", None)
     (tmp_path / "a.ndjson").write_text(line)
-    assert app.run(["report", str(tmp_path / "a.ndjson"), "--out", str(tmp_path / "out")]) == 2
+    assert verbs.run(["report", str(tmp_path / "a.ndjson"), "--out", str(tmp_path / "out")]) == 2
     assert f"streamproof: error: {tmp_path}/a.ndjson:1: " in capsys.readouterr().err

@@ -24,7 +24,7 @@ from streamproof.system import (
     TooLarge,
     Verdict,
 )
-from streamproof.system.memory import peak_bytes, resident_bytes
+from streamproof.system.options import peak_bytes, resident_bytes
 from streamproof.system.verdict import CheckResult, Condition, OutDegree, Seconds
 from streamproof.traces.replay import replay_labels
 

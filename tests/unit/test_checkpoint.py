@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from streamproof.explicit import Exploration, SearchOptions, explore
+from streamproof.explicit import Exploration, SearchOptions, exploration, explore
 from streamproof.system import InputError, SystemFailure, UsageError
 from streamproof_models.reference.ewd998 import Ewd998
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
@@ -93,10 +93,9 @@ def test_checkpoints_of_other_runs_are_refused(tmp_path: Path) -> None:
 
 def test_other_versions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint is of one version of streamproof."""
-    from streamproof.explicit import tiers
 
     cut(tmp_path, 100)
-    monkeypatch.setattr(tiers, "VERSION", "99")
+    monkeypatch.setattr(exploration, "VERSION", "99")
     with pytest.raises(InputError, match="of another run"):
         explore(SYSTEM, SearchOptions(resume=tmp_path))
 

@@ -16,11 +16,10 @@ import pytest
 
 from random_systems import random_system
 from shares import share
-from streamproof.explicit import SearchOptions, explore, tiers
+from streamproof.explicit import SearchOptions, exploration, explore
 from streamproof.explicit.compiled import edges, layout, prefault, search, table, worker, workers
 from streamproof.explicit.compiled.memory import Reserve
-from streamproof.explicit.level_search import SearchTask
-from streamproof.explicit.limits import Budget
+from streamproof.explicit.level_search import Budget, SearchTask
 from streamproof.system import Fairness, Kind, StreamproofError, System, TooLarge, UsageError, Verdict
 from streamproof.system.assume import simplify
 from streamproof.system.scalarise import scalarise
@@ -81,7 +80,7 @@ def test_memory_made_ready_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     alone = outcome(TwoPhaseCommit(resource_managers=5).system(), tier="compiled", workers=1)
     monkeypatch.setattr(prefault, "PAUSE", 0.0001)
     monkeypatch.setattr(search, "READY_FROM", 0)
-    monkeypatch.setattr(tiers, "_own_workers", lambda: 2)
+    monkeypatch.setattr(exploration, "_own_workers", lambda: 2)
     before = threading.active_count()
     assert outcome(TwoPhaseCommit(resource_managers=5).system(), tier="compiled") == alone
     assert threading.active_count() == before

@@ -282,7 +282,7 @@ def test_formulas_with_conditions_on_steps_may_be_vacuous() -> None:
 
 def test_no_output_hides_the_constraint(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Search, proofs, comparison of engines, certificates and sweeps name it beside their verdicts."""
-    from streamproof.cli.app import run
+    from streamproof.cli.verbs import run
 
     model, kept = f"{__file__}:Starts", tmp_path / "c"
 

@@ -28,7 +28,7 @@ from streamproof.exchange import itf
 from streamproof.exchange.dot import trace_dot
 from streamproof.exchange.tla import export
 from streamproof.language.native_machine import StateView
-from streamproof.system.derived import with_derived
+from streamproof.system.interpreter import with_derived
 from streamproof.traces.render import render_text
 
 

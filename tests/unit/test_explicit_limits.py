@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from streamproof.explicit import SearchOptions, explore
-from streamproof.explicit.limits import Budget, Stop
+from streamproof.explicit.level_search import Budget, Stop
 from streamproof.system import (
     Action,
     Conjunct,
@@ -29,7 +29,7 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
-from streamproof.system.memory import memory_of_machine, peak_bytes, resident_bytes
+from streamproof.system.options import memory_of_machine, peak_bytes, resident_bytes
 
 
 def counters(number: int, top: int) -> System:
@@ -135,7 +135,7 @@ def test_limits_must_be_positive(limit: dict[str, int]) -> None:
 
 def test_memory_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     """When the process holds its share of the machine, the search ends with an answer instead of being killed."""
-    monkeypatch.setattr("streamproof.explicit.limits.resident_bytes", lambda: 2**50)
+    monkeypatch.setattr("streamproof.explicit.level_search.resident_bytes", lambda: 2**50)
     result = explore(counters(3, 3))
     assert (result.complete, result.stopped) == (False, "memory")
     assert "memory limit of" in result.finding("ends").because

@@ -8,9 +8,8 @@ import linecache
 import pytest
 
 from streamproof.explicit import explore
-from streamproof.explicit.loader import load
 from streamproof.explicit.successors import expander
-from streamproof.explicit.writer import Writer, local_names, shared
+from streamproof.explicit.writer import Writer, load, local_names, shared
 from streamproof.system import (
     BOOL,
     Action,
@@ -34,9 +33,8 @@ from streamproof.system import (
 )
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.assume import Assuming, simplify
+from streamproof.system.assume import Assuming, Substitution, simplify
 from streamproof.system.sorts import UnionSort
-from streamproof.system.substitute import Substitution
 
 LAMP = EnumSort(("RED", "GREEN"))
 x, y = b.var("x", RangeSort(0, 3)), b.var("y", RangeSort(0, 3))

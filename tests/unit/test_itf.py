@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamproof.exchange.itf import Unexplained, itf_text, plain, read_itf, read_meta, to_itf, write_itf
+from streamproof.exchange.itf import Unexplained, itf_text, read_itf, read_meta, to_itf, write_itf
 from streamproof.exchange.itf_values import Malformed, canonical, decode, encode, encode_plain, type_text
 from streamproof.system import (
     BOOL,
@@ -35,6 +35,7 @@ from streamproof.system import (
     Variable,
 )
 from streamproof.system import build as b
+from streamproof.system.model import parameter_json
 from streamproof.traces.replay import replay, replay_labels
 
 LOST = ("send(c=1)", "receive()[lost=False]", "send(c=0)", "receive()[lost=True]")
@@ -444,7 +445,7 @@ def test_absent_options() -> None:
 
 def test_parameters_are_plain_json() -> None:
     """Parameters are written as JSON writes them; what JSON does not know is written by its text."""
-    assert plain({"n": 2, "names": ("a", "b"), "set": {2, 1}, "r": range(2), "path": Path("x")}) == {
+    assert parameter_json({"n": 2, "names": ("a", "b"), "set": {2, 1}, "r": range(2), "path": Path("x")}) == {
         "n": 2,
         "names": ["a", "b"],
         "set": [1, 2],

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamproof.language.facts import GuardFacts
 from streamproof.system import BOOL, Expr, Interpreter, RangeSort, System, Variable
 from streamproof.system import build as b
+from streamproof.system.assume import GuardFacts
 from streamproof.system.model import Conjunct
 
 X, Y, P = b.var("x", RangeSort(-2, 3)), b.var("y", RangeSort(0, 2)), b.var("p", BOOL)

@@ -10,7 +10,7 @@ import pytest
 
 from streamproof import Array, Model, ModelError, Parts, Queue, Range, Spec, State, action, measure, require
 from streamproof.explicit import SearchOptions, explore
-from streamproof.explicit.measuring import measured
+from streamproof.explicit.exploration import measured
 from streamproof.system.options import TIERS
 
 
@@ -198,7 +198,7 @@ def test_what_is_no_quantity_is_refused(function: Callable[..., Any], message: s
 
 def test_check_reports_measures(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """The command line shows them below the properties, and gives them to machines."""
-    from streamproof.cli.app import run
+    from streamproof.cli.verbs import run
 
     model = tmp_path / "pile.py"
     model.write_text(

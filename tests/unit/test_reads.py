@@ -25,8 +25,7 @@ from streamproof.system import (
 )
 from streamproof.system import build as b
 from streamproof.system.sorts import default, values
-from streamproof.traces.places import Place, leaves, look
-from streamproof.traces.reads import Read, reads
+from streamproof.traces.places import Place, Read, leaves, look, reads
 
 SMALL = RangeSort(0, 2)
 CELL = RecordSort((("left", SMALL), ("held", OptionSort(SMALL))))

@@ -25,7 +25,7 @@ from streamproof.explicit.compiled.deduplicate import Sizes
 from streamproof.explicit.compiled.runs import RunPart, SortedRun, key_kind, keys_of, merged
 from streamproof.explicit.compiled.spill import SpillingSearch
 from streamproof.explicit.compiled.spill_file import SpillFile
-from streamproof.explicit.limits import Budget
+from streamproof.explicit.level_search import Budget
 from streamproof.system import Exit, Kind, StreamproofError, System, SystemFailure, UsageError, Verdict
 from streamproof_models.reference.ewd840 import Ewd840
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from streamproof.explicit import Exploration, SearchOptions, explore
-from streamproof.explicit.limits import Budget, Stop
-from streamproof.explicit.liveness import outcome
+from streamproof.explicit.level_search import Budget, Stop
+from streamproof.explicit.liveness import fair_graph
 from streamproof.explicit.search import Search
 from streamproof.system import (
     Action,
@@ -27,7 +27,6 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
-from streamproof.system.fairness import fairness_constraints, fairness_of
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -41,7 +40,7 @@ from streamproof.system.formula import (
     Until,
     written,
 )
-from streamproof.system.temporal import true_of
+from streamproof.system.temporal import fairness_constraints, fairness_of, true_of
 from streamproof.system.verdict import Owed
 
 NONE, WEAK, STRONG = Fairness.NONE, Fairness.WEAK, Fairness.STRONG
@@ -397,7 +396,7 @@ def test_too_much_is_owed(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is a limit on how many instances are owed fairness; above it the property is left undecided."""
     turns = (move("turn", WEAK, (0, 1)), move("back", WEAK, (1, 0)))
     assert verdicts(explore(dial(*turns, comes=Eventually(at(1))))) == {"comes": "holds"}
-    monkeypatch.setattr(outcome, "MOST_CONSTRAINTS", 1)
+    monkeypatch.setattr(fair_graph, "MOST_CONSTRAINTS", 1)
     finding = explore(dial(*turns, comes=Eventually(at(1)))).finding("comes")
     assert finding.verdict is Verdict.INCONCLUSIVE
     assert finding.because.startswith("fairness is required of 2 action instances")

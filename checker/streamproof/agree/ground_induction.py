@@ -17,6 +17,8 @@ from streamproof.symbolic.parametric.claims import ParametricClaim, inside
 from streamproof.symbolic.parametric.steps import SAFE
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.assume import Substitution
+from streamproof.system.constraint import after
 from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.expr import Expr
 from streamproof.system.ground import Ground, at_text, ground, weight
@@ -24,8 +26,6 @@ from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Check, Instance, Kind, Property, System
 from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import scalarise
-from streamproof.system.step_bits import after
-from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Parametric
 
 MOST = 6

@@ -8,8 +8,7 @@ from dataclasses import field
 from streamproof.agree.digest import Digest
 from streamproof.system.model import State
 from streamproof.system.records import dataclass
-from streamproof.system.verdict import Finding, Verdict
-from streamproof.system.wording import number_of
+from streamproof.system.verdict import Finding, Verdict, number_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,9 @@ from typing import Any
 
 from streamproof.agree.opinion import Answer, Opinion
 from streamproof.agree.panel import Agreement
-from streamproof.exchange.itf import plain
-from streamproof.system.model import Property, System
+from streamproof.system.model import Property, System, parameter_json
 from streamproof.system.verdict import Verdict
-from streamproof.traces.lines import BLANK, Line, Style, StyledText, line
-from streamproof.traces.render import parameters_text
+from streamproof.traces.lines import BLANK, Line, Style, StyledText, line, parameters_text
 from streamproof.version import VERSION
 
 SCHEMA = "streamproof.agree/1"
@@ -99,7 +97,7 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
         "version": VERSION,
         "model": system.name,
         "variant": system.variant,
-        "parameters": {name: plain(value) for name, value in system.parameters.items()},
+        "parameters": {name: parameter_json(value) for name, value in system.parameters.items()},
         "constraint": None if system.constraint is None else system.constraint.text,
         "agree": not agreement.differences,
         "engines": [_engine(opinion) for opinion in agreement.opinions],

@@ -8,6 +8,7 @@ from typing import Any
 from streamproof.certify.obligations import SAFE, ProofObligation, formed
 from streamproof.certify.smt_script import Shape, SmtTerm
 from streamproof.certify.smt_terms import field_position
+from streamproof.interrupts import answer as answer_of
 from streamproof.system import expr as e
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
@@ -22,7 +23,6 @@ from streamproof.system.sorts import (
     default,
     position,
 )
-from streamproof.system.timely import answer_of
 from streamproof.system.unbounded import Forall, Parametric, Total
 
 PATIENCE = 10_000

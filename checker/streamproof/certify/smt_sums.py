@@ -29,8 +29,8 @@ from streamproof.certify.smt_script import INT, TRUTH, SmtTerm, number
 from streamproof.certify.smt_terms import SmtView
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.assume import Substitution
 from streamproof.system.sorts import ArraySort, RangeSort, TermRange
-from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Forall, Total
 from streamproof.system.unbounded import total as sum_of
 

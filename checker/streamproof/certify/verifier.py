@@ -16,17 +16,16 @@ from itertools import accumulate, pairwise, product
 from operator import and_, or_
 from typing import Any, TypeAlias
 
-from streamproof.system.bounded import MOST, malformed, parsed, parts_of
 from streamproof.system.errors import EvaluationError, StreamproofError, reject
-from streamproof.system.fairness import fairness_constraints, fairness_of
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.formula import Formula
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.leaves import decode
 from streamproof.system.model import Fairness, Instance, Kind, Property, State, System
+from streamproof.system.reading import MOST_EVIDENCE, malformed, parsed, parts_of
 from streamproof.system.reference_temporal import ReferenceTableau
 from streamproof.system.sorts import Sort, Value, contains, show
-from streamproof.system.temporal import true_of
+from streamproof.system.temporal import fairness_constraints, fairness_of, true_of
 from streamproof.system.verdict import Trace, Verdict
 
 MAGIC = b"streamproof certificate 2 "
@@ -35,7 +34,7 @@ EVIDENCE = {"values", "traces", "ranks", "proofs"}
 Node: TypeAlias = tuple[int, int]  # a state of the closed set, and a guess of a tableau, by their numbers
 
 
-def parse(data: bytes, parts: set[str] = EVIDENCE, most: int = MOST) -> tuple[dict[str, Any], dict[str, Any]]:
+def parse(data: bytes, parts: set[str] = EVIDENCE, most: int = MOST_EVIDENCE) -> tuple[dict[str, Any], dict[str, Any]]:
     """Header and evidence, which has `parts`, of a certificate. Raises `Rejected`."""
     first, _, rest = data.partition(b"\n")
     if not first.startswith(MAGIC):
@@ -51,7 +50,7 @@ def parse(data: bytes, parts: set[str] = EVIDENCE, most: int = MOST) -> tuple[di
 
 
 def verify(
-    data: bytes, system_of: Callable[[Any], System], report: Callable[[str], None], most: int = MOST
+    data: bytes, system_of: Callable[[Any], System], report: Callable[[str], None], most: int = MOST_EVIDENCE
 ) -> dict[str, Any]:
     """The header of a certificate for the named system, all of whose claims are verified, with the text of the system's
     constraint as ``constraint``. Raises `Rejected`."""

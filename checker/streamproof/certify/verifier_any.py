@@ -25,9 +25,9 @@ from streamproof.certify.obligations import (
 )
 from streamproof.certify.solvers import ERROR, PATIENCE, SAT, UNKNOWN, UNSAT, Answers, present, solve
 from streamproof.certify.verifier import parse
-from streamproof.system.bounded import MOST, malformed
 from streamproof.system.errors import Exit, StreamproofError, reject
 from streamproof.system.fingerprint import fingerprint
+from streamproof.system.reading import MOST_EVIDENCE, malformed
 from streamproof.system.records import dataclass, replace
 from streamproof.system.unbounded import Parametric
 from streamproof.system.verdict import Verdict
@@ -87,7 +87,7 @@ def verify_any(
     *,
     seconds: float = PATIENCE,
     solvers: Sequence[str] = ("z3", "cvc5"),
-    most: int = MOST,
+    most: int = MOST_EVIDENCE,
 ) -> Shown:
     """Verifies a certificate. Solvers in `solvers` that are not installed are skipped.
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import click
+from typing import TYPE_CHECKING
 
 from streamproof import interrupts
+from streamproof.cli.engines import Status
 from streamproof.cli.outputs import expect_json_writable, people, write_json
-from streamproof.cli.progress import Status
 from streamproof.cli.selection import Selection
 from streamproof.system.errors import Exit, UsageError
 from streamproof.system.verdict import Finding
@@ -18,24 +16,6 @@ from streamproof.system.verdict import Finding
 if TYPE_CHECKING:
     from streamproof.agree.opinion import Opinion
     from streamproof.agree.panel import Agreement, PanelLimits
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def agree_options(function: F) -> F:
-    """The options of ``check --agree``."""
-    for decorate in (
-        click.option(
-            "--agree-limit",
-            "agree_limits",
-            multiple=True,
-            metavar="ENGINE=N",
-            help="With --agree: largest number of states for interpreter, python, spin or tlc.",
-        ),
-        click.option("--agree", is_flag=True, help="Run every engine and compare the results."),
-    ):
-        function = decorate(function)
-    return function
 
 
 def limits_of(texts: Sequence[str], depth: int | None, seconds: float | None) -> PanelLimits:

@@ -7,12 +7,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamproof import interrupts
-from streamproof.cli.ci_files import write_ci_files
-from streamproof.cli.evidence import MISTAKE, Evidence, behaviour, confirm
-from streamproof.cli.outputs import Folder, people, write_json
+from streamproof.cli.outputs import MISTAKE, Folder, people, write_ci_files, write_json
 from streamproof.cli.selection import Selection
 from streamproof.registry import first_line
 from streamproof.report.console import print_check
@@ -20,11 +18,13 @@ from streamproof.report.model import CheckReport, Result
 from streamproof.system.constraint import within_constraint
 from streamproof.system.errors import Exit, StreamproofError, SystemFailure
 from streamproof.system.foreign import visible
-from streamproof.system.measure import Measured
-from streamproof.system.memory import peak_bytes
 from streamproof.system.model import System
+from streamproof.system.options import peak_bytes
 from streamproof.system.records import dataclass, replace
-from streamproof.system.verdict import CheckResult, Finding, Mistake, Seconds, Verdict
+from streamproof.system.verdict import CheckResult, Finding, Measured, Mistake, Seconds, Verdict
+
+if TYPE_CHECKING:
+    from streamproof.cli.evidence import Evidence
 
 DEFAULT_OUT = Path("streamproof-out")
 """Default folder of traces; it has one folder per model and variant."""
@@ -99,6 +99,8 @@ class Request:
             sys.stderr.write(f"streamproof: warning: {visible(warning)}\n")
         mistake, shortest = result.mistake, result.shortest
         if mistake is not None:
+            from streamproof.cli.evidence import behaviour
+
             self._keep(behaviour(system, mistake, self.engine, self.reproduce, shortest=shortest), shown=True)
         for finding in sorted(result.findings, key=_first_shown):
             if mistake is None or finding.verdict is not Verdict.ERROR:  # else it is the evaluation error of the model
@@ -143,8 +145,10 @@ class Request:
 
         Raises `Unconfirmed` and `SystemFailure`.
         """
-        if finding.property in self.files:
+        if finding.property in self.files or finding.trace is None:
             return
+        from streamproof.cli.evidence import confirm
+
         again = self.about(finding.property)
         evidence = confirm(system, finding, self.engine, again, shortest=shortest)
         if evidence is not None:

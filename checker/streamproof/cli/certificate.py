@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import click
+from typing import TYPE_CHECKING, Any
 
 from streamproof.cli.engines import explored
 from streamproof.cli.outputs import people
@@ -19,18 +16,6 @@ from streamproof.system.verdict import CheckResult
 if TYPE_CHECKING:
     from streamproof.certify.evidence import Written
     from streamproof.symbolic import Proof
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def certificate_option(function: F) -> F:
-    """The option that writes a certificate."""
-    return click.option(
-        "--certificate",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Write the evidence for the verdicts; streamproof verify-certificate FILE checks it.",
-    )(function)
 
 
 def certify(path: Path, selection: Selection, system: System, result: CheckResult) -> Written | None:

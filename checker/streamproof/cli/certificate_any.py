@@ -14,10 +14,10 @@ from streamproof.cli.outputs import people, write_json
 from streamproof.cli.selection import Selection, select
 from streamproof.language.model import limits_text
 from streamproof.registry import find, is_registered
-from streamproof.system.bounded import parsed
 from streamproof.system.errors import Exit, StreamproofError, UsageError
 from streamproof.system.files import GENERATOR, SCRIPTS, SMTLIB, Content, Form, write_all
 from streamproof.system.foreign import visible
+from streamproof.system.reading import parsed
 from streamproof.system.unbounded import Parametric
 from streamproof.system.verdict import Finding, Verdict
 

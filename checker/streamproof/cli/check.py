@@ -6,23 +6,15 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from streamproof import interrupts
-from streamproof.cli.agree import agree_options, limits_of, run_agree
 from streamproof.cli.answer import DEFAULT_OUT, Request, print_left_out, trace_folder
-from streamproof.cli.certificate import (
-    certificate_json,
-    certificate_option,
-    certify,
-    print_certificate,
-)
-from streamproof.cli.ci_files import ci_options
-from streamproof.cli.engines import explored, graph_text, run_engine
-from streamproof.cli.outputs import expect_json_writable
-from streamproof.cli.resources import option_words, resource_options
+from streamproof.cli.engines import explored, graph_text, option_words, resource_options, run_engine
+from streamproof.cli.outputs import certificate_option, ci_options, expect_json_writable
 from streamproof.cli.selection import (
     json_option,
     limited_by,
@@ -35,10 +27,9 @@ from streamproof.cli.verbs import Verb
 from streamproof.engines import CHECKS
 from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.files import CERTIFICATE, DOT, expect_writable, write
-from streamproof.system.measure import Measure, Measured
 from streamproof.system.options import SOLVER_DEPTH, SearchOptions
 from streamproof.system.records import replace
-from streamproof.system.verdict import CheckResult
+from streamproof.system.verdict import CheckResult, Measure, Measured
 
 
 @click.command(
@@ -81,7 +72,14 @@ from streamproof.system.verdict import CheckResult
 @click.option("--por", is_flag=True, help="Partial-order reduction: leave out redundant orders of independent steps.")
 @resource_options
 @certificate_option
-@agree_options
+@click.option("--agree", is_flag=True, help="Run every engine and compare the results.")
+@click.option(
+    "--agree-limit",
+    "agree_limits",
+    multiple=True,
+    metavar="ENGINE=N",
+    help="With --agree: largest number of states for interpreter, python, spin or tlc.",
+)
 @click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no counterexamples, only the outcome.")
 @json_option
@@ -121,6 +119,8 @@ def command(
     begun = time.perf_counter()
     selection = select(model, variant, size, parameters, properties)
     if agree:
+        from streamproof.cli.agree import limits_of, run_agree
+
         _expect_no_more()
         return run_agree(selection, limits_of(agree_limits, depth, time_limit), json_to, quiet=quiet)
     if agree_limits:
@@ -173,10 +173,14 @@ def command(
         with interrupts.unlimited():  # the results are reported even if the search used up the time
             decided = {finding.property for finding in result.findings}
             left_out = [p.name for p in selection.listed() if p.name not in decided]
-            written = None if certificate is None else certify(certificate, selection, system, result)
-            more = {} if certificate is None else {"certificate": certificate_json(written)}
+            more: dict[str, Any] = {"not_for_this_engine": left_out}
+            if certificate is not None:
+                from streamproof.cli.certificate import certificate_json, certify, print_certificate
+
+                written = certify(certificate, selection, system, result)
+                more["certificate"] = certificate_json(written)
             found = _measured(quantities, result)
-            code = request.answer(system, result, {"not_for_this_engine": left_out, **more}, found)
+            code = request.answer(system, result, more, found)
     except StreamproofError as error:
         request.fail(error)
         raise
@@ -211,7 +215,7 @@ def _measured(measures: Sequence[Measure], result: CheckResult) -> tuple[Measure
     states = explored(result)
     if states is None or result.interrupted or not measures:
         return ()
-    from streamproof.explicit.measuring import measured
+    from streamproof.explicit.exploration import measured
 
     return measured(states, measures)
 

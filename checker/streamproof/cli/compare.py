@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from streamproof.cli.engines import Status
 from streamproof.cli.outputs import expect_json_writable, people, write_json
-from streamproof.cli.progress import Status
 from streamproof.cli.selection import complete_models, json_option
 from streamproof.cli.verbs import Verb
 from streamproof.registry import find

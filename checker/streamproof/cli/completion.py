@@ -25,7 +25,7 @@ def command(shell: str) -> int:
     """Print the completion script for SHELL: verbs, options, models, variants, sizes, parameters and properties."""
     from click.shell_completion import get_completion_class
 
-    from streamproof.cli.app import COMPLETE, NAME, cli
+    from streamproof.cli.verbs import COMPLETE, NAME, cli
 
     complete = get_completion_class(shell)
     assert complete is not None, "click knows the shells offered"

@@ -10,20 +10,19 @@ from typing import Any
 import click
 
 from streamproof import __version__
-from streamproof.cli.engines import run_engine
+from streamproof.cli.engines import Status, run_engine
 from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import expect_json_writable, people, write_json
-from streamproof.cli.progress import Status
 from streamproof.cli.replay import confirmed
 from streamproof.cli.selection import Selection, json_option
 from streamproof.cli.verbs import Verb
 from streamproof.engines import CHECKS
-from streamproof.exchange.itf import itf_text, plain, read_meta
+from streamproof.exchange.itf import itf_text, read_meta
 from streamproof.registry import bundled, find
 from streamproof.system.errors import Exit, InputError, StreamproofError
 from streamproof.system.files import SUFFIXES, expect_writable, plain_name, write_all
 from streamproof.system.foreign import visible
-from streamproof.system.model import System
+from streamproof.system.model import System, parameter_json
 from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass, replace
 from streamproof.system.verdict import Verdict
@@ -141,7 +140,7 @@ class PromisedViolation:
         except StreamproofError as error:
             yield str(error) if str(path) in str(error) else f"{path}: {error}"
             return
-        parameters = {name: plain(value) for name, value in self.system.parameters.items()}
+        parameters = {name: parameter_json(value) for name, value in self.system.parameters.items()}
         named = (meta.model, meta.variant, meta.property, meta.parameters)
         if named != (self.system.name, self.variant, self.evidence.name, parameters):
             yield f"{path}: its #meta names another model, variant, property or other parameters"

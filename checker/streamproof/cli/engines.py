@@ -1,20 +1,178 @@
-"""Execution of an engine for a verb: progress on the terminal, violations as they are found."""
+"""Engines for a verb: the options for the resources of the explicit engine, status lines, violations as they are found.
+
+There are no status lines if standard error is not a terminal.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from functools import wraps
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import click
 
 from streamproof import interrupts
-from streamproof.cli.progress import EngineProgress
-from streamproof.engines import RegisteredEngine
+from streamproof.engines import CHECKS, RegisteredEngine
+from streamproof.system.errors import UsageError
+from streamproof.system.foreign import inner, visible
 from streamproof.system.model import Instance, Kind, State, System
-from streamproof.system.options import SearchOptions
+from streamproof.system.options import MOST_WORKERS, TIERS, SearchOptions, bytes_text, parse_bytes
 from streamproof.system.records import replace
-from streamproof.system.verdict import CheckResult, Finding, Verdict
+from streamproof.system.verdict import CheckResult, Finding, Progress, Verdict
 
 if TYPE_CHECKING:
     from streamproof.explicit import Exploration
+    from streamproof.symbolic import Effort
+
+
+class Status:
+    """A status line: each call replaces its text, and the end of the block removes it."""
+
+    def __init__(self, *, live: bool = True) -> None:
+        self._live = live and sys.stderr.isatty()
+
+    def __call__(self, text: str) -> None:
+        """Show `text`."""
+        if self._live:
+            import shutil  # for a terminal only, as its import is slow
+
+            width = shutil.get_terminal_size().columns
+            inner(sys.stderr).write(f"\r\x1b[2K{visible(text)[: max(width - 1, 1)]}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Remove the line, so that the next output starts on a clean line."""
+        if self._live:
+            inner(sys.stderr).write("\r\x1b[2K")
+            sys.stderr.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.clear()
+
+
+class EngineProgress:
+    """Shows the progress of an engine: counts of states or a solver's effort. Close it before other output."""
+
+    def __init__(self) -> None:
+        from streamproof.report.console import ProgressPrinter
+
+        self._states = ProgressPrinter()
+        self._status = Status()
+
+    def __call__(self, progress: Progress | Effort) -> None:
+        """Show the progress."""
+        if isinstance(progress, Progress):
+            self._states(progress)
+        else:
+            self._status(effort_text(progress))
+
+    def close(self) -> None:
+        """Remove the status line."""
+        self._states.close()
+        self._status.clear()
+
+
+def effort_text(effort: Effort, later: float = 0.0) -> str:
+    """One line about the solver's effort, `later` seconds after it was reported."""
+    return (
+        f"{effort.elapsed + later:.0f} s: {effort.doing}, depth {effort.depth}, {effort.queries} queries, "
+        f"{effort.undecided} undecided"
+    )
+
+
+def option_words(engine: str, options: SearchOptions) -> tuple[str, ...]:
+    """The command-line words for the engine and its options; --resume is left out, so a repetition starts from the
+    beginning."""
+    given = {
+        "--engine": None if engine == next(iter(CHECKS)) else engine,
+        "--max-states": options.max_states,
+        "--depth": None if options.max_depth is None else options.max_depth - 1,
+        "--timeout": None if options.time_limit is None else f"{options.time_limit:g}",
+        "--tier": None if options.tier == TIERS[0] else options.tier,
+        "--workers": options.workers,
+        "--memory": None if options.memory is None else bytes_text(options.memory),
+        "--spill": options.spill,
+    }
+    flags = {"--symmetry": options.symmetry, "--por": options.por}
+    words = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+    return (*words, *(name for name, wanted in flags.items() if wanted))
+
+
+def amount(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
+    """The value of an option in bytes."""
+    try:
+        return None if text is None else parse_bytes(text)
+    except UsageError as error:
+        raise click.BadParameter(f"{error.message}; {error.remedy}") from None
+
+
+def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options to a command, which receives them as the argument `resources`: a `SearchOptions` with these set."""
+
+    @wraps(command)
+    def collected(
+        *args: Any,
+        tier: str,
+        workers: int | None,
+        checkpoint: Path | None,
+        resume: Path | None,
+        memory: int | None,
+        spill: Path | None,
+        **more: Any,
+    ) -> Any:
+        resources = SearchOptions(
+            tier=tier, workers=workers, checkpoint=checkpoint, resume=resume, memory=memory, spill=spill
+        )
+        return command(*args, resources=resources, **more)
+
+    options = (
+        click.option(
+            "--tier",
+            type=click.Choice(TIERS),
+            default=TIERS[0],
+            show_default=True,
+            help="Generated Python or compiled code; auto: compiled code for large state spaces.",
+        ),
+        click.option(
+            "--workers",
+            type=click.IntRange(1, MOST_WORKERS),
+            metavar="N",
+            help="Number of threads of compiled code.  [default: one for each processor, at most 8]",
+        ),
+        click.option(
+            "--memory",
+            callback=amount,
+            metavar="SIZE",
+            help="Memory limit of the process (500MB, 4GB, 4GiB).  [default: four fifths of the machine's memory]",
+        ),
+        click.option(
+            "--spill",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="At the memory limit, continue on disk in DIR.",
+        ),
+        click.option(
+            "--checkpoint",
+            type=click.Path(path_type=Path, file_okay=False),
+            metavar="DIR",
+            help="Write a checkpoint to DIR once a minute, and when a limit ends the search.",
+        ),
+        click.option(
+            "--resume",
+            type=click.Path(path_type=Path, file_okay=False),
+            metavar="DIR",
+            help="Continue from the checkpoint in DIR, and keep writing it.",
+        ),
+    )
+    for option in reversed(options):
+        collected = option(collected)
+    return collected
 
 
 def run_engine(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from streamproof.cli.outputs import Folder
+from streamproof.cli.outputs import MISTAKE, Folder
 from streamproof.exchange.itf import itf_text
 from streamproof.system.errors import EvaluationError, Exit, StreamproofError
 from streamproof.system.interpreter import Interpreter
@@ -13,9 +13,6 @@ from streamproof.system.records import dataclass, replace
 from streamproof.system.verdict import Finding, Mistake, Trace, Verdict
 from streamproof.traces.render import About, render_text
 from streamproof.traces.replay import ReplayError, replay, verify
-
-MISTAKE = "evaluation_error"
-"""The file name of the trace to an evaluation error of the model, in place of a property's name."""
 
 
 class Unconfirmed(StreamproofError):

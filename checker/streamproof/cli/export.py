@@ -19,7 +19,7 @@ from streamproof.cli.verbs import Verb
 from streamproof.engines import CHECKS
 from streamproof.exchange.chc import chc
 from streamproof.exchange.dot import MAX_STATES, render_svg, trace_dot
-from streamproof.exchange.itf import itf_text, plain
+from streamproof.exchange.itf import itf_text
 from streamproof.exchange.promela import Promela, promela
 from streamproof.exchange.sequence import sequence_svg
 from streamproof.exchange.smtlib import DEPTH, smtlib
@@ -27,7 +27,7 @@ from streamproof.exchange.tla import Tla, export
 from streamproof.system.errors import Exit, TooLarge, UsageError
 from streamproof.system.files import DRAWING, expect_writable, form_of, write
 from streamproof.system.foreign import inner
-from streamproof.system.model import Kind, System
+from streamproof.system.model import Kind, System, parameter_json
 from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Verdict
@@ -170,7 +170,7 @@ def command(
             "version": __version__,
             "model": selection.target.name,
             "variant": system.variant,
-            "parameters": {name: plain(value) for name, value in system.parameters.items()},
+            "parameters": {name: parameter_json(value) for name, value in system.parameters.items()},
             "format": form,
             "files": files,
             "left_out": list(left_out),

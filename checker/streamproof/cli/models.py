@@ -54,10 +54,10 @@ def _loadable() -> Iterator[Target]:
 
 def described(target: Target) -> dict[str, Any]:
     """One entry of ``models --json``."""
-    from streamproof.exchange.itf import plain
+    from streamproof.system.model import parameter_json
 
     def parameters(values: dict[str, Any]) -> dict[str, Any]:
-        return {name: plain(value) for name, value in values.items()}
+        return {name: parameter_json(value) for name, value in values.items()}
 
     def expected(variant: str | None) -> dict[str, str]:
         if not target.specified:

@@ -13,13 +13,11 @@ import click
 from streamproof.cli.answer import DEFAULT_OUT, Request, print_left_out, trace_folder
 from streamproof.cli.certificate import (
     certificate_json,
-    certificate_option,
     certify_proved,
     print_certificate,
 )
-from streamproof.cli.ci_files import ci_options
 from streamproof.cli.discovered import discovered_json, discovered_lines, engine_option
-from streamproof.cli.outputs import expect_json_writable, people
+from streamproof.cli.outputs import certificate_option, ci_options, expect_json_writable, people
 from streamproof.cli.prove_rank import SECONDS as RANK_SECONDS
 from streamproof.cli.selection import (
     Selection,
@@ -42,8 +40,7 @@ from streamproof.system.options import SOLVER_DEPTH, STRENGTH, SearchOptions
 from streamproof.system.records import replace
 from streamproof.system.sorts import show
 from streamproof.system.unbounded import Unbounded
-from streamproof.system.verdict import Verdict
-from streamproof.system.wording import number_of
+from streamproof.system.verdict import Verdict, number_of
 from streamproof.traces.lines import BLANK, Line, StyledText, line
 from streamproof.traces.places import changes
 

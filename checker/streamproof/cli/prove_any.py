@@ -17,9 +17,8 @@ from streamproof.system.errors import Exit, StreamproofError, UsageError
 from streamproof.system.ground import at_text as _at
 from streamproof.system.ground import weight
 from streamproof.system.model import Kind, Property, System
-from streamproof.system.options import SearchOptions
+from streamproof.system.options import SearchOptions, timely
 from streamproof.system.records import dataclass
-from streamproof.system.timely import timely
 from streamproof.system.verdict import CheckResult, Finding, Seconds, Verdict
 from streamproof.traces.lines import BLANK, Line, StyledText, line
 

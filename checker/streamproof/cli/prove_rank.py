@@ -11,7 +11,7 @@ from streamproof.cli.answer import Request
 from streamproof.cli.ticking import Ticking
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, System
-from streamproof.system.timely import timely
+from streamproof.system.options import timely
 from streamproof.system.unbounded import Parametric, Unbounded
 from streamproof.system.verdict import CheckResult, Seconds, Verdict
 

@@ -170,9 +170,9 @@ def _recorded(path: str, target: Target, variant: str | None, found: Mapping[str
 
 
 def _plain(value: Any) -> Any:
-    from streamproof.exchange.itf import plain
+    from streamproof.system.model import parameter_json
 
-    return plain(value)
+    return parameter_json(value)
 
 
 def _outcome(shown: Property | None, behaviour: Trace) -> str:

@@ -13,7 +13,7 @@ from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import Exit
 from streamproof.system.foreign import visible
-from streamproof.system.wording import number_of
+from streamproof.system.verdict import number_of
 
 SCHEMA = "streamproof.report/1"
 
@@ -36,7 +36,7 @@ def command(inputs: Sequence[Path], out: Path, master: str, title: str | None, j
     written, whatever the verdicts are.
     """
     from streamproof import __version__
-    from streamproof.cli.progress import Status
+    from streamproof.cli.engines import Status
     from streamproof.pipeline.report import build_report
 
     expect_json_writable(json_to, SCHEMA)

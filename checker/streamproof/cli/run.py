@@ -9,14 +9,14 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from streamproof.cli.engines import Status
 from streamproof.cli.outputs import expect_json_writable, people, write_json
-from streamproof.cli.progress import Status
 from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
 from streamproof.entries import RUNTIMES, every
-from streamproof.system.byte_sizes import bytes_about
 from streamproof.system.errors import Exit, InputError, SystemFailure, UsageError
 from streamproof.system.files import RUN_LOG, RUN_PART, RUN_SCRIPT, expect_writable, new_folders, remove, write
+from streamproof.system.options import bytes_about
 from streamproof.traces.lines import Line, StyledText, line
 
 SCHEMA = "streamproof.run/1"

@@ -17,9 +17,9 @@ from streamproof import interrupts
 from streamproof.cli.verbs import Option, SecondsType
 from streamproof.registry import Listed, Target, bundled, find, first_line, unknown
 from streamproof.system.errors import UsageError
-from streamproof.system.measure import Measure
 from streamproof.system.model import System
 from streamproof.system.records import dataclass, replace
+from streamproof.system.verdict import Measure
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

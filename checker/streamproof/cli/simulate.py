@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from streamproof.cli.answer import DEFAULT_OUT, Request, print_left_out, trace_folder
+from streamproof.cli.engines import Status
 from streamproof.cli.outputs import expect_json_writable
-from streamproof.cli.progress import Status
 from streamproof.cli.selection import (
     json_option,
     limited_by,

@@ -48,9 +48,9 @@ class SweepRun:
 
     def explore(self, stream: TextIO, *, again: bool) -> None:
         """Decide the points without record, stage by stage; Ctrl-C ends the run with the records found so far."""
-        from streamproof.explicit.limits import processors
+        from streamproof.explicit.level_search import processors
         from streamproof.pipeline.sweeps.kept import keeping, kept_text, read_kept, source_of
-        from streamproof.system.memory import memory_of_machine
+        from streamproof.system.options import memory_of_machine
 
         about = {"model": self.plan.target.name, "version": VERSION}
         path = self.folder.path / POINTS

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from streamproof.cli.ci_files import ci_options, write_ci_files
-from streamproof.cli.outputs import expect_json_writable, people, write_json
-from streamproof.cli.progress import Status
+from streamproof.cli.engines import Status
+from streamproof.cli.outputs import ci_options, expect_json_writable, people, write_ci_files, write_json
 from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import Exit, InputError, UsageError

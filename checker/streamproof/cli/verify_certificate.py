@@ -10,16 +10,15 @@ from typing import Any
 import click
 
 from streamproof.cli.certificate_any import constraint_lines, described, is_for_any, verify_for_any
+from streamproof.cli.engines import Status, amount
 from streamproof.cli.outputs import expect_json_writable, people, write_json
-from streamproof.cli.progress import Status
-from streamproof.cli.resources import amount
 from streamproof.cli.selection import Selection, json_option
 from streamproof.cli.verbs import SecondsType, Verb
-from streamproof.system.bounded import MOST, read_regular
 from streamproof.system.errors import Exit, StreamproofError, UsageError
 from streamproof.system.files import expect_writable
 from streamproof.system.foreign import visible
 from streamproof.system.model import System
+from streamproof.system.reading import MOST_EVIDENCE, read_regular
 
 
 @click.command(
@@ -75,7 +74,7 @@ def command(
     expect_json_writable(json_to, "streamproof.verify-certificate/1")
     if smt is not None:
         expect_writable(smt, None)
-    most = MOST if most is None else most
+    most = MOST_EVIDENCE if most is None else most
     data = read_regular(certificate, 2 * most)
     if is_for_any(data):
         with Status(live=not quiet) as status:

@@ -20,11 +20,10 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from streamproof.system.bounded import LINE, bounded_lines
 from streamproof.system.errors import InputError, Loc
 from streamproof.system.files import EVENTS, PARQUET, write
 from streamproof.system.foreign import visible_json
-from streamproof.system.reading import json_problem
+from streamproof.system.reading import LINE, bounded_lines, json_problem
 from streamproof.system.records import dataclass
 
 SCHEMA: Final = "streamproof.events"

@@ -11,11 +11,10 @@ import shutil
 import subprocess
 from collections.abc import Collection, Iterable
 
-from streamproof.system.derived import with_derived
 from streamproof.system.errors import SystemFailure, TooLarge
 from streamproof.system.files import GENERATOR
 from streamproof.system.foreign import visible
-from streamproof.system.interpreter import Interpreter
+from streamproof.system.interpreter import Interpreter, with_derived
 from streamproof.system.model import Instance, Kind, Property, State, System
 from streamproof.system.verdict import Trace
 from streamproof.traces.places import Place, Seen, changes, leaves

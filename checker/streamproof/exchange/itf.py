@@ -20,12 +20,11 @@ from types import UnionType
 from typing import Any
 
 from streamproof.exchange.itf_values import Malformed, canonical, compact, decode, encode, encode_plain, some, type_text
-from streamproof.system.derived import with_derived
 from streamproof.system.errors import EvaluationError, Exit, InputError, StreamproofError
 from streamproof.system.files import ITF, write
 from streamproof.system.foreign import visible_json
-from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Instance, Property, State, System
+from streamproof.system.interpreter import Interpreter, with_derived
+from streamproof.system.model import Instance, Property, State, System, parameter_json
 from streamproof.system.reading import parse_json, read_text
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Trace
@@ -79,7 +78,7 @@ def to_itf(system: System, trace: Trace, prop: Property | None = None) -> dict[s
     meta: dict[str, Any] = {"format": FORMAT, "format-description": DESCRIPTION, "model": system.name}
     if system.variant is not None:
         meta["variant"] = system.variant
-    meta["parameters"] = {name: plain(value) for name, value in system.parameters.items()}
+    meta["parameters"] = {name: parameter_json(value) for name, value in system.parameters.items()}
     if prop is not None:
         meta["property"] = prop.name
         meta["kind"] = prop.kind.value
@@ -206,21 +205,6 @@ def read_itf(given: Path | str | Document, system: System) -> Trace:
         ) from None
     except RecursionError:
         raise InputError(f"{path}: values are nested too deeply", remedy="correct the file") from None
-
-
-def plain(value: Any) -> Any:
-    """A model parameter as JSON data: numbers, strings, lists and objects unchanged, anything else as text."""
-    match value:
-        case None | bool() | int() | float() | str():
-            return value
-        case Mapping():
-            return {str(k): plain(v) for k, v in value.items()}
-        case set() | frozenset():
-            return sorted((plain(v) for v in value), key=compact)
-        case Sequence() | range():
-            return [plain(v) for v in value]
-        case _:
-            return str(value)
 
 
 def _object(data: Mapping[str, Any], depth: int) -> str:

@@ -18,7 +18,7 @@ from streamproof.exchange.promela_claims import Claims
 from streamproof.exchange.promela_steps import Assignments, Temporaries
 from streamproof.exchange.promela_terms import PromelaNames, PromelaTerms, declared_type, literal, meaning
 from streamproof.system import build as b
-from streamproof.system.assume import Assuming, simplify
+from streamproof.system.assume import Assuming, Substitution, simplify
 from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.files import GENERATOR
@@ -31,7 +31,6 @@ from streamproof.system.model import Check, Fairness, Instance, Kind, Property, 
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import Value
-from streamproof.system.substitute import Substitution
 
 SPIN_OPTIONS = ("-o1", "-o2", "-o3")
 """Prevents Spin from hiding variables that no condition reads, which would merge states."""

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.formula import rewritten
 from streamproof.system.model import Action, Instance, System, Variable
 from streamproof.system.scheduler import Scheduled
 from streamproof.system.sorts import BOOL
-from streamproof.system.substitute import Substitution
 
 LONG = 8
 """Minimum size of a long condition, in terms."""

@@ -7,6 +7,7 @@ from typing import assert_never
 from streamproof.exchange.promela_terms import PromelaTerms
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.assume import Substitution
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.formula import (
@@ -22,7 +23,6 @@ from streamproof.system.formula import (
     Release,
     Until,
 )
-from streamproof.system.substitute import Substitution
 
 MOST_CASES = 2_000
 """Maximum number of conditional terms of one condition that are expanded."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.assume import simplify
+from streamproof.system.assume import Substitution, simplify
 from streamproof.system.expr import Expr
 from streamproof.system.files import GENERATOR
 from streamproof.system.foreign import visible
@@ -19,7 +19,6 @@ from streamproof.system.model import Check, Instance, Kind, Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Sort, Value
-from streamproof.system.substitute import Substitution
 
 
 def symbol(name: str) -> str:

@@ -37,14 +37,13 @@ from streamproof.exchange.tla_terms import Passage, TlaWriter
 from streamproof.exchange.tla_values import belongs, initial, literal, type_text
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.assume import Assuming, simplify
+from streamproof.system.assume import Assuming, Substitution, simplify
 from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.files import GENERATOR
 from streamproof.system.formula import AndF, Atom, Formula
 from streamproof.system.model import Check, Fairness, Kind, Property, System
 from streamproof.system.records import dataclass, replace
-from streamproof.system.substitute import Substitution
 
 MISTAKE = "NoMistake"
 """The invariant that is violated at a model error."""

@@ -1,7 +1,7 @@
 """The explicit engine: exact breadth-first search of all reachable states."""
 
 from streamproof.explicit.exploration import Exploration, explore
-from streamproof.explicit.limits import DEFAULT_MAX_STATES
+from streamproof.explicit.level_search import DEFAULT_MAX_STATES
 from streamproof.explicit.witness import Disagreement
 from streamproof.system.options import SearchOptions
 

@@ -1,33 +1,149 @@
-"""`explore`: search all reachable states of a system and decide all properties in one pass."""
+"""`explore`: search all reachable states of a system and decide all properties in one pass, with the tier for its size:
+generated Python for small state spaces, compiled code for large ones. `measured`: largest values in the states found."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 
-from streamproof.explicit.coverage import coverage, with_conditions
-from streamproof.explicit.early import EarlyEnd
-from streamproof.explicit.findings import judge, violations
-from streamproof.explicit.level_search import LevelSearch, SearchTask
-from streamproof.explicit.limits import Budget, Stop
-from streamproof.explicit.reductions.plan import ReductionPlan, plan
-from streamproof.explicit.tiers import run_tiers
+from streamproof.explicit.findings import EarlyEnd, coverage, judge, with_conditions
+from streamproof.explicit.level_search import Budget, LevelSearch, ReductionPlan, SearchTask, Stop, processors
+from streamproof.explicit.search import Handover, Search
 from streamproof.interrupts import patiently, requested
 from streamproof.system import build as b
 from streamproof.system.assume import simplify
-from streamproof.system.byte_sizes import bytes_about
 from streamproof.system.constraint import within_constraint
-from streamproof.system.errors import ModelError, UsageError
+from streamproof.system.errors import ModelError, SystemFailure, TooLarge, UsageError
+from streamproof.system.expr import Expr, subterms
 from streamproof.system.files import expect_writable, new_folders
 from streamproof.system.flatten import Rewriter
-from streamproof.system.memory import peak_bytes, resident_bytes
 from streamproof.system.model import Kind, Property, State, System
-from streamproof.system.options import DEFAULTS, SearchOptions
+from streamproof.system.options import (
+    AUTO,
+    COMPILED,
+    DEFAULTS,
+    PYTHON,
+    SearchOptions,
+    bytes_about,
+    peak_bytes,
+    resident_bytes,
+    timely,
+)
 from streamproof.system.records import dataclass, replace
-from streamproof.system.scalarise import scalarise
-from streamproof.system.timely import timely
-from streamproof.system.verdict import CheckResult, Counts, Coverage, Finding, OutDegree, Progress, Seconds
+from streamproof.system.scalarise import Scalarised, scalarise
+from streamproof.system.verdict import (
+    CheckResult,
+    Counts,
+    Coverage,
+    Finding,
+    Measure,
+    Measured,
+    OutDegree,
+    Progress,
+    Seconds,
+)
+from streamproof.version import VERSION
+
+OWN_WORKERS = 8
+"""Default limit on the number of threads."""
+COMPILER_BYTES = 100 << 20
+"""Memory of the process with the compiler and useful tables, in bytes."""
+RIVAL_BYTES = 4 * COMPILER_BYTES
+"""Memory limit in bytes below which a reduced search runs without the competing full search."""
+SMALL_STATES, SMALL_WORK, GROWING = 5_000, 3_000_000, 500
+"""Limits (`search.Handover`) below which generated Python finishes before the compiler is loaded (0.1 s)."""
+
+
+def run_tiers(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> tuple[LevelSearch, str, ReductionPlan]:
+    """Search with the tier of the options; returns the finished search, the tier that finished it, and its reductions.
+
+    `auto` begins with generated Python and restarts with compiled code if the state space is large. If that is not possible
+    (llvmlite is missing, or a term is too large for machine words), the Python tier continues. Reduced searches are generated
+    Python; with `auto`, a full search by compiled code competes, and its result is used if it needs less work.
+    """
+    if plan.reduces:
+        return _reduced(task, early, plan)
+    search, tier = _full(task)
+    return search, tier, plan
+
+
+def _full(task: SearchTask) -> tuple[LevelSearch, str]:
+    options = task.budget.options
+    if options.tier == COMPILED or options.storage is not None:
+        return _finished(_compiled(task)), COMPILED
+    faster = options.tier == AUTO and (task.budget.max_bytes or COMPILER_BYTES) >= COMPILER_BYTES
+    handover = Handover(SMALL_STATES, SMALL_WORK, GROWING, terms_of(task.system)) if faster else None
+    search = _finished(Search(task, handover))
+    if search.stopped is not Stop.HANDOVER:
+        return search, PYTHON
+    del search
+    try:
+        compiled = _compiled(task)
+    except (SystemFailure, TooLarge):
+        return _finished(Search(task)), PYTHON
+    return _finished(compiled), COMPILED
+
+
+def terms_of(system: System) -> int:
+    """Number of terms of all rules: an upper bound on the terms evaluated per state."""
+    terms: list[Expr] = []
+    for i in system.instances:
+        terms += [c.expr for c in i.guard] + [term for _, term in i.updates]
+        terms += [check.condition for check in (*i.guard_checks, *i.effect_checks)]
+    return sum(1 for _ in subterms(*terms))
+
+
+def _finished(search: LevelSearch) -> LevelSearch:
+    search.run()
+    return search
+
+
+def _reduced(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> tuple[LevelSearch, str, ReductionPlan]:
+    from streamproof.explicit.reductions.rival import Rival
+    from streamproof.explicit.reductions.search import ReducedSearch
+
+    terms = terms_of(task.system)
+    roomy = (task.budget.max_bytes or RIVAL_BYTES) >= RIVAL_BYTES
+    rival = None
+    if task.budget.options.tier == AUTO and roomy:
+        full = replace(task, on_progress=None, after_level=lambda search: early.after_level(search, ReductionPlan()))
+        rival = Rival(_compiled, full, terms)
+    search = ReducedSearch(task, plan, terms, rival)
+    search.run()
+    if rival is not None and search.stopped is Stop.HANDOVER and rival.search is not None:
+        return rival.search, COMPILED, plan.given_up(search.known)
+    if rival is not None:
+        rival.close()
+    return search, PYTHON, plan
+
+
+def _own_workers() -> int:
+    """Default number of threads."""
+    return min(processors(), OWN_WORKERS)
+
+
+def _compiled(task: SearchTask) -> LevelSearch:
+    try:
+        from streamproof.explicit.compiled.search import CompiledSearch
+    except ImportError as error:
+        raise SystemFailure(
+            f"compiled code needs llvmlite: {error}", remedy="pip install llvmlite, or --tier python"
+        ) from None
+    options = task.budget.options
+    if options.spill is not None:
+        from streamproof.explicit.compiled.spill import SpillingSearch
+
+        return SpillingSearch(task, options.spill)
+    search = (
+        CompiledSearch(task, _own_workers()) if options.workers is None else CompiledSearch(task, options.workers, 1)
+    )
+    if options.storage is not None:
+        from streamproof.explicit.compiled.checkpoint import Checkpoints
+
+        resumes = options.resume is not None
+        search.checkpoints = Checkpoints(options.storage, search, VERSION, resume=resumes)
+    return search
 
 
 @dataclass(frozen=True)
@@ -105,14 +221,14 @@ def explore(
         )
     budget = Budget(options)
     chosen = _chosen(system, options)
-    early = EarlyEnd(violations, options.stop_when_decided, options.max_violations, on_violation)
+    early = EarlyEnd(options.stop_when_decided, options.max_violations, on_violation)
     begun = time.perf_counter()
     with patiently(), new_folders([] if options.spill is None else [options.spill]):
         with timely("preparing the search"):
             scalarised = scalarise(system)
             simple = simplify(scalarised.system)
             properties = [simple.property(p.name) for p in chosen]
-            reduced = plan(scalarised, simple, properties, symmetry=options.symmetry, por=options.por)
+            reduced = _plan(scalarised, simple, properties, options)
 
         def after_level(search: LevelSearch) -> Stop | None:
             return early.after_level(search, reduced)
@@ -145,6 +261,17 @@ def explore(
         return within_constraint(system, explored)
 
 
+def _plan(
+    scalarised: Scalarised, simple: System, properties: Sequence[Property], options: SearchOptions
+) -> ReductionPlan:
+    """The reductions of the search."""
+    if not (options.symmetry or options.por):
+        return ReductionPlan()
+    from streamproof.explicit.reductions.plan import plan
+
+    return plan(scalarised, simple, properties, symmetry=options.symmetry, por=options.por)
+
+
 def _chosen(system: System, options: SearchOptions) -> list[Property]:
     """The properties to decide, in declaration order. Raises `UsageError` for an unknown property."""
     names = options.properties
@@ -175,3 +302,29 @@ def _coverage(search: LevelSearch, reduced: ReductionPlan) -> Coverage:
         return Coverage()
     found = coverage(search)
     return replace(found, never_true={}) if reduced.reduces else found
+
+
+def measured(explored: Exploration, measures: Iterable[Measure]) -> tuple[Measured, ...]:
+    """The largest value of each quantity in the states found.
+
+    A lower bound after an incomplete or reduced search, and where a constraint ends behaviours. After an evaluation error of
+    the model, the states found before it are measured.
+    """
+    rewriter = Rewriter()
+    reduced = any(reduction.applied for reduction in explored.reductions)
+    cut = any(explored.counts.outside)
+    exact = explored.complete and not reduced and not cut
+    known = explored.counts.distinct
+    states = f"{known:,} reachable state{'' if known == 1 else 's'}"
+    found: list[Measured] = []
+    for measure in measures:
+        mistakes = [rewriter.scalar(check.condition) for check in measure.checks]
+        wrong = [c.message for c, met in zip(measure.checks, explored.search.ever_true(mistakes), strict=True) if met]
+        if wrong:
+            found.append(Measured(measure.name, measure.doc, None, exact, f"has no value in some state: {wrong[0]}"))
+            continue
+        value = explored.search.largest(rewriter.scalar(measure.expr))
+        ended = "a constraint ends behaviours" if cut else "the search left states out"
+        because = f"the largest in {states}" + ("" if exact else f"; lower bound: {ended}")
+        found.append(Measured(measure.name, measure.doc, value, exact, because))
+    return tuple(found)

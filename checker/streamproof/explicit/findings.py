@@ -1,27 +1,168 @@
-"""Findings of a search: a verdict per property with its reason, and a confirmed trace per violation."""
+"""Findings of a search: a verdict per property with its reason, and a confirmed trace per violation; coverage; the early end.
+
+Coverage counts actions never taken, guard conjuncts never true, antecedents of invariants. A search ends early when enough
+properties are decided; each violation is reported when it is found.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container
-from typing import assert_never
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import field
+from itertools import islice
+from typing import TYPE_CHECKING, assert_never
 
-from streamproof.explicit.coverage import antecedents
-from streamproof.explicit.early import EarlyEnd
-from streamproof.explicit.level_search import LevelSearch, SearchEvent
-from streamproof.explicit.limits import Stop
-from streamproof.explicit.liveness.findings import Temporal, ended
-from streamproof.explicit.reductions.plan import ReductionPlan
+from streamproof.explicit.level_search import LevelSearch, ReductionPlan, SearchEvent, Stop, ended
+from streamproof.explicit.predicates import LARGEST_BATCH, counter
 from streamproof.explicit.witness import Witnesses
 from streamproof.interrupts import TimeUp, alarm, limit
 from streamproof.system import build as b
-from streamproof.system.byte_sizes import bytes_about
-from streamproof.system.errors import TooLarge
-from streamproof.system.expr import variables
+from streamproof.system import expr as e
+from streamproof.system.errors import Loc, TooLarge
+from streamproof.system.expr import Expr, variables
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Kind, Property
-from streamproof.system.records import dataclass
-from streamproof.system.verdict import Finding, Mistake, Trace, Verdict
-from streamproof.system.wording import lasso_text, number_of
+from streamproof.system.model import NOT_REACHED, REACHED, Conjunct, Instance, Kind, Property, System
+from streamproof.system.options import bytes_about
+from streamproof.system.records import dataclass, replace
+from streamproof.system.verdict import Condition, Coverage, Finding, Mistake, Trace, Verdict, lasso_text, number_of
+
+if TYPE_CHECKING:
+    from streamproof.explicit.level_search import LevelSearch, ReductionPlan
+    from streamproof.explicit.liveness.findings import Temporal
+
+_NO_SECOND_PASS = (Stop.TIME, Stop.MEMORY, Stop.INTERRUPTED)
+"""Reasons to stop after which no further pass over the states is made."""
+
+
+def of_branches(
+    system: System, generated: Sequence[int], distinct: Sequence[int]
+) -> Mapping[tuple[str, str], tuple[int, int]]:
+    """The numbers of steps and of new states for each labelled branch of each action, from those of the instances."""
+    found = {(action.name, branch): (0, 0) for action in system.actions for branch in action.branches}
+    for instance, steps, new in zip(system.instances, generated, distinct, strict=True):
+        for branch in dict.fromkeys(instance.branches):
+            before = found.get((instance.action, branch), (0, 0))
+            found[instance.action, branch] = (before[0] + steps, before[1] + new)
+    return found
+
+
+def coverage(search: LevelSearch) -> Coverage:
+    """Steps per action and, after a complete search, the guard conjuncts that are true in no state."""
+    generated: dict[str, int] = {}
+    distinct: dict[str, int] = {}
+    was_true: set[tuple[str, str]] = set()
+    candidates: dict[tuple[str, str], list[Expr]] = {}
+    for at, instance in enumerate(search.system.instances):
+        name = instance.action
+        generated[name] = generated.get(name, 0) + search.generated[at]
+        distinct[name] = distinct.get(name, 0) + search.distinct[at]
+        for conjunct in _written(instance):
+            if search.generated[at]:
+                was_true.add((name, conjunct.text))
+            candidates.setdefault((name, conjunct.text), []).append(conjunct.expr)
+    open_ = [] if search.stopped is not None else [key for key in candidates if key not in was_true]
+    true = search.ever_true([b.or_(candidates[key]) for key in open_])
+    never: dict[str, tuple[str, ...]] = {}
+    for (name, text), seen in zip(open_, true, strict=True):
+        if not seen:
+            never[name] = (*never.get(name, ()), text)
+    for action in search.system.actions:
+        generated.setdefault(action.name, 0)
+        distinct.setdefault(action.name, 0)
+    branches = of_branches(search.system, search.generated, search.distinct)
+    return Coverage(generated, distinct, never, branches, expanded=search.expanded, complete=search.stopped is None)
+
+
+def _written(instance: Instance) -> Iterator[Conjunct]:
+    """The guard, without the conditions that split an action by its branches."""
+    return (c for c in instance.guard if c.text not in (REACHED, NOT_REACHED))
+
+
+def with_conditions(known: Coverage, search: LevelSearch) -> Coverage:
+    """The coverage with the number of expanded states, per guard conjunct, in which some instance of its action satisfies it.
+
+    Makes another pass over the states. The coverage is unchanged if a limit on time or memory, or an interrupt, ended the
+    search or ends this pass.
+    """
+    if search.stopped in _NO_SECOND_PASS:
+        return known
+    instances: dict[tuple[str, str, Loc | None], list[Expr]] = {}
+    for instance in search.system.instances:
+        for conjunct in _written(instance):
+            instances.setdefault((instance.action, conjunct.text, conjunct.loc), []).append(conjunct.expr)
+    count = counter(search.system, [b.or_(terms) for terms in instances.values()])
+    totals = [0] * len(instances)
+    states = islice(search.states(), search.expanded)
+    try:
+        while batch := list(islice(states, LARGEST_BATCH)):
+            if search.budget.spent():
+                return known
+            totals = [total + more for total, more in zip(totals, count(batch), strict=True)]
+    except KeyboardInterrupt:
+        return known
+    found = (Condition(*key, states=total) for key, total in zip(instances, totals, strict=True))
+    return replace(known, conditions=tuple(found))
+
+
+def antecedents(prop: Property) -> tuple[Expr, ...]:
+    """The antecedents of an invariant that is an implication or a conjunction of implications; else none."""
+    parts = prop.expr.args if isinstance(prop.expr, e.And) else (prop.expr,)
+    found = tuple(_antecedent(part) for part in parts)
+    return tuple(a for a in found if a is not None) if None not in found else ()
+
+
+def _antecedent(term: Expr) -> Expr | None:
+    """The `a` of `not a or c`, where `c` has a part that is not negated; None for other terms."""
+    if isinstance(term, e.Or) and isinstance(term.args[0], e.Not) and any(not isinstance(c, e.Not) for c in term.args):
+        return term.args[0].arg
+    return None
+
+
+@dataclass(slots=True)
+class EarlyEnd:
+    """Conditions for an early end, and the violations found so far.
+
+    Shared by all tiers of a search: violations found by one tier are kept when another tier restarts the search.
+    """
+
+    when_decided: bool = False
+    """Whether to stop when every property is decided."""
+    most: int | None = None
+    """Number of violations after which the search stops; None: no limit."""
+    report: Callable[[Finding], None] | None = None
+    """Called once with each violation, after the interpreter has replayed it."""
+    violated: dict[str, Finding] = field(default_factory=dict)
+    _seen: tuple[LevelSearch | None, int, bool] = (None, 0, False)
+
+    @property
+    def enough(self) -> bool:
+        """Whether the limit on violations is reached."""
+        return self.most is not None and len(self.violated) >= self.most
+
+    def note(self, finding: Finding) -> None:
+        """Report a violation once."""
+        if finding.verdict is Verdict.VIOLATED and finding.property not in self.violated:
+            self.violated[finding.property] = finding
+            if self.report is not None:
+                self.report(finding)
+
+    def after_level(self, search: LevelSearch, plan: ReductionPlan) -> Stop | None:
+        """At the end of a level: report new violations; returns the reason to stop, or None."""
+        seen = search, len(search.events), search.stuck >= 0
+        if search is not self._seen[0] or seen[1:] != self._seen[1:]:
+            self._seen = seen
+            for finding in violations(search, plan, self.violated):
+                self.note(finding)
+        if self.enough:
+            return Stop.VIOLATIONS
+        return Stop.DECIDED if self.when_decided and all_decided(search) else None
+
+
+def all_decided(search: LevelSearch) -> bool:
+    """Whether a search has decided all of its properties; false if it has none."""
+    return bool(search.properties) and all(
+        number in search.events or (prop.kind is Kind.DEADLOCK and search.stuck >= 0)
+        for number, prop in enumerate(search.properties)
+    )
 
 
 def judge(
@@ -44,7 +185,7 @@ def judge(
         else:
             findings.append(judges.interruptible(number, prop, mistake))
             early.note(findings[-1])
-    return tuple(findings), mistake, judges.temporal.seconds
+    return tuple(findings), mistake, 0.0 if judges.temporal is None else judges.temporal.seconds
 
 
 def violations(search: LevelSearch, plan: ReductionPlan, known: Container[str]) -> list[Finding]:
@@ -62,7 +203,12 @@ def _judge(search: LevelSearch, plan: ReductionPlan) -> _Judge:
     original = search.scalarised.original
     witnesses = Witnesses(search.scalarised, search.state, search.parent, plan.symmetry, search.instance)
     originals = tuple(original.property(p.name) for p in search.properties)
-    return _Judge(search, plan, originals, witnesses, Interpreter(original), Temporal(search, plan, witnesses))
+    temporal = None
+    if any(p.kind is Kind.TEMPORAL for p in originals):
+        from streamproof.explicit.liveness.findings import Temporal
+
+        temporal = Temporal(search, plan, witnesses)
+    return _Judge(search, plan, originals, witnesses, Interpreter(original), temporal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +219,8 @@ class _Judge:
     """The properties of the original system, not simplified."""
     witnesses: Witnesses
     interpreter: Interpreter
-    temporal: Temporal
+    temporal: Temporal | None
+    """For temporal properties, if there are any."""
 
     def interruptible(self, number: int, prop: Property, mistake: Mistake | None) -> Finding:
         """The finding; *inconclusive* after an interrupt, so that the other findings are still reported."""
@@ -118,6 +265,7 @@ class _Judge:
         if self.search.stopped is not None:
             return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, advice(self.search))
         if prop.kind is Kind.TEMPORAL:
+            assert self.temporal is not None, "made for temporal properties"
             return self.temporal.finding(prop, self.search.properties[number])
         return self._covered(prop)
 

@@ -2,22 +2,177 @@
 
 from __future__ import annotations
 
+import os
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field
+from enum import Enum
 from typing import TYPE_CHECKING
 
-from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.predicates import Watch
+from streamproof.interrupts import gently, left
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Kind, Property, State, System
+from streamproof.system.options import DEFAULTS, SearchOptions, memory_of_machine, resident_bytes
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised
-from streamproof.system.verdict import Progress
+from streamproof.system.verdict import Progress, Reduction, number_of
 
 if TYPE_CHECKING:
+    from streamproof.explicit.reductions.stubborn import StubbornSets
+    from streamproof.explicit.reductions.symmetry import Symmetry
     from streamproof.explicit.state_graph import StateGraph
+
+DEFAULT_MAX_STATES = 0xFFFF_FFF0
+"""Default limit on distinct states."""
+
+MEMORY_SHARE = 0.8
+"""Default limit on memory, as a share of the memory of the machine (or the container)."""
+
+
+class Stop(Enum):
+    """The reason why a search ended before every reachable state was expanded."""
+
+    STATES = "max_states"
+    DEPTH = "max_depth"
+    TIME = "time_limit"
+    MEMORY = "memory"
+    INTERRUPTED = "interrupted"
+    MISTAKE = "evaluation error"
+    DECIDED = "every property decided"
+    VIOLATIONS = "max_violations"
+    PAUSE = "continues later"
+    HANDOVER = "larger than this tier is for"
+
+
+@dataclass(slots=True)
+class Budget:
+    """The limits of one search, and the clock started with it."""
+
+    options: SearchOptions = DEFAULTS
+    max_bytes: int | None = field(init=False)
+    """Memory limit of the process: that of the options, or else a share of the machine's memory."""
+    started: float = field(default_factory=time.monotonic)
+    _interrupted: Callable[[], bool] = lambda: False
+
+    def __post_init__(self) -> None:
+        self.max_bytes = self.options.memory
+        if self.max_bytes is None:
+            memory = memory_of_machine()
+            self.max_bytes = int(memory * MEMORY_SHARE) if memory else None
+
+    @property
+    def max_states(self) -> int:
+        """Limit on distinct states."""
+        return self.options.max_states or DEFAULT_MAX_STATES
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.started
+
+    def spent(self) -> Stop | None:
+        """`TIME`, `MEMORY` or `INTERRUPTED` if that limit is reached, else None."""
+        if self.interrupted:
+            return Stop.INTERRUPTED
+        if left() <= 0 or (self.options.time_limit is not None and self.elapsed >= self.options.time_limit):
+            return Stop.TIME
+        if self.max_bytes is not None and resident_bytes() >= self.max_bytes:
+            return Stop.MEMORY
+        return None
+
+    def allows(self, more: int) -> bool:
+        """Whether an allocation of `more` bytes stays within the memory limit."""
+        return self.max_bytes is None or resident_bytes() + more <= self.max_bytes
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Inside, Ctrl-C or SIGTERM requests a stop at the next safe point; a second one raises `KeyboardInterrupt`."""
+        with gently() as interrupted:
+            self._interrupted = interrupted
+            try:
+                yield
+            finally:
+                was = self.interrupted
+                self._interrupted = lambda: was
+
+    def interrupt(self) -> None:
+        """Record an interrupt that arrived outside `listening`."""
+        self._interrupted = lambda: True
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user has interrupted the search."""
+        return self._interrupted()
+
+
+def processors() -> int:
+    """Number of processors available to this process."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_ENDED = {
+    Stop.INTERRUPTED: "interrupted; run it again to the end",
+    Stop.TIME: "time limit reached; raise it",
+    Stop.MEMORY: "memory limit reached; raise it or choose smaller parameters",
+}
+
+
+def ended(spent: Stop) -> str:
+    """The reason for a temporal property that is undecided after a complete search."""
+    return f"state space explored, temporal check not finished: {_ENDED.get(spent, spent.value)}"
+
+
+SYMMETRY, PARTIAL_ORDER = "symmetry", "partial order"
+
+
+@dataclass(frozen=True, slots=True)
+class ReductionPlan:
+    """The reductions of a search: symmetry, stubborn sets, both or none.
+
+    `refused` has the requested reductions that do not apply, with their reasons.
+    """
+
+    symmetry: Symmetry | None = None
+    stubborn: StubbornSets | None = None
+    refused: tuple[Reduction, ...] = ()
+
+    @property
+    def reduces(self) -> bool:
+        """Whether the search is not the full one."""
+        return self.symmetry is not None or self.stubborn is not None
+
+    def count(self, states: int) -> str:
+        """A number of states of the search, as text."""
+        if self.stubborn is None:
+            return number_of(states, "reachable state") + (" up to symmetry" if self.symmetry is not None else "")
+        found = f"{number_of(states, 'state')} of the reduced search"
+        return f"{found}, up to symmetry," if self.symmetry is not None else found
+
+    def given_up(self, states: int) -> ReductionPlan:
+        """The plan of the full search, which finished when the reduced search had found `states` states."""
+        names = [SYMMETRY] if self.symmetry is not None else []
+        names += [PARTIAL_ORDER] if self.stubborn is not None else []
+        because = f"given up after {states:,} states: the full search finished with less work"
+        return ReductionPlan(refused=(*(Reduction(name, False, because) for name in names), *self.refused))
+
+    def report(self) -> tuple[Reduction, ...]:
+        """The requested reductions, after the search: the effect of the applied ones, the reasons of the others."""
+        made: list[Reduction] = []
+        if self.symmetry is not None:
+            names = " and ".join(f"{{{', '.join(sort.members)}}}" for sort in self.symmetry.sorts)
+            because = f"any two of {names} can be exchanged, so one state of each orbit was searched and counted"
+            made.append(Reduction(SYMMETRY, True, because))
+        if self.stubborn is not None:
+            cut, expanded = self.stubborn.cut, self.stubborn.expanded
+            because = f"in {cut:,} of {expanded:,} states some enabled steps were left out"
+            if not cut:
+                because = f"no effect: in each of {expanded:,} states every enabled step was needed"
+            made.append(Reduction(PARTIAL_ORDER, True, because))
+        return tuple(sorted((*made, *self.refused), key=lambda r: (SYMMETRY, PARTIAL_ORDER).index(r.name)))
 
 
 @dataclass(frozen=True, slots=True)

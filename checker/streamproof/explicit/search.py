@@ -10,9 +10,7 @@ from contextlib import contextmanager
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING
 
-from streamproof.explicit.digraph import Digraph
-from streamproof.explicit.level_search import LevelSearch, SearchEvent, SearchTask
-from streamproof.explicit.limits import Stop
+from streamproof.explicit.level_search import LevelSearch, SearchEvent, SearchTask, Stop
 from streamproof.explicit.predicates import LARGEST_BATCH, Hit, Inspect, counter, ever_true, inspector, keeper, largest
 from streamproof.explicit.successors import Batch, Expand, StepHit, Steps, expander
 from streamproof.system.expr import Expr
@@ -131,6 +129,8 @@ class Search(LevelSearch):
 
     def cycle(self) -> list[int] | None:
         """The states of a shortest cycle through the first state that lies on a cycle; None if there is no cycle."""
+        from streamproof.explicit.digraph import Digraph
+
         return Digraph.parse(self.edges, len(self.seen)).cycle()
 
     def steps(self) -> Steps:

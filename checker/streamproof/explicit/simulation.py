@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from streamproof.explicit.estimate import Estimate, chao2
-from streamproof.explicit.limits import Budget
+from streamproof.explicit.level_search import Budget
 from streamproof.explicit.walks import WalkEffort, WalkEvent, Walks
 from streamproof.explicit.witness import Witnesses
 from streamproof.interrupts import requested
@@ -26,12 +26,10 @@ from streamproof.system.assume import simplify
 from streamproof.system.errors import UsageError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Kind, Property, State, System
-from streamproof.system.options import SearchOptions
+from streamproof.system.options import SearchOptions, timely
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
-from streamproof.system.timely import timely
-from streamproof.system.verdict import CheckResult, Finding, Mistake, Seconds, Trace, Verdict
-from streamproof.system.wording import lasso_text, number_of
+from streamproof.system.verdict import CheckResult, Finding, Mistake, Seconds, Trace, Verdict, lasso_text, number_of
 
 WALKED = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK, Kind.TERMINATION)
 """Kinds of property that a walk can decide."""

@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from streamproof.explicit.digraph import Digraph
-from streamproof.explicit.loader import load
 from streamproof.explicit.predicates import LARGEST_BATCH, reading
-from streamproof.explicit.writer import Writer, local_names, shared
+from streamproof.explicit.writer import Writer, load, local_names, shared
+from streamproof.system.constraint import twofold
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
 from streamproof.system.records import dataclass
-from streamproof.system.step_bits import twofold
 
 Truths: TypeAlias = npt.NDArray[np.bool_]
 """Truth values of Boolean terms; shape (terms, states) or (terms, steps)."""

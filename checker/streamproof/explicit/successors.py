@@ -25,10 +25,8 @@ from contextlib import ExitStack
 from itertools import groupby
 from typing import NamedTuple, TypeAlias, cast
 
-from streamproof.explicit.loader import load
-from streamproof.explicit.predicates import unpacking
-from streamproof.explicit.step_properties import StepClaim
-from streamproof.explicit.writer import Writer, local_names, shared
+from streamproof.explicit.predicates import StepClaim, unpacking
+from streamproof.explicit.writer import Writer, load, local_names, shared
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import Assuming

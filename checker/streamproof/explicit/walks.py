@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from itertools import chain, islice
 
-from streamproof.explicit.coverage import of_branches
 from streamproof.explicit.enabled import BrokenStep, Option, Options, options_of
-from streamproof.explicit.level_search import watch_of
-from streamproof.explicit.limits import Budget, Stop
+from streamproof.explicit.findings import of_branches
+from streamproof.explicit.level_search import Budget, Stop, watch_of
 from streamproof.explicit.predicates import Hit, Inspect, Keep, inspector, keeper
 from streamproof.explicit.search import starts
 from streamproof.system import build as b

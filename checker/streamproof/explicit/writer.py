@@ -1,22 +1,44 @@
-"""Scalar terms as Python source: shared subterms and deeply nested subterms become local variables.
+"""Scalar terms as Python source, and generated functions with their source in `linecache` for tracebacks and debuggers.
 
-Terms of any depth stay within the parser's nesting limit and the recursion limit: they are visited from their leaves up, and
-a text that nests too deeply is assigned to a local variable first.
+Shared subterms and deeply nested subterms become local variables. Terms of any depth stay within the parser's nesting limit
+and the recursion limit: they are visited from their leaves up, and a text that nests too deeply is assigned to a local
+variable first.
 """
 
 from __future__ import annotations
 
 import builtins
+import linecache
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import count
 from keyword import iskeyword
+from typing import Any
 
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.model import System
 from streamproof.system.sorts import RangeSort
+
+_serial = count(1)
+
+
+def load(name: str, subject: str, source: str, **given: Any) -> Callable[..., Any]:
+    """The function `name` defined by `source`; tracebacks show `subject`, the name of the system.
+
+    `given` has the values of the free names of the source.
+    """
+    filename = f"<{name} of {subject}, generated {next(_serial)}>"
+    namespace: dict[str, Any] = dict(given)
+    exec(compile(source, filename, "exec"), namespace)
+    function: Callable[..., Any] = namespace[name]
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    weakref.finalize(function, linecache.cache.pop, filename, None)
+    return function
+
 
 DEEPEST = 24
 """Largest nesting of one Python expression; deeper terms use local variables."""

@@ -23,7 +23,6 @@ from streamproof.language.elements import (
 from streamproof.language.lowering_context import Context
 from streamproof.language.operators import equal, integer
 from streamproof.language.symbolic_parameters import range_between
-from streamproof.language.temporal import formula, is_formula, together
 from streamproof.language.terms import (
     Backward,
     Cases,
@@ -34,6 +33,7 @@ from streamproof.language.terms import (
     Term,
     describe,
     is_expr,
+    is_formula,
     known,
     simple,
     symbolic,
@@ -119,6 +119,8 @@ def quantifier(context: Context, name: str, value: Term, loc: Loc) -> Term:
     said: list[tuple[Expr, Formula]] = []
     for there, v in elements(context, value, loc):
         if is_formula(v):
+            from streamproof.language.temporal import formula
+
             said.append((there, formula(context, v, name, loc)))
             continue
         part = truth(context, v, name, loc)
@@ -128,6 +130,8 @@ def quantifier(context: Context, name: str, value: Term, loc: Loc) -> Term:
         return simple(whole)
     if terms:
         said.append((b.TRUE, Atom(whole, name, loc)))
+    from streamproof.language.temporal import together
+
     return together(said, loc, every=name == "all")
 
 

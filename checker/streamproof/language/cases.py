@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, ClassVar, TypeGuard
 
-from streamproof.language.call_sites import RUNNING, CallSite, fail
-from streamproof.language.sources import caller
+from streamproof.language.sources import RUNNING, CallSite, caller, fail
 from streamproof.system.errors import ModelError
 from streamproof.system.expr import Node
 from streamproof.system.sorts import BOOL, EnumSort, OptionSort, RangeSort, RecordSort, Sort, UnionSort, is_scalar

@@ -1,22 +1,294 @@
-"""Validation of a `Model` class: parameters, sizes and limits.
+"""Validation of a `Model` class: parameters, sizes and limits, redefined names and lost decorators.
 
 Each error is a `ModelError` at the line of the declaration, raised before any code of the model runs.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
+import linecache
 import re
 import sys
 import types
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, get_args
 
 from streamproof.language.conversion import plain
+from streamproof.language.primitives import MARK, is_marker
 from streamproof.system.errors import Loc, ModelError, did_you_mean
 from streamproof.system.records import dataclass
+
+_DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_LOOPS = ast.For | ast.AsyncFor | ast.While
+_PARTS = ("body", "handlers", "orelse", "finalbody", "cases")
+"""Fields of statements that contain statements, and nodes that contain such fields: handlers and cases."""
+
+
+@lru_cache(maxsize=4096)
+def check_class(cls: type) -> None:
+    """Raises `ModelError` if a class body defines a name twice, or loses the decorator of a method."""
+    prefix = f"{cls.__qualname__}."
+    own = [f for member in vars(cls).values() for f in _functions(member) if f.__qualname__.startswith(prefix)]
+    module = sys.modules.get(cls.__module__)
+    space = own[0].__globals__ if own else getattr(module, "__dict__", {})
+    file = own[0].__code__.co_filename if own else getattr(module, "__file__", None)
+    node = _body(cls, file, own) if file is not None else None
+    if file is None or node is None:
+        return
+    if cls.__qualname__ == cls.__name__ and not vars(cls).get(
+        "variant"
+    ):  # variants are registered by the name of the variant
+        _check_name(file, cls.__name__)
+    _Body(file, cls.__name__).walk(node.body, {})
+    scope = {**space, **vars(cls)}
+    for method, within in _methods(node.body):
+        marks = [d for d in method.decorator_list if is_marker(_named(d, scope))]
+        if marks:
+            _check_mark(cls, file, method, marks[0], within)
+
+
+def check_module(functions: Iterable[types.FunctionType]) -> None:
+    """Raises `ModelError` if a module defines one of these properties, stated outside a class, twice."""
+    for function in functions:
+        if function.__qualname__ == function.__name__:
+            _check_name(function.__code__.co_filename, function.__name__)
+
+
+def _check_name(file: str, name: str) -> None:
+    text = "".join(_lines(file))
+    if (
+        len(re.findall(rf"^[ \t]*(?:(?:async[ \t]+def|def|class)[ \t]+{name}\b|{name}[ \t]*[:=])", text, re.MULTILINE))
+        < 2
+    ):
+        return  # the common case; parsing a file takes about 10 ms
+    tree = tree_of(file)
+    if tree is not None:
+        _Body(file, "", only=name).walk(tree.body, {})
+
+
+class _Body:
+    """The names that a body defines; `only` restricts the result to one name."""
+
+    def __init__(self, file: str, owner: str, only: str | None = None) -> None:
+        self._file, self._owner, self._only = file, owner, only
+
+    def walk(self, body: Iterable[ast.AST], seen: dict[str, int]) -> None:
+        """Adds the names that statements define to `seen`, with their lines; alternative branches are processed
+        separately."""
+        for node in body:
+            for name in _bound(node):
+                self._define(name, node, seen)
+            if isinstance(node, _DEFINES):
+                continue
+            if isinstance(node, ast.Delete):
+                for name in _names(node.targets):
+                    seen.pop(name, None)
+            elif isinstance(node, ast.If | ast.Match):
+                ways = [node.body, node.orelse] if isinstance(node, ast.If) else [c.body for c in node.cases]
+                after = [dict(seen) for _ in ways]
+                for way, own in zip(ways, after, strict=True):
+                    self.walk(way, own)
+                for own in after:
+                    seen.update(own)
+            else:
+                for part in _PARTS:
+                    self.walk(getattr(node, part, ()), seen)
+
+    def _define(self, name: str, node: ast.AST, seen: dict[str, int]) -> None:
+        if self._only not in (None, name) or name == "_":
+            return
+        line, here = seen.get(name), getattr(node, "lineno", 0)
+        reads = any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(_head(node)))
+        if line is not None and not reads:
+            where = f" in {self._owner}" if self._owner else ""
+            raise ModelError(
+                f"{name!r} is defined twice{where}, lines {line} and {here}: the second definition replaces the first",
+                loc=Loc(self._file, here, self._owner or name),
+                remedy="rename one of them, or remove it",
+            )
+        seen[name] = here
+
+
+def _head(node: ast.AST) -> ast.AST:
+    """The expressions evaluated at a definition: the decorators of a function or class, the value of any other statement."""
+    if isinstance(node, _DEFINES):
+        return ast.Tuple([*node.decorator_list, *getattr(node, "bases", ())], ast.Load())
+    return getattr(node, "value", getattr(node, "iter", None)) or ast.Pass()
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    """The names that a statement binds, without those bound in nested blocks."""
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            if not any(_last(d) == "overload" for d in node.decorator_list):
+                yield node.name
+        case ast.Assign(targets=targets):
+            yield from _names(targets)
+        case ast.AnnAssign(target=target, value=ast.expr()) | ast.For(target=target) | ast.AsyncFor(target=target):
+            yield from _names([target])
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            yield from _names([item.optional_vars for item in items if item.optional_vars is not None])
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            yield from (alias.asname or alias.name.partition(".")[0] for alias in names)
+
+
+def _names(targets: Iterable[ast.expr]) -> Iterator[str]:
+    """The names in the targets of assignments or ``del``."""
+    return (n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+
+
+def _last(node: ast.expr) -> str:
+    """The last name of a decorator: ``overload`` of ``typing.overload``."""
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
+def _methods(body: Iterable[ast.stmt], within: str = "") -> Iterator[tuple[ast.FunctionDef, str]]:
+    """Every method that a class body defines, with its enclosing construct: none, a conditional or a loop."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef):
+            yield node, within
+        elif not isinstance(node, _DEFINES):
+            under = "loop" if within == "loop" or isinstance(node, _LOOPS) else "condition"
+            for part in _PARTS:
+                yield from _methods(getattr(node, part, ()), under)
+
+
+def _check_mark(cls: type, file: str, method: ast.FunctionDef, mark: ast.expr, within: str) -> None:
+    """Raises `ModelError` if a method is decorated, but the attribute of the class is not a decorated function."""
+    name, shown = method.name, f"@{ast.unparse(mark)}"
+    loc = Loc(file, method.lineno, name)
+    if within == "loop":
+        raise ModelError(
+            f"{name!r} is defined in a loop: each round replaces the definition before",
+            loc=loc,
+            remedy="give the rule a parameter with a domain, or loop inside it",
+        )
+    lines = range(min(d.lineno for d in method.decorator_list), (method.end_lineno or method.lineno) + 1)
+    member = vars(cls).get(name)
+    ours = any(f.__code__.co_filename == file and f.__code__.co_firstlineno in lines for f in _functions(member))
+    others = [d for d in method.decorator_list if d is not mark]
+    if isinstance(member, types.FunctionType) and MARK in vars(member) and (ours or others):
+        return
+    if not ours and within:
+        return  # another definition replaced this one
+    if others:
+        raise ModelError(
+            f"{name} is decorated, but is not a plain method: @{ast.unparse(others[0])}, line {others[0].lineno}, "
+            f"hides {shown}, line {mark.lineno}",
+            loc=loc,
+            remedy=f"write def {name}(self, s, ...) without @staticmethod, @classmethod or @property",
+        )
+    raise ModelError(
+        f"{name} is marked {shown}, line {mark.lineno}, but {cls.__name__} ends without this method",
+        loc=loc,
+        remedy="remove the mark, or keep the method in the class",
+    )
+
+
+def _functions(member: Any) -> list[types.FunctionType]:
+    """The functions that a class member is or wraps."""
+    found, todo = list[types.FunctionType](), [member]
+    while todo and len(found) < 20:
+        one = todo.pop()
+        if isinstance(one, types.FunctionType):
+            found.append(one)
+        inner = (
+            _inner(one, name) for name in ("fget", "fset", "fdel", "__func__", "__wrapped__", "func", "dispatcher")
+        )
+        todo += [part for part in inner if part is not None]
+    return found
+
+
+def _inner(one: Any, name: str) -> Any:
+    """An attribute of a standard wrapper or in the object's own dictionary, read without running code of the model."""
+    if isinstance(one, type):
+        return None
+    if type(one).__module__ in ("builtins", "functools"):
+        return getattr(one, name, None)
+    try:
+        return object.__getattribute__(one, "__dict__").get(name)
+    except AttributeError:
+        return None
+
+
+def _named(decorator: ast.expr, scope: Mapping[str, Any]) -> Any:
+    """The object that a decorator names, as in ``invariant``, ``sp.invariant``, ``action(c=3)``; None if it cannot be
+    resolved."""
+    if isinstance(decorator, ast.Call):
+        return _named(decorator.func, scope)
+    if isinstance(decorator, ast.Attribute):
+        return getattr(_named(decorator.value, scope), decorator.attr, None)
+    return scope.get(decorator.id) if isinstance(decorator, ast.Name) else None
+
+
+# --- source of a class
+
+
+def _body(cls: type, file: str, own: Sequence[types.FunctionType]) -> ast.ClassDef | None:
+    """The syntax tree of a class; None if its source is unavailable, as for a class made by `type`."""
+    first = min((f.__code__.co_firstlineno for f in own if f.__code__.co_filename == file), default=0)
+    node = _alone(_lines(file), first, cls.__name__) if first else None
+    if node is not None:
+        return node
+    tree = tree_of(file)
+    found = [] if tree is None else [n for name, n in _classes(tree, "") if name == cls.__qualname__]
+    around = [n for n in found if n.lineno <= first <= (n.end_lineno or n.lineno)]
+    return next(reversed(around or found), None)
+
+
+def _alone(lines: Sequence[str], inside: int, name: str) -> ast.ClassDef | None:
+    """The class of this name around a line, parsed from its own lines; None if they do not parse separately."""
+    begin = re.compile(rf"[ \t]*class[ \t]+{name}\b")
+    start = next((at for at in range(min(inside, len(lines)) - 1, -1, -1) if begin.match(lines[at])), None)
+    if start is None:
+        return None
+    indent = len(lines[start]) - len(lines[start].lstrip())
+    end = start + 1
+    while end < len(lines) and (
+        not (rest := lines[end].lstrip()) or rest[0] in "#)" or len(lines[end]) - len(rest) > indent
+    ):
+        end += 1
+    before = "\n" * (start - 1) + "if 1:\n" if indent and start else "\n" * start
+    try:
+        tree = ast.parse(before + "".join(lines[start:end]))
+    except SyntaxError:
+        return None
+    node = next((n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == name), None)
+    return node if node is not None and node.lineno <= inside <= (node.end_lineno or 0) else None
+
+
+def tree_of(file: str) -> ast.Module | None:
+    """The syntax tree of the current contents of a file; None if it does not parse."""
+    return _parsed("".join(_lines(file)))
+
+
+@lru_cache(maxsize=8)
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        return None
+
+
+def _lines(file: str) -> list[str]:
+    """The current lines of a file."""
+    linecache.checkcache(file)
+    return linecache.getlines(file)
+
+
+def _classes(node: ast.AST, path: str) -> Iterator[tuple[str, ast.ClassDef]]:
+    """Every class below a node, by its qualified name."""
+    for inner in (inner for part in _PARTS for inner in getattr(node, part, ())):
+        name = getattr(inner, "name", "")
+        if isinstance(inner, ast.ClassDef):
+            yield path + name, inner
+            yield from _classes(inner, f"{path}{name}.")
+        else:
+            yield from _classes(inner, f"{path}{name}.<locals>." if isinstance(inner, _DEFINES) else path)
+
 
 TYPES: dict[str, type] = {"int": int, "bool": bool, "str": str}
 """Permitted types of parameters; each also as ``int | None``."""

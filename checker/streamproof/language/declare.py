@@ -15,8 +15,7 @@ from itertools import islice, product
 from typing import Any, Final
 
 from streamproof.language.cases import Case, is_case_class
-from streamproof.language.conversion import expect_faithful, plain, to_value
-from streamproof.language.keys import sort_of_keys
+from streamproof.language.conversion import expect_faithful, plain, sort_of_keys, to_value
 from streamproof.language.sources import caller, is_ours
 from streamproof.language.symbolic_parameters import (
     SymbolicInt,

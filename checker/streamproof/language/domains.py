@@ -24,7 +24,6 @@ from streamproof.language.primitives import ActionMark
 from streamproof.language.sources import decoration, ordinary, parameters, place
 from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange, range_between, sort_of, term_of
 from streamproof.language.terms import describe, is_expr
-from streamproof.language.views import FixedValue, look
 from streamproof.system import build as b
 from streamproof.system import sorts
 from streamproof.system.errors import ModelError
@@ -174,8 +173,11 @@ def members(model: Model, name: str, mark: ActionMark, function: types.FunctionT
 def _cases(given: Decl) -> tuple[Any, ...]:
     """The values of a sort; those of a union as instances of its cases."""
     every = sorts.values(given.sort)
-    union = isinstance(given.sort, sorts.UnionSort)
-    return tuple(look(given.sort, FixedValue(v)) for v in every) if union else tuple(every)
+    if not isinstance(given.sort, sorts.UnionSort):
+        return tuple(every)
+    from streamproof.language.views import FixedValue, look
+
+    return tuple(look(given.sort, FixedValue(v)) for v in every)
 
 
 def as_member(table: Members, name: str, value: Any) -> Any:

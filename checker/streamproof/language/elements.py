@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from streamproof.language import bags, lvalues
+from streamproof.language import lvalues, sequences
 from streamproof.language.conversion import in_order
 from streamproof.language.lift import natural
 from streamproof.language.lowering_context import Context
@@ -292,7 +292,7 @@ def refuse_iterator(value: Term, loc: Loc | None, what: str = "") -> None:
 def _of_term(term: Expr, loc: Loc) -> list[tuple[Expr, Term]]:
     match term.sort:
         case BagSort():
-            return [(there, simple(item)) for there, item in bags.occurrences(term, loc)]
+            return [(there, simple(item)) for there, item in sequences.occurrences(term, loc)]
         case ArraySort(index=TermRange() as index):
             raise any_number(index, loc)
         case ArraySort(index, _):

@@ -10,22 +10,19 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from streamproof.language import bags, calls, lvalues, methods, operators, purity
+from streamproof.language import access, calls, lvalues, methods, operators, sequences
+from streamproof.language.access import is_pure_call
 from streamproof.language.cases import Case, arguments, is_case_class, shown_sort
 from streamproof.language.comprehensions import each_round, indices, quantified, summed
 from streamproof.language.conversion import in_order
 from streamproof.language.elements import elements, in_sequence, refuse_early, refuse_iterator, refuse_used_up
-from streamproof.language.expressions import closed_over
+from streamproof.language.expressions import closed_over, spread
 from streamproof.language.lift import merge
-from streamproof.language.literals import spread
 from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, Pick, where
-from streamproof.language.matching import covers_all, isinstance_
 from streamproof.language.model import with_guards
-from streamproof.language.primitives import NOTHING, Disabled, NoPick, choose, enabled, first, require
-from streamproof.language.purity import is_pure_call
+from streamproof.language.primitives import NOTHING, Disabled, NoPick, choose, enabled, first, is_operator, require
 from streamproof.language.sources import definition, is_standard, local_names, parameters, place, text
 from streamproof.language.symbolic_parameters import as_term, watch
-from streamproof.language.temporal import is_operator, operator
 from streamproof.language.terms import (
     Cases,
     Closure,
@@ -42,11 +39,11 @@ from streamproof.language.terms import (
     symbolic,
 )
 from streamproof.system import build as b
+from streamproof.system.assume import Substitution
 from streamproof.system.errors import Loc, ModelError, StreamproofError
 from streamproof.system.expr import Expr
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import BagSort, SetSort, Sort
-from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Undecided
 
 CALL_DEPTH = 60
@@ -85,6 +82,8 @@ def call(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None = None) -
         return _super(ev, node, frame)
     function = ev.value(node.func, frame)
     if is_operator(function):
+        from streamproof.language.temporal import operator
+
         return operator(ev, function, node, frame)
     if function is choose:
         return _choice(ev, node, frame, name)
@@ -118,6 +117,8 @@ def call(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None = None) -
     if is_case_class(function):
         return _made_case(function, args, kwargs, loc)
     if function is builtins.isinstance and len(args) == 2 and not kwargs and _tests_case(args):
+        from streamproof.language.matching import isinstance_
+
         return simple(isinstance_(ev, args, loc))
     if _is_method(function):
         label = text(node.func.value) if isinstance(node.func, ast.Attribute) else "it"
@@ -245,7 +246,7 @@ def _applied(
         return _call_closure(ev, function, args, kwargs, frame, node)
     if symbolic(function):
         raise ModelError(f"{describe(function)} is not a function", loc=loc, remedy="call a function or method")
-    purity.refuse(function, node, loc)
+    access.refuse(function, node, loc)
     python = isinstance(function, types.FunctionType | types.MethodType)
     owner = getattr(function, "__self__", None)
     undecided: Undecided | None = None
@@ -298,11 +299,11 @@ def _native(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Te
         own = watch()
         if own is not None:
             own.trust(error)
-        ev.context.check(b.TRUE, f"{type(error).__name__} in {purity.called(function)}(): {error}", loc)
+        ev.context.check(b.TRUE, f"{type(error).__name__} in {access.called(function)}(): {error}", loc)
         raise Halt from None
     except Exception as error:
         raise ModelError(
-            f"{type(error).__name__} in {purity.called(function)}(): {error}",
+            f"{type(error).__name__} in {access.called(function)}(): {error}",
             loc=loc,
             remedy="this call has no values of the state, so it is ordinary Python, run while the model is read",
         ) from error
@@ -491,7 +492,7 @@ def _options(ev: Evaluator, domain: Term, loc: Loc) -> list[_Option]:
         raise ModelError(f"{ready} has no elements to choose from", loc=loc, remedy=f"write choose(range({ready}))")
     pairs = [(b.TRUE, v) for v in in_order(ready)] if isinstance(ready, set | frozenset) else None
     if is_expr(ready) and isinstance(ready.sort, BagSort):
-        pairs = [(there, simple(v)) for there, v in bags.present(ready, loc)]
+        pairs = [(there, simple(v)) for there, v in sequences.present(ready, loc)]
     options = []
     for there, v in elements(ev.context, domain, loc) if pairs is None else pairs:
         is_known, host = known(v)
@@ -533,6 +534,8 @@ def returns_always(body: list[ast.stmt]) -> bool:
         case ast.If(body=then, orelse=other):
             return bool(other) and returns_always(then) and returns_always(other)
         case ast.Match(cases=cases):
+            from streamproof.language.matching import covers_all
+
             last = cases[-1]
             return covers_all(last.pattern) and last.guard is None and all(returns_always(c.body) for c in cases)
         case _:

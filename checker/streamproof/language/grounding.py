@@ -16,11 +16,11 @@ from streamproof.language.model import Model, marked
 from streamproof.language.primitives import ActionMark
 from streamproof.language.reader import Reader, deep
 from streamproof.system import build as b
+from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Conjunct, Instance, System, Variable
 from streamproof.system.records import replace
 from streamproof.system.sorts import RangeSort
-from streamproof.system.substitute import Substitution
 
 _Args = tuple[tuple[str, Any], ...]
 

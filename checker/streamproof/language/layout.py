@@ -16,10 +16,9 @@ from streamproof.language.model import Model, class_place, marked, with_guards
 from streamproof.language.patterns import Pattern, parsed
 from streamproof.language.primitives import ActionMark
 from streamproof.language.reader import declared
-from streamproof.language.scopes import Entry, PartFamily, ScopeNames, VariableName, Variables
 from streamproof.language.sources import ordinary, place
 from streamproof.language.symbolic_parameters import SymbolicInt
-from streamproof.language.terms import describe
+from streamproof.language.terms import Entry, PartFamily, ScopeNames, VariableName, Variables, describe
 from streamproof.system.errors import Loc, ModelError, suggest
 
 MOST_LEVELS = 12

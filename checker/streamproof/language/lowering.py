@@ -6,15 +6,25 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, get_args
 
-from streamproof.language import access, expressions, functions, literals, lvalues, matching, statements
-from streamproof.language.conjuncts import conjuncts
+from streamproof.language import access, expressions, functions, lvalues, statements
+from streamproof.language.access import is_plain_value
 from streamproof.language.functions import enter, returns_always, underlying
 from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, boolean, where
-from streamproof.language.purity import is_plain_value
 from streamproof.language.sources import definition
+from streamproof.language.statements import conjuncts
 from streamproof.language.symbolic_parameters import as_term
-from streamproof.language.temporal import formula, is_formula
-from streamproof.language.terms import ORDINARY, HeapCell, Method, NewCase, Ref, StateRef, Term, describe, simple
+from streamproof.language.terms import (
+    ORDINARY,
+    HeapCell,
+    Method,
+    NewCase,
+    Ref,
+    StateRef,
+    Term,
+    describe,
+    is_formula,
+    simple,
+)
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Const, Expr
@@ -42,16 +52,23 @@ EXPRESSIONS: Mapping[type[ast.expr], ValueOf] = {
     ast.JoinedStr: expressions.joined_text,
     ast.Call: functions.call,
     ast.Lambda: functions.closure,
-    ast.Tuple: literals.tuple_display,
-    ast.List: literals.list_display,
-    ast.Set: literals.set_display,
-    ast.Dict: literals.dict_display,
-    ast.ListComp: literals.list_comprehension,
-    ast.SetComp: literals.set_comprehension,
-    ast.DictComp: literals.dict_comprehension,
-    ast.GeneratorExp: literals.generator_expression,
+    ast.Tuple: expressions.tuple_display,
+    ast.List: expressions.list_display,
+    ast.Set: expressions.set_display,
+    ast.Dict: expressions.dict_display,
+    ast.ListComp: expressions.list_comprehension,
+    ast.SetComp: expressions.set_comprehension,
+    ast.DictComp: expressions.dict_comprehension,
+    ast.GeneratorExp: expressions.generator_expression,
 }
 """The function for each kind of expression; other kinds are rejected."""
+
+
+def _match_statement(ev: Evaluator, node: ast.Match, frame: Frame) -> None:
+    from streamproof.language.matching import match_statement
+
+    match_statement(ev, node, frame)
+
 
 STATEMENTS: Mapping[type[ast.stmt], Lower] = {
     ast.Expr: statements.expression_statement,
@@ -61,7 +78,7 @@ STATEMENTS: Mapping[type[ast.stmt], Lower] = {
     ast.AugAssign: statements.augmented_assignment,
     ast.If: statements.if_statement,
     ast.For: statements.for_statement,
-    ast.Match: matching.match_statement,
+    ast.Match: _match_statement,
     ast.Return: statements.return_statement,
     ast.Break: statements.break_statement,
     ast.Continue: statements.continue_statement,
@@ -78,7 +95,7 @@ class Lowering:
 
     def value(self, node: ast.expr, frame: Frame) -> Term:
         """The value of an expression."""
-        found = EXPRESSIONS.get(type(node), literals.refused)(self, node, frame)
+        found = EXPRESSIONS.get(type(node), expressions.refused)(self, node, frame)
         if type(found) in _AS_IT_IS:
             return found
         if not is_plain_value(found):
@@ -171,6 +188,8 @@ class Lowering:
                 loc=where(frame, node),
                 remedy="end with 'return ...'",
             )
+        from streamproof.language.temporal import formula
+
         value = lvalues.dereference(self.context, frame.result)
         if not isinstance(value, bool) and not is_formula(value):
             raise ModelError(

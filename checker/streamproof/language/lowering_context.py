@@ -13,10 +13,10 @@ from functools import lru_cache, partial
 from types import MethodType
 from typing import Any, Protocol
 
-from streamproof.language.facts import GuardFacts
 from streamproof.language.lift import merge, same
 from streamproof.language.terms import HeapCell, PartialList, Ref, StateRef, Term, Undefined, describe, is_expr, known
 from streamproof.system import build as b
+from streamproof.system.assume import GuardFacts
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.formula import FORMULAS

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamproof.language import conversion
-from streamproof.language.conversion import expect_faithful, unknown_member
-from streamproof.language.enum_subsets import lifted, recast
-from streamproof.language.keys import as_operand, cases_of, key_term, named_parts
-from streamproof.language.lift import merge, to_term, widened
+from streamproof.language.conversion import as_operand, cases_of, expect_faithful, key_term, named_parts, unknown_member
+from streamproof.language.lift import lifted, merge, recast, to_term, widened
 from streamproof.language.lowering_context import Context, Replacement
 from streamproof.language.terms import (
     Cases,

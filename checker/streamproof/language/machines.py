@@ -10,7 +10,7 @@ from streamproof.language.composition import Parts
 from streamproof.language.declare import Decl
 from streamproof.language.model import Model
 from streamproof.language.patterns import All, Given, Index, Named, Pattern, Segment
-from streamproof.language.scopes import PartFamily, ScopeNames, VariableName
+from streamproof.language.terms import PartFamily, ScopeNames, VariableName
 from streamproof.system.errors import Loc, ModelError, suggest
 from streamproof.system.records import dataclass
 

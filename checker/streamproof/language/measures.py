@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from streamproof.language.class_body import check_module
+from streamproof.language.declarations import check_module
 from streamproof.language.lowering import Lowering
 from streamproof.language.lowering_context import Context
 from streamproof.language.model import Model, marked
@@ -18,8 +18,8 @@ from streamproof.language.sources import place
 from streamproof.language.terms import StateRef, describe, is_expr
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
-from streamproof.system.measure import Measure
 from streamproof.system.sorts import RangeSort
+from streamproof.system.verdict import Measure
 
 
 def measures_of(model: Model, outside: Iterable[Callable[..., Any]] = ()) -> tuple[Measure, ...]:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from streamproof.language import bags, lvalues
+from streamproof.language import lvalues, sequences
 from streamproof.language.conversion import expect_faithful, plain
 from streamproof.language.elements import iterator
 from streamproof.language.lift import merge
@@ -126,9 +126,9 @@ def _bag_method(context: Context, ref: Ref, name: str, args: list[Term], loc: Lo
                 outside = b.not_(b.in_domain(value, sort.item))
                 context.check(outside, f"the value added to {text} leaves {sort.item}", loc, ("value", value))
             if name == "remove":
-                absent = b.less_eq(bags.count_of(whole, value, loc), b.num(0))
+                absent = b.less_eq(sequences.count_of(whole, value, loc), b.num(0))
                 context.check(absent, f"remove() of a value that is not in {text}", loc, ("value", value))
-            made = (bags.with_one if name == "add" else bags.without_one)(whole, value, loc)
+            made = (sequences.with_one if name == "add" else sequences.without_one)(whole, value, loc)
             lvalues.store(context, ref, made, loc)
             return None
         case "clear":
@@ -143,7 +143,7 @@ def _count(context: Context, whole: Expr, args: list[Term], loc: Loc, text: str)
     arity("count", args, 1, 1, loc, f"write {text}.count(value)")
     assert isinstance(whole.sort, BagSort)
     value = lvalues.convert(context, args[0], whole.sort.item, loc, "the value")
-    return simple(bags.count_of(whole, value, loc))
+    return simple(sequences.count_of(whole, value, loc))
 
 
 def _dict_method(

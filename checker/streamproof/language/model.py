@@ -13,11 +13,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
-from streamproof.language.class_body import check_class
 from streamproof.language.conversion import plain
 from streamproof.language.declarations import (
     ParameterType,
     attribute_place,
+    check_class,
     check_model,
     class_place,
     parameter_types,

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
-from streamproof.language.call_sites import CallSite
 from streamproof.language.composite import arguments, within
 from streamproof.language.layout import instantiate
 from streamproof.language.machines import Machine, below, resolve_pattern
@@ -15,8 +14,8 @@ from streamproof.language.native_machine import READ_ONLY, NativeMachine
 from streamproof.language.patterns import Given, parsed
 from streamproof.language.primitives import Disabled, InitiallyMark, Picks, PropertyMark
 from streamproof.language.reader import Scope, choice_conditions
-from streamproof.language.scopes import Entry, PartFamily, ScopeNames, VariableName
-from streamproof.language.sources import parameters
+from streamproof.language.sources import CallSite, parameters
+from streamproof.language.terms import Entry, PartFamily, ScopeNames, VariableName
 from streamproof.language.views import Box, FixedValue, checked, look
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.expr import Expr

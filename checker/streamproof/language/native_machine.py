@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any, cast
 
-from streamproof.language.call_sites import RUNNING, CallSite, as_model_error
 from streamproof.language.conversion import to_value
 from streamproof.language.declare import Bool, State
 from streamproof.language.domains import as_member, members
 from streamproof.language.model import Model, marked
 from streamproof.language.primitives import COPY, PICKS, ActionMark, ConstraintMark, Disabled, InitiallyMark, Picks
 from streamproof.language.reader import choice_conditions
-from streamproof.language.sources import parameters, place
+from streamproof.language.sources import RUNNING, CallSite, as_model_error, parameters, place
 from streamproof.language.terms import describe
 from streamproof.language.views import Box, FixedValue, checked, look
 from streamproof.system.constraint import cut_name

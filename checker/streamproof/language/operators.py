@@ -10,12 +10,11 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
 
-from streamproof.language import bags
+from streamproof.language import sequences
 from streamproof.language.cases import Case
 from streamproof.language.conversion import expect_faithful, is_faithful
 from streamproof.language.elements import distinct, elements, refuse_iterator, refuse_lazy
-from streamproof.language.enum_subsets import alike, lifted, recast
-from streamproof.language.lift import natural, to_term
+from streamproof.language.lift import alike, lifted, natural, recast, to_term
 from streamproof.language.lowering_context import Context
 from streamproof.language.lvalues import convert, dereference, resolve_deep, unwrap_option
 from streamproof.language.sequences import count, ranks
@@ -332,7 +331,7 @@ def _included(op: ast.cmpop, x: Expr, y: Expr, loc: Loc) -> Term:
     """The comparison of two bags by the counts of their elements."""
     if isinstance(op, ast.Gt | ast.GtE):
         x, y = y, x
-    below = bags.included(x, y, loc)
+    below = sequences.included(x, y, loc)
     return simple(below if isinstance(op, ast.LtE | ast.GtE) else b.and_((below, b.not_(b.eq(x, y))), loc))
 
 
@@ -482,7 +481,7 @@ def contained(context: Context, needle: Term, hay: Term, loc: Loc, texts: tuple[
             return simple(b.member(whole, to_term(resolve_deep(context, needle), whole.sort.element, loc), loc))
         if isinstance(whole.sort, BagSort):
             value = to_term(resolve_deep(context, needle), whole.sort.item, loc)
-            return simple(b.less(b.num(0), bags.count_of(whole, value, loc), loc))
+            return simple(b.less(b.num(0), sequences.count_of(whole, value, loc), loc))
         if not isinstance(whole.sort, QueueSort | ArraySort):
             raise ModelError(
                 f"'in' needs a collection, got {describe(whole)}", loc=loc, remedy="use a Set, Queue or Array"

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import field
-from typing import Any, TypeVar, overload
+from typing import Any, NoReturn, TypeVar, overload
 
-from streamproof.language.call_sites import as_model_error
 from streamproof.language.cases import Case
 from streamproof.language.conversion import plain
-from streamproof.language.sources import caller
+from streamproof.language.sources import as_model_error, caller
 from streamproof.system.errors import EvaluationError, Loc, ModelError, StreamproofError
 from streamproof.system.model import Fairness, Kind, PartialFairness
 from streamproof.system.records import dataclass
@@ -116,7 +115,7 @@ def is_marker(value: Any) -> bool:
     """Whether an object is a marking decorator: `action`, the result of `action(...)`, `invariant`, `refines` ..."""
     if isinstance(value, _Marker):
         return True
-    return getattr(value, "__module__", None) in _MARKERS and value not in (require, choose, enabled, first)
+    return getattr(value, "__module__", None) in _MARKERS and value not in (require, choose, enabled, first, *OPERATORS)
 
 
 class Disabled(Exception):
@@ -295,3 +294,40 @@ constraint = _Marker(ConstraintMark())
 that are followed."""
 initially = _Marker(InitiallyMark())
 """Marks ``(self, s) -> bool``: the combinations of initial values that are initial states."""
+
+
+def always(condition: Any, /) -> Any:
+    """In a `temporal` property: `condition` is true from here on."""
+    _outside("always")
+
+
+def eventually(condition: Any, /) -> Any:
+    """In a `temporal` property: `condition` is true here or later."""
+    _outside("eventually")
+
+
+def leads_to(condition: Any, consequence: Any, /) -> Any:
+    """In a `temporal` property: whenever `condition` is true, `consequence` is true then or later."""
+    _outside("leads_to")
+
+
+def until(condition: Any, goal: Any, /) -> Any:
+    """In a `temporal` property: `goal` is true here or later, and `condition` at every moment before that."""
+    _outside("until")
+
+
+def _outside(name: str) -> NoReturn:
+    raise ModelError(
+        f"{name}(...) speaks of a whole behaviour, not of one state",
+        loc=caller(),
+        remedy="use it in a @temporal method",
+    )
+
+
+OPERATORS: dict[Any, int] = {always: 1, eventually: 1, leads_to: 2, until: 2}
+"""The operators with their number of arguments."""
+
+
+def is_operator(function: Any) -> bool:
+    """Whether `function` is one of the operators."""
+    return function is always or function is eventually or function is leads_to or function is until

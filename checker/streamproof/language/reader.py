@@ -12,9 +12,8 @@ from itertools import islice
 from typing import Any, TypeAlias, TypeGuard
 
 from streamproof.language.cases import Case, shown_sort
-from streamproof.language.class_body import check_module
 from streamproof.language.conversion import plain_inside
-from streamproof.language.declarations import known_names
+from streamproof.language.declarations import check_module, known_names
 from streamproof.language.declare import Decl, State
 from streamproof.language.domains import INSTANCE_LIMIT, Domains, as_member, members, too_many
 from streamproof.language.lift import as_any_term
@@ -33,10 +32,8 @@ from streamproof.language.primitives import (
     TerminalMark,
     choose,
 )
-from streamproof.language.scopes import ScopeNames
 from streamproof.language.sources import decoration, definition, ordinary, parameters, place
-from streamproof.language.terms import StateRef, describe
-from streamproof.language.totality import may_be_true
+from streamproof.language.terms import ScopeNames, StateRef, describe
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -619,6 +616,8 @@ class Reader:
 def _expect_total(checks: Sequence[Check], where: str, condition: str, everywhere: str) -> None:
     """Raises `ModelError` if a check of a condition may be true for some values of the variables."""
     for check in checks:
+        from streamproof.language.totality import may_be_true
+
         if may_be_true(check.condition):
             raise ModelError(
                 f"{check.message}, perhaps, in {where}",

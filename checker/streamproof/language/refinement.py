@@ -11,9 +11,8 @@ from streamproof.language.lowering import Lowering
 from streamproof.language.lowering_context import Context
 from streamproof.language.model import Model, marked
 from streamproof.language.primitives import ActionMark, RefinementMark
-from streamproof.language.scopes import ScopeNames, VariableName
 from streamproof.language.sources import place
-from streamproof.language.terms import StateRef, describe
+from streamproof.language.terms import ScopeNames, StateRef, VariableName, describe
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr

@@ -18,15 +18,14 @@ from streamproof.language.sources import caller
 from streamproof.language.terms import article
 from streamproof.system.constraint import constrained
 from streamproof.system.errors import Loc, ModelError
-from streamproof.system.measure import Measure
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric, Unbounded, endless, ranges
+from streamproof.system.verdict import Measure
 
 if TYPE_CHECKING:
-    from streamproof.language.comparison import Comparison
     from streamproof.language.composite import CompositeReader
-    from streamproof.language.sweeping import Sweep
+    from streamproof.language.sweeping import Comparison, Sweep
 
 VERDICTS = ("holds", "violated")
 """Possible expected verdicts."""
@@ -215,8 +214,7 @@ def _of_spec(spec: Spec) -> Iterator[tuple[str, str]]:
     if not isinstance(spec.termination, bool):
         yield f"termination of a Spec is {spec.termination!r}", "give True or False"
     if spec.sweeps is not None or spec.comparison is not None:
-        from streamproof.language.comparison import Comparison
-        from streamproof.language.sweeping import Sweep
+        from streamproof.language.sweeping import Comparison, Sweep
 
         for name, one, kind in (("sweeps", spec.sweeps, Sweep), ("comparison", spec.comparison, Comparison)):
             if not isinstance(one, kind | None):

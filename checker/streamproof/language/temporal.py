@@ -1,14 +1,15 @@
-"""The operators of temporal properties, and lowering of a property's source to a formula."""
+"""Lowering of temporal properties to formulas; loaded for models that have some."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from streamproof.language import lvalues
 from streamproof.language.lowering_context import Context, Evaluator, Frame, where
-from streamproof.language.sources import caller, text
+from streamproof.language.primitives import OPERATORS, always, eventually, leads_to
+from streamproof.language.sources import text
 from streamproof.language.terms import (
     Cases,
     Closure,
@@ -18,6 +19,7 @@ from streamproof.language.terms import (
     Term,
     describe,
     is_expr,
+    is_formula,
     symbolic,
 )
 from streamproof.system import build as b
@@ -36,43 +38,6 @@ from streamproof.system.formula import (
     Until,
 )
 from streamproof.system.sorts import BOOL
-
-
-def always(condition: Any, /) -> Any:
-    """In a `temporal` property: `condition` is true from here on."""
-    _outside("always")
-
-
-def eventually(condition: Any, /) -> Any:
-    """In a `temporal` property: `condition` is true here or later."""
-    _outside("eventually")
-
-
-def leads_to(condition: Any, consequence: Any, /) -> Any:
-    """In a `temporal` property: whenever `condition` is true, `consequence` is true then or later."""
-    _outside("leads_to")
-
-
-def until(condition: Any, goal: Any, /) -> Any:
-    """In a `temporal` property: `goal` is true here or later, and `condition` at every moment before that."""
-    _outside("until")
-
-
-def _outside(name: str) -> NoReturn:
-    raise ModelError(
-        f"{name}(...) speaks of a whole behaviour, not of one state",
-        loc=caller(),
-        remedy="use it in a @temporal method",
-    )
-
-
-OPERATORS: dict[Any, int] = {always: 1, eventually: 1, leads_to: 2, until: 2}
-"""The operators with their number of arguments."""
-
-
-def is_operator(function: Any) -> bool:
-    """Whether `function` is one of the operators."""
-    return function is always or function is eventually or function is leads_to or function is until
 
 
 def operator(ev: Evaluator, function: Any, node: ast.Call, frame: Frame) -> Formula:
@@ -105,13 +70,6 @@ def operator(ev: Evaluator, function: Any, node: ast.Call, frame: Frame) -> Form
     if function is eventually:
         return Eventually(found[0])
     return LeadsTo(*found) if function is leads_to else Until(*found)
-
-
-def is_formula(value: Term) -> bool:
-    """Whether `value` is a temporal formula."""
-    if isinstance(value, Cases):
-        return is_formula(value.then) or is_formula(value.other)
-    return isinstance(value, FORMULAS)
 
 
 def formula(context: Context, value: Term, label: str, loc: Loc) -> Formula:

@@ -3,24 +3,120 @@
 A *host* value is any ordinary Python object that is constant during lowering (a number, a name, a graph). Everything
 state-dependent is an `Expr`, a `Ref` (a place in the state, read when needed), a `Cases` (a conditional between host
 values without a sort yet), a `HeapCell` (a local list or dict), a `Several` (elements with presence conditions), or a
-tuple of these.
+tuple of these. `ScopeNames` are the names after ``s.`` in a composite: variables, and parts with names of their own.
 """
 
 from __future__ import annotations
 
 import ast
 import types
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 from streamproof.language.cases import Case
-from streamproof.language.scopes import ScopeNames
 from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange, shown
 from streamproof.system import expr as e
+from streamproof.system.errors import Loc, ModelError, nearest
 from streamproof.system.expr import Expr, Node
 from streamproof.system.formula import FORMULAS
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import SCALARS, BoolSort, RangeSort, Sort
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class VariableName:
+    """A variable, by its name in the system; resolved after shared variables have been identified."""
+
+    variables: Variables
+    first: str
+
+    @property
+    def name(self) -> str:
+        """The variable that the name resolves to."""
+        return self.variables.name(self.first)
+
+
+class Variables:
+    """A union-find structure of shared variables of all parts."""
+
+    def __init__(self) -> None:
+        self._same: dict[str, str] = {}
+
+    def share(self, variable: str, into: str) -> None:
+        """Identifies `variable` with `into`."""
+        self._same[self.name(variable)] = into
+
+    def name(self, variable: str) -> str:
+        """The representative name of a variable in the system."""
+        while variable in self._same:
+            variable = self._same[variable]
+        return variable
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ScopeNames:
+    """The names of one machine of a composition, as visible from outside or inside."""
+
+    path: str
+    entries: Mapping[str, Entry]
+    hidden: Mapping[str, str]
+    """Hidden names, with the place that hides them."""
+    model: Any = None
+    """The machine that owns the names."""
+    inside: ScopeNames | None = None
+    """The inside view of the same machine; None if this is it."""
+
+    def find(self, name: str, loc: Loc | None) -> Entry:
+        """The meaning of `name`. Raises `ModelError` if it is unknown or hidden."""
+        if name in self.entries:
+            return self.entries[name]
+        shown = f"{self.path}.{name}" if self.path else name
+        if name in self.hidden:
+            raise ModelError(f"{shown} is hidden", loc=loc, remedy=f"{self.hidden[name]} hides it")
+        near = nearest(name, self.entries)
+        owner = self.path or "the state"
+        known = ", ".join(self.entries) or "nothing that is not hidden"
+        remedy = f"did you mean {near[0]!r}?" if near else f"{owner} has {known}"
+        raise ModelError(f"no state variable {shown!r}", loc=loc, remedy=remedy)
+
+    def parts(self) -> Iterator[ScopeNames]:
+        """Its parts, in order."""
+        for entry in self.entries.values():
+            match entry:
+                case ScopeNames():
+                    yield entry
+                case PartFamily(members=members):
+                    yield from members
+
+    def leaves(self) -> Iterator[VariableName]:
+        """Every variable of the machine and its parts, including hidden ones, which the parts' own helpers read."""
+        inside = self.inside or self
+        for entry in inside.entries.values():
+            if isinstance(entry, VariableName):
+                yield entry
+        for part in inside.parts():
+            yield from part.leaves()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PartFamily:
+    """Parts distinguished by a key."""
+
+    keys: tuple[Any, ...]
+    members: tuple[ScopeNames, ...]
+
+    def seen(self, look: Callable[[ScopeNames], T]) -> tuple[T, ...] | dict[Any, T]:
+        """The members as passed to a rule: a tuple if the keys are 0, 1, 2..., else a dict by key."""
+        found = tuple(map(look, self.members))
+        if self.keys == tuple(range(len(self.keys))):
+            return found
+        return dict(zip(self.keys, found, strict=True))
+
+
+Entry: TypeAlias = VariableName | ScopeNames | PartFamily
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,3 +331,10 @@ def _shown(value: object) -> str:
 def article(sort: Sort) -> str:
     """``a`` or ``an`` before the name of a sort."""
     return "an" if str(sort)[0] in "AEIO" else "a"
+
+
+def is_formula(value: Term) -> bool:
+    """Whether `value` is a temporal formula."""
+    if isinstance(value, Cases):
+        return is_formula(value.then) or is_formula(value.other)
+    return isinstance(value, FORMULAS)

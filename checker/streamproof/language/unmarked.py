@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from streamproof.language.class_body import tree_of
+from streamproof.language.declarations import tree_of
 from streamproof.language.model import RESERVED, Model, marked
 from streamproof.language.primitives import MARK
 from streamproof.language.sources import code_of, codes, parameters, place

@@ -11,12 +11,11 @@ from collections.abc import Set as AbstractSet
 from operator import ge, le
 from typing import Any, Protocol, assert_never
 
-from streamproof.language.call_sites import CallSite, fail
 from streamproof.language.cases import Case, case_class, fields_of, unknown_case
-from streamproof.language.conversion import mismatch, unknown_member
-from streamproof.language.keys import named_parts, plain_key
+from streamproof.language.conversion import mismatch, named_parts, plain_key, unknown_member
 from streamproof.language.lvalues import no_field
 from streamproof.language.methods import no_method
+from streamproof.language.sources import CallSite, fail
 from streamproof.language.terms import describe
 from streamproof.system.errors import ModelError, StreamproofError
 from streamproof.system.sorts import (

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 from urllib.parse import unquote
 
-from streamproof.system.bounded import bounded_lines
 from streamproof.system.errors import InputError, Loc
-from streamproof.system.reading import expect_unicode
+from streamproof.system.reading import bounded_lines, expect_unicode
 from streamproof.system.records import dataclass
 
 Kind = Literal["events", "verdicts"]

@@ -14,8 +14,7 @@ from dataclasses import asdict
 from typing import Any
 
 from streamproof.pipeline.inputs import Source, opened
-from streamproof.system.bounded import LINE
-from streamproof.system.reading import json_problem
+from streamproof.system.reading import LINE, json_problem
 from streamproof.system.records import dataclass
 
 DOCUMENT = 1 << 28

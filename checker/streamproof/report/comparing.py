@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from streamproof import __version__
-from streamproof.language.comparison import Cell, Claim, Column, Comparison, Judgement, Table, UndecidedClaim
 from streamproof.language.spec import Spec
+from streamproof.language.sweeping import Cell, Claim, Column, Comparison, Judgement, Table, UndecidedClaim
 from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Verdict
@@ -136,7 +136,7 @@ def _answers(
 ) -> tuple[dict[str, Cell], int]:
     """The answers to the questions about one instance of the model, and its number of states."""
     from streamproof.explicit import explore
-    from streamproof.explicit.measuring import measured
+    from streamproof.explicit.exploration import measured
 
     wanted = {column.of for column in columns}
     # Skip properties without a question here, such as refinements.

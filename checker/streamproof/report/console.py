@@ -10,17 +10,18 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from streamproof.report.model import CheckReport, Result
 from streamproof.system.foreign import abridged, inner, visible
-from streamproof.system.measure import Measured
-from streamproof.system.memory import resident_bytes
 from streamproof.system.model import Property, System
+from streamproof.system.options import resident_bytes
 from streamproof.system.records import replace
-from streamproof.system.verdict import WITHIN, Condition, Counts, Coverage, Progress, Trace, Verdict
-from streamproof.traces.lines import BLANK, Line, Style, StyledText, line, text, wrap
-from streamproof.traces.render import About, counterexample, parameters_text, source
+from streamproof.system.verdict import WITHIN, Condition, Counts, Coverage, Measured, Progress, Trace, Verdict
+from streamproof.traces.lines import BLANK, Line, Style, StyledText, line, parameters_text, text, wrap
+
+if TYPE_CHECKING:
+    from streamproof.traces.render import About
 
 SHORT = 80
 """Length of a reason, in characters, above which further properties with it refer to the first."""
@@ -85,6 +86,8 @@ def print_counterexample(
     stream: TextIO | None = None,
 ) -> None:
     """Write a trace that `traces.replay.verify` has passed; see `traces.render.counterexample`."""
+    from streamproof.traces.render import counterexample
+
     print_lines(counterexample(system, prop, trace, about=about, full=full), stream)
 
 
@@ -287,7 +290,7 @@ def _effort(report: CheckReport) -> str:
 def _overall(report: CheckReport) -> Line:
     verdict = report.verdict
     if report.error is not None:
-        at = source(report.error.loc)
+        at = "" if report.error.loc is None else report.error.loc.short
         return line(StyledText("error", "failed"), f": {at}{': ' if at else ''}{report.error.message}")
     names = [r.finding.property for r in report.properties if r.finding.verdict is verdict]
     what = ", ".join(names)

@@ -12,7 +12,7 @@ from jinja2 import Environment
 
 from streamproof.report import html_charts, html_facts
 from streamproof.report.pages import environment
-from streamproof.system.wording import number_of
+from streamproof.system.verdict import number_of
 
 _KINDS = {
     "action": "No action of the model explains the event",

@@ -10,12 +10,10 @@ from dataclasses import field
 from typing import Any
 
 from streamproof import __version__
-from streamproof.exchange.itf import plain
 from streamproof.system.errors import Exit, StreamproofError
-from streamproof.system.measure import Measured
-from streamproof.system.model import Kind
+from streamproof.system.model import Kind, parameter_json
 from streamproof.system.records import dataclass
-from streamproof.system.verdict import CheckResult, Condition, Counts, Coverage, Finding, Owed, Verdict
+from streamproof.system.verdict import CheckResult, Condition, Counts, Coverage, Finding, Measured, Owed, Verdict
 
 SCHEMA = "streamproof.check/1"
 
@@ -109,7 +107,7 @@ class CheckReport:
             "version": __version__,
             "model": self.model,
             "variant": self.variant,
-            "parameters": {name: plain(value) for name, value in self.parameters.items()},
+            "parameters": {name: parameter_json(value) for name, value in self.parameters.items()},
             "engine": self.engine,
             "verdict": self.verdict.value,
             "exit_code": int(self.exit_code),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from streamproof.pipeline.sweeps.plan import Mark, SweepPlan, SweepPoint
 from streamproof.system.errors import Exit
-from streamproof.system.wording import number_of
+from streamproof.system.verdict import number_of
 from streamproof.traces.lines import Style
 
 UNDECIDED: tuple[Mark, ...] = ("inconclusive", "error", "open")

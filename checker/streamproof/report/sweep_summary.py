@@ -7,9 +7,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeVar
 
-from streamproof.exchange.itf import plain
 from streamproof.pipeline.sweeps.plan import Mark, SampledAxis, SweepPoint
 from streamproof.report.sweep import UNDECIDED, SweepReport
+from streamproof.system.model import parameter_json
 from streamproof.version import VERSION
 
 SCHEMA = "streamproof.sweep/1"
@@ -141,4 +141,4 @@ def _json(value: Any) -> Any:
         case _ if is_dataclass(value):
             return {one.name: _json(getattr(value, one.name)) for one in fields(value)}
         case _:
-            return plain(value)
+            return parameter_json(value)

@@ -12,12 +12,10 @@ from streamproof.symbolic.solver import INTERRUPTED, Effort, SolverBudget, Stopp
 from streamproof.system.constraint import within_constraint
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, Property, System
-from streamproof.system.options import DEFAULTS, SearchOptions
+from streamproof.system.options import DEFAULTS, SearchOptions, timely
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
-from streamproof.system.timely import timely
-from streamproof.system.verdict import CheckResult, Finding, Seconds, Verdict
-from streamproof.system.wording import number_of
+from streamproof.system.verdict import CheckResult, Finding, Seconds, Verdict, number_of
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from streamproof.system.constraint import within_constraint
 from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property, System
+from streamproof.system.options import timely
 from streamproof.system.records import dataclass
-from streamproof.system.timely import timely
 from streamproof.system.verdict import CheckResult, Finding, Seconds, Verdict
 
 

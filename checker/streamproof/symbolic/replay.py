@@ -10,8 +10,7 @@ from streamproof.system.errors import EvaluationError, Exit, StreamproofError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Kind, Property, State
 from streamproof.system.sorts import contains, show
-from streamproof.system.verdict import Finding, Trace, Verdict
-from streamproof.system.wording import number_of
+from streamproof.system.verdict import Finding, Trace, Verdict, number_of
 
 
 class ReplayFailure(StreamproofError):

@@ -1,14 +1,19 @@
-"""Simplification of terms under assumed conditions.
+"""Substitution of terms, simplification under assumed conditions, and bounds on integers that conditions imply.
+
+Substitution rebuilds terms through `build`, so that new constants fold.
 
 An engine that evaluates an instance's updates and checks only where its guard holds may simplify them under the guard:
 most checks of a careful model disappear, and with them most conditionals of queues. Integer comparisons are normalised
 to ``t <= k`` or its negation, with constants on the right, so that assumptions are recognised syntactically.
+
+Most rules test a bound before a step (``require(s.credit > 0)``, then ``s.credit -= 1``): `GuardFacts` refutes such checks
+while a rule is lowered, which saves every engine the same test in every state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import cast
+from collections.abc import Iterable, Mapping
+from typing import assert_never, cast
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -17,8 +22,115 @@ from streamproof.system.expr import Expr
 from streamproof.system.formula import rewritten
 from streamproof.system.model import Check, Conjunct, Instance, Property, System
 from streamproof.system.records import replace
-from streamproof.system.sorts import RangeSort, is_scalar
-from streamproof.system.substitute import Substitution
+from streamproof.system.sorts import ArraySort, RangeSort, RecordSort, UnionSort, is_scalar
+
+
+class Substitution:
+    """Simultaneously replaces every occurrence of the keys by their values; shared terms are rebuilt once."""
+
+    def __init__(self, mapping: Mapping[Expr, Expr]) -> None:
+        self._done: dict[Expr, Expr] = dict(mapping)
+
+    def __call__(self, term: Expr) -> Expr:
+        """`term` after the replacement; replacements are not substituted again."""
+        done = self._done
+        if term not in done:
+            for part in e.unfinished(term, done):
+                done[part] = self.rebuild(part)
+        return done[term]
+
+    def _all(self, terms: Iterable[Expr]) -> tuple[Expr, ...]:
+        return tuple(self._done[t] for t in terms)
+
+    def rebuild(self, term: Expr) -> Expr:
+        """`term` from its substituted operands."""
+        done = self._done
+        for part in e.children(term):
+            if done[part] is not part:
+                break
+        else:
+            return term
+        of, loc = done.__getitem__, term.loc
+        match term:
+            case e.Const() | e.Var() | e.Next():
+                return term
+            case e.Not(arg=x):
+                return b.not_(of(x), loc)
+            case e.And(args=args):
+                return b.and_(self._all(args), loc)
+            case e.Or(args=args):
+                return b.or_(self._all(args), loc)
+            case e.Ite(cond=c, then=x, other=y):
+                return b.ite(of(c), of(x), of(y), loc)
+            case e.Eq(left=x, right=y):
+                return b.eq(of(x), of(y), loc)
+            case e.Less(left=x, right=y):
+                return b.less(of(x), of(y), loc)
+            case e.LessEq(left=x, right=y):
+                return b.less_eq(of(x), of(y), loc)
+            case e.Add(left=x, right=y):
+                return b.add(of(x), of(y), loc)
+            case e.Sub(left=x, right=y):
+                return b.sub(of(x), of(y), loc)
+            case e.Mul(left=x, right=y):
+                return b.mul(of(x), of(y), loc)
+            case e.FloorDiv(left=x, right=y):
+                return b.floor_div(of(x), of(y), loc)
+            case e.Mod(left=x, right=y):
+                return b.mod(of(x), of(y), loc)
+            case e.MakeArray(sort=sort, elements=parts):
+                assert isinstance(sort, ArraySort)
+                return b.make_array(sort, self._all(parts), loc)
+            case e.MakeRecord(sort=sort, values=parts):
+                assert isinstance(sort, RecordSort)
+                return b.make_record(sort, self._all(parts), loc)
+            case e.Select(array=x, index=y):
+                return b.select(of(x), of(y), loc)
+            case e.Store(array=x, index=y, value=z):
+                return b.store(of(x), of(y), of(z), loc)
+            case e.Field(record=x, name=name):
+                return b.field(of(x), name, loc)
+            case e.WithField(record=x, name=name, value=y):
+                return b.with_field(of(x), name, of(y), loc)
+            case e.MakeCase(sort=sort, case=case, payload=x):
+                assert isinstance(sort, UnionSort)
+                return b.make_case(sort, case, of(x), loc)
+            case e.IsCase(arg=x, case=case):
+                return b.is_case(of(x), case, loc)
+            case e.Payload(arg=x, case=case):
+                return b.payload(of(x), case, loc)
+            case e.Some(arg=x):
+                return b.some(of(x), loc)
+            case e.IsNone(arg=x):
+                return b.is_none(of(x), loc)
+            case e.Unwrap(arg=x):
+                return b.unwrap(of(x), loc)
+            case e.Length(queue=x):
+                return b.length(of(x), loc)
+            case e.Peek(queue=x, index=y):
+                return b.peek(of(x), of(y), loc)
+            case e.Push(queue=x, value=y):
+                return b.push(of(x), of(y), loc)
+            case e.Pop(queue=x):
+                return b.pop(of(x), loc)
+            case e.Member(set_=x, value=y):
+                return b.member(of(x), of(y), loc)
+            case e.Insert(set_=x, value=y):
+                return b.insert(of(x), of(y), loc)
+            case e.Remove(set_=x, value=y):
+                return b.remove(of(x), of(y), loc)
+            case e.Union(left=x, right=y):
+                return b.union(of(x), of(y), loc)
+            case e.Intersection(left=x, right=y):
+                return b.intersection(of(x), of(y), loc)
+            case e.Difference(left=x, right=y):
+                return b.difference(of(x), of(y), loc)
+            case e.Subset(left=x, right=y):
+                return b.subset(of(x), of(y), loc)
+            case e.Size(set_=x):
+                return b.size(of(x), loc)
+            case _:
+                assert_never(term)
 
 
 class Assuming(Substitution):
@@ -257,3 +369,138 @@ def _equal(left: Expr, right: Expr) -> Expr:
     if x is y:
         return b.truth(m == n)
     return b.eq(x, b.add(y, b.num(n - m)))
+
+
+Interval = tuple[int, int]
+
+
+class GuardFacts:
+    """Bounds and truth values implied by the learnt conditions."""
+
+    def __init__(self) -> None:
+        self._learnt: tuple[int, Expr | None] = (0, None)
+        self._bounds: dict[Expr, Interval] = {}
+        self._truths: dict[Expr, bool] = {}
+        self._known: dict[Expr, Interval] = {}
+        self._decided: dict[Expr, bool | None] = {}
+
+    def learn(self, guards: Iterable[Conjunct], path: Expr) -> None:
+        """Replaces the learnt conditions (cheap if they extend the previous ones)."""
+        conditions = [g.expr for g in guards]
+        if self._learnt == (len(conditions), path):
+            return
+        self._learnt = (len(conditions), path)
+        self._bounds, self._truths = {}, {}
+        self._forget()
+        for condition in (*conditions, path):
+            self._assume(condition, True)
+
+    def _forget(self) -> None:
+        """Clears derived facts after a new condition."""
+        self._known, self._decided = {}, {}
+
+    def refute(self, condition: Expr) -> bool:
+        """Whether the facts imply that `condition` is false."""
+        return self._decide(condition) is False
+
+    def _assume(self, term: Expr, truth: bool) -> None:
+        match term:
+            case e.Not(arg=arg):
+                self._assume(arg, not truth)
+            case e.And(args=args) if truth:
+                for arg in args:
+                    self._assume(arg, True)
+            case e.Or(args=args) if not truth:
+                for arg in args:
+                    self._assume(arg, False)
+            case e.Less(left=a, right=c) if truth:
+                self._below(a, c, 1)
+            case e.Less(left=a, right=c):
+                self._below(c, a, 0)
+            case e.LessEq(left=a, right=c) if truth:
+                self._below(a, c, 0)
+            case e.LessEq(left=a, right=c):
+                self._below(c, a, 1)
+            case e.Eq(left=a, right=c) if truth and isinstance(a.sort, RangeSort):
+                self._below(a, c, 0)
+                self._below(c, a, 0)
+        self._truths[term] = truth
+        self._forget()
+
+    def _below(self, low: Expr, high: Expr, gap: int) -> None:
+        """Records ``low + gap <= high``."""
+        (_, top), (bottom, _) = self.interval(high), self.interval(low)
+        self._narrow(low, None, top - gap)
+        self._narrow(high, bottom + gap, None)
+
+    def _narrow(self, term: Expr, lo: int | None, hi: int | None) -> None:
+        now = self.interval(term)
+        self._bounds[term] = (now[0] if lo is None else max(lo, now[0]), now[1] if hi is None else min(hi, now[1]))
+        self._forget()
+        match term:
+            case e.Add(left=inner, right=e.Const(value=c)) | e.Add(left=e.Const(value=c), right=inner):
+                self._narrow(inner, None if lo is None else lo - c, None if hi is None else hi - c)
+            case e.Sub(left=inner, right=e.Const(value=c)):
+                self._narrow(inner, None if lo is None else lo + c, None if hi is None else hi + c)
+
+    def interval(self, term: Expr) -> Interval:
+        """Bounds of an integer term under the facts."""
+        if term not in self._known:
+            self._known[term] = self._interval(term)
+        return self._known[term]
+
+    def _interval(self, term: Expr) -> Interval:
+        assert isinstance(term.sort, RangeSort)
+        lo, hi = self._bounds.get(term, (term.sort.lo, term.sort.hi))
+        match term:
+            case e.Add(left=a, right=c):
+                (al, ah), (cl, ch) = self.interval(a), self.interval(c)
+                lo, hi = max(lo, al + cl), min(hi, ah + ch)
+            case e.Sub(left=a, right=c):
+                (al, ah), (cl, ch) = self.interval(a), self.interval(c)
+                lo, hi = max(lo, al - ch), min(hi, ah - cl)
+            case e.Ite(cond=cond, then=a, other=c):
+                truth = self._decide(cond)
+                (al, ah), (cl, ch) = self.interval(a), self.interval(c)
+                if truth is None:
+                    lo, hi = max(lo, min(al, cl)), min(hi, max(ah, ch))
+                else:
+                    lo, hi = (max(lo, al), min(hi, ah)) if truth else (max(lo, cl), min(hi, ch))
+        return lo, hi
+
+    def _decide(self, term: Expr) -> bool | None:
+        """True or False if the facts imply it, else None."""
+        if term not in self._decided:
+            self._decided[term] = self._truths[term] if term in self._truths else self._judge(term)
+        return self._decided[term]
+
+    def _judge(self, term: Expr) -> bool | None:
+        match term:
+            case e.Const(value=bool() as value):
+                return value
+            case e.Not(arg=arg):
+                inner = self._decide(arg)
+                return None if inner is None else not inner
+            case e.And(args=args):
+                return self._connect(args, False)
+            case e.Or(args=args):
+                return self._connect(args, True)
+            case e.Less(left=a, right=c):
+                return self._compare(a, c, 1)
+            case e.LessEq(left=a, right=c):
+                return self._compare(a, c, 0)
+            case e.Eq(left=a, right=c) if isinstance(a.sort, RangeSort) and isinstance(c.sort, RangeSort):
+                (al, ah), (cl, ch) = self.interval(a), self.interval(c)
+                if ah < cl or ch < al:
+                    return False
+                return True if al == ah == cl == ch else None
+        return None
+
+    def _connect(self, args: tuple[Expr, ...], zero: bool) -> bool | None:
+        parts = [self._decide(a) for a in args]
+        return zero if zero in parts else None if None in parts else not zero
+
+    def _compare(self, low: Expr, high: Expr, gap: int) -> bool | None:
+        """Whether the facts imply ``low + gap <= high``."""
+        (al, ah), (cl, ch) = self.interval(low), self.interval(high)
+        return True if ah + gap <= cl else False if al + gap > ch else None

@@ -2,18 +2,26 @@
 
 Simplification is local and exactly preserves the total semantics in `expr`: constants fold, trivial connectives
 collapse, comparisons decided by the operands' intervals disappear, reads cancel against writes at constant indices.
+Those of scalars, arrays and records are in `basics`; those of queues and sets, and domain conditions, are here.
 """
 
+from __future__ import annotations
+
+from functools import lru_cache
+
+from streamproof.system import expr as e
 from streamproof.system.basics import (
     FALSE,
     TRUE,
     add,
     and_,
+    bad,
     const,
     eq,
     field,
     floor_div,
     implies,
+    ints,
     is_case,
     is_none,
     ite,
@@ -28,6 +36,7 @@ from streamproof.system.basics import (
     next_,
     not_,
     num,
+    offset,
     or_,
     payload,
     select,
@@ -39,22 +48,231 @@ from streamproof.system.basics import (
     var,
     with_field,
 )
-from streamproof.system.containers import (
-    bag_size,
-    difference,
-    in_domain,
-    insert,
-    intersection,
-    length,
-    member,
-    peek,
-    pop,
-    push,
-    remove,
-    size,
-    subset,
-    union,
+from streamproof.system.errors import Loc
+from streamproof.system.expr import Expr, intern
+from streamproof.system.sorts import (
+    BOOL,
+    ArraySort,
+    BagSort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    TermRange,
+    UnionSort,
+    cardinality,
+    compatible,
+    contains,
+    default,
+    is_empty,
+    values,
 )
+
+
+def _queue(queue: Expr, what: str, loc: Loc | None) -> QueueSort:
+    if isinstance(queue.sort, QueueSort):
+        return queue.sort
+    raise bad(f"{what} needs a Queue", loc, queue)
+
+
+def length(queue: Expr, loc: Loc | None = None) -> Expr:
+    """Number of elements in a queue."""
+    sort = _queue(queue, "length", loc)
+    if isinstance(queue, e.Const):
+        return num(len(queue.value))
+    return intern(e.Length, RangeSort(0, sort.capacity), loc, queue)
+
+
+def peek(queue: Expr, index: Expr, loc: Loc | None = None) -> Expr:
+    """Element of a queue, 0 being the head; the default outside."""
+    sort = _queue(queue, "peek", loc)
+    ints("index", index, index, loc)
+    if isinstance(queue, e.Const) and isinstance(index, e.Const):
+        inside = 0 <= index.value < len(queue.value)
+        return const(sort.element, queue.value[index.value] if inside else default(sort.element), loc)
+    if is_empty(sort.element):
+        return const(sort.element, default(sort.element), loc)
+    return intern(e.Peek, sort.element, loc, queue, index)
+
+
+def push(queue: Expr, value: Expr, loc: Loc | None = None) -> Expr:
+    """`queue` with `value` at the end; unchanged when full."""
+    sort = _queue(queue, "push", loc)
+    if not compatible(sort.element, value.sort):
+        raise bad(f"an element of {sort} expected", loc, value)
+    if isinstance(queue, e.Const) and isinstance(value, e.Const) and contains(sort.element, value.value):
+        return const(sort, (*queue.value, value.value) if len(queue.value) < sort.capacity else queue.value, loc)
+    return intern(e.Push, sort, loc, queue, value)
+
+
+def pop(queue: Expr, loc: Loc | None = None) -> Expr:
+    """`queue` without its head; unchanged when empty."""
+    sort = _queue(queue, "pop", loc)
+    if isinstance(queue, e.Const):
+        return const(sort, queue.value[1:], loc)
+    return intern(e.Pop, sort, loc, queue)
+
+
+def _set(set_: Expr, value: Expr, loc: Loc | None) -> SetSort:
+    if not isinstance(set_.sort, SetSort):
+        raise bad("a Set expected", loc, set_)
+    if not compatible(set_.sort.element, value.sort):
+        raise bad(f"a member of {set_.sort} expected", loc, value)
+    return set_.sort
+
+
+def member(set_: Expr, value: Expr, loc: Loc | None = None) -> Expr:
+    """Whether `value` is in `set_`."""
+    sort = _set(set_, value, loc)
+    while isinstance(set_, e.Insert | e.Remove) and isinstance(set_.value, e.Const) and isinstance(value, e.Const):
+        if set_.value.value == value.value:
+            return truth(isinstance(set_, e.Insert))
+        set_ = set_.set_
+    match set_, value:
+        case (e.Const(value=s), e.Const(value=v)):
+            return truth(v in s)
+        case (e.Const(value=s), _) if isinstance(sort.element, BoolSort | EnumSort | RangeSort):
+            return or_((eq(value, const(sort.element, v)) for v in values(sort.element) if v in s), loc)
+        case (e.Ite(), e.Const()):
+            return _member_through(set_, value)
+    return intern(e.Member, BOOL, loc, set_, value)
+
+
+def insert(set_: Expr, value: Expr, loc: Loc | None = None) -> Expr:
+    """`set_` with `value`."""
+    sort = _set(set_, value, loc)
+    if isinstance(set_, e.Const) and isinstance(value, e.Const) and contains(sort.element, value.value):
+        return const(sort, set_.value | {value.value}, loc)
+    return intern(e.Insert, sort, loc, set_, value)
+
+
+def remove(set_: Expr, value: Expr, loc: Loc | None = None) -> Expr:
+    """`set_` without `value`."""
+    sort = _set(set_, value, loc)
+    if isinstance(set_, e.Const) and isinstance(value, e.Const):
+        return const(sort, set_.value - {value.value}, loc)
+    return intern(e.Remove, sort, loc, set_, value)
+
+
+# Cached, like the reads of conditionals in `basics`.
+@lru_cache(maxsize=1 << 16)
+def _member_through(set_: e.Ite, value: e.Const) -> Expr:
+    return ite(set_.cond, member(set_.then, value), member(set_.other, value), set_.loc)
+
+
+def _two_sets(left: Expr, right: Expr, loc: Loc | None) -> SetSort:
+    if isinstance(left.sort, SetSort) and isinstance(right.sort, SetSort):
+        joined = join(left.sort, right.sort, loc)
+        assert isinstance(joined, SetSort)
+        return joined
+    raise bad("two Sets expected", loc, left, right)
+
+
+def union(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
+    """Values in either set."""
+    sort = _two_sets(left, right, loc)
+    if isinstance(left, e.Const) and isinstance(right, e.Const):
+        return const(sort, left.value | right.value, loc)
+    return intern(e.Union, sort, loc, left, right)
+
+
+def intersection(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
+    """Values in both sets."""
+    sort = _two_sets(left, right, loc)
+    if isinstance(left, e.Const) and isinstance(right, e.Const):
+        return const(sort, left.value & right.value, loc)
+    return intern(e.Intersection, sort, loc, left, right)
+
+
+def difference(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
+    """Values in `left` and not in `right`."""
+    sort = _two_sets(left, right, loc)
+    if isinstance(left, e.Const) and isinstance(right, e.Const):
+        return const(sort, left.value - right.value, loc)
+    return intern(e.Difference, sort, loc, left, right)
+
+
+def subset(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
+    """Whether every member of `left` is in `right`."""
+    _two_sets(left, right, loc)
+    if isinstance(left, e.Const) and isinstance(right, e.Const):
+        return truth(left.value <= right.value)
+    return intern(e.Subset, BOOL, loc, left, right)
+
+
+def size(set_: Expr, loc: Loc | None = None) -> Expr:
+    """Number of members of a set."""
+    if not isinstance(set_.sort, SetSort):
+        raise bad("a Set expected", loc, set_)
+    if isinstance(set_, e.Const):
+        return num(len(set_.value))
+    return intern(e.Size, RangeSort(0, cardinality(set_.sort.element)), loc, set_)
+
+
+def bag_size(bag: Expr, loc: Loc | None = None) -> Expr:
+    """Number of elements of a bag."""
+    if not isinstance(bag.sort, BagSort):
+        raise bad("a Bag expected", loc, bag)
+    result = num(0)
+    for key in values(bag.sort.index):
+        result = add(result, select(bag, const(bag.sort.index, key), loc), loc)
+    return result
+
+
+def _never_above(left: Expr, right: Expr) -> bool:
+    """Whether `left` is certainly at most `right`: both are the same term plus constants, or the sorts imply it."""
+    (one, more), (other, most) = offset(left), offset(right)
+    return (one is other and more <= most) or less_eq(left, right) is TRUE
+
+
+def in_domain(term: Expr, sort: Sort) -> Expr:
+    """The condition that `term` is a value of `sort`; TRUE if its own sort implies it."""
+    match term.sort, sort:
+        case (RangeSort() as own, TermRange(least=least, most=most)):
+            ends = (own.least, own.most) if isinstance(own, TermRange) else (term, term)
+            low = TRUE if _never_above(least, ends[0]) else less_eq(least, term)
+            return and_((low, TRUE if _never_above(ends[1], most) else less_eq(term, most)))
+        case (RangeSort(lo, hi), RangeSort(lo2, hi2)):
+            low = TRUE if lo2 <= lo else less_eq(num(lo2), term)
+            high = TRUE if hi <= hi2 else less_eq(term, num(hi2))
+            return and_((low, high))
+        case (OptionSort(x), OptionSort(y)):
+            return (
+                TRUE
+                if isinstance(term, e.Const) and term.value is None
+                else or_((is_none(term), in_domain(unwrap(term), y)))
+                if x != y
+                else TRUE
+            )
+        case (BagSort(), BagSort(capacity=n)):
+            return TRUE if term.sort.capacity <= n else less_eq(bag_size(term), num(n))
+        case (ArraySort(i, x), ArraySort(_, y)):
+            return TRUE if x == y else and_(in_domain(select(term, const(i, k)), y) for k in values(i))
+        case (RecordSort(f), RecordSort(g)):
+            return and_(in_domain(field(term, n), s) for n, s in g) if f != g else TRUE
+        case (UnionSort(f), UnionSort(g)):
+            if f == g:
+                return TRUE
+            return and_(or_((not_(is_case(term, n)), in_domain(payload(term, n), s))) for n, s in g)
+        case (QueueSort(x, m), QueueSort(y, n)):
+            fits = TRUE if m <= n else less_eq(length(term), num(n))
+            inside = (
+                TRUE
+                if x == y
+                else and_(or_((less_eq(length(term), num(k)), in_domain(peek(term, num(k)), y))) for k in range(m))
+            )
+            return and_((fits, inside))
+        case (SetSort(x), SetSort(y)):
+            if x == y:
+                return TRUE
+            return and_(not_(member(term, const(x, v))) for v in values(x) if not contains(y, v))
+        case _:
+            return TRUE
+
 
 __all__ = [
     "FALSE",

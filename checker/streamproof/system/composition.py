@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.assume import Substitution
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Action, Check, Fairness, Instance, Kind, System, Variable
 from streamproof.system.records import dataclass
-from streamproof.system.substitute import Substitution
 
 JOINT_LIMIT = 200_000
 """Maximum number of instances of one joint action."""

@@ -12,12 +12,12 @@ from math import prod
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.assume import Substitution
 from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Action, Check, Conjunct, Instance, Property, System, Variable
 from streamproof.system.records import replace
 from streamproof.system.sorts import ArraySort, BagSort, OptionSort, RangeSort, RecordSort, Sort, TermRange, cardinality
-from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Forall, Parametric, Total
 
 

@@ -9,18 +9,10 @@ from typing import assert_never
 from streamproof.system import expr as e
 from streamproof.system.errors import EvaluationError
 from streamproof.system.expr import Expr
-from streamproof.system.model import Check, Conjunct, Instance, Property, State, System
-from streamproof.system.records import dataclass
-from streamproof.system.sorts import (
-    ArraySort,
-    OptionSort,
-    QueueSort,
-    RecordSort,
-    Value,
-    default,
-    position,
-    show,
-)
+from streamproof.system.model import Check, Conjunct, Derived, Instance, Property, State, System, Variable
+from streamproof.system.records import dataclass, replace
+from streamproof.system.sorts import ArraySort, OptionSort, QueueSort, RecordSort, Sort, Value, default, position, show
+from streamproof.system.verdict import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,3 +226,23 @@ class _Evaluation:
                 return len(v(s))
             case _:
                 assert_never(term)
+
+
+def with_derived(system: System, trace: Trace) -> tuple[System, Trace]:
+    """The system and the trace with a variable for each derived value, None where the value does not exist; for display."""
+    if not system.derived:
+        return system, trace
+    interpreter = Interpreter(system)
+    more = tuple(Variable(one.name, _sort(one), (), one.loc) for one in system.derived)
+    states = tuple((*state, *(_value(interpreter, one, state) for one in system.derived)) for state in trace.states)
+    shown = replace(system, variables=(*system.variables, *more), derived=())
+    return shown, replace(trace, states=states)
+
+
+def _sort(one: Derived) -> Sort:
+    return OptionSort(one.expr.sort) if one.checks and not isinstance(one.expr.sort, OptionSort) else one.expr.sort
+
+
+def _value(interpreter: Interpreter, one: Derived, state: State) -> Value:
+    missing = any(interpreter.value(check.condition, state) for check in one.checks)
+    return None if missing else interpreter.value(one.expr, state)

@@ -9,10 +9,11 @@ code 75): checks marked ``guard`` are evaluated in every state, the others only 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 from streamproof.system.build import TRUE
@@ -289,3 +290,18 @@ class System:
     def named(self, state: State) -> Iterator[tuple[Variable, Value]]:
         """The variables with their values in `state`."""
         return zip(self.variables, state, strict=True)
+
+
+def parameter_json(value: Any) -> Any:
+    """A model parameter as JSON data: numbers, strings, lists and objects unchanged, anything else as text."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case Mapping():
+            return {str(k): parameter_json(v) for k, v in value.items()}
+        case set() | frozenset():
+            return sorted((parameter_json(v) for v in value), key=partial(json.dumps, ensure_ascii=False))
+        case Sequence() | range():
+            return [parameter_json(v) for v in value]
+        case _:
+            return str(value)

@@ -1,12 +1,18 @@
-"""Options of searches and proofs: properties, limits, tiers, files."""
+"""Options of searches and proofs, and their resources: properties, limits, tiers, files; memory and time."""
 
 from __future__ import annotations
 
+import os
+import re
+import resource
+import sys
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from streamproof.system.errors import UsageError
+from streamproof.interrupts import TimeUp, busy, doing, limit
+from streamproof.system.errors import OutOfTime, UsageError
 from streamproof.system.records import annotated, dataclass
 
 AUTO, PYTHON, COMPILED = "auto", "python", "compiled"
@@ -134,3 +140,88 @@ class SearchOptions:
 
 DEFAULTS = SearchOptions()
 """A search without limits, of all properties."""
+
+
+def peak_bytes() -> int:
+    """The largest resident memory of this process so far.
+
+    Linux's `ru_maxrss` is inherited by a child process, however small it is; `VmHWM` is not.
+    """
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def resident_bytes() -> int:
+    """The current memory of this process; 0 if the operating system does not report it."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def memory_of_machine() -> int | None:
+    """The memory available to this process: the machine's, or the limit of its container."""
+    known: list[int] = []
+    with suppress(OSError, ValueError):
+        known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for place in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):
+            known.append(int(Path(place).read_text()))
+    return min(known, default=None)
+
+
+UNITS = {
+    "": 1, "B": 1,
+    "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+    "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40,
+    "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40,
+}  # fmt: skip
+"""Bytes per unit, in capitals; a single letter is a power of two, as for `ulimit` and the Java machine."""
+_WRITTEN = {"TB": 10**12, "TiB": 1 << 40, "GB": 10**9, "GiB": 1 << 30, "MB": 10**6, "MiB": 1 << 20, "B": 1}
+
+
+def parse_bytes(text: str) -> int:
+    """The number of bytes in a text such as ``4GB`` or ``1.5 GiB``. Raises `UsageError`."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
+    unit = UNITS.get(found[2].upper()) if found else None
+    amount = int(float(found[1]) * unit) if found and unit else 0
+    if amount <= 0:
+        raise UsageError(f"{text!r} is not a memory size", remedy="write it as 500MB, 4GB or 4GiB")
+    return amount
+
+
+def bytes_text(amount: int) -> str:
+    """The exact text of a size, in the largest unit that divides it."""
+    unit = next(name for name, size in _WRITTEN.items() if amount % size == 0)
+    return f"{amount // _WRITTEN[unit]}{unit}"
+
+
+def bytes_about(amount: int) -> str:
+    """A readable text of a size: exact for a round one, else with three digits."""
+    exact = bytes_text(amount)
+    if len(exact.rstrip("BGKMTi")) <= 4:
+        return exact
+    unit = next((name for name in ("TB", "GB", "MB") if amount >= _WRITTEN[name]), "B")
+    return f"{amount / _WRITTEN[unit]:.3g}{unit}"
+
+
+@contextmanager
+def timely(what: str, *, silent: bool = False) -> Iterator[None]:
+    """Raises `OutOfTime` when the command's time limit is reached in the block; `what` describes the work.
+
+    Unless `silent`, a long block is reported to the user. A block nested in another one, or in one of `doing`, is part
+    of that one.
+    """
+    if busy():
+        yield
+        return
+    try:
+        with doing(what, silent=silent):
+            yield
+    except TimeUp:
+        raise OutOfTime(
+            f"time limit of {limit():g} s reached while {what}", remedy="nothing was decided; raise the limit"
+        ) from None

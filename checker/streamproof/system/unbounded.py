@@ -12,6 +12,7 @@ from dataclasses import field
 from typing import Any, TypeGuard
 
 from streamproof.system import expr as e
+from streamproof.system.assume import Substitution
 from streamproof.system.build import TRUE, add, ite, less_eq, mul, not_, num, sub, var
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr, Node, intern
@@ -30,7 +31,6 @@ from streamproof.system.sorts import (
     TermRange,
     UnionSort,
 )
-from streamproof.system.substitute import Substitution
 
 EACH = "c'"
 """The name of the index in sums and discovered claims; the quote makes it invalid in source code."""

@@ -1,4 +1,4 @@
-"""The results of engines: verdicts per property, counts, and the behaviours that show violations."""
+"""The results of engines: verdicts per property, counts, measured quantities, and the behaviours that show violations."""
 
 from __future__ import annotations
 
@@ -8,8 +8,47 @@ from enum import Enum
 from typing import NamedTuple
 
 from streamproof.system.errors import EvaluationError, Loc
-from streamproof.system.model import Fairness, Instance, Kind, State
+from streamproof.system.expr import Expr
+from streamproof.system.model import Check, Fairness, Instance, Kind, State
 from streamproof.system.records import dataclass, replace
+
+
+def number_of(count: int, one: str, many: str | None = None) -> str:
+    """A count with its noun, in the singular for one: `1 step`, `2,000 steps`; `many` is an irregular plural."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def lasso_text(stem: int, cycle: int, *, fair: bool) -> str:
+    """An infinite behaviour by the steps of its stem and of its cycle; a cycle of 0 steps stutters in its last state."""
+    rest = f"cycle of {cycle:,}" if cycle else "then stuttering"
+    return f"{'fair lasso' if fair else 'lasso'}: stem of {number_of(stem, 'step')}, {rest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A quantity by name: `expr`, an integer over the variables of a system; undefined where one of `checks` is true."""
+
+    name: str
+    expr: Expr
+    checks: tuple[Check, ...] = ()
+    loc: Loc | None = None
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The largest value of a quantity.
+
+    `value` is None if the quantity is undefined in some state, with the reason in `because`. `exact`: all reachable
+    states were explored; otherwise the value is a lower bound.
+    """
+
+    name: str
+    doc: str
+    value: int | None
+    exact: bool
+    because: str
+
 
 WITHIN = " within the constraint"
 """The reservation of a verdict that is not about all behaviours."""

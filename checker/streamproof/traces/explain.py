@@ -17,8 +17,7 @@ from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Instance, Kind, Property, State, System
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Trace
-from streamproof.traces.places import Place, look
-from streamproof.traces.reads import Read, reads
+from streamproof.traces.places import Place, Read, look, reads
 
 
 @dataclass(frozen=True, slots=True)

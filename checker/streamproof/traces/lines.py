@@ -5,8 +5,8 @@ A style is a role ("action", "place", "failed"), not a colour; `report.console` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, TypeAlias
 
 from streamproof.system.foreign import visible
 from streamproof.system.records import dataclass
@@ -102,3 +102,8 @@ def _spans(indent: int, chars: list[_Char]) -> tuple[StyledText, ...]:
             spans.append(StyledText("".join(run), style))
             run = []
     return tuple(spans)
+
+
+def parameters_text(parameters: Mapping[str, Any]) -> str:
+    """``a=1, b=2`` in the order given."""
+    return ", ".join(f"{name}={value}" for name, value in parameters.items())

@@ -6,20 +6,18 @@ same as styled lines, which the console colours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from streamproof.system.derived import with_derived
 from streamproof.system.errors import Loc, StreamproofError
 from streamproof.system.expr import Expr
-from streamproof.system.fairness import fairness_of, postponed
-from streamproof.system.interpreter import Interpreter
+from streamproof.system.interpreter import Interpreter, with_derived
 from streamproof.system.model import Instance, Kind, Property, State, System, Variable
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import show
+from streamproof.system.temporal import fairness_of, postponed
 from streamproof.system.verdict import Trace
 from streamproof.traces.explain import Blocked, Explanation, Reason, explain, last_step
-from streamproof.traces.lines import BLANK, Line, Style, StyledText, line, text
+from streamproof.traces.lines import BLANK, Line, Style, StyledText, line, parameters_text, text
 from streamproof.traces.places import Change, changes
 
 MAX_GROUPS = 3
@@ -86,11 +84,6 @@ def counterexample(
 def source(loc: Loc | None) -> str:
     """``file:line`` in its shortest unambiguous form: from the package's folder, or else from the working folder."""
     return "" if loc is None else loc.short
-
-
-def parameters_text(parameters: Mapping[str, Any]) -> str:
-    """``a=1, b=2`` in the order given."""
-    return ", ".join(f"{name}={value}" for name, value in parameters.items())
 
 
 def _claim(prop: Property, trace: Trace) -> tuple[str, str, Style]:

@@ -8,19 +8,20 @@ so a trace from a file or an older version is checked like any other.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from streamproof.system.errors import EvaluationError, Exit, Loc, StreamproofError, UsageError, nearest
-from streamproof.system.fairness import fairness_of
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Instance, Kind, Property, State, System
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import contains, show
-from streamproof.system.temporal import true_of
+from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Trace
 from streamproof.traces.explain import last_step, why_false
-from streamproof.traces.labels import Label, matching
 from streamproof.traces.places import changes
+
+if TYPE_CHECKING:
+    from streamproof.traces.labels import Label
 
 Step: TypeAlias = str | Instance | tuple[str, Mapping[str, Any]] | tuple[str, Mapping[str, Any], Mapping[str, Any]]
 """A step to replay: a label such as ``send(c=1)[lost=True]`` (parameters and picks may be omitted if unambiguous), an
@@ -148,6 +149,8 @@ def replay_labels(system: System, steps: Sequence[Step], *, loop: int | None = N
     dropped. Raises `UsageError` for an unknown name or an ambiguous behaviour, `ReplayError` if there is none, and
     `EvaluationError` for a model error.
     """
+    from streamproof.traces.labels import matching
+
     interpreter = Interpreter(system)
     paths = [_Path(state) for state in interpreter.initial_states()]
     if not paths:
@@ -226,6 +229,8 @@ def _key(instance: Instance) -> tuple[object, ...]:
 
 
 def _label(pattern: Step) -> Label | str:
+    from streamproof.traces.labels import Label
+
     match pattern:
         case str():
             return pattern

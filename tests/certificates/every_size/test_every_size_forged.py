@@ -19,7 +19,7 @@ from streamproof.certify.obligations import SAFE, claim_of
 from streamproof.certify.verifier import parse
 from streamproof.certify.verifier_any import verify_any
 from streamproof.certify.writing import packed
-from streamproof.cli.app import run
+from streamproof.cli.verbs import run
 from streamproof.system.errors import Rejected, StreamproofError
 from streamproof.system.unbounded import Parametric
 

@@ -37,9 +37,8 @@ from streamproof.conformance.flink.copies import find_copies
 from streamproof.conformance.flink.layouts import LogLayout, given_pattern, layout_of
 from streamproof.conformance.flink.log_records import LONGEST, Problem, plain_text, time_of
 from streamproof.conformance.flink.rotation import INFIX, NUMBERED, LogPart, are_numbered_parts, are_one_log, in_order
-from streamproof.system.bounded import bounded_lines
 from streamproof.system.errors import InputError
-from streamproof.system.reading import why_no_file
+from streamproof.system.reading import bounded_lines, why_no_file
 from streamproof.system.records import dataclass
 
 LOOKED_FOR: Final = (

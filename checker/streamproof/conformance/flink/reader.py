@@ -30,8 +30,8 @@ from streamproof.conformance.flink.logfiles import (
 from streamproof.conformance.flink.message_forms import FORMS, LONGEST, resembles
 from streamproof.conformance.flink.rest import find_rest
 from streamproof.conformance.flink.run import FlinkRun, Process, Role
-from streamproof.system.bounded import read_regular
 from streamproof.system.errors import InputError
+from streamproof.system.reading import read_regular
 from streamproof.system.records import dataclass
 
 _VERSION: Final = re.compile(r"\(Version: (\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?),")

@@ -18,13 +18,13 @@ from streamproof.explicit.compiled.prefault import MOST, Prefault
 from streamproof.explicit.compiled.steps import StepCounters, conditions_code, module
 from streamproof.explicit.compiled.table import Fixed
 from streamproof.explicit.compiled.worker import Worker
-from streamproof.explicit.limits import Budget, Stop
+from streamproof.explicit.level_search import Budget, Stop
 from streamproof.explicit.state_graph import StateGraph, Truths, path_to, sources
+from streamproof.system.constraint import twofold
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.model import System
 from streamproof.system.records import replace
-from streamproof.system.step_bits import twofold
 
 CHUNK = 1 << 16
 """Number of states whose conditions are evaluated at a time."""

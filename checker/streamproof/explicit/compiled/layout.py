@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import cast
 
-from streamproof.explicit.loader import load
+from streamproof.explicit.writer import load
 from streamproof.system.model import State, System
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Scalar, Value, cardinality

@@ -1,9 +1,20 @@
-"""Compilation of LLVM's intermediate representation to callable functions, with a cache of compiled code."""
+"""Compilation of LLVM's intermediate representation to callable functions, with a cache of compiled code.
+
+The cache has files named by a hash of everything that the code depends on, loaded only if intact. A file has the magic line,
+the SHA-256 of the key, the SHA-256 of the code, and the code. After any failure of a file or the folder, the code is compiled
+again, and replaces the file if possible.
+"""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+import os
+import platform
+import re
+import stat
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from functools import cache
 from hashlib import sha256
@@ -13,9 +24,110 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from streamproof.explicit.compiled.code_cache import CacheEntry
+from streamproof.system.errors import SystemFailure
+from streamproof.system.files import CODE, write
+from streamproof.system.foreign import visible
 from streamproof.system.records import dataclass
 from streamproof.version import VERSION
+
+CACHE_VARIABLE = "STREAMPROOF_CACHE"
+"""The environment variable with the cache folder; empty: no cache."""
+KEPT = 200
+"""Largest number of compiled modules in the folder; the least recently used are removed."""
+MAGIC = b"streamproof code 2\n"
+_HEAD = len(MAGIC) + 2 * (64 + 1)
+"""Size of the header in bytes: the magic line and two lines of 64 digits."""
+_OURS = re.compile(r"[0-9a-f]{64}\.(code|[^.]+\.part)|[0-9a-f]{40}\.o")
+"""Names of cache files of this and earlier versions, incomplete files of killed processes included."""
+
+
+class CacheEntry:
+    """The cache entry of the code determined by `parts`: texts by name, in any order."""
+
+    def __init__(self, parts: Mapping[str, str]) -> None:
+        whole = {
+            **parts,
+            "python": f"{sys.implementation.cache_tag} {sys.maxsize}",
+            "platform": f"{sys.platform} {platform.machine()}",
+        }
+        # Each part with its length, so that different sets of parts have different texts.
+        text = "".join(f"{name} {len(value)}\n{value}\n" for name, value in sorted(whole.items()))
+        self._digest = sha256(text.encode()).hexdigest()
+        folder = _folder()
+        self.path = None if folder is None else folder / f"{self._digest}.code"
+
+    def load(self) -> bytes | None:
+        """The stored code; None if it is missing or not intact."""
+        data = _read(self.path) if self.path is not None and _is_safe(self.path.parent) else None
+        if data is None:
+            return None
+        code = data[_HEAD:]
+        return code if code and data[:_HEAD] == self._header(code) else None
+
+    def store(self, code: bytes) -> None:
+        """Write the file atomically; a folder that cannot be written is ignored."""
+        if self.path is None:
+            return
+        with suppress(OSError, SystemFailure):
+            folder = self.path.parent
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not _is_safe(folder):
+                return
+            with suppress(FileNotFoundError):
+                self.path.unlink()  # an entry that was not loaded
+            write(self.path, self._header(code) + code, CODE, 0o600)
+            ours = [(p.stat().st_mtime, p) for p in folder.iterdir() if _OURS.fullmatch(p.name)]
+            for _, old in sorted(ours)[:-KEPT]:
+                old.unlink(missing_ok=True)
+
+    def _header(self, code: bytes) -> bytes:
+        return MAGIC + f"{self._digest}\n{sha256(code).hexdigest()}\n".encode()
+
+
+def _folder() -> Path | None:
+    named = os.environ.get(CACHE_VARIABLE)
+    if named is not None:
+        return Path(named) if named else None
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "streamproof" if os.path.isabs(base) else None
+
+
+def _is_safe(folder: Path) -> bool:
+    """Whether only this user and root can write to the folder; else prints a note, once."""
+    try:
+        about = folder.lstat()
+    except OSError:
+        return False
+    if stat.S_ISDIR(about.st_mode) and _only_ours(about):
+        return True
+    _note(f"{folder} is a link, is not a folder, or is writable by others")
+    return False
+
+
+def _only_ours(about: os.stat_result) -> bool:
+    return about.st_uid in (0, os.geteuid()) and not about.st_mode & 0o022
+
+
+@cache
+def _note(why: str) -> None:
+    sys.stderr.write(f"streamproof: note: cached compiled code is not used: {visible(why)}\n")
+
+
+def _read(path: Path) -> bytes | None:
+    """The content of a regular file that only its owner, this user or root, can have written; else None."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            about = os.fstat(handle)
+            if not stat.S_ISREG(about.st_mode) or not _only_ours(about):
+                _note(f"{path} is not a regular file, or is writable by others")
+                return None
+            data = file.read()
+    except OSError:
+        return None
+    with suppress(OSError):
+        os.utime(path)  # the order of removal is least recently used
+    return data
 
 
 @dataclass(frozen=True)

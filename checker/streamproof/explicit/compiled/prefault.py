@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 
-from streamproof.explicit.limits import Budget
+from streamproof.explicit.level_search import Budget
 from streamproof.system.errors import SystemFailure
 
 PAUSE = 0.004

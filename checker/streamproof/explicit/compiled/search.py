@@ -29,8 +29,7 @@ from streamproof.explicit.compiled.steps import (
 )
 from streamproof.explicit.compiled.table import fixed_code
 from streamproof.explicit.compiled.worker import Worker
-from streamproof.explicit.level_search import LevelSearch, SearchEvent, SearchTask
-from streamproof.explicit.limits import Stop
+from streamproof.explicit.level_search import LevelSearch, SearchEvent, SearchTask, Stop
 from streamproof.explicit.search import starts
 from streamproof.system import build as b
 from streamproof.system.errors import SystemFailure

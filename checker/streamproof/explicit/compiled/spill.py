@@ -24,12 +24,11 @@ from streamproof.explicit.compiled.runs import RunPart, SortedRun, joined, keys_
 from streamproof.explicit.compiled.search import MOST_STATES, CompiledSearch
 from streamproof.explicit.compiled.spill_file import Array, SpillFile
 from streamproof.explicit.compiled.steps import StepCounters
-from streamproof.explicit.level_search import SearchTask
-from streamproof.explicit.limits import Stop
+from streamproof.explicit.level_search import SearchTask, Stop
 from streamproof.explicit.search import starts
 from streamproof.system.errors import TooLarge
-from streamproof.system.memory import resident_bytes
 from streamproof.system.model import State
+from streamproof.system.options import resident_bytes
 
 if TYPE_CHECKING:
     from streamproof.explicit.state_graph import StateGraph

@@ -15,7 +15,7 @@ from streamproof.explicit.compiled.kernel_compiler import translate
 from streamproof.explicit.compiled.memory import Reserve, WordBlock
 from streamproof.explicit.compiled.native import Module, build
 from streamproof.explicit.compiled.prefault import LEAST, MOST
-from streamproof.explicit.limits import Budget
+from streamproof.explicit.level_search import Budget
 from streamproof.system.errors import TooLarge
 
 FIRST_CAPACITY = 1 << 20

@@ -6,7 +6,7 @@ from streamproof.explicit.compiled.memory import Reserve, WordBlock
 from streamproof.explicit.compiled.search_kernels import RECENT_STATES
 from streamproof.explicit.compiled.steps import StepCounters
 from streamproof.explicit.compiled.table import StateTable
-from streamproof.explicit.limits import Budget
+from streamproof.explicit.level_search import Budget
 
 OUT_SPACE = 1 << 16
 """Largest number of successors of one batch."""

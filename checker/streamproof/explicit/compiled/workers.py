@@ -18,7 +18,7 @@ from streamproof.explicit.compiled.memory import Reserve, WordBlock
 from streamproof.explicit.compiled.steps import StepCounters
 from streamproof.explicit.compiled.table import StateTable, fixed_code
 from streamproof.explicit.compiled.worker import Worker
-from streamproof.explicit.limits import Budget
+from streamproof.explicit.level_search import Budget
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -6,10 +6,8 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from streamproof.explicit.level_search import LevelSearch
-from streamproof.explicit.limits import Stop
-from streamproof.explicit.liveness.outcome import Lasso, violated
-from streamproof.explicit.reductions.plan import ReductionPlan
+from streamproof.explicit.level_search import LevelSearch, ReductionPlan, Stop, ended
+from streamproof.explicit.liveness.fair_graph import Lasso, violated
 from streamproof.explicit.witness import Witnesses
 from streamproof.interrupts import TimeUp, alarm
 from streamproof.system import build as b
@@ -17,22 +15,10 @@ from streamproof.system.errors import TooLarge, UsageError
 from streamproof.system.flatten import Rewriter
 from streamproof.system.formula import Atom, Eventually, Formula, claims, recurring
 from streamproof.system.model import Property
-from streamproof.system.verdict import Finding, Verdict
-from streamproof.system.wording import number_of
+from streamproof.system.verdict import Finding, Verdict, number_of
 
 if TYPE_CHECKING:
     from streamproof.explicit.liveness.decide import TemporalChecker
-
-_ENDED = {
-    Stop.INTERRUPTED: "interrupted; run it again to the end",
-    Stop.TIME: "time limit reached; raise it",
-    Stop.MEMORY: "memory limit reached; raise it or choose smaller parameters",
-}
-
-
-def ended(spent: Stop) -> str:
-    """The reason for a temporal property that is undecided after a complete search."""
-    return f"state space explored, temporal check not finished: {_ENDED.get(spent, spent.value)}"
 
 
 class Temporal:

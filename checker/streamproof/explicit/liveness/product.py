@@ -1,19 +1,21 @@
-"""The product of the state graph and one SCC of a Büchi automaton."""
+"""The product of the state graph and one SCC of a Büchi automaton; its reachable part, and paths to its nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from streamproof.explicit.digraph import Digraph
-from streamproof.explicit.liveness.buchi import BuchiAutomaton
+from streamproof.explicit.liveness.buchi import BuchiAutomaton, Scc
 from streamproof.explicit.liveness.fair_graph import (
     PIECE,
     Constraints,
     FairGraph,
+    Labels,
     Mask,
     Numbers,
     gather,
@@ -119,3 +121,113 @@ def _fewer(offsets: npt.NDArray[np.signedinteger[Any]], edges: Mask, nodes: Mask
     found = np.zeros(np.count_nonzero(nodes) + 1, dtype=np.int64)
     np.cumsum(counts[nodes], out=found[1:])
     return found
+
+
+@dataclass
+class ReachableProduct:
+    """The reachable product, computed SCC by SCC of the automaton.
+
+    All states of the graph are reachable, so an initial automaton state with a self-loop that reads everything reads all of
+    them.
+    """
+
+    fair: FairGraph
+    automaton: BuchiAutomaton
+    labels: Labels
+    everywhere: set[int] = field(default_factory=set)
+    """Automaton states that read every state of the graph on a run that visits no other automaton state."""
+    reads: dict[int, Mask] = field(default_factory=dict)
+    """Per automaton state, the states that it reads on some run."""
+    products: dict[int, tuple[Product, Numbers]] = field(default_factory=dict)
+    """Per automaton state on a cycle, the product over its SCC, and for each node its predecessor on a run; -1 where the SCC
+    is entered."""
+
+    def enter(self, scc: Scc) -> Product | None:
+        """The reachable product over an SCC, or None if it is empty. Requires that earlier SCCs have been entered."""
+        fair, states = self.fair, self.automaton.states
+        if len(scc.members) == 1:
+            only = scc.members[0]
+            if scc.cyclic and states[only].initial and states[only].label == self.automaton.everything:
+                self.everywhere.add(only)
+                self.reads[only] = np.ones(fair.states, dtype=np.bool_)
+                if not scc.accepting:
+                    return None
+        entries = {k: self._entries(scc, k) & self.labels.mask(states[k].label) for k in scc.members}
+        if not any(mask.any() for mask in entries.values()):
+            self.reads.update({k: mask for k, mask in entries.items() if k not in self.everywhere})
+            return None
+        if not scc.cyclic:
+            self.reads.update(entries)
+            return None
+        inside = [self.labels.mask(states[k].label) for k in scc.members]
+        whole = product(fair, self.automaton, scc.members, inside)
+        if all((entries[k] == mask).all() for k, mask in zip(scc.members, inside, strict=True)):
+            before = np.full(whole.nodes, -1, dtype=np.int32)
+        elif scc.members[0] in self.everywhere:
+            return whole
+        else:
+            begins = [np.flatnonzero(entries[k][whole.state] & (whole.reader == k)) for k in scc.members]
+            order, before = whole.digraph.reached(np.sort(np.concatenate(begins)).astype(np.int32))
+            if len(order) < whole.nodes:
+                kept = before >= 0
+                kept[order] = True
+                names = np.cumsum(kept, dtype=np.int32) - np.int32(1)
+                before = np.where(before >= 0, names[before], np.int32(-1))[kept]
+                whole = whole.only(kept)
+        for k in scc.members:
+            reads = np.zeros(fair.states, dtype=np.bool_)
+            reads[whole.state[whole.reader == k]] = True
+            self.reads[k] = reads
+            self.products[k] = (whole, before)
+        return whole
+
+    def _entries(self, scc: Scc, reader: int) -> Mask:
+        """The states at which a run can enter the SCC in this automaton state, its label ignored."""
+        found = np.zeros(self.fair.states, dtype=np.bool_)
+        if self.automaton.states[reader].initial:
+            found[: self.fair.graph.initial] = True
+        for other in self.automaton.before(reader):
+            if other not in scc.members:
+                reads = self.reads[other]
+                found |= reads
+                if not reads.all() and reads.any():
+                    found[self.fair.targets[gather(reads, self.fair.sources)]] = True
+        return found
+
+    def stem(self, reader: int, state: int) -> list[int]:
+        """The states of a run from an initial state to `state`, read by `reader`."""
+        path: list[int] = []
+        while True:
+            if reader in self.everywhere:
+                return [*self.fair.graph.path(state), *reversed(path)]
+            if reader in self.products:
+                reader, state = self._through(reader, state, path)
+            path.append(state)
+            if self.automaton.states[reader].initial and state < self.fair.graph.initial:
+                return path[::-1]
+            reader, state = self._before(reader, state)
+
+    def _through(self, reader: int, state: int, path: list[int]) -> tuple[int, int]:
+        """The node where the run enters the SCC of `reader`; appends the states after it to `path`."""
+        whole, before = self.products[reader]
+        node = int(np.flatnonzero((whole.state == state) & (whole.reader == reader))[0])
+        while before[node] >= 0:
+            path.append(int(whole.state[node]))
+            node = int(before[node])
+        return int(whole.reader[node]), int(whole.state[node])
+
+    def _before(self, reader: int, state: int) -> tuple[int, int]:
+        """The predecessor of (`reader`, `state`) on a run: an automaton state of an earlier SCC, and the state that it
+        reads."""
+        own = next(scc for scc in self.automaton.sccs if reader in scc.members)
+        others = [other for other in self.automaton.before(reader) if other not in own.members]
+        for other in others:
+            if self.reads[other][state]:
+                return other, state
+        steps = np.flatnonzero(self.fair.targets == state)
+        for other in others:
+            sources = self.fair.sources[steps]
+            found = np.flatnonzero(self.reads[other][sources])
+            if len(found):
+                return other, int(sources[found[0]])
+        raise AssertionError("a node that was reached has a predecessor")

@@ -13,16 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from streamproof.explicit.digraph import Digraph
-from streamproof.explicit.limits import Budget
+from streamproof.explicit.level_search import Budget
 from streamproof.explicit.liveness.fair_graph import Numbers, gather, refuse_more_steps
 from streamproof.explicit.state_graph import StateGraph, Truths, path_to
 from streamproof.system import expr as e
+from streamproof.system.constraint import bits, turned
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula, Recurs, recurring
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
-from streamproof.system.step_bits import bits, turned
 
 
 @dataclass(frozen=True, slots=True)

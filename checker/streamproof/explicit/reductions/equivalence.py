@@ -232,7 +232,7 @@ class Equivalence:
 
 
 def _primed(term: Expr) -> Expr:
-    from streamproof.system.substitute import Substitution
+    from streamproof.system.assume import Substitution
 
     return Substitution({t: b.next_(t.name, t.sort) for t in e.subterms(term) if isinstance(t, e.Var)})(term)
 

@@ -15,12 +15,11 @@ from streamproof.explicit.reductions.equivalence import EffortSpent, Equivalence
 from streamproof.explicit.successors import Rule
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.assume import Assuming
+from streamproof.system.assume import Assuming, Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import Sort
-from streamproof.system.substitute import Substitution
 
 EFFORT = 150_000
 """Limit on the terms visited for all pairs, and for all instances with atoms: some seconds."""

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from streamproof.explicit.level_search import LevelSearch, SearchTask
-from streamproof.explicit.limits import Stop
+from streamproof.explicit.level_search import LevelSearch, SearchTask, Stop
 from streamproof.system.errors import SystemFailure, TooLarge
-from streamproof.system.memory import resident_bytes
+from streamproof.system.options import resident_bytes
 from streamproof.system.records import dataclass, replace
 
 if TYPE_CHECKING:

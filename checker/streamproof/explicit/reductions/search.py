@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from streamproof.explicit.level_search import SearchTask
-from streamproof.explicit.limits import Stop
+from streamproof.explicit.level_search import ReductionPlan, SearchTask, Stop
 from streamproof.explicit.predicates import Hit
 from streamproof.explicit.reductions.expand import reduced_expander
-from streamproof.explicit.reductions.plan import ReductionPlan
 from streamproof.explicit.reductions.rival import Rival
 from streamproof.explicit.search import SUCCESSOR, Search
 from streamproof.explicit.successors import Batch, StepHit, expander

@@ -100,7 +100,7 @@ def _narrowed(target: Target, names: Sequence[str]) -> Target:
 
 def _searched(system: System, job: Job) -> Record:
     from streamproof.explicit import explore
-    from streamproof.explicit.limits import Stop
+    from streamproof.explicit.level_search import Stop
 
     limits: Mapping[str, Any] = job["limits"]
     names = [p.name for p in system.properties if p.name in job["properties"]]

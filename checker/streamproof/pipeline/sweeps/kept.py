@@ -14,10 +14,9 @@ from typing import Any
 import streamproof
 from streamproof.pipeline.sweeps.deciding import SHAPE, Record
 from streamproof.registry import Target
-from streamproof.system.bounded import parsed, read_regular
 from streamproof.system.errors import SystemFailure
 from streamproof.system.files import open_own
-from streamproof.system.reading import MOST, Shape, json_problem, misfit
+from streamproof.system.reading import MOST, Shape, json_problem, misfit, parsed, read_regular
 
 HEAD = "streamproof.sweep-points/1"
 

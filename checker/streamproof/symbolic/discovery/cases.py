@@ -11,11 +11,11 @@ from dataclasses import field
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.model import Instance
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import BoolSort
-from streamproof.system.substitute import Substitution
 
 MOST_CASES = 32
 """Maximum number of cases per instance; further conditions remain inside the updates."""

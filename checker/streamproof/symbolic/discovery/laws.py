@@ -16,11 +16,11 @@ from streamproof.symbolic.discovery.forms import ONE, Form, amount, as_term, fea
 from streamproof.symbolic.discovery.linear import VectorSpan, null_space, plus, scaled
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.model import Action, System
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import BoolSort, EnumSort
-from streamproof.system.substitute import Substitution
 
 
 @dataclass(frozen=True, slots=True)

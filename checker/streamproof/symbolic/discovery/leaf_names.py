@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from streamproof.system import build as b
+from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import candidates
 from streamproof.system.scalarise import Scalarised
@@ -23,7 +24,6 @@ from streamproof.system.sorts import (
     is_empty,
     values,
 )
-from streamproof.system.substitute import Substitution
 
 
 def in_terms_of_the_model(scalarised: Scalarised) -> Substitution:

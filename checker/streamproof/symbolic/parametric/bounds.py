@@ -12,10 +12,10 @@ from streamproof.symbolic.parametric.local import Local, local
 from streamproof.symbolic.parametric.samples import Instantiate, LocalSample, samples
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import INFINITY, BoolSort, EnumSort, RangeSort, TermRange, Value
-from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Parametric, forall, ranges, written
 
 MOST = 600

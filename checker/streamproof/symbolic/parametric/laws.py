@@ -11,11 +11,11 @@ from streamproof.symbolic.parametric.claims import ParametricClaim
 from streamproof.symbolic.parametric.local import Local, forgetting, local, own_index, without
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import BoolSort
-from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Forall, Parametric, count, forall, total, written
 
 MOST_LEFT_OUT = 12

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import leaves
 from streamproof.system.model import Action, Instance, System, Variable
@@ -28,7 +29,6 @@ from streamproof.system.sorts import (
     TermRange,
     values,
 )
-from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import EACH, Forall, Parametric, Total
 
 

@@ -12,10 +12,10 @@ from streamproof.symbolic.solver import SEED, SolverAnswer, SolverBudget, checke
 from streamproof.symbolic.theory import Term
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.model import Instance
 from streamproof.system.sorts import TermRange
-from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Forall, Parametric, Total, any_length
 from streamproof.system.unbounded import total as sum_of
 
