@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agreement.test_random_rules import load
 
+from loading import load
 from streamproof import Native
 from streamproof.system import EvaluationError, Interpreter, ModelError
 from streamproof.system.sampling import random_state

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.agreement.test_random_rules import Writer, anything, compiled, indent, load
+from tests.agreement.test_random_rules import Writer, anything, compiled, indent
 
+from loading import load
 from streamproof.language.native import Native
 from streamproof.system import Interpreter, ModelError
 

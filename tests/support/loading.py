@@ -8,8 +8,9 @@ from pathlib import Path
 from types import ModuleType
 
 
-def load(source: str, folder: Path, name: str) -> ModuleType:
-    """The module `name` with this source, written into `folder`."""
+def load(source: str, folder: Path, name: str | None = None) -> ModuleType:
+    """The module `name`, or one named after its source, with this source, written into `folder`."""
+    name = name or f"rules_{abs(hash(source))}"
     file = folder / f"{name}.py"
     file.write_text(source, encoding="utf-8")
     spec = importlib.util.spec_from_file_location(name, file)

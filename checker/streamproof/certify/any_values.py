@@ -8,8 +8,8 @@ from typing import Any
 from streamproof.certify.obligations import SAFE, ProofObligation, formed
 from streamproof.certify.smt_script import Shape, SmtTerm
 from streamproof.certify.smt_terms import field_position
-from streamproof.interrupts import answer as answer_of
 from streamproof.system import expr as e
+from streamproof.system.options import answer as answer_of
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     ArraySort,

@@ -20,9 +20,9 @@ from streamproof.certify.obligations import (
 from streamproof.certify.smt_script import Untranslatable
 from streamproof.certify.verifier_any import SolversDisagree, named, system_fingerprint
 from streamproof.certify.writing import packed
-from streamproof.interrupts import answer as answer_of
 from streamproof.system.errors import ModelError
 from streamproof.system.files import CERTIFICATE, write
+from streamproof.system.options import answer as answer_of
 from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
 from streamproof.system.verdict import Verdict

@@ -13,10 +13,10 @@ from typing import Any
 
 import z3
 
-from streamproof.interrupts import answer as answer_of
 from streamproof.system import expr as e
 from streamproof.system.errors import reject
 from streamproof.system.model import Check, Instance, Kind, Property, System
+from streamproof.system.options import answer as answer_of
 from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import BOOL, EnumSort, RangeSort, Sort, Value, cardinality
 

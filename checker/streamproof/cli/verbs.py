@@ -34,11 +34,12 @@ FEW = 12
 """Largest number of options that are listed without groups."""
 _GROUPS = {
     "System": ("variant", "variants", "listed", "size", "parameters", "properties", "free"),
+    "Cluster": ("simulate", "taskmanagers", "slots", "kills", "restarts"),
     "Limits": ("max_states", "depth", "time_limit", "timeout", "query_timeout", "k", "walks", "steps", "limit"),
     "Memory": ("memory", "spill", "checkpoint", "resume"),
     "Search": (
         *("engine", "symmetry", "por", "tier", "workers", "jobs", "agree", "agree_limits", "rank", "seed", "guided"),
-        *("spark", "master", "again", "first", "max_violations"),
+        *("seeds", "faults", "shrink", "script", "spark", "master", "again", "first", "max_violations"),
     ),
     "Evidence": ("out", "dot", "coverage", "certificate"),
     "Output": (),

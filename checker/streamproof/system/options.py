@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from streamproof.interrupts import TimeUp, busy, doing, limit
+from streamproof.interrupts import answer as answer
 from streamproof.system.errors import OutOfTime, UsageError
 from streamproof.system.records import annotated, dataclass
 
