@@ -181,6 +181,7 @@ class Careful(Network, variant="careful"):
         super().count(s)
 
 
+@pytest.mark.long
 def test_engines_agree_on_every_operation(panel: Any, expect: Any) -> None:
     """Interpreter, both tiers, the solver and induction agree, with and without an overflow."""
     for model in (Careful, Network):

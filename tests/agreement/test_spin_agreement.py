@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from shares import share
 from streamproof import Model, Range, Spec, State, action
 from streamproof.exchange import spin, spin_run
 from streamproof.exchange.promela import ALL, export
@@ -82,7 +83,7 @@ def agree(system: System) -> None:
         assert (answer.verdict, answer.length) == (finding.verdict, length), answer.property
 
 
-@pytest.mark.parametrize("row", MODELS, ids=name)
+@pytest.mark.parametrize("row", share(MODELS, 3, whole=True), ids=name)
 def test_bundled_models(row: Row) -> None:
     """Counts breadth first and depth first, the depth, verdicts and the shortest lengths are equal."""
     spec, variant, parameters = row

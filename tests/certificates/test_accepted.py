@@ -32,7 +32,7 @@ LONG = {
     "slots": 0,
     "checkpoints": 0,
     "baton_channels": 0,
-    "lifecycle_failover": 0,
+    "lifecycle_failover": -1,
     "region_slots": 0,
     "reference.three_way_handshake": 0,
 }

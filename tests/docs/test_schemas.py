@@ -28,6 +28,7 @@ PREPARE = {
     "cat measured.itf.json": "streamproof export reference.die_hard --format itf --property measured --out measured.itf.json",
     "cat verdicts.json": "tar xf tests/data/flink/logs.tar.xz && streamproof validate logs/a-taskfail-1 --json verdicts.json",
     "cat run.json": "streamproof run examples/word_count.py --simulate --json run.json",
+    "cat real.json": "streamproof run examples/word_count.py --taskmanagers 2 --kill tm-1@5 --json real.json",
     "cat report.json": (
         "tar xf tests/data/flink/logs.tar.xz && streamproof validate logs/a-taskfail-1 --json verdicts.json"
         " && mkdir all && cp verdicts.json all && echo x > all/damaged.json"

@@ -189,6 +189,7 @@ SIZES = {  # longest spill without amplification and with, with 4, 6 and 8 recor
 }
 
 
+@pytest.mark.long
 @TABLE
 def test_the_table_of_verdicts(table: Table) -> None:
     """Who starves under which policy, though the entry is strongly fair, and what a bounded feedback edge does."""
@@ -207,6 +208,7 @@ def test_the_table_of_verdicts(table: Table) -> None:
     assert all(table.holds(p, f"spilling, {most}") for p in POLICIES for most in (1, 2))
 
 
+@pytest.mark.long
 @TABLE
 def test_the_table_of_quantities(table: Table) -> None:
     """What the disk has to take stops growing only where the feedback edge is preferred and nothing is amplified."""
