@@ -33,6 +33,14 @@ RETRY = 0.05
 """Seconds before another attempt to connect to the JobMaster."""
 
 
+def _peak() -> int:
+    """Peak memory of this process, in bytes. `ru_maxrss` is inherited from the process that started it; `VmHWM` is not."""
+    try:
+        return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
+    except (OSError, IndexError):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
 class Outgoing:
     """A connection that this process opens; what is sent before it is open waits for it."""
 
@@ -174,11 +182,10 @@ class RealExecutor:
     def _of_jobmaster(self, value: Any) -> None:
         if value[0] == STOP:
             lost = sum(subtask.lost for subtask in self.machine.subtasks.values())
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
             longest = self.machine.longest
             self.stopped()
             self._over_soon = True
-            self._control.send(frame([STOPPED, lost, longest[False], longest[True], peak]))
+            self._control.send(frame([STOPPED, lost, longest[False], longest[True], _peak()]))
         elif value[0] == PEERS:
             for name, (port, incarnation) in value[1].items():
                 self._moved(name, (port, incarnation))

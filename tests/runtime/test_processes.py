@@ -207,7 +207,9 @@ def test_nothing_is_left_after_a_kill_of_any_process(killed: str, tmp_path: Path
     os.kill({"supervisor": process.pid, "launcher": launcher, "jobmaster": master}[killed], signal.SIGKILL)
     _, errors = process.communicate()
     wait_until(lambda: not marked(mark))
-    assert {f.name for f in tmp_path.iterdir()} - {"job.py", "logs"} == {f.name for f in tmp_path.glob("blocked-*")}
+    assert {f.name for f in tmp_path.iterdir()} - {"job.py", "logs", "__pycache__"} == {
+        f.name for f in tmp_path.glob("blocked-*")
+    }
     assert {f.name for f in (tmp_path / "logs").iterdir()} == {"jobmaster.ndjson", "tm-1.0.ndjson", "tm-2.0.ndjson"}
     assert set(answers(tmp_path / "logs").values()) == {"accepted"}
     if killed == "jobmaster":
