@@ -81,7 +81,7 @@ def compare(system: System, seen: Counter[str]) -> None:
 def test_random_temporal_systems() -> None:
     """Formulas of all operators, weak and strong fairness, several initial states."""
     seen: Counter[str] = Counter()
-    for seed in range(2):
+    for seed in range(5):
         compare(temporal_system(Random(seed)), seen)
     assert min(seen["holds"], seen["violated"]) > 0
 
@@ -114,7 +114,7 @@ def test_conditions_as_bits_of_the_state(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_more_random_temporal_systems() -> None:
     """The same on more of them, cycles and stuttering among what is found."""
     seen: Counter[str] = Counter()
-    for seed in range(2, 120):
+    for seed in range(5, 120):
         compare(temporal_system(Random(seed)), seen)
     assert min(seen["holds"], seen["violated"], seen["repeats"]) > 10
     assert seen["stutters"] > 5
