@@ -86,7 +86,10 @@ def test_hundreds_of_systems(panel: Any, systems: int) -> None:
     assert all(verdicts[kind, Verdict.ERROR] > systems / 100 for kind in (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE))
 
 
-def test_sixty_systems_with_all_that_pays_for_larger_ones(panel: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("systems", "complete", "judged_least"), share([(60, 36, 20), (150, 90, 50)], 2))
+def test_systems_with_all_that_pays_for_larger_ones(
+    systems: int, complete: int, judged_least: int, panel: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is written for large properties, wide states and many broken steps only, written always."""
     monkeypatch.setattr("streamproof.explicit.predicates.LARGE", -1)
     monkeypatch.setattr("streamproof.explicit.successors.RUN", 1)
@@ -99,17 +102,18 @@ def test_sixty_systems_with_all_that_pays_for_larger_ones(panel: Any, monkeypatc
         return judged(claim)
 
     monkeypatch.setattr(StepClaim, "judge", judge)
-    for seed in range(480, 540):
+    for seed in range(480, 480 + systems):
         seen[_agree(panel, random_system(Random(seed)), "python")[0]] += 1
-    assert seen["complete"] > 36
-    assert seen["judged"] > 20
+    assert seen["complete"] > complete
+    assert seen["judged"] > judged_least
 
 
-def test_a_temporal_property_changes_no_other_verdict() -> None:
+@pytest.mark.parametrize(("systems", "least"), share([(60, 12), (150, 30)], 2))
+def test_a_temporal_property_changes_no_other_verdict(systems: int, least: int) -> None:
     """Steps are written down for it, on the way or afterwards; what else is asked of them is asked as before."""
     more = Property("more", Kind.TEMPORAL, b.TRUE, formula=Always(Atom(b.TRUE)))
     broken = 0
-    for seed in range(630, 690):
+    for seed in range(630, 630 + systems):
         system = random_system(Random(seed))
         if not reference(system).levels:
             continue
@@ -118,10 +122,11 @@ def test_a_temporal_property_changes_no_other_verdict() -> None:
         assert alone.counts == beside.counts
         assert alone.findings == tuple(f for f in beside.findings if f.property != "more")
         broken += any(f.kind is Kind.STEP and f.verdict is Verdict.VIOLATED for f in alone.findings)
-    assert broken > 12
+    assert broken > least
 
 
-def test_forty_systems_compiled(panel: Any) -> None:
+@pytest.mark.parametrize(("systems", "complete"), share([(40, 25), (80, 50)], 2))
+def test_systems_compiled(panel: Any, systems: int, complete: int) -> None:
     """The compiled tier takes the same states in the same order."""
-    outcomes = Counter(_agree(panel, random_system(Random(seed)), "compiled")[0] for seed in range(400, 440))
-    assert outcomes["complete"] > 25
+    outcomes = Counter(_agree(panel, random_system(Random(seed)), "compiled")[0] for seed in range(400, 400 + systems))
+    assert outcomes["complete"] > complete

@@ -34,17 +34,19 @@ def examined(seeds: Sequence[int], folder: Path, *, hostile: bool, grounding: bo
     return trials
 
 
-def test_hostile_models(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("models", "least"), share([(6, 1), (12, 2)], 2))
+def test_hostile_models(models: int, least: int, tmp_path: Path) -> None:
     """What is proved of models with hostile Python is not refuted at special values; most of them are refused."""
-    trials = examined(range(1040, 1046), tmp_path, hostile=True)
+    trials = examined(range(1040, 1040 + models), tmp_path, hostile=True)
     assert sum(t.refused is not None for t in trials) >= 2
     assert sum(len(t.proved) for t in trials) >= 2
-    assert sum(t.special for t in trials) >= 1
+    assert sum(t.special for t in trials) >= least
 
 
-def test_benign_models(tmp_path: Path) -> None:
+@pytest.mark.parametrize("models", share([2, 4], 2))
+def test_benign_models(models: int, tmp_path: Path) -> None:
     """Models without hostile Python are read, and most of their properties proved."""
-    trials = examined(range(2), tmp_path, hostile=False)
+    trials = examined(range(models), tmp_path, hostile=False)
     assert sum(t.refused is not None for t in trials) <= 1
     assert sum(len(t.proved) for t in trials) >= 4
 

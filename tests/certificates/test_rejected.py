@@ -308,7 +308,8 @@ def test_ranks_of_termination_must_fall(whole: Any) -> None:
     assert "NaN" in _refused(MAGIC + hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest, whole.system)
 
 
-def test_ranks_of_temporal_properties_are_checked(fair: Any) -> None:
+@pytest.mark.parametrize("every", share([40, 20], 2))
+def test_ranks_of_temporal_properties_are_checked(every: int, fair: Any) -> None:
     """Ranks all alike, missing, in tables that are missing; or in one state raised above all others, or lowered below."""
     (name,) = fair.evidence["ranks"]
     (table,) = fair.evidence["ranks"][name]
@@ -321,7 +322,7 @@ def test_ranks_of_temporal_properties_are_checked(fair: Any) -> None:
     assert "a fair behaviour may make" in _rejected(changed)
     seen = 0
     for guess, column in table.items():
-        for at in range(0, len(column), 40):
+        for at in range(0, len(column), every):
             for rank in (1 << 30, -1):
                 changed = fair.copy()
                 changed.evidence["ranks"][name][0][guess][at] = rank

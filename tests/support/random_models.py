@@ -219,7 +219,7 @@ class Author:
         return names
 
     def rarely(self, times: int) -> bool:
-        """True once in so many times."""
+        """Whether a draw with this chance succeeds: one in so many."""
         return self.random.randrange(times) == 0
 
     def truth(self, s: str = "s", depth: int = 1) -> str:

@@ -144,7 +144,7 @@ class _Draw:
         )
 
     def _rarely(self, times: int) -> bool:
-        """True once in so many times."""
+        """Whether a draw with this chance succeeds: one in so many."""
         return self.random.randrange(times) == 0
 
     # --- declarations ---
