@@ -8,10 +8,27 @@ from typing import Any
 import pytest
 
 from letters import Letters
-from streamproof import Bag, Bool, Case, Enum, Model, Range, Record, Set, State, Union, action, choose, explore, require
+from streamproof import (
+    WEAK,
+    Bag,
+    Bool,
+    Case,
+    Enum,
+    Model,
+    Range,
+    Record,
+    Set,
+    State,
+    Union,
+    action,
+    choose,
+    explore,
+    require,
+)
 from streamproof.conformance.event_log import agrees
 from streamproof.exchange import tlc
 from streamproof.exchange.tla import export
+from streamproof.system.fairness import fairness_constraints
 from streamproof.system.sorts import BOOL, RangeSort, RecordSort, UnionSort
 from streamproof.traces.replay import replay_labels
 
@@ -106,3 +123,22 @@ def test_recorded_values_of_a_union() -> None:
     assert agrees(sort, ("Stop", ()), {"tag": "Stop"})
     assert not agrees(sort, ("Ask", (1, True)), {"tag": "Ask", "value": {"number": 2}})
     assert not agrees(sort, ("Stop", ()), {"tag": "Ask", "value": {"number": 1}})
+
+
+def test_fairness_names_messages_as_steps_do() -> None:
+    """What a fair behaviour owes is called as in the trace beside it."""
+
+    class Owing(Model):
+        check_deadlock = False
+
+        def state(self) -> State:
+            return State(last=Union(Ask(n=Range(0, 1), of=Enum("a", "b")), Stop()))
+
+        @action(message=Union(Ask(n=Range(0, 1), of=Enum("a", "b")), Stop()), fairness=WEAK)
+        def send(self, s: Any, message: Any) -> None:
+            s.last = message
+
+    system = Owing.system()
+    labels = [constraint.label for constraint in fairness_constraints(system)]
+    assert labels == [instance.label for instance in system.instances]
+    assert "send(message=Ask(n=0, of=a))" in labels

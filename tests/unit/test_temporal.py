@@ -27,6 +27,7 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
+from streamproof.system.fairness import fairness_constraints, fairness_of
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -40,7 +41,7 @@ from streamproof.system.formula import (
     Until,
     written,
 )
-from streamproof.system.temporal import fairness_constraints, fairness_of, true_of
+from streamproof.system.temporal import true_of
 from streamproof.system.verdict import Owed
 
 NONE, WEAK, STRONG = Fairness.NONE, Fairness.WEAK, Fairness.STRONG

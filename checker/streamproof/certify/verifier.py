@@ -17,6 +17,7 @@ from operator import and_, or_
 from typing import Any, TypeAlias
 
 from streamproof.system.errors import EvaluationError, StreamproofError, reject
+from streamproof.system.fairness import fairness_constraints, fairness_of
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.formula import Formula
 from streamproof.system.interpreter import Interpreter
@@ -25,7 +26,7 @@ from streamproof.system.model import Fairness, Instance, Kind, Property, State, 
 from streamproof.system.reading import MOST_EVIDENCE, malformed, parsed, parts_of
 from streamproof.system.reference_temporal import ReferenceTableau
 from streamproof.system.sorts import Sort, Value, contains, show
-from streamproof.system.temporal import fairness_constraints, fairness_of, true_of
+from streamproof.system.temporal import true_of
 from streamproof.system.verdict import Trace, Verdict
 
 MAGIC = b"streamproof certificate 2 "

@@ -32,13 +32,13 @@ from streamproof.system.assume import Substitution
 from streamproof.system.constraint import after, changing
 from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr, intern
+from streamproof.system.fairness import FairnessConstraint, fairness_constraints
 from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, NotF, OrF, atoms, claims
 from streamproof.system.model import Action, Conjunct, Instance, Kind, Property, System
 from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import scalarise
 from streamproof.system.scheduler import enabled
 from streamproof.system.sorts import BOOL, INFINITY, BoolSort, EnumSort, RangeSort, Scalar, TermRange, is_scalar
-from streamproof.system.temporal import FairnessConstraint, fairness_constraints
 from streamproof.system.unbounded import Forall, Parametric, Total, written
 from streamproof.system.verdict import Finding, Verdict
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
+from streamproof.system.fairness import FairnessConstraint, fairness_constraints
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -30,7 +31,6 @@ from streamproof.system.formula import (
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Fairness, State, System
 from streamproof.system.records import dataclass
-from streamproof.system.temporal import FairnessConstraint, fairness_constraints
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from streamproof.explicit.liveness.buchi import BuchiAutomaton
 from streamproof.explicit.state_graph import StateGraph
 from streamproof.system.errors import TooLarge
+from streamproof.system.fairness import FairnessConstraint, fairness_constraints
 from streamproof.system.model import Fairness, Property, System
 from streamproof.system.records import dataclass
-from streamproof.system.temporal import FairnessConstraint, fairness_constraints
 from streamproof.system.verdict import Finding, Owed, Trace, Verdict, lasso_text
 
 if TYPE_CHECKING:
