@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from streamproof import interrupts
 from streamproof.cli import ticking
+from streamproof.cli.answer import Request
 from streamproof.cli.prove import SECONDS
 from streamproof.symbolic.solver import Effort
 
@@ -128,6 +130,29 @@ def test_what_is_open_in_the_end_says_what_decides_it(streamproof: Any, credits:
     assert done.code == 160
     assert "use streamproof check for open properties: the model has only 595 reachable states" in done.out
     assert "out of time after 8 s: no violation in the first " in done.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "prove baton_channels --property baton.nothing_lost --engine induction --k 1 --depth 1 --timeout 600",
+        "simulate baton_channels --walks 1 --time-limit 600",
+    ],
+)
+def test_a_result_is_told_though_its_engine_used_up_the_time(
+    words: str, streamproof: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The properties of a composition are listed once more for the answer: by then no time need be left."""
+    told = Request.answer
+
+    def late(*args: Any, **more: Any) -> Any:
+        monkeypatch.setattr(interrupts._run, "deadline", time.monotonic() - 1)
+        return told(*args, **more)
+
+    monkeypatch.setattr(Request, "answer", late)
+    done = streamproof(*words.split(), "-q")
+    assert "time limit" not in done.err
+    assert "reproduce: streamproof" in done.out
 
 
 def test_limits_are_told(streamproof: Any) -> None:

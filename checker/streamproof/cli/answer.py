@@ -81,6 +81,7 @@ class Request:
             write_json(document, self.json_to)
         write_ci_files(document, self.json_to)
 
+    @interrupts.unlimited()  # a result is reported even if the engine used up the time
     def answer(
         self,
         system: System,

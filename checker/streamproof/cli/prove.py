@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from streamproof import interrupts
 from streamproof.cli.answer import DEFAULT_OUT, Request, print_left_out, trace_folder
 from streamproof.cli.certificate import (
     certificate_json,
@@ -199,7 +200,8 @@ def command(
         if not quiet:
             _show_open(system, proof, selection, json_to)
             print_lines(tuple(discovered_lines(proof)), people(json_to))
-        written = None if certificate is None else certify_proved(certificate, selection, system, proof)
+        with interrupts.unlimited():  # as the answer
+            written = None if certificate is None else certify_proved(certificate, selection, system, proof)
         more = {} if certificate is None else {"certificate": certificate_json(written)}
         code = request.answer(system, proof, {**_more(system, proof, left_out), **more})
     except StreamproofError as error:
