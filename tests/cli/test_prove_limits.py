@@ -146,13 +146,14 @@ def test_a_result_is_told_though_its_engine_used_up_the_time(
     told = Request.answer
 
     def late(*args: Any, **more: Any) -> Any:
-        monkeypatch.setattr(interrupts._run, "deadline", time.monotonic() - 1)
+        interrupts._run.deadline = time.monotonic() - 1  # the end of the verb puts back what was before
         return told(*args, **more)
 
     monkeypatch.setattr(Request, "answer", late)
     done = streamproof(*words.split(), "-q")
     assert "time limit" not in done.err
     assert "reproduce: streamproof" in done.out
+    assert interrupts.left() == float("inf")
 
 
 def test_limits_are_told(streamproof: Any) -> None:
