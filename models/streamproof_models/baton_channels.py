@@ -44,7 +44,7 @@ class BatonChannels(Model):
     sizes = {
         "small": {},
         "medium": {"topology": "nested-small", "work": 6},
-        "large": {"topology": "nested-small", "work": 8},
+        "large": {"topology": "nested-small", "work": 10},
     }
 
     baton_variant: ClassVar[str | None] = None

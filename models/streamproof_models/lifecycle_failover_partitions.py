@@ -48,7 +48,11 @@ class StoredPartitions(Model):
     """Number of connections that may end without a reason at the other end, and of TaskExecutors that may be gone."""
 
     limits = {"executors": (1, None), "failures": (0, None), "losses": (0, None)}
-    sizes = {"small": {}, "medium": {"failures": 1}}
+    sizes = {
+        "small": {},
+        "medium": {"failures": 1},
+        "large": {"topology": "pair", "failures": 2, "losses": 2},
+    }
     check_deadlock = False
     """TaskExecutors exchange heartbeats for ever; `job_ends` states that the job goes on."""
 

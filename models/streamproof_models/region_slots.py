@@ -1,77 +1,33 @@
-"""Pipelined regions that need slots: the scheduler of a job, and the slots of `slots`, together.
+"""Pipelined regions that need slots: the scheduler of `regions`, and the slots of `slots`, together.
 
-The scheduler knows the regions of a job graph, and requests a slot for each task. `slots` has the instances, their locks,
-and the queue of tasks for which no slot is free. A task starts when it has a slot. The tasks of a pipelined region finish
-only together, since a producer waits for a consumer that takes its data, and a consumer for the end of its input. The
-consumer of a blocking partition waits until its producer has finished.
+`regions` schedules a pipelined region when its inputs from other regions are finished, and deploys its tasks with shuffle
+descriptors. `slots` has the instances, their locks, and the queue of tasks for which no slot is free. Here the scheduler
+requests a slot for each task of a scheduled region, and a task is deployed to the instance of its slot when it has one. The
+task returns the slot when it has finished.
 
 Each part alone makes progress: a queued task of `slots` gets each slot that becomes free, and a job without a limit of slots
-is never stuck. Here the scheduler requests the slots of a region together, and those of the next region when all requests
-before have been granted. So the requests of a region are not mixed with those of another in the queue.
+is never stuck. Here a region is scheduled when all slots requested before have been granted. So the requests of a region are
+not mixed with those of another in the queue.
 
-Abstractions: those of `slots`; one task a slot; no failures of tasks.
+Abstractions: those of both machines; one task a slot; no failures of tasks, and no deaths of instances.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from streamproof import WEAK, Enum, Model, Parts, Set, State, action, require, terminal
-from streamproof_models.failover.batch_job import BatchJob
-from streamproof_models.failover.regions import Merging
+from streamproof import WEAK, Model, Parts, action, require, terminal
+from streamproof_models import regions_variants  # noqa: F401  (declaring a variant registers it)
+from streamproof_models.regions import RegionScheduling
 from streamproof_models.slots import Slots
-
-
-class RegionScheduler(BatchJob):
-    """Which tasks of a job have been requested, and which have finished."""
-
-    name = "region_scheduler"
-    topology: str = "disjoint"
-
-    def state(self):
-        """No slot has been requested."""
-        return State(requested=Set(Enum(*self.tasks)), finished=Set(Enum(*self.tasks)))
-
-    @action(t="tasks")
-    def request(self, s, t):
-        """The scheduler requests the slot of a task whose region can be scheduled."""
-        require(t not in s.requested and self.inputs_ready(s, self.region_of[t]))
-        s.requested.add(t)
-
-    def inputs_ready(self, s, r):
-        """Whether all inputs of a region from other regions have been produced."""
-        return all(producer in s.finished for t in self.regions[r] for producer in self.upstream[t])
-
-    @action(t="tasks")
-    def finish(self, s, t):
-        """A task finishes."""
-        require(t in s.requested and t not in s.finished)
-        require(all(producer in s.finished for producer in self.upstream[t]))
-        s.finished.add(t)
-
-    def begun(self, s, r):
-        """Whether the scheduler has requested a slot of a region, and not all."""
-        requested = [t in s.requested for t in self.regions[r]]
-        return any(requested) and not all(requested)
-
-    @terminal
-    def over(self, s):
-        """All tasks have finished."""
-        return all(t in s.finished for t in self.tasks)
-
-
-class UnmergedScheduler(RegionScheduler, variant="merge-within-logical-region-only"):
-    """Regions that depend on each other are merged inside one logical region only, as in Flink 2.3."""
-
-    merging = Merging.LOGICAL_REGION
 
 
 class RegionSlots(Model):
     """Scheduling of pipelined regions with a limited number of slots."""
 
     name = "region_slots"
-    job: ClassVar[RegionScheduler]
-    """The scheduler."""
+    job: ClassVar[RegionScheduling]
+    """The scheduler, its deployments, and the blob caches of the instances."""
     cluster: ClassVar[Slots]
     """Instances, slots, locks and queues."""
 
@@ -83,22 +39,25 @@ class RegionSlots(Model):
     """Number of instances; the largest region must fit."""
     slots: int = 1
     """Number of slots per instance."""
-
     limits = {"parallelism": (1, None), "instances": (1, None), "slots": (1, None)}
     sizes = {
         "small": {},
-        "medium": {"topology": "pipelined-pair", "parallelism": 3, "instances": 4},
+        "medium": {"topology": "mixed", "parallelism": 2, "instances": 3},
+        "large": {"topology": "mixed", "parallelism": 2, "instances": 4},
     }
 
     scheduler_variant: ClassVar[str | None] = None
     """The rules of the scheduler."""
     cluster_variant: ClassVar[str | None] = None
     """The rules of the cluster."""
+    is_eager: ClassVar[bool] = False
+    """Whether all regions are scheduled at once."""
 
     def setup(self):
         """The tasks and regions by name; the tasks are the threads of `slots`, in this order."""
         job = self.scheduler()
-        self.tasks, self.regions, self.region_of = job.tasks, job.regions, job.region_of
+        self.tasks, self.regions, self.region_of, self.upstream = job.tasks, job.regions, job.region_of, job.upstream
+        self.channels = list(job.channels.values())
         self.thread = {t: i for i, t in enumerate(self.tasks)}
         self.check_room()
 
@@ -108,14 +67,22 @@ class RegionSlots(Model):
         if most > self.instances * self.slots:
             raise ValueError(f"a region of {most} tasks needs {most} slots; there are {self.instances * self.slots}")
 
-    def scheduler(self) -> RegionScheduler:
-        """The scheduler."""
-        return RegionScheduler.build(self.scheduler_variant, topology=self.topology, parallelism=self.parallelism)
+    def scheduler(self) -> RegionScheduling:
+        """The scheduler; each instance has a blob cache."""
+        return RegionScheduling.build(
+            self.scheduler_variant,
+            topology=self.topology,
+            parallelism=self.parallelism,
+            executors=self.instances,
+            eager=self.is_eager,
+            failures=0,
+        )
 
     def parts(self):
         """The scheduler and the cluster. What concerns both is a rule below."""
         return Parts(job=self.scheduler(), cluster=self.make_cluster()).block(
-            "job.request", "job.finish", "cluster.schedule", "cluster.finish", "cluster.register"
+            *("job.schedule", "job.deploy", "job.finish", "job.fail", "cluster.schedule", "cluster.finish"),
+            "cluster.register",
         )
 
     def make_cluster(self) -> Slots:
@@ -128,27 +95,40 @@ class RegionSlots(Model):
         """An instance registers."""
         self.cluster.register(s.cluster, i)
 
+    @action(r="regions", fairness=WEAK)
+    def schedule(self, s, r):
+        """The scheduler schedules a region."""
+        require(self.is_admitted(s))
+        self.job.schedule(s.job, r)
+
+    def is_admitted(self, s):
+        """Whether all slots of the regions scheduled before have been granted."""
+        return not any(self.is_waiting(s, t) for t in self.tasks)
+
+    def is_waiting(self, s, t):
+        """Whether a task is scheduled and has no slot."""
+        return s.job.status[t] == "SCHEDULED" and not self.has_slot(s, t)
+
     @action(t="tasks", fairness=WEAK)
     def request(self, s, t):
-        """The scheduler requests a slot for a task."""
-        require(self.is_admitted(s, t))
-        self.job.request(s.job, t)
+        """The scheduler requests a slot for a task of a scheduled region."""
+        require(s.job.status[t] == "SCHEDULED" and self.is_requested(s, t))
         self.cluster.schedule(s.cluster, self.thread[t])
 
-    def is_admitted(self, s, t):
-        """Whether all slots requested for other regions have been granted, and no other region is being requested."""
-        return all(
-            r == self.region_of[t] or (not self.job.begun(s.job, r) and not self.is_waiting(s, r)) for r in self.regions
-        )
+    def is_requested(self, s, t):
+        """Whether nothing else delays the request: never."""
+        return True
 
-    def is_waiting(self, s, r):
-        """Whether a task of a region waits for its slot."""
-        return any(s.cluster.at[self.thread[t]] in ("FIND", "ALLOCATE", "DECIDE", "QUEUED") for t in self.regions[r])
+    @action(t="tasks", i="instances", fairness=WEAK)
+    def deploy(self, s, t, i):
+        """A task is deployed to the instance of its slot."""
+        slot = s.cluster.slot[self.thread[t]]
+        require(s.cluster.at[self.thread[t]] == "RUNNING" and any(slot == x for x in self.cluster.slots_of(i)))
+        self.job.deploy(s.job, t, i)
 
     @action(t="tasks", fairness=WEAK)
     def finish(self, s, t):
-        """A task finishes: all tasks of its region have started, and its inputs from other regions have been produced."""
-        require(all(self.has_slot(s, u) for u in self.regions[self.region_of[t]]))
+        """A task finishes, and begins to return its slot."""
         self.job.finish(s.job, t)
         self.cluster.finish(s.cluster, self.thread[t])
 
@@ -168,33 +148,27 @@ class RegionSlots(Model):
 
 
 class OneByOne(RegionSlots, variant="one-by-one"):
-    """The tasks of all regions that can be scheduled are requested one by one, in any order."""
+    """All regions whose inputs are finished are scheduled; the requests of their tasks reach the queue in any order."""
 
-    def is_admitted(self, s, t):
+    def is_admitted(self, s):
         """Always."""
         return True
 
 
 class LazyConsumers(OneByOne, variant="consumers-later"):
-    """The slot of a consumer is requested when its producer runs: lazy scheduling from the sources."""
+    """The slot of a consumer is requested when its producer has one: lazy scheduling from the sources."""
 
-    def is_admitted(self, s, t):
-        """Whether the producers of its inputs run."""
-        producers = [a for a, z in self.job.channels.values() if z == t]
-        return all(self.has_slot(s, producer) for producer in producers)
+    def is_requested(self, s, t):
+        """Whether the producers of its inputs have had their slots."""
+        return all(self.has_slot(s, producer) for producer, consumer in self.channels if consumer == t)
 
 
 class Eager(RegionSlots, variant="eager"):
-    """All slots are requested at once, also those of tasks whose blocking inputs have not been produced."""
+    """Regions are scheduled although their blocking inputs have not been produced."""
 
     topology: str = "pair"
     instances: int = 1
-
-    def request(self, s, t):
-        """The inputs do not matter."""
-        require(t not in s.job.requested)
-        s.job.requested.add(t)
-        self.cluster.schedule(s.cluster, self.thread[t])
+    is_eager = True
 
 
 class Unmerged(RegionSlots, variant="merge-within-logical-region-only"):
