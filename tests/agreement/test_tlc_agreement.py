@@ -323,6 +323,77 @@ def test_written_models_are_counted_and_decided_alike(jar: Path, tmp_path: Path,
             verdicts_agree(made.system)
 
 
+@pytest.mark.parametrize("fault", share(["none", "step", "start", "fairness", "both"], 5))
+def test_refinements_are_counted_and_decided_alike(jar: Path, tmp_path: Path, fault: str) -> None:
+    """Images of arrays, of a record and of single variables have operators, whatever the refinement does wrong."""
+    (tmp_path / "jobs.py").write_text(JOBS.replace("FAIR", "NONE" if fault in ("fairness", "both") else "WEAK"))
+    system = find(f"{tmp_path / 'jobs.py'}:Jobs").spec.system(None, fault=fault)
+    text = export(system).modules["jobs"]
+    assert "UNCHANGED refined_vars" in text
+    assert "refined_left' = [refined_left EXCEPT ![i] = @ - 1]" in text
+    assert {n for n in ("left", "all", "sum", "busy") if f"\nrefined_{n} ==" in text} == {"left", "all", "sum", "busy"}
+    counts_agree(system)
+    verdicts_agree(system)
+
+
+JOBS = """
+from streamproof import *
+
+
+class Plan(Model):
+    "Work that is counted."
+    check_deadlock = False
+
+    def state(self):
+        return State(
+            left=Array(2, Range(0, 2), init=2),
+            all=Record(done=Range(0, 4), any=Bool()),
+            sum=Range(0, 4, init=4),
+            busy=Bool(init=True),
+        )
+
+    @action(fairness=WEAK, i=range(2))
+    def work(self, s, i):
+        require(s.left[i] > 0)
+        s.left[i] -= 1
+        s.all = {"done": s.all.done + 1, "any": True}
+        s.sum -= 1
+        s.busy = s.sum > 0
+
+
+class Jobs(Model):
+    "Work that is queued."
+    fault: str = "none"
+    check_deadlock = False
+
+    def state(self):
+        first = [[True], [True, True]] if self.fault in ("start", "both") else [[True, True], [True, True]]
+        return State(todo=Array(2, Queue(Bool(), capacity=2), init=first), again=Array(2, Bool()))
+
+    @action(fairness=FAIR, i=range(2))
+    def work(self, s, i):
+        require(len(s.todo[i]) > 0)
+        s.todo[i].pop()
+        if self.fault in ("step", "both") and len(s.todo[1]) > 1:
+            s.todo[1].pop()
+
+    @action(i=range(2))
+    def turn(self, s, i):
+        s.again[i] = not s.again[i]
+
+    @refines(Plan)
+    def refined(self, s):
+        left = [len(q) for q in s.todo]
+        number = sum(left)
+        return {
+            "left": left,
+            "all": {"done": 4 - number, "any": number < 4},
+            "sum": number,
+            "busy": number > 0,
+        }
+"""
+
+
 def test_without_tlc_the_message_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No variable, or one that names no file: one sentence that says so, before anything is written."""
     monkeypatch.delenv(tlc_run.JAR, raising=False)

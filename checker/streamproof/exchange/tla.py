@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from enum import Enum
@@ -30,6 +30,7 @@ from streamproof.exchange.tla_behaviours import (
     skeleton,
 )
 from streamproof.exchange.tla_families import GROUND
+from streamproof.exchange.tla_images import Images
 from streamproof.exchange.tla_layout import Bind, Text, atom, beside, bulleted, closed, separated
 from streamproof.exchange.tla_names import STANDARD, TlaNames, identifier
 from streamproof.exchange.tla_quantifiers import for_all
@@ -165,10 +166,12 @@ class _Export:
         self.names = TlaNames({self.module})
         self.plain = simplify(self.system)
         self.variables = {v.name: self.names.new(v.name) for v in self.system.variables}
-        self.writer = TlaWriter(self.variables, self.names)
         self.claim_names = {p.name: self.names.new(p.name) for p in self.system.properties}
+        self.images = Images(self.system, self.variables, self.names)
+        self.writer = TlaWriter({**self.variables, **self.images.names}, self.names, self.images.tuples)
         self.actions = Actions(self.system, self.plain, self.writer)
-        self.next_is_now = Substitution({b.next_(v.name, v.sort): b.var(v.name, v.sort) for v in self.system.variables})
+        same = {b.next_(v.name, v.sort): b.var(v.name, v.sort) for v in self.system.variables}
+        self.next_is_now = Substitution({**same, **self.images.next_is_now})
         fair = (a for a in self.system.actions if a.fairness is not Fairness.NONE and any(i.fair for i in a.instances))
         self.fair = [a for a in fair if self.actions.of(a)]
         self.main: list[TlcClaim] = [TlcClaim(TYPES, None, Means.MISTAKE)]
@@ -319,7 +322,13 @@ class _Export:
     # --- the properties
 
     def _properties(self) -> Iterator[str]:
-        for prop, simple in zip(self.system.properties, self.plain.properties, strict=True):
+        for image in self.images.images:
+            yield from _definition(image.name, self.writer.ground(image.term), image.about)
+        for elements, name in self.images.tuples.items():
+            yield from _definition(name, atom(f"<<{elements}>>"))
+        for prop, simple in zip(
+            map(self.images.of, self.system.properties), map(self.images.of, self.plain.properties), strict=True
+        ):
             match prop.kind:
                 case Kind.INVARIANT | Kind.REACHABLE:
                     yield from self._of_states(prop, simple)
@@ -359,7 +368,7 @@ class _Export:
     def _of_state(self, text: Text) -> Text:
         """A state-level condition, also for constants: TLC rejects invariants equal to FALSE."""
         words = set(re.findall(r"\w+", "\n".join(text.lines)))
-        if words & {*self.variables.values(), *self.actions.guard_names}:
+        if words & {*self.writer.variables.values(), *self.actions.guard_names}:
             return text
         match text.lines:
             case ("TRUE",):
@@ -463,6 +472,9 @@ class _Export:
             written = map(self._of_state, found[1])
             return beside(found[0], text(formulas[0], lambda _: next(written)), bind=Bind.LOOSE)
 
+        def shape(formula: Formula) -> Hashable:
+            return skeleton(formula), tuple(map(self.writer.shapes, leaves(formula)))
+
         name = self.claim_names[prop.name]
         formula = folded(prop.formula)
         if isinstance(formula, bool):
@@ -470,7 +482,7 @@ class _Export:
             self.main += [*sane, TlcClaim(name, prop.name, Means.VIOLATED)]
             return
         if is_direct(formula):
-            yield from _definition(name, direct(formula, condition, many), prop.doc)
+            yield from _definition(name, direct(formula, condition, many, shape), prop.doc)
             self.main += [*sane, TlcClaim(name, prop.name, Means.VIOLATED, temporal=True)]
             return
         if not is_watchable(formula):

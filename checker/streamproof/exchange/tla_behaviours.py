@@ -9,8 +9,9 @@ unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import field
+from itertools import groupby
 from typing import Any, TypeAlias, assert_never
 
 from streamproof.exchange.tla_layout import Bind, Text, atom, below, beside, bulleted, closed, listed
@@ -125,8 +126,13 @@ Several: TypeAlias = Callable[[Sequence[Formula], Callable[[Formula, Callable[[E
 """One text, with a quantifier, for the conjunction of several formulas; None if they are not alike."""
 
 
-def direct(formula: Formula, condition: Callable[[Expr], Text], several: Several | None = None) -> Text:
-    """A formula whose operators TLA+ has."""
+def direct(
+    formula: Formula,
+    condition: Callable[[Expr], Text],
+    several: Several | None = None,
+    shape: Callable[[Formula], Hashable] = skeleton,
+) -> Text:
+    """A formula whose operators TLA+ has. Neighbours of one `shape` in a conjunction share a quantifier where possible."""
     match formula:
         case Atom(expr):
             return condition(expr)
@@ -136,9 +142,14 @@ def direct(formula: Formula, condition: Callable[[Expr], Text], several: Several
             text = several(args, direct)
             if text is not None:
                 return text
+            runs = [tuple(run) for _, run in groupby(args, shape)]
+            if 1 < len(runs) < len(args):
+                return bulleted("/\\", [direct(AndF(run), condition, several) for run in runs])
+        case AndF((arg,)):
+            return direct(arg, condition, several, shape)
         case _:
             pass
-    return _operator(formula, lambda part: direct(part, condition, several))
+    return _operator(formula, lambda part: direct(part, condition, several, shape))
 
 
 TRUE_FORMULA = AndF(())

@@ -8,7 +8,7 @@ for all operands, so that expanding the text gives back the ground terms.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -35,6 +35,8 @@ class TermWriter(Protocol):
 
     shapes: Shapes
     tables: Tables
+    variables: Mapping[str, str]
+    tuples: Mapping[str, str]
 
     def weight(self, term: Expr) -> int:
         """The size of a term."""
@@ -88,6 +90,13 @@ def connected(at: Surroundings, args: Sequence[Terms], operator: str) -> Text:
     found = _one_of(at, args, operator)
     if found is not None:
         return found
+    same = [arg for arg in args if _kept(arg, operator) is not None]
+    if len(same) > 1:
+        names = ", ".join(at.writer.variables[name] for name in (_kept(arg, operator) for arg in same) if name)
+        last = ("" if operator == "/\\" else "~") + f"UNCHANGED {at.writer.tuples.get(names, f'<<{names}>>')}"
+        args = [arg for arg in args if arg not in same]
+        if not args:
+            return Text((last,), Bind.COMPARED)
     items: list[Text] = []
     done: set[int] = set()
     unlike: Counter[int] = Counter()
@@ -108,7 +117,24 @@ def connected(at: Surroundings, args: Sequence[Terms], operator: str) -> Text:
             for several in chosen if careful else ():
                 for n in several:
                     at.note(args[n], operator == "/\\")
+    if len(same) > 1:
+        items.append(Text((last,), Bind.COMPARED))
     return listed(operator, items)
+
+
+def _kept(terms: Terms, operator: str) -> str | None:
+    """The variable that keeps its value, if the operand of a conjunction says this, or that of a disjunction its opposite."""
+    names = set()
+    for term in terms:
+        one = term if operator == "/\\" else term.arg if isinstance(term, e.Not) else None
+        match one:
+            case e.Eq(left=e.Next(name=name), right=e.Var(name=other)) if name == other:
+                names.add(name)
+            case e.Eq(left=e.Var(name=other), right=e.Next(name=name)) if name == other:
+                names.add(name)
+            case _:
+                return None
+    return names.pop() if len(names) == 1 else None
 
 
 def _folded(

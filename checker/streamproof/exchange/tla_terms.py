@@ -71,6 +71,8 @@ class TlaWriter:
 
     variables: Mapping[str, str]
     names: TlaNames
+    tuples: Mapping[str, str] = field(default_factory=dict)
+    """Operators for tuples of variables, by their elements."""
     shapes: Shapes = field(default_factory=Shapes)
     needs: set[str] = field(default_factory=set)
 

@@ -10,7 +10,7 @@ mappings", 1991), which every engine supports:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from streamproof.system import build as b
@@ -114,7 +114,7 @@ class Refinement:
 
     def _starts(self) -> tuple[Conjunct, ...]:
         """The condition for initial states: one condition per abstract variable, and the common one."""
-        first = b.and_((*(_begins(v, b.var(v.name, v.sort)) for v in self.variables), self.initially))
+        first = initial_condition(self.variables, self.initially)
         into = self.abstract.name
         wanted = [
             *((f"{v.name} starts as {into} has it", _begins(v, self.mapping[v.name])) for v in self.abstract.variables),
@@ -158,6 +158,11 @@ class Refinement:
         if owed.fairness is Fairness.WEAK:
             return OrF((Always(Eventually(NotF(can))), taken))
         return OrF((Eventually(Always(NotF(can))), taken))
+
+
+def initial_condition(variables: Iterable[Variable], initially: Expr) -> Expr:
+    """The condition of the initial states. Raises `TooLarge` if a variable has too many initial values to enumerate."""
+    return b.and_((*(_begins(v, b.var(v.name, v.sort)) for v in variables), initially))
 
 
 def _begins(variable: Variable, term: Expr) -> Expr:
