@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from random_features import FORMS, Featured, featured
+from random_features import FORMS, Featured, featured, written
 from random_models import model_source
-from streamproof import EvaluationError, Native, explore
+from streamproof import EvaluationError, Model, Native, SearchOptions, explore, prove
 from streamproof.agree import asking
+from streamproof.certify.evidence import certify_search
+from streamproof.certify.proofs import certify_proof
+from streamproof.certify.verifier import verify as verify_certificate
 from streamproof.exchange import itf
 from streamproof.language.native_machine import StateView
 from streamproof.language.sources import CallSite
 from streamproof.language.views import checked
-from streamproof.system import Interpreter, Kind, Verdict
+from streamproof.symbolic import Engine
+from streamproof.symbolic.goals import ENDLESS
+from streamproof.system import Interpreter, Kind, System, Verdict
 from streamproof.system.interpreter import with_derived
 from streamproof.traces.replay import verify
+
+from .parametric_models import Drawn
+from .parametric_trial import attempt
 
 FEATURES = {
     "labelled branch": "choose(go=",
@@ -39,6 +48,8 @@ FEATURES = {
     "optional": "self.most is",
     "several": "any_of(",
     "subset of an Enum": "s.wide = s.who",
+    "interchangeable names": "self.hosts)",
+    "a bound from a parameter": "Range(0, self.n)",
 }
 """Features of written models, and a text by which each is recognised."""
 MOST = 40
@@ -124,6 +135,86 @@ def traces_agree(made: Featured, folder: Path) -> Counter[str]:
     return seen
 
 
+REDUCED: tuple[dict[str, bool], ...] = ({"por": True}, {"symmetry": True}, {"por": True, "symmetry": True})
+"""Options of reduced searches."""
+
+
+def reductions_agree(system: System) -> Counter[str]:
+    """Searches with stubborn sets and up to symmetry give the verdicts, and the shortest lengths, of the full search."""
+    safe, seen = [p.name for p in system.properties if p.kind not in ENDLESS], Counter[str]()
+    full = explore(system, SearchOptions(properties=tuple(safe)))
+    for options in REDUCED:
+        reduced = explore(system, SearchOptions(properties=tuple(safe), **options))
+        assert (reduced.mistake and len(reduced.mistake.trace)) == (full.mistake and len(full.mistake.trace)), options
+        for one, other in zip(full.findings, reduced.findings, strict=True):
+            unlike = {one.verdict, other.verdict} & {Verdict.ERROR, Verdict.INCONCLUSIVE}
+            assert one.verdict is other.verdict or (full.mistake is not None and unlike), (options, one.property)
+            if one.verdict is other.verdict:
+                assert (one.trace and len(one.trace)) == (other.trace and len(other.trace)), (options, one.property)
+        name = "+".join(options)
+        seen[f"{name} applied"] += all(r.applied for r in reduced.reductions)
+        seen[f"{name} smaller"] += reduced.counts.distinct < full.counts.distinct
+    return seen
+
+
+def proofs_agree(system: System, allowed: Any, folder: Path) -> Counter[str]:
+    """Property-directed reachability contradicts no verdict, and the verifier accepts the certificate of its proofs."""
+    seen = Counter[str]()
+    provable = [p.name for p in system.properties if p.kind in (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)]
+    for engine in (Engine.PDR, Engine.INDUCTION):
+        proof = prove(system, provable, engine=engine, max_k=2, depth=2, seconds=20, reproducible=True)
+        for finding in proof.findings:
+            assert finding.verdict in {Verdict.INCONCLUSIVE, *allowed[finding.property].verdicts}, (
+                engine,
+                finding.property,
+            )
+            seen[f"{engine.value} {finding.verdict.value}"] += 1
+        path = folder / "proof"
+        path.unlink(missing_ok=True)
+        if certify_proof(path, system, "model", (), proof).claims:
+            verify_certificate(path.read_bytes(), lambda _: system, lambda _: None)
+            seen[f"certificate of {engine.value}"] += 1
+    return seen
+
+
+def certificates_agree(system: System, folder: Path) -> Counter[str]:
+    """The verifier accepts the certificate of a search, whose claims are the verdicts."""
+    found = explore(system)
+    if found.mistake is not None:
+        return Counter()
+    path = folder / "search"
+    claims = certify_search(path, "model", (), found).claims
+    verified = verify_certificate(path.read_bytes(), lambda _: system, lambda _: None)
+    assert verified["claims"] == claims
+    assert claims == {f.property: f.verdict.value for f in found.findings if f.property in claims}
+    left_out = {f.property for f in found.findings} - claims.keys()
+    return Counter({"certificate of a search": 1, "claims": len(claims), "not claimed": len(left_out)})
+
+
+@dataclass(frozen=True)
+class Sized(Drawn):
+    """A written model whose parameter `n` is free."""
+
+    model: type[Model] | None = None
+
+    def load(self, folder: Path) -> type[Model]:
+        """The model's class."""
+        assert self.model is not None
+        return self.model
+
+
+def every_size_agrees(seed: int, folder: Path) -> Counter[str]:
+    """No search at a small size refutes what is proved for every size of a written model."""
+    made = written(seed, folder, sized=True)
+    if made is None:
+        return Counter()
+    trial = attempt(Sized(seed, "written", made.source, {"n": (2, None)}, {"n": 2}, {}, (), None, made.model), folder)
+    assert not trial.wrong, trial.wrong
+    return Counter(
+        {"any: refused": trial.refused is not None, "any: proved": len(trial.proved), "any: sizes": trial.searched}
+    )
+
+
 def compare(panel: Any, expect: Any, folder: Path, seeds: range) -> Counter[str]:
     """Compare all engines on the systems of these seeds; how many there were of each form, feature and verdict."""
     seen: Counter[str] = Counter()
@@ -142,6 +233,12 @@ def compare(panel: Any, expect: Any, folder: Path, seeds: range) -> Counter[str]
                 allowed = expect(made.system)
                 for name, answer in asking.proved(made.system, 1 if made.model else 2).answers.items():
                     assert answer.verdict in {Verdict.INCONCLUSIVE, *allowed[name].verdicts}, name
+            seen += reductions_agree(made.system)
+            seen += certificates_agree(made.system, folder)
+            if made.form != "partly_fair" and seed % 2 == 0:
+                seen += proofs_agree(made.system, allowed, folder)
+            if made.model is not None and seed % 4 == 1:
+                seen += every_size_agrees(seed, folder)
             if made.model is not None:
                 python_agrees(made)
                 seen += traces_agree(made, folder)
@@ -159,6 +256,19 @@ def test_random_systems(panel: Any, expect: Any, tmp_path: Path) -> None:
     seen = compare(panel, expect, tmp_path, range(12))
     assert seen.keys() >= set(FORMS)
     assert seen["bags"] >= 4
+    assert min(seen["certificate of a search"], seen["certificate of pdr"], seen["por applied"]) >= 4
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(8, 14), pytest.param(range(14, 60), marks=pytest.mark.long)], ids=["few", "more"]
+)
+def test_written_models_are_proved_for_every_size(tmp_path: Path, seeds: range) -> None:
+    """Proofs for every value of a parameter, of models with partial fairness and labelled branches among them."""
+    seen: Counter[str] = Counter()
+    for seed in seeds:
+        seen += every_size_agrees(seed, tmp_path)
+    assert seen["any: refused"] <= len(seeds) // 20
+    assert min(seen["any: proved"], seen["any: sizes"]) >= len(seeds) // 2
 
 
 def test_every_feature_is_in_the_written_models() -> None:
@@ -176,3 +286,5 @@ def test_three_thousand_random_systems(panel: Any, expect: Any, tmp_path: Path, 
     seen = compare(panel, expect, tmp_path, seeds)
     assert sum(seen[form] for form in set(FORMS)) >= 137
     assert seen["bags"] >= 50
+    assert min(seen["certificate of a search"], seen["certificate of pdr"], seen["por smaller"]) >= 40
+    assert min(seen["symmetry smaller"], seen["any: proved"]) >= 1

@@ -18,7 +18,7 @@ from streamproof.system.assume import Substitution
 from streamproof.system.errors import EvaluationError, StreamproofError
 from streamproof.system.ground import ground, weight
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Check, Conjunct, Instance, Kind, System
+from streamproof.system.model import Action, Check, Conjunct, Fairness, Instance, Kind, System, Variable
 from streamproof.system.records import replace
 from streamproof.system.sampling import random_state
 from streamproof.system.sorts import RangeSort, cardinality, values
@@ -201,3 +201,22 @@ def test_many_seeded_differences_are_found(first: int, tmp_path: Path) -> None:
     """The same of many models."""
     counted = [seeded(seed, tmp_path) for seed in range(first, first + 25)]
     assert sum(found for found, _ in counted) >= 40
+
+
+@pytest.mark.parametrize("fair", [True, False])
+def test_both_instances_of_an_action_that_is_fair_in_part_are_compared(fair: bool) -> None:
+    """A guard of either instance that differs is a difference; an instance that is never enabled may be missing."""
+    n = b.var("n", RangeSort(0, 3))
+    at = {True: b.less(n, b.num(2)), False: b.not_(b.less(n, b.num(2)))}
+
+    def twins(guards: dict[bool, e.Expr]) -> System:
+        instances = tuple(
+            Instance("go", (), (), (Conjunct(guard, "", None),), (("n", b.num(0)),), fair=part)
+            for part, guard in guards.items()
+        )
+        return System("twins", (Variable("n", RangeSort(0, 3), (0,)),), (Action("go", (), Fairness.WEAK, instances),))
+
+    assert not list(difference(twins(at), twins(at)))
+    assert list(difference(twins(at), twins({**at, fair: b.less(n, b.num(1))})))
+    assert list(difference(twins(at), twins({not fair: at[not fair]})))
+    assert not list(difference(twins({**at, fair: b.FALSE}), twins({not fair: at[not fair]})))

@@ -45,10 +45,10 @@ def featured(seed: int, folder: Path) -> Featured | None:
     return None if system is None else Featured(form, system)
 
 
-def written(seed: int, folder: Path) -> Featured | None:
+def written(seed: int, folder: Path, *, sized: bool = False) -> Featured | None:
     """The written model of a seed; None if it is refused for a mistake or a constraint in every state."""
-    source = model_source(seed)
-    model: type[Model] = load(source, folder, f"featured_{seed}").Random
+    source = model_source(seed, sized=sized)
+    model: type[Model] = load(source, folder, f"featured_{seed}{'_sized' if sized else ''}").Random
     try:
         return Featured("written", model.system(), model, source)
     except ModelError as error:

@@ -1,7 +1,8 @@
 """Random models as source text, with every feature of the language: what only the reader of models sees, too.
 
 Labelled branches, `enabled`, `first`, derived values, unions with `match`, bags, keys, empty containers, dependent domains,
-optional parameters, subsets of an Enum, fairness of a part, constraints and `without`.
+optional parameters, subsets of an Enum, fairness of a part, constraints, `without`, interchangeable names, and bounds from a
+parameter.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ class Base(Model):
     n: int = 2
     most: int | None = {most}
     check_deadlock = {check_deadlock}
+    limits = {{"n": (2, None)}}
 
     def setup(self):
         self.next = {{"a": ["b", "c"], "b": ["a"], "c": []}}
         self.edges = [(node, to) for node in self.next for to in self.next[node]]
+        self.hosts = Symmetric(3, "host")
 
     def state(self):
         message = Union(Ask(n=Range(0, 1)), Stop())
@@ -49,6 +52,9 @@ POOL = {
     "crew": ("Array(2, Bag(Bool(), capacity=1))", 9),
     "none": ("Array(0, Range(0, 2))", 1),
     "nobody": ("Set(Range(0, -1))", 1),
+    "host": ("Option(self.hosts)", 4),
+    "ready": ("Set(self.hosts)", 8),
+    "number": ("Range(0, self.n)", 3),
 }
 """The variables: declaration and number of values."""
 
@@ -100,6 +106,9 @@ TRUTHS: dict[str, tuple[str, ...]] = {
     "crew": ("True in {s}.crew[0]", "{s}.crew[0] != {s}.crew[1]"),
     "none": ("sum({s}.none) == 0", "any(v > 0 for v in {s}.none)"),
     "nobody": ("all(v == 0 for v in {s}.nobody)", "first({s}.nobody, default=1) == 1"),
+    "host": ("{s}.host is None", "{s}.host is not None", '{s}.host == "host2"'),
+    "ready": ("len({s}.ready) < 2", "any(h not in {s}.ready for h in self.hosts)", "len({s}.ready) > 0"),
+    "number": ("{s}.number <= self.n", "{s}.number < self.n", "{s}.number != 1"),
 }
 
 CHANGES: dict[str, tuple[str, ...]] = {
@@ -175,19 +184,28 @@ CHANGES: dict[str, tuple[str, ...]] = {
     ),
     "none": ("for v in s.none:\n    require(v > 0)",),
     "nobody": ("s.nobody.clear()",),
+    "host": ("s.host = choose(self.hosts)", "require(s.host is not None)\ns.host = None"),
+    "ready": ("s.ready.add(choose(self.hosts))", "s.ready.remove(choose(s.ready))", "s.ready.clear()"),
+    "number": (
+        "require(s.number < self.n)\ns.number += 1",
+        "s.number = min(s.number + 1, self.n)",
+        "s.number = 0",
+        "s.number = choose(kept=s.number, full=self.n)",
+    ),
 }
 
-NODE, EDGE, MESSAGE, NUMBER, EMPTY = "node", "edge", "message", "number", "empty"
+NODE, EDGE, MESSAGE, NUMBER, EMPTY, HOST = "node", "edge", "message", "number", "empty", "host"
 DOMAINS = {
     NODE: ('node="next"', "node", "node == 'a'"),
     EDGE: ('node="next", to=lambda m, node: m.next[node]', "node, to", "(node, to) != ('a', 'c')"),
     MESSAGE: ("m=[Ask(0), Stop()]", "m", "m != Stop()"),
     NUMBER: ('k="n", l=lambda m, k: range(k, m.n)', "k, l", "k < l"),
     EMPTY: ('k="n", l=lambda m, k: range(m.n - 2)', "k, l", "k < l"),
+    HOST: ('h="hosts"', "h", "h != 'host1'"),
 }
 """The parameters of an action: their domains, their names, a condition on them."""
 
-ARGUMENTS = {NODE: "'b'", EDGE: "'a', 'c'", MESSAGE: "Stop()", NUMBER: "0, 1"}
+ARGUMENTS = {NODE: "'b'", EDGE: "'a', 'c'", MESSAGE: "Stop()", NUMBER: "0, 1", HOST: "'host3'"}
 PARAMETERISED: dict[str, tuple[tuple[str, str], ...]] = {
     "link": (
         (EDGE, "s.link[node, to] = 1 - s.link[node, to]"),
@@ -198,21 +216,30 @@ PARAMETERISED: dict[str, tuple[tuple[str, str], ...]] = {
     "line": ((MESSAGE, "require(not s.line.full)\ns.line.push(m)"),),
     "x": ((NUMBER, "require(s.x == k)\ns.x = l"), (EMPTY, "s.x = l")),
     "none": ((EMPTY, "s.none[k] = l"),),
+    "host": ((HOST, "s.host = h"), (HOST, "require(s.host == h)\ns.host = None")),
+    "ready": ((HOST, "s.ready.add(h)"), (HOST, "require(h in s.ready)\ns.ready.remove(h)")),
+    "number": ((NUMBER, "require(s.number == k)\ns.number = l"),),
 }
 
 
-class Author:
-    """Writes one model."""
+SIZED = ("x", "up", "who", "wide", "link", "last", "host", "number")
+"""The variables of models that are proved for every value of `n`: those of finite sorts that such proofs support."""
 
-    def __init__(self, seed: int) -> None:
+
+class Author:
+    """Writes one model. `sized`: one that proofs for every value of `n` support, with a variable bounded by `n`."""
+
+    def __init__(self, seed: int, *, sized: bool = False) -> None:
         self.random = Random(seed)
-        self.names = self._chosen()
+        self.sized = sized
+        self.names = ["x", "number", *self.random.sample(SIZED[1:-1], 2)] if sized else self._chosen()
         self.capacity = self.random.choice((1, 1, 2))
 
     def _chosen(self) -> list[str]:
         names, size = ["x"], 3
-        large = self.random.sample(("net", "net", "line", "link", "link", "seen"), 1)
-        for name in dict.fromkeys((*large, *self.random.sample(list(POOL)[1:], len(POOL) - 1))):
+        large = self.random.sample(("net", "net", "line", "line", "link", "seen", "ready"), 1)
+        pair = ("who", "wide") if self.rarely(4) else ("msg",) if self.rarely(3) else ()
+        for name in dict.fromkeys((*large, *pair, *self.random.sample(list(POOL)[1:], len(POOL) - 1))):
             if len(names) < self.random.choice((4, 5)) and size * POOL[name][1] <= 200:
                 names.append(name)
                 size *= POOL[name][1]
@@ -257,11 +284,13 @@ class Author:
             body.append(f"require({self.truth()})")
         for at in range(self.random.choice((1, 1, 2))):
             variable = self.random.choice(self.names)
-            options: list[tuple[str | None, str]] = [(None, c) for c in CHANGES[variable]]
+            options: Sequence[tuple[str | None, str]] = [(None, c) for c in CHANGES[variable]]
             if variable == "wide" and "who" in self.names:
-                options += [(None, "s.wide = s.who"), (None, "require(s.wide != s.who)\ns.wide = s.who")]
+                both = [(None, "s.wide = s.who"), (None, "require(s.wide != s.who)\ns.wide = s.who")]
+                options = [*options, *both]
             if at == 0 and variable in PARAMETERISED and self.rarely(2):
-                options = list(PARAMETERISED[variable])
+                own = [*PARAMETERISED[variable]]
+                options = [o for o in own if not self.sized or o[0] not in (NUMBER, EMPTY)] or options
             kind_now, change = self.random.choice(options)
             kind = kind_now or kind
             lines = change.replace("{cap}", str(self.capacity)).split("\n")
@@ -299,7 +328,7 @@ class Author:
         lines += self._properties()
         if self.rarely(4):
             lines += ["@constraint", "def limit(self, s):", f"    return {self.truth()}", ""]
-        if self.rarely(4):
+        if self.rarely(4) and not self.sized:
             condition = self.random.choice(
                 (f"{self.truth('t', 0)} or {self.truth('s', 0)}", "t.x >= s.x", "t.x != 2 or s.x != 1")
             )
@@ -355,6 +384,6 @@ def _labels(body: str) -> list[str]:
     return [label for label in found if label.isidentifier()]
 
 
-def model_source(seed: int) -> str:
+def model_source(seed: int, *, sized: bool = False) -> str:
     """The source of a random model ``Random``: the same seed gives the same text."""
-    return Author(seed).write()
+    return Author(seed, sized=sized).write()

@@ -20,7 +20,7 @@ LIMIT = 20_000_000
 STARTS = 64
 """Maximum number of initial values of a variable for which initial conditions are compared."""
 
-Key = tuple[str, tuple[tuple[str, object], ...], tuple[tuple[str, object], ...]]
+Key = tuple[str, tuple[tuple[str, object], ...], tuple[tuple[str, object], ...], bool]
 
 
 def difference(one: System, other: System) -> Iterator[tuple[str, Loc | None]]:
@@ -60,7 +60,8 @@ def _begins(system: System) -> Expr:
 
 
 def _key(instance: Instance) -> Key:
-    return instance.action, instance.args, instance.picks
+    """An action that is fair in part has two instances that differ in `fair` only."""
+    return instance.action, instance.args, instance.picks, instance.fair
 
 
 class _Question:
