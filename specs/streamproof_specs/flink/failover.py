@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +43,7 @@ from streamproof_specs.flink.recorded import (
     recorded_system,
     without_edges,
 )
-from streamproof_specs.flink.scope import Outside, damage, outside
+from streamproof_specs.flink.scope import Outside, damage, doubted, outside
 
 MASTER_EVENTS = frozenset(
     {"exec.transition", "exec.deploy", "job.transition", "jm.disconnect", "failover.global", *DECISIONS}
@@ -80,7 +79,7 @@ class FlinkFailover(Binding):
         logged = read_run(run)
         given = None if job_graph is None else _given(logged, job_graph)
         heard = Heard.of(logged)
-        cases = tuple(_doubted(self._case(logged, heard, job, given), logged) for job in logged.jobs)
+        cases = tuple(doubted(self._case(logged, heard, job, given), logged) for job in logged.jobs)
         return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), problem_lines(logged.problems))
 
     def _case(self, run: FlinkRun, heard: Heard, job: str, given: RestJob | None) -> Unit:
@@ -151,14 +150,6 @@ def _broken_rules(run: FlinkRun, job: str, reasons: Outside) -> tuple[Task, ...]
     for process in {process for process, _ in sessions} if complete else ():
         found += deployed_to_lost([e for e in run.events if e.process == process], job)
     return tuple(Task(job, _NO_MACHINE, (Stream((Observation(e, impossible=why),)),)) for e, why in found)
-
-
-def _doubted(case: Unit, run: FlinkRun) -> Unit:
-    """A case that is inconclusive if its lines are uncertain, either always or only if it would be rejected."""
-    why = run.doubt(case.trace, run.unsure)
-    if why is not None:
-        return replace(case, unjudged=(why, *case.unjudged), partial=why)
-    return replace(case, partial=case.partial or run.doubt(case.trace, run.excused))
 
 
 def _given(run: FlinkRun, path: Path) -> RestJob:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from streamproof.conformance import Event, InputError, Loc
+from streamproof.conformance import Event, InputError, Loc, Unit
 from streamproof.conformance.flink import MORE, TORN, FlinkRun, read_lines, read_rest
 
 _DAMAGED = (
@@ -111,6 +111,14 @@ def damage(run: FlinkRun) -> tuple[Loc, ...]:
     }
     # A summary of other problems counts, whatever its own line contains.
     return tuple(Loc(p.file, p.line) for p in doubtful if p.text.endswith(MORE) or p.line not in withdrawn[p.file])
+
+
+def doubted(case: Unit, run: FlinkRun) -> Unit:
+    """A case that is inconclusive if its lines are uncertain, either always or only if it would be rejected."""
+    why = run.doubt(case.trace, run.unsure)
+    if why is not None:
+        return replace(case, unjudged=(why, *case.unjudged), partial=why)
+    return replace(case, partial=case.partial or run.doubt(case.trace, run.excused))
 
 
 def _saying(file: str, last: int, text: bytes) -> set[int]:

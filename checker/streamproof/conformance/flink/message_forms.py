@@ -54,6 +54,8 @@ _BRIDGE = ("DeclarativeSlotPoolBridge",)
 _SHARED = ("SharedSlot",)
 # The log of the ResourceManager has the name of the deployment's subclass.
 _MANAGER = ("StandaloneResourceManager", "ActiveResourceManager", "ResourceManager")
+_COORDINATOR = ("CheckpointCoordinator",)
+_DISPATCHER = ("StandaloneDispatcher", "MiniDispatcher", "Dispatcher")
 _ITERATIVE = (
     "IterationHeadTask",
     "IterationIntermediateTask",
@@ -139,6 +141,40 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ("sched.strategy", _MASTER, r"Starting scheduling with scheduling strategy \[(?P<strategy>\S+)\]"),
     ("sched.adaptive", _ADAPTIVE, rf"Running initialization on master for job (?P<name>.*) \((?P<job>{HEX})\)\."),
     ("sched.adaptive", _ADAPTIVE, rf"Job (?P<job>{HEX}) reached terminal state (?P<new>{_JOB_STATE})\."),
+    # Checkpoints, as the JobMaster's coordinator logs them.
+    (
+        "ckpt.trigger",
+        _COORDINATOR,
+        rf"Triggering checkpoint (?P<checkpoint>\d+) \(type=(?P<kind>\w+)\b.*\) @ \d+ for job (?P<job>{HEX})\.",
+    ),
+    (
+        "ckpt.complete",
+        _COORDINATOR,
+        rf"Completed checkpoint (?P<checkpoint>\d+) for job (?P<job>{HEX}) \((?P<bytes>\d+) bytes\b.*\)\.",
+    ),
+    (
+        "ckpt.expired",
+        _COORDINATOR,
+        rf"Checkpoint (?P<checkpoint>\d+) of job (?P<job>{HEX}) expired before completing\.",
+    ),
+    (
+        "ckpt.declined",
+        _COORDINATOR,
+        rf"Decline checkpoint (?P<checkpoint>\d+) by task \S+ of job (?P<job>{HEX}) at .*\.",
+    ),
+    (
+        "ckpt.failed",
+        ("CheckpointFailureManager",),
+        rf"Failed to trigger or complete checkpoint (?P<checkpoint>\d+) for job (?P<job>{HEX})\. \(\d+ consecutive .*\)",
+    ),
+    ("ckpt.none", _COORDINATOR, r"No checkpoint found during restore\."),
+    (
+        "ckpt.restore",
+        _COORDINATOR,
+        rf"Restoring job (?P<job>{HEX}) from (?P<kind>\D+) (?P<checkpoint>\d+) @ \d+ for {HEX} located at .*\.",
+    ),
+    ("ckpt.savepoint", _COORDINATOR, rf"Starting job (?P<job>{HEX}) from savepoint .*"),
+    ("job.terminal", _DISPATCHER, rf"Job (?P<job>{HEX}) reached terminal state (?P<new>{_JOB_STATE})\."),
     # Life of a result partition.
     ("part.registered", _PARTITIONS, rf"Registered (?P<kind>\w+) {_PARTITION} {_STORE}\."),
     ("part.init", ("ResultPartition",), rf"Sort-merge partition {_PARTITION} initialized\."),
@@ -378,6 +414,7 @@ _NUMBERS: Final = frozenset(
         "max",
         "index",
         "step",
+        "checkpoint",
     ]
 )
 _FLAGS: Final = frozenset(("report", "batch", "request", "ext"))

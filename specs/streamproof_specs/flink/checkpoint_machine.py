@@ -1,0 +1,146 @@
+"""What the log of Flink's `CheckpointCoordinator` shows of `checkpoints`: each checkpoint's beginning and end, and restores.
+
+Plans, acknowledgements and notifications are not logged at INFO, and are left out. What the coordinator logs inside its
+lock is one action; the line "Triggering checkpoint" is written after the lock is released, so that the line about the end
+of the checkpoint may overtake it (`create` without a line, then `announce`).
+"""
+
+from __future__ import annotations
+
+from streamproof import Array, Bool, Enum, Model, Range, State, action, require
+
+_OPEN = ("PENDING", "SUBSUMED")
+
+
+class RecordedCheckpoints(Model):
+    """The checkpoints of one job. Each pending one has a place; ids are those of the log, 0 is no checkpoint."""
+
+    name = "checkpoints"
+    ids: int = 4
+    """Largest id."""
+    places: int = 2
+    """Largest number of checkpoints that are pending at a time."""
+    late: bool = False
+    """Whether the record may begin after the job."""
+    shared: bool = False
+    """Whether another JobMaster may have completed checkpoints of the job in between."""
+
+    def setup(self):
+        """Domains of actions."""
+        self.every = range(1, self.ids + 1)
+        self.any_or_none = range(self.ids + 1)
+
+    def state(self):
+        """Nothing was triggered."""
+        checkpoint = Range(0, self.ids)
+        return State(
+            pending=Array(self.places, checkpoint),
+            status=Array(self.places, Enum("FREE", *_OPEN)),
+            savepoint=Array(self.places, Bool()),
+            first=checkpoint,  # the first one whose beginning is in the record
+            last=checkpoint,
+            latest=checkpoint,  # `getLatestCheckpoint`
+            unannounced=checkpoint,  # whose line "Triggering checkpoint" is still to come
+            from_savepoint=Bool(),  # the job starts from a savepoint, which is not loaded yet
+        )
+
+    # --- beginning
+
+    @action(c="every", p="places", savepoint=(False, True))
+    def trigger(self, s, c, p, savepoint):
+        """`createPendingCheckpoint`, with its line."""
+        self.add(s, c, p)
+        s.savepoint[p] = savepoint
+
+    @action(c="every", p="places")
+    def create(self, s, c, p):
+        """`createPendingCheckpoint`, whose line comes later."""
+        require(s.unannounced == 0)
+        self.add(s, c, p)
+        s.unannounced = c
+
+    @action(c="every")
+    def announce(self, s, c):
+        """The late line."""
+        require(s.unannounced == c)
+        s.unannounced = 0
+
+    def add(self, s, c, p):
+        """A pending checkpoint, in the first free place: ids rise."""
+        require(c > s.last)
+        require(s.status[p] == "FREE" and all(s.status[q] != "FREE" for q in range(p)))
+        s.status[p] = "PENDING"
+        s.pending[p] = c
+        s.last = c
+        if s.first == 0:
+            s.first = c
+
+    # --- end
+
+    @action(c="every", p="places")
+    def complete(self, s, c, p):
+        """`completePendingCheckpoint`: it is the latest unless it is a savepoint; earlier pending ones will be aborted."""
+        require(s.status[p] == "PENDING" and s.pending[p] == c and s.unannounced != c)
+        if not s.savepoint[p]:
+            self.store(s, c)
+        self.free(s, p)
+
+    def store(self, s, c):
+        """`addCheckpointAndSubsumeOldestOne`, `dropSubsumedCheckpoints`."""
+        s.latest = c
+        for p in range(self.places):
+            if s.status[p] == "PENDING" and s.pending[p] < c and not s.savepoint[p]:
+                s.status[p] = "SUBSUMED"
+
+    @action(c="every", p="places")
+    def abort(self, s, c, p):
+        """`abortPendingCheckpoint`."""
+        require(s.status[p] in _OPEN and s.pending[p] == c)
+        self.free(s, p)
+
+    def free(self, s, p):
+        """Nothing of the checkpoint remains."""
+        s.status[p] = "FREE"
+        s.pending[p] = 0
+        s.savepoint[p] = False
+
+    @action(c="every", stored=(False, True))
+    def end_earlier(self, s, c, stored):
+        """A checkpoint from before the record began completes (`stored`: it is no savepoint), or is aborted."""
+        require(self.is_earlier(s, c))
+        if stored:
+            s.latest = max(s.latest, c)
+
+    def is_earlier(self, s, c):
+        """Whether a checkpoint may have been triggered before the record began."""
+        return self.late and (s.first == 0 or c < s.first)
+
+    # --- restores
+
+    @action
+    def start_from_savepoint(self, s):
+        """`restoreSavepoint` begins."""
+        s.from_savepoint = True
+
+    @action(c="any_or_none")
+    def restore(self, s, c):
+        """`restoreLatestCheckpointedStateInternal`: the latest completed checkpoint. All pending ones were aborted before."""
+        require(self.is_over(s) and c == s.latest)
+
+    @action(c="every")
+    def load(self, s, c):
+        """The savepoint that the job starts from, or a checkpoint that the record does not have: now the latest."""
+        require(self.is_over(s) and c > s.latest)
+        starts = s.latest == 0 and ((s.from_savepoint and s.first == 0) or self.is_earlier(s, c))
+        require(starts or self.shared)
+        s.from_savepoint = False
+        s.latest = c
+
+    @action
+    def end(self, s):
+        """The job has ended, and its coordinator with it."""
+        require(self.is_over(s))
+
+    def is_over(self, s):
+        """Whether no checkpoint is pending."""
+        return all(x == "FREE" for x in s.status)
