@@ -172,7 +172,7 @@ def test_a_log_that_ends_within_a_line(run: Path, recorded: FlinkRun, kept: int)
     assert [(p.file, p.line) for p in read.problems] == [(f"{run}/jobmanager.log", 317)]
     before = [e for e in recorded.events if e.process == "jobmanager" and (e.line or 0) < 317]
     assert [e for e in read.events if e.process == "jobmanager"] == before
-    assert len(before) == 51
+    assert len(before) == 52
 
 
 def test_a_last_line_without_its_end(run: Path, recorded: FlinkRun) -> None:

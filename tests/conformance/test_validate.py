@@ -100,7 +100,7 @@ def test_what_the_machine_does_not_have_is_left_open(name: str, reason: str, fli
 def test_a_record_counts_what_was_followed(flink_logs: Path) -> None:
     """Events of the JobManager and of the TaskManagers, actions of the machine, behaviours: the job and ten attempts."""
     record = only(flink_logs / "a-taskfail-1")
-    assert record["events"] == {"read": 408, "matched": 171, "ignored": 237, "unknown": 533}
+    assert record["events"] == {"read": 412, "matched": 171, "ignored": 241, "unknown": 529}
     assert record["behaviours"] == 11
     assert record["title"] == "batch-diamond (job graph from the REST answer)"
     assert record["actions"] == {

@@ -62,7 +62,7 @@ LONGEST = 240
     "--model",
     cls=_Model,
     metavar="NAME",
-    help="Model to check the runs against: {}; for event logs any model, file.py too. Default: by the content of the files.",
+    help="Model to check the runs against: {}; for event logs any model, file.py too; or all. Default: by the files.",
 )
 @click.option(
     "--job-graph",
@@ -152,28 +152,58 @@ def _from(folder: Path, one: partial[list[RunVerdict]], path: Path) -> list[RunV
 
 
 def _code(verdicts: Sequence[RunVerdict]) -> Exit:
-    answers = {verdict.answer for verdict in verdicts}
+    answers = {verdict.answer for verdict in _recorded(verdicts)}
     for answer, code in (("rejected", Exit.REJECTED), ("error", Exit.SYSTEM), ("inconclusive", Exit.INCONCLUSIVE)):
         if answer in answers:
             return code
     return Exit.HOLDS
 
 
+def _recorded(verdicts: Sequence[RunVerdict]) -> list[RunVerdict]:
+    """Without those of a model of which the run has no record, if the run has records of another one."""
+    judged = {v.run for v in verdicts if v.trace}
+    return [v for v in verdicts if v.trace or v.run not in judged]
+
+
 def _lines(verdicts: Sequence[RunVerdict]) -> Iterator[Line]:
     """One line per job or channel, the explanation of each rejection under it, the totals."""
-    several = {key for key, count in Counter((v.run, v.model) for v in verdicts).items() if count > 1}
-    for verdict in verdicts:
-        yield from _case(verdict, named=(verdict.run, verdict.model) in several)
-    totals = [(answer, sum(v.answer == answer for v in verdicts)) for answer in _STYLES]
+    shown = _recorded(verdicts)
+    several = {key for key, count in Counter((v.run, v.model) for v in shown).items() if count > 1}
+    models = {run: {v.model for v in shown if v.run == run} for run in {v.run for v in shown}}
+    for verdict in shown:
+        named = (verdict.run, verdict.model) in several
+        yield from _case(verdict, named=named, with_model=len(models[verdict.run]) > 1)
     yield BLANK
+    if len({(v.run, v.trace, v.unit) for v in shown}) < len(shown):
+        yield from _by_model(verdicts, shown)
+    else:
+        yield line(f"{_counted(shown)}: ", _answers(shown))
+
+
+def _by_model(verdicts: Sequence[RunVerdict], shown: Sequence[RunVerdict]) -> Iterator[Line]:
+    """The totals of each model, where a job is judged by several."""
+    for model in dict.fromkeys(v.model for v in verdicts):
+        own = [v for v in shown if v.model == model]
+        without = sum(v.model == model for v in verdicts) - len(own)
+        runs = f"{without} run{'' if without == 1 else 's'} without records of it" if without else ""
+        counts = f"{_counted(own)}, {_answers(own)}" if own else ""
+        yield line(f"{model}: ", "; ".join(filter(None, (counts, runs))))
+
+
+def _counted(verdicts: Sequence[RunVerdict]) -> str:
     units = Counter(verdict.unit for verdict in verdicts)
-    counted = " and ".join(f"{n} {unit}{'' if n == 1 else 's'}" for unit, n in units.items())
-    yield line(f"{counted}: ", ", ".join(f"{n} {answer}" for answer, n in totals if n))
+    return " and ".join(f"{n} {unit}{'' if n == 1 else 's'}" for unit, n in units.items())
 
 
-def _case(verdict: RunVerdict, *, named: bool) -> Iterator[Line]:
-    """`named`: print the name of the job or channel."""
-    name = ", ".join(filter(None, (verdict.run, verdict.trace if named else "", verdict.title)))
+def _answers(verdicts: Sequence[RunVerdict]) -> str:
+    totals = [(answer, sum(v.answer == answer for v in verdicts)) for answer in _STYLES]
+    return ", ".join(f"{n} {answer}" for answer, n in totals if n)
+
+
+def _case(verdict: RunVerdict, *, named: bool, with_model: bool) -> Iterator[Line]:
+    """`named`: print the name of the job or channel; `with_model`: that of the model."""
+    model = verdict.model if with_model else ""
+    name = ", ".join(filter(None, (verdict.run, model, verdict.trace if named else "", verdict.title)))
     restarts = len(verdict.recoveries)
     facts = f"{verdict.matched} of {verdict.read} events matched"
     if restarts:

@@ -231,6 +231,8 @@ class Binding(Protocol):
 
     default: bool = False
     """Whether this binding is used for paths that no binding recognises, and for those with a job graph."""
+    on_request: bool = False
+    """Whether this binding judges runs only if its model is named, or all models are."""
 
     def runs(self, path: Path) -> list[Any]:
         """The runs under a path. Raises `InputError` if there is none."""

@@ -15,6 +15,7 @@ from streamproof.conformance.binding import Binding, Plan, Task, Unit
 from streamproof.conformance.event_log import EventLog
 from streamproof.conformance.events import Event, write_ndjson, write_parquet
 from streamproof.conformance.flink.layouts import with_pattern
+from streamproof.conformance.flink.reader import read_once
 from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.overlapping import OverlapTracker
 from streamproof.conformance.packed import expect_recorded
@@ -30,6 +31,8 @@ from streamproof.system.files import plain_name
 from streamproof.system.foreign import visible
 
 NOTHING = "no event of the run says anything about the model"
+ALL = "all"
+"""In place of a model's name: all models."""
 DAMAGE_SHOWN = 20
 """Maximum number of unreadable lines shown for one run."""
 
@@ -56,12 +59,13 @@ def binding_for(model: str) -> Binding:
     return cast(Binding, own)
 
 
-def bindings_for(path: Path, *, with_graph: bool = False) -> dict[str, Binding]:
+def bindings_for(path: Path, *, with_graph: bool = False, requested: bool = False) -> dict[str, Binding]:
     """The bindings that recognise the files under a path, by model, defaults first; the defaults alone if none does or
-    a job graph is given. Raises `UsageError` if there is none."""
+    a job graph is given. `requested`: those `on_request` too. Raises `UsageError` if there is none."""
     known: dict[str, Binding] = {name: entry.load() for name, entry in every(BINDINGS).items()}
     defaults = [name for name, binding in known.items() if binding.default]
-    found = [] if with_graph else [name for name, binding in known.items() if binding.recognises(path)]
+    asked = {name: binding for name, binding in known.items() if requested or not binding.on_request}
+    found = [name for name, binding in asked.items() if not with_graph and binding.recognises(path)]
     if not found and not defaults:
         remedy = f"name a model with --model: {', '.join(known)}" if known else "install a package that has one"
         raise UsageError(f"no binding recognises {path}", remedy=remedy)
@@ -78,7 +82,8 @@ def validate_paths(
     pattern: str | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> list[RunVerdict]:
-    """One verdict per case, run after run. Without a `model`, for every model of which the runs have records.
+    """One verdict per case, run after run. Without a `model`, for the models that the files are usually validated
+    against; with `ALL`, for every model whose binding recognises them.
 
     `pattern` is the layout of the logs' lines, as a pattern of log4j or logback; without it, it is recognised.
 
@@ -86,7 +91,7 @@ def validate_paths(
         InputError: a path holds no run, or the job graph is not one of the runs'.
         SystemFailure: the events cannot be written.
     """
-    with with_pattern(pattern):
+    with with_pattern(pattern), read_once():
         return _validated(paths, model, job_graph, events_dir, events_format, on_progress)
 
 
@@ -102,10 +107,15 @@ def _validated(
     for path in map(Path, paths):
         expect_recorded(path, archives=True)
         with_graph = job_graph is not None
-        bindings = {model: binding_for(model)} if model is not None else bindings_for(path, with_graph=with_graph)
+        if model is None or model == ALL:
+            bindings = bindings_for(path, with_graph=with_graph, requested=model == ALL)
+        else:
+            bindings = {model: binding_for(model)}
         if not any(getattr(binding, "default", False) for binding in bindings.values()):
             expect_recorded(path)
-        found += [(name, binding, run) for name, binding in bindings.items() for run in binding.runs(path)]
+        runs = [(name, binding, run) for name, binding in bindings.items() for run in binding.runs(path)]
+        places: dict[str, int] = {}
+        found += sorted(runs, key=lambda item: places.setdefault(_name_of(item[2]), len(places)))
     several = len({name for name, *_ in found}) > 1
     verdicts: list[RunVerdict] = []
     for name, binding, run in found:
@@ -118,6 +128,11 @@ def _validated(
         if events_dir is not None:
             _write_events(plan, events_dir, events_format, f".{name}" if several and not binding.default else "")
     return verdicts
+
+
+def _name_of(run: Any) -> str:
+    """What several bindings call a run."""
+    return str(getattr(run, "name", run))
 
 
 def assert_conforms(

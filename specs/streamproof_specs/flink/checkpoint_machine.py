@@ -3,13 +3,17 @@
 Plans, acknowledgements and notifications are not logged at INFO, and are left out. What the coordinator logs inside its
 lock is one action; the line "Triggering checkpoint" is written after the lock is released, so that the line about the end
 of the checkpoint may overtake it (`create` without a line, then `announce`).
+
+Flink looks at the job in one critical section and adds the pending checkpoint in the next one (variant
+`checks-then-creates` of `checkpoints`). So a checkpoint may be added just after a restart, or the end of the job, has
+aborted all: it is *stray*, and its end is logged or not.
 """
 
 from __future__ import annotations
 
 from streamproof import Array, Bool, Enum, Model, Range, State, action, require
 
-_OPEN = ("PENDING", "SUBSUMED")
+_OPEN = ("PENDING", "SUBSUMED", "STRAY")
 
 
 class RecordedCheckpoints(Model):
@@ -40,6 +44,7 @@ class RecordedCheckpoints(Model):
             first=checkpoint,  # the first one whose beginning is in the record
             last=checkpoint,
             latest=checkpoint,  # `getLatestCheckpoint`
+            fresh=checkpoint,  # triggered by the last line, 0 if that was another line
             unannounced=checkpoint,  # whose line "Triggering checkpoint" is still to come
             from_savepoint=Bool(),  # the job starts from a savepoint, which is not loaded yet
         )
@@ -51,6 +56,7 @@ class RecordedCheckpoints(Model):
         """`createPendingCheckpoint`, with its line."""
         self.add(s, c, p)
         s.savepoint[p] = savepoint
+        s.fresh = c
 
     @action(c="every", p="places")
     def create(self, s, c, p):
@@ -64,6 +70,7 @@ class RecordedCheckpoints(Model):
         """The late line."""
         require(s.unannounced == c)
         s.unannounced = 0
+        s.fresh = 0
 
     def add(self, s, c, p):
         """A pending checkpoint, in the first free place: ids rise."""
@@ -100,6 +107,7 @@ class RecordedCheckpoints(Model):
 
     def free(self, s, p):
         """Nothing of the checkpoint remains."""
+        s.fresh = 0
         s.status[p] = "FREE"
         s.pending[p] = 0
         s.savepoint[p] = False
@@ -108,6 +116,7 @@ class RecordedCheckpoints(Model):
     def end_earlier(self, s, c, stored):
         """A checkpoint from before the record began completes (`stored`: it is no savepoint), or is aborted."""
         require(self.is_earlier(s, c))
+        s.fresh = 0
         if stored:
             s.latest = max(s.latest, c)
 
@@ -121,26 +130,38 @@ class RecordedCheckpoints(Model):
     def start_from_savepoint(self, s):
         """`restoreSavepoint` begins."""
         s.from_savepoint = True
+        s.fresh = 0
+
+    @action
+    def change_job(self, s):
+        """The job changes its state."""
+        s.fresh = 0
 
     @action(c="any_or_none")
     def restore(self, s, c):
         """`restoreLatestCheckpointedStateInternal`: the latest completed checkpoint. All pending ones were aborted before."""
-        require(self.is_over(s) and c == s.latest)
+        require(c == s.latest)
+        self.all_over(s)
 
     @action(c="every")
     def load(self, s, c):
         """The savepoint that the job starts from, or a checkpoint that the record does not have: now the latest."""
-        require(self.is_over(s) and c > s.latest)
+        require(c > s.latest)
         starts = s.latest == 0 and ((s.from_savepoint and s.first == 0) or self.is_earlier(s, c))
         require(starts or self.shared)
+        self.all_over(s)
         s.from_savepoint = False
         s.latest = c
 
     @action
     def end(self, s):
         """The job has ended, and its coordinator with it."""
-        require(self.is_over(s))
+        self.all_over(s)
 
-    def is_over(self, s):
-        """Whether no checkpoint is pending."""
-        return all(x == "FREE" for x in s.status)
+    def all_over(self, s):
+        """No checkpoint is pending, but for one that the last line has triggered, which is stray from now on."""
+        require(all(s.status[p] in ("FREE", "STRAY") or s.pending[p] == s.fresh for p in range(self.places)))
+        for p in range(self.places):
+            if s.status[p] != "FREE":
+                s.status[p] = "STRAY"
+        s.fresh = 0

@@ -27,26 +27,28 @@ from streamproof.conformance import (
 )
 from streamproof.conformance.flink import FlinkRun, find_runs, problem_lines, read_run
 from streamproof_specs.flink.checkpoint_machine import RecordedCheckpoints
-from streamproof_specs.flink.scope import damage, doubted, outside
+from streamproof_specs.flink.scope import damage, doubted, has_logs, outside
 
 LINES = frozenset({"ckpt.trigger", "ckpt.complete", "ckpt.failed", "ckpt.expired", "ckpt.declined", "ckpt.none",
-                   "ckpt.restore", "ckpt.savepoint", "job.terminal"})  # fmt: skip
-_OF_CHECKPOINTS = LINES - {"ckpt.none", "job.terminal"}
+                   "ckpt.restore", "ckpt.savepoint", "job.transition", "job.terminal"})  # fmt: skip
+_OF_CHECKPOINTS = LINES - {"ckpt.none", "job.transition", "job.terminal"}
 """Lines that only jobs with checkpoints have."""
 MOST_PENDING = 32
 """Largest number of checkpoints of a job that are pending at a time."""
 
 
 class FlinkCheckpoints(Binding):
-    """Follows the checkpoints of every job of a recorded Flink run. The files are recognised by the failover binding."""
+    """Follows the checkpoints of every job of a recorded Flink run."""
+
+    on_request = True
 
     def runs(self, path: Path) -> list[Any]:
         """The runs under a path: a folder of logs, a folder of such folders, a file, a glob."""
         return list(find_runs(path))
 
     def recognises(self, path: Path) -> bool:
-        """Only by name: the default binding claims Flink's logs."""
-        return False
+        """Whether there are Flink logs under a path."""
+        return has_logs(path)
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case for each job with checkpoints. Raises `InputError` for unreadable logs."""
@@ -63,26 +65,35 @@ class FlinkCheckpoints(Binding):
 
 
 def _cases(run: FlinkRun, job: str) -> Iterable[Unit]:
+    events = run.of_job(job)
     lines: dict[str, list[Event]] = {}
-    for event in run.of_job(job):
+    begun: dict[str, bool] = {}
+    for event in events:
         if event.event in LINES:
+            # The first line of a job is about its execution graph, before anything is restored.
+            begun.setdefault(event.process, False)
             lines.setdefault(event.process, []).append(event)
-    if not any(e.event in _OF_CHECKPOINTS for events in lines.values() for e in events):
+        elif event.event == "job.graph":
+            begun.setdefault(event.process, True)
+    if not any(e.event in _OF_CHECKPOINTS for own in lines.values() for e in own):
         return
-    reasons = outside(run, job, [e for e in run.of_job(job) if not e.event.startswith("ckpt.")])
-    late = reasons.beginning or len(lines) > 1
-    partial = reasons.texts[0] if reasons.beginning and reasons.texts else None
+    reasons = outside(run, job, [e for e in events if not e.event.startswith("ckpt.")])
     several = len(lines) > 1
     places = max(map(_most_pending, lines.values()))
     if places > MOST_PENDING:
         why = f"{places} checkpoints are pending at a time: more than {MOST_PENDING} are not followed"
         yield Unit(job, run.jobs[job], (), False, (why,))
         return
-    tasks = tuple(_followed(job, events, places, late, several) for events in lines.values())
+    tasks = tuple(
+        followed(job, own, places, late=several or reasons.beginning or not begun[process], shared=several)
+        for process, own in lines.items()
+    )
+    partial = reasons.texts[0] if reasons.beginning and reasons.texts else None
     yield Unit(job, run.jobs[job], tasks, damage=damage(run), partial=partial)
 
 
-def _followed(job: str, events: Sequence[Event], places: int, late: bool, shared: bool) -> Task:
+def followed(job: str, events: Sequence[Event], places: int, *, late: bool, shared: bool) -> Task:
+    """The checkpoint lines of one JobMaster as a behaviour. `places`: the largest number of checkpoints that are pending."""
     largest = max((e.args.get("checkpoint", 0) for e in events), default=0)
     rules = _rules(largest, places, late, shared)
     observations = tuple(_observation(event, places, late) for event in events)
@@ -133,6 +144,8 @@ def _observation(event: Event, places: int, late: bool) -> Observation:
             moves = [(Move("restore", {"c": c}),), *([(Move("load", {"c": c}),)] if c else [])]
         case "ckpt.savepoint":
             moves = [(Move("start_from_savepoint"),)]
+        case "job.transition":
+            moves = [(Move("change_job"),)]
         case "job.terminal":
             moves = [(Move("end"),)]
         case _:
@@ -151,7 +164,9 @@ def _is_pending(c: int, late: bool) -> Constraint:
 
 def _open(look: StateReader) -> dict[int, str]:
     """The pending checkpoints."""
-    return {c: status for c, status in zip(look("pending"), look("status"), strict=True) if status != "FREE"}
+    return {
+        c: status for c, status in zip(look("pending"), look("status"), strict=True) if status not in ("FREE", "STRAY")
+    }
 
 
 class _Wording:

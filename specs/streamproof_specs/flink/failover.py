@@ -43,7 +43,7 @@ from streamproof_specs.flink.recorded import (
     recorded_system,
     without_edges,
 )
-from streamproof_specs.flink.scope import Outside, damage, doubted, outside
+from streamproof_specs.flink.scope import Outside, damage, doubted, has_logs, outside
 
 MASTER_EVENTS = frozenset(
     {"exec.transition", "exec.deploy", "job.transition", "jm.disconnect", "failover.global", *DECISIONS}
@@ -66,13 +66,8 @@ class FlinkFailover(Binding):
         return list(find_runs(path))
 
     def recognises(self, path: Path) -> bool:
-        """Whether there are Flink logs under a path; other files are not claimed."""
-        if not path.is_dir():
-            return False
-        try:
-            return bool(find_runs(path))
-        except InputError:
-            return False
+        """Whether there are Flink logs under a path."""
+        return has_logs(path)
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case per job. Raises `InputError` for unreadable logs and for another job's graph."""

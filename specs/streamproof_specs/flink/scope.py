@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from streamproof.conformance import Event, InputError, Loc, Unit
-from streamproof.conformance.flink import MORE, TORN, FlinkRun, read_lines, read_rest
+from streamproof.conformance.flink import MORE, TORN, FlinkRun, find_runs, read_lines, read_rest
 
 _DAMAGED = (
     "the line looks like",
@@ -35,6 +35,16 @@ class Outside:
     """Whether the JobManager's log of the job is incomplete at the start, or in the middle."""
     speculative: bool = False
     """Whether tasks have several attempts at a time."""
+
+
+def has_logs(path: Path) -> bool:
+    """Whether a path is a folder with Flink logs; other files are not claimed."""
+    if not path.is_dir():
+        return False
+    try:
+        return bool(find_runs(path))
+    except InputError:
+        return False
 
 
 def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Final, Literal, NoReturn
@@ -70,7 +72,26 @@ def read_run(source: str | os.PathLike[str] | RunFiles) -> FlinkRun:
                 remedy="name one of them, or read each that `find_runs` gives",
             )
         source = runs[0]
-    return _Reader(source).read()
+    last = _LAST.get()
+    if last is None:
+        return _Reader(source).read()
+    if source not in last:
+        last.clear()
+        last[source] = _Reader(source).read()
+    return last[source]
+
+
+_LAST: ContextVar[dict[RunFiles, FlinkRun] | None] = ContextVar("the last run that was read", default=None)
+
+
+@contextmanager
+def read_once() -> Iterator[None]:
+    """Within it, a run is not read again if it was the last one read: for several bindings of the same files."""
+    token = _LAST.set({})
+    try:
+        yield
+    finally:
+        _LAST.reset(token)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,307 @@
+"""Checkpoint lines of Flink: recorded runs, runs with lies, and behaviours of the detailed model written as lines."""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from shares import share
+from streamproof.conformance import Event, Plan, RunVerdict, Unit, judge, validate_paths
+from streamproof.language.spec import compile_model
+from streamproof.system import Interpreter, Step, System
+from streamproof_models import checkpoints_variants  # noqa: F401  (declaring a variant registers it)
+from streamproof_models.checkpoints import Checkpoints
+from streamproof_specs.flink.checkpoints import followed
+
+RUNS = {
+    "tm12-kill": 76,
+    "ckpt-expo": 39,
+    "savepoint": 14,
+    "agent": 27,
+    "adaptive-taskfail": 28,
+    "debug-stream-kill": 61,
+}
+"""Recorded runs with checkpoints, and the number of their lines that the machine follows."""
+
+
+@pytest.mark.parametrize(("run", "matched"), RUNS.items())
+def test_recorded_runs_are_accepted(run: str, matched: int, flink_live: Path) -> None:
+    """Every line about a checkpoint is followed, also where several jobs or schedulers are in a log."""
+    verdicts = validate_paths([flink_live / run], model="checkpoints")
+    assert {v.answer for v in verdicts} == {"accepted"}
+    assert sum(v.matched for v in verdicts) == matched
+
+
+def test_a_run_without_checkpoints_is_inconclusive(flink_logs: Path) -> None:
+    """Nothing is accepted of which nothing was recorded."""
+    (verdict,) = validate_paths([flink_logs / "b-lostpart-1"], model="checkpoints")
+    assert (verdict.answer, verdict.reason) == ("inconclusive", "no line of the run speaks of a checkpoint")
+
+
+def test_all_models_judge_a_run(flink_live: Path, flink_logs: Path) -> None:
+    """Run by run, one verdict of each model; a model of which a run has no record is inconclusive."""
+    runs = [flink_live / "ckpt-expo", flink_logs / "b-lostpart-1"]
+    found = [(v.run, v.model, v.answer) for v in validate_paths(runs, model="all")]
+    assert found == [
+        ("ckpt-expo", "failover", "accepted"),
+        ("ckpt-expo", "checkpoints", "accepted"),
+        ("b-lostpart-1", "failover", "accepted"),
+        ("b-lostpart-1", "checkpoints", "inconclusive"),
+    ]
+    assert found[::2] == [(v.run, v.model, v.answer) for v in validate_paths(runs)]
+
+
+# --- lies
+
+
+Lines = list[str]
+Lie = Callable[[Lines, random.Random], int | None]
+"""Changes the lines, and returns the place at which the lie shows, counted from 0; None: it does not fit the log."""
+
+
+def _places(lines: Lines, text: str) -> list[int]:
+    return [at for at, line in enumerate(lines) if re.search(text, line)]
+
+
+_BEGIN, _END, _FAIL = (
+    r" Triggering checkpoint \d+ \(",
+    r" Completed checkpoint \d+ for",
+    r" or complete checkpoint \d+ for",
+)
+_RESTORE = r" - Restoring job \w+ from "
+_OVER = rf"{_RESTORE}| - No checkpoint found|Dispatcher +\[\] - Job \w+ reached terminal state "
+
+
+def _id(line: str) -> int:
+    return int(re.search(r"(?:[Cc]heckpoint|Savepoint) (\d+) ", line)[1])  # type: ignore[index]
+
+
+def completed_twice(lines: Lines, chance: random.Random) -> int | None:
+    """A second end of a checkpoint, later."""
+    at = chance.choice(_places(lines, _END))
+    to = chance.randrange(at + 1, len(lines))
+    lines.insert(to, lines[at])
+    return to
+
+
+def never_triggered(lines: Lines, chance: random.Random) -> int | None:
+    """A checkpoint completes that was not triggered: not the first one, which may be earlier than the record."""
+    at = chance.choice(_places(lines, _BEGIN))
+    del lines[at]
+    return next(place for place in range(at, len(lines)) if re.search(f"{_END}|{_FAIL}", lines[place]))
+
+
+def completed_after_failure(lines: Lines, chance: random.Random) -> int | None:
+    """A checkpoint that was aborted completes."""
+    failed = _places(lines, _FAIL)
+    ends = _places(lines, _END)
+    if not failed or not ends:
+        return None
+    at = chance.choice(failed)
+    line = re.sub(r" checkpoint \d+ ", f" checkpoint {_id(lines[at])} ", lines[chance.choice(ends)])
+    lines.insert(at + 1, line)
+    return at + 1
+
+
+def without_end(lines: Lines, chance: random.Random) -> int | None:
+    """The end of a checkpoint is missing when tasks are restored, or the job is over."""
+    last = max(_places(lines, _OVER), default=-1)
+    ends = [at for at in _places(lines, f"{_END}|{_FAIL}") if at < last]
+    if not ends:
+        return None
+    at = chance.choice(ends)
+    del lines[at]
+    return next(place for place in range(at, len(lines)) if re.search(_OVER, lines[place]))
+
+
+def number_falls(lines: Lines, chance: random.Random) -> int | None:
+    """An id is used again."""
+    begins = _places(lines, _BEGIN)
+    if len(begins) < 2:
+        return None
+    at = chance.randrange(1, len(begins))
+    lines[begins[at]] = re.sub(r" checkpoint \d+ ", f" checkpoint {_id(lines[begins[at - 1]])} ", lines[begins[at]])
+    return begins[at]
+
+
+def restored_from_another(lines: Lines, chance: random.Random) -> int | None:
+    """Tasks are restored from another checkpoint than the latest one."""
+    restores = [at for at in _places(lines, _RESTORE) if "Savepoint" not in lines[at]]
+    if not restores:
+        return None
+    at = chance.choice(restores)
+    lines[at] = re.sub(r"Checkpoint \d+ ", f"Checkpoint {_id(lines[at]) + chance.choice((-1, 1))} ", lines[at])
+    return at
+
+
+def restored_from_nothing(lines: Lines, chance: random.Random) -> int | None:
+    """Tasks begin anew although there is a checkpoint."""
+    restores = [at for at in _places(lines, _RESTORE) if "Savepoint" not in lines[at]]
+    if not restores:
+        return None
+    at = chance.choice(restores)
+    lines[at] = lines[at].partition(" - ")[0] + " - No checkpoint found during restore.\n"
+    return at
+
+
+LIES: Sequence[Lie] = (
+    completed_twice,
+    never_triggered,
+    completed_after_failure,
+    without_end,
+    number_falls,
+    restored_from_another,
+    restored_from_nothing,
+)
+CASES = [(run, lie) for run in RUNS for lie in LIES]
+
+
+@pytest.mark.parametrize(("run", "lie"), share(CASES, 3))
+def test_lies_are_rejected_at_the_line(run: str, lie: Lie, flink_live: Path, tmp_path: Path) -> None:
+    """Each kind of lie in each run that has such lines, at several places."""
+    folder = shutil.copytree(flink_live / run, tmp_path / run)
+    log = folder / "jobmanager.log"
+    original = log.read_text().splitlines(keepends=True)
+    chance = random.Random(f"{run} {lie.__name__}")
+    for _ in range(3):
+        lines = [*original]
+        at = lie(lines, chance)
+        if at is None:
+            return
+        log.write_text("".join(lines))
+        rejected = [v.rejection for v in validate_paths([folder], model="checkpoints") if v.rejection]
+        assert [r.event.line for r in rejected if r.event] == [at + 1], lines[at]
+
+
+def test_every_lie_fits_some_run(flink_live: Path) -> None:
+    """The lies above are told."""
+    for lie in LIES:
+        logs = [(flink_live / run / "jobmanager.log").read_text().splitlines(keepends=True) for run in RUNS]
+        assert sum(lie(lines, random.Random(1)) is not None for lines in logs) >= 2, lie.__name__
+
+
+@pytest.mark.parametrize("run", share(list(RUNS), 2))
+def test_parts_of_a_log_are_not_rejected(run: str, flink_live: Path, tmp_path: Path) -> None:
+    """A log that begins in the middle of the job, or ends early, is still one of a correct run."""
+    folder = shutil.copytree(flink_live / run, tmp_path / run)
+    log = folder / "jobmanager.log"
+    lines = log.read_text().splitlines(keepends=True)
+    places = _places(lines, f"{_BEGIN}|{_END}|{_FAIL}|{_OVER}")
+    judged = 0
+    for at in places[:: max(1, len(places) // 8)]:
+        for part in (lines[:at], lines[at:], lines[at + 1 :]):
+            log.write_text("".join(part))
+            verdicts = validate_paths([folder], model="checkpoints")
+            assert not [v.reason for v in verdicts if v.answer == "rejected"]
+            judged += sum(v.answer == "accepted" for v in verdicts)
+    assert judged
+
+
+# --- the detailed model
+
+
+def behaviour(system: System, chance: random.Random, length: int) -> Iterator[Step]:
+    """The steps of a random walk in which faults are rare."""
+    interpreter = Interpreter(system)
+    state = chance.choice(list(interpreter.initial_states()))
+    for _ in range(length):
+        steps = list(interpreter.steps(state))
+        if not steps:
+            return
+        rare = [1 if step.instance.action in ("fail", "expire", "lose") else 15 for step in steps]
+        (step,) = chance.choices(steps, rare)
+        yield step
+        state = step.state
+
+
+def lines_of(system: System, chance: random.Random, length: int) -> list[Event]:
+    """The checkpoint lines of a walk. The line of a beginning may come after that of the end."""
+    written: list[Event] = []
+
+    def write(family: str, checkpoint: int, **more: str) -> None:
+        args = {"checkpoint": checkpoint, **more} if checkpoint else {}
+        written.append(Event("job", "jobmanager", len(written), family, args))
+
+    at = {name: system.index[name] for name in ("checkpoint", "restored", "attempt")}
+    before = next(Interpreter(system).initial_states())
+    delayed = 0
+    for step in behaviour(system, chance, length):
+        after = step.state
+        changes = {
+            c: new
+            for c, (old, new) in enumerate(zip(before[at["checkpoint"]], after[at["checkpoint"]], strict=True), 1)
+            if old != new
+        }
+        for c, new in sorted(changes.items(), key=lambda change: change[1] != "COMPLETED"):
+            if delayed == c and new == "COMPLETED":
+                write("ckpt.trigger", c, kind="CheckpointType")
+                delayed = 0
+            if new == "PENDING" and chance.random() < 0.3:
+                delayed = c
+            elif new != "NONE":
+                families = {"PENDING": "ckpt.trigger", "COMPLETED": "ckpt.complete", "ABORTED": "ckpt.failed"}
+                write(families[new], c, **({"kind": "CheckpointType"} if new == "PENDING" else {}))
+        if delayed and step.instance.action == "trigger_tasks":
+            write("ckpt.trigger", delayed, kind="CheckpointType")
+            delayed = 0
+        if after[at["attempt"]] != before[at["attempt"]]:
+            write("ckpt.restore" if after[at["restored"]] else "ckpt.none", after[at["restored"]])
+        before = after
+    return written
+
+
+def verdict(events: Sequence[Event]) -> RunVerdict:
+    """The verdict on lines of one job."""
+    case = Unit("job", "", (followed("job", events, 3, late=False, shared=False),))
+    return judge(Plan("walk", (case,), tuple(events)), "checkpoints")[0]
+
+
+MODELS = [
+    {},
+    {"concurrent": 2, "failures": 2, "faults": 2},
+    {"ids": 3, "concurrent": 3, "retained": 2, "failures": 3, "faults": 3},
+]
+
+
+@pytest.mark.parametrize(
+    ("number", "seeds"),
+    [(0, 60), (1, 60), (2, 60), *(pytest.param(n, 1500, marks=pytest.mark.long) for n in range(3))],
+)
+def test_walks_of_the_detailed_model_are_accepted(number: int, seeds: int) -> None:
+    """Every walk of `checkpoints`, written as lines, is a behaviour of what the lines show."""
+    system = compile_model(Checkpoints(**MODELS[number]))
+    lines = restores = late = 0
+    for seed in range(seeds):
+        chance = random.Random(seed)
+        events = lines_of(system, chance, 150)
+        found = verdict(events)
+        assert found.rejection is None, (seed, found.reason)
+        lines += len(events)
+        restores += sum(e.event == "ckpt.restore" for e in events)
+        pairs = [(a, b) for a, b in pairwise(events) if (a.event, b.event) == ("ckpt.failed", "ckpt.trigger")]
+        late += sum(a.args["checkpoint"] == b.args["checkpoint"] for a, b in pairs)
+    assert lines > 4 * seeds
+    assert restores
+    assert late
+
+
+@pytest.mark.parametrize(
+    ("variant", "reason"),
+    [
+        ("completes-after-failure", "is pending: a line about its end is missing"),
+        ("subsumed-kept", "completes after a later one"),
+        ("unchecked-attempt", "ids rise"),
+    ],
+)
+def test_walks_of_variants_are_rejected(variant: str, reason: str) -> None:
+    """A defect that the lines show is found by them."""
+    parameters = {"ids": 3, "concurrent": 2, "failures": 2, "faults": 1}
+    system = compile_model(Checkpoints.build(variant, **parameters))
+    found = {verdict(lines_of(system, random.Random(seed), 150)).reason for seed in range(150)}
+    assert any(reason in (text or "") for text in found), found
