@@ -7,6 +7,7 @@ from typing import Any
 
 from streamproof.conformance.binding import Grounding, Move, Observation, StateReader
 from streamproof.system import Instance, Interpreter, State, System
+from streamproof.system.footprint import Footprints
 
 REMEMBERED = 200_000
 """Maximum number of cached moves."""
@@ -18,6 +19,7 @@ class SystemMoves:
     def __init__(self, system: System, grounding: Grounding | None = None) -> None:
         self.system = system
         self.interpreter = Interpreter(system)
+        self.footprints = Footprints(system)
         self._grounding = grounding
         self._by_action = {a.name: a.instances for a in system.actions}
         self._matching: dict[tuple[str, tuple[tuple[str, Any], ...]], tuple[Instance, ...]] = {}
@@ -31,7 +33,8 @@ class SystemMoves:
             return self._known[key][1]
         if len(self._known) >= REMEMBERED:
             self._known.clear()
-        after = self.interpreter.take(instance, state)
+        writes = self.footprints.take(instance, state).writes
+        after = None if writes is None else self.footprints.layout.written(state, writes)
         self._known[key] = (instance, after)
         return after
 

@@ -1,11 +1,11 @@
 """The tracker: follows a log through a machine, with the set of all states consistent with the log so far.
 
 After each event the *belief* is exactly the set of states reachable by a behaviour with these events, and any hidden
-actions between them. The log is accepted while the belief is not empty. Cost is the number of events times the size of
-the belief, which stays small if hidden actions are few; a larger one makes the verdict `inconclusive`. Trace validation
-by TLC searches the same product without a belief, one machine start per trace, and reports little on failure; PObserve
-runs deterministic monitors. Here a rejection gives the longest accepted prefix, the states there, and for each possible
-action of the event the condition that failed (`explaining`).
+actions between them. The log is accepted while the belief is not empty. A small belief is kept as it is, of a larger one
+some states that stand for all (`delaying`). Cost is the number of events times the states kept; more of them than the
+limit make the verdict `inconclusive`. Trace validation by TLC searches the same product without a belief, one machine
+start per trace, and reports little on failure; PObserve runs deterministic monitors. Here a rejection gives the longest
+accepted prefix, the states there, and for each possible action of the event the condition that failed (`explaining`).
 
 Several streams are merged as the machine allows, the first ones as far as possible: exact if no event of one process
 makes an event of another impossible, as with processes that send messages and never withdraw them. The lines of several
@@ -16,19 +16,24 @@ line names the state that it changes. An accepted merge is always a behaviour of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from typing import Any
 
 from streamproof.conformance.binding import Observation, StateReader, Stream, Task
+from streamproof.conformance.delaying import Delaying, Group, TooMany
 from streamproof.conformance.events import Event
 from streamproof.conformance.explaining import Refusal, explained_refusal, shown_states
 from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.run_verdict import Rejection, Tracked
-from streamproof.system import Instance, Kind, State
+from streamproof.system import Instance, Kind, Property, State
 from streamproof.system.records import dataclass
 
 BELIEF_LIMIT = 20_000
+EAGER = 16
+"""Maximum number of states up to which hidden actions are taken at once."""
+EXPLAINED = 1_000
+"""Approximate maximum number of states that are counted for an explanation."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -96,41 +101,52 @@ class Tracker:
     limit: int = BELIEF_LIMIT
     rank: Callable[[Event], Any] | None = None
     steps: SystemMoves | None = None
+    eager: int = EAGER
+    """See `EAGER`; -1 delays all hidden actions, `limit` none."""
+    _delaying: Delaying = field(init=False)
+    _groups: dict[State, tuple[Group, ...]] = field(init=False, default_factory=dict)
     _steps: SystemMoves = field(init=False)
     _hidden: tuple[Instance, ...] = field(init=False, default=())
     _readings: dict[int, tuple[Any, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._steps = self.steps or SystemMoves(self.task.system)
+        self._delaying = Delaying(self._steps, self.limit)
 
     def run(self) -> Tracked:
         """Follows the whole log. Raises `EvaluationError` for an error of the machine."""
         readers = [_Reader.of(stream) for stream in self.task.streams]
         self._see(readers)
-        belief = self._closure(dict.fromkeys(self._steps.interpreter.initial_states(), START))
+        belief = dict.fromkeys(self._steps.interpreter.initial_states(), START)
         events: list[Event] = []
         largest = len(belief)
         while any(r.head is not None for r in readers):
-            if len(belief) > self.limit:
+            try:
+                belief = self._reduced(belief)
+                largest = max(largest, len(belief))
+                options = ((r, *candidate) for r in readers for candidate in r.candidates())
+                found = next(((*o, after) for o in options if (after := self._accepted(o[2], belief))), None)
+            except TooMany:
                 because = f"more than {self.limit:,} states are possible"
                 because += f" after {events[-1]}" if events else " before the first event"
                 return self._outcome(events, largest, belief, exhausted=because)
-            options = ((r, *candidate) for r in readers for candidate in r.candidates())
-            found = next(((*o, after) for o in options if (after := self._accepted(o[2], belief))), None)
             if found is None:
                 rejection = self._contradiction() or self._refuse(readers, events, belief)
                 return self._outcome(events, largest, belief, rejection)
-            reader, at, observation, after = found
+            reader, at, observation, belief = found
             reader.take(at)
             if reader.head is None:
                 self._see(readers)
-            belief = self._closure(after)
             if observation.reads is not None:
-                values = (observation.reads(StateReader(self.task.system, state)) for state in after)
+                values = (observation.reads(StateReader(self.task.system, state)) for state in belief)
                 self._readings[len(events)] = tuple(dict.fromkeys(values))
             events.append(observation.event)
-            largest = max(largest, len(belief))
+        belief = self._closure(belief, self.limit if self._invariants else self.eager)
+        largest = max(largest, len(belief))
         broken = self._broken(tuple(belief))
+        if broken is not None and len(belief) > self.limit:
+            because = f"more than {self.limit:,} states are possible at the end"
+            return self._outcome(events, largest, belief, exhausted=because)
         if broken is not None:
             states = shown_states(self.task.system, tuple(belief))
             rejection = Rejection(len(events), None, "property", broken, states=len(belief), before=states)
@@ -154,19 +170,41 @@ class Tracker:
         names = self.task.hidden.union(*(r.silent for r in readers if r.head is None))
         self._hidden = tuple(i for a in self.task.system.actions if a.name in names for i in a.instances)
 
+    def _reduced(self, belief: _Belief) -> _Belief:
+        """The belief with all that hidden actions reach if that is little, else without what they reach from the rest of
+        it. Sets `_groups`, of each state, in the second case. Raises `TooMany`."""
+        self._groups = {}
+        closed = self._closure(belief, self.eager)
+        if len(closed) <= min(self.eager, self.limit):
+            return closed
+        kept: _Belief = {}
+        covered = set[State]()
+        for state, path in belief.items():
+            if state not in covered:
+                kept[state] = path
+                self._groups[state] = groups = self._delaying.groups(self._hidden, state)
+                covered.update(after for group in groups for after in self._delaying.varied(group, state))
+            if len(kept) > self.limit:
+                raise TooMany
+        return kept
+
     def _accepted(self, observation: Observation, belief: _Belief) -> _Belief:
         after: _Belief = {}
-        if observation.impossible is None:
-            for state, path in belief.items():
-                for end, taken in self._steps.explained(observation, state):
-                    after.setdefault(end, Path(path, taken))
+        for state, path in belief.items():
+            if state in self._groups:
+                found: Iterable[tuple[State, tuple[str, ...]]]
+                found = self._delaying.after(observation, state, self._groups[state]).items()
+            else:
+                found = self._steps.explained(observation, state)
+            for end, taken in found:
+                after.setdefault(end, Path(path, taken))
         return after
 
-    def _closure(self, states: _Belief) -> _Belief:
-        """The states, and all states reachable from them by hidden actions."""
+    def _closure(self, states: _Belief, most: int) -> _Belief:
+        """The states, and all states reachable from them by hidden actions; no longer complete beyond `most`."""
         queue = list(states)
         known = dict(states)
-        while queue and len(known) <= self.limit:
+        while queue and len(known) <= most:
             state = queue.pop()
             for instance in self._hidden:
                 after = self._steps.take(instance, state)
@@ -185,7 +223,7 @@ class Tracker:
         for stream in streams if len(streams) > 1 else ():
             others = frozenset[str]().union(*(s.actions for s in streams if s is not stream)) - stream.actions
             alone = replace(self.task, streams=(stream,), hidden=self.task.hidden | others)
-            rejection = Tracker(alone, self.limit, self.rank, self._steps).run().rejection
+            rejection = Tracker(alone, self.limit, self.rank, self._steps, self.eager).run().rejection
             if rejection is not None and rejection.event is not None:
                 found.append(rejection)
         rank = self.rank
@@ -195,11 +233,16 @@ class Tracker:
         blocked = [r.head for r in readers if r.head is not None]
         rank = self.rank
         first = blocked[0] if rank is None else min(blocked, key=lambda o: rank(o.event))
+        belief = self._closure(belief, EXPLAINED)
         return explained_refusal(Refusal(self._steps, self.task, first, tuple(belief), len(events)))
+
+    @property
+    def _invariants(self) -> list[Property]:
+        return [p for p in self.task.system.properties if p.kind is Kind.INVARIANT]
 
     def _broken(self, states: tuple[State, ...]) -> str | None:
         """An invariant that no state consistent with the log satisfies."""
-        for prop in self.task.system.properties:
-            if prop.kind is Kind.INVARIANT and not any(self._steps.interpreter.holds(prop, s) for s in states):
+        for prop in self._invariants:
+            if not any(self._steps.interpreter.holds(prop, s) for s in states):
                 return f"the run ends in a state that breaks the invariant {prop.name}"
         return None

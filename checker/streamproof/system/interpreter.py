@@ -40,31 +40,31 @@ class Interpreter:
 
     def value(self, term: Expr, state: State, after: State | None = None) -> Value:
         """The value of `term` in `state` (and, for step properties, in the state `after` the step)."""
-        return _Evaluation(self._index, state, after).value(term)
+        return Evaluation(self._index, state, after).value(term)
 
     def values(self, terms: Iterable[Expr], state: State) -> tuple[Value, ...]:
         """The values of several terms in one state; shared subterms are evaluated once."""
-        evaluation = _Evaluation(self._index, state, None)
+        evaluation = Evaluation(self._index, state, None)
         return tuple(evaluation.value(term) for term in terms)
 
     def failing(self, conjuncts: tuple[Conjunct, ...], state: State, after: State | None = None) -> Conjunct | None:
         """The first conjunct that is false, or None."""
-        evaluation = _Evaluation(self._index, state, after)
+        evaluation = Evaluation(self._index, state, after)
         return next((c for c in conjuncts if not evaluation.value(c.expr)), None)
 
     def enabled(self, instance: Instance, state: State) -> bool:
         """Whether `instance` is enabled in `state`. Raises `EvaluationError` if its guard is an error."""
-        evaluation = _Evaluation(self._index, state, None)
-        self._refuse(instance.guard_checks, evaluation, instance.label)
+        evaluation = Evaluation(self._index, state, None)
+        self.refuse(instance.guard_checks, evaluation, instance.label)
         return all(evaluation.value(c.expr) for c in instance.guard)
 
     def take(self, instance: Instance, state: State) -> State | None:
         """The state after `instance`, or None if it is disabled. Raises `EvaluationError` for a model error."""
-        evaluation = _Evaluation(self._index, state, None)
-        self._refuse(instance.guard_checks, evaluation, instance.label)
+        evaluation = Evaluation(self._index, state, None)
+        self.refuse(instance.guard_checks, evaluation, instance.label)
         if not all(evaluation.value(c.expr) for c in instance.guard):
             return None
-        self._refuse(instance.effect_checks, evaluation, instance.label)
+        self.refuse(instance.effect_checks, evaluation, instance.label)
         after = list(state)
         for name, term in instance.updates:
             after[self._index[name]] = evaluation.value(term)
@@ -79,15 +79,17 @@ class Interpreter:
 
     def holds(self, prop: Property, state: State, after: State | None = None) -> bool:
         """Whether the property's expression is true here. Raises `EvaluationError` if it is an error."""
-        evaluation = _Evaluation(self._index, state, after)
-        self._refuse(prop.checks, evaluation, f"property {prop.name}")
+        evaluation = Evaluation(self._index, state, after)
+        self.refuse(prop.checks, evaluation, f"property {prop.name}")
         return bool(evaluation.value(prop.expr))
 
     def terminal(self, state: State) -> bool:
         """Whether `state` is terminal."""
         return self.system.terminal is not None and bool(self.value(self.system.terminal, state))
 
-    def _refuse(self, checks: tuple[Check, ...], evaluation: _Evaluation, where: str) -> None:
+    @staticmethod
+    def refuse(checks: tuple[Check, ...], evaluation: Evaluation, where: str) -> None:
+        """Raises `EvaluationError` for the first check that is true, of what is computed at `where`."""
         for check in checks:
             if evaluation.value(check.condition):
                 shown = "; ".join(f"{text} = {show(t.sort, evaluation.value(t))}" for text, t in check.operands)
@@ -98,7 +100,7 @@ class Interpreter:
                 )
 
 
-class _Evaluation:
+class Evaluation:
     """One evaluation: terms are shared, so each is computed once per state."""
 
     def __init__(self, index: Mapping[str, int], state: State, after: State | None) -> None:
@@ -108,6 +110,7 @@ class _Evaluation:
         self._known: dict[Expr, Value] = {}
 
     def value(self, term: Expr) -> Value:
+        """The value of a term."""
         try:
             return self._value(term)
         except RecursionError:  # a very deep term: evaluated bottom-up, so that no recursion is deep

@@ -301,22 +301,22 @@ class _Translator:
         if not self.eager or self.job not in ("RUNNING", "RESTARTING"):
             return ()
 
-        def owed(look: StateReader) -> list[str]:
+        def owed(look: StateReader) -> Iterator[str]:
             return self._owed(event, look, restoring)
 
         return (
             Constraint(
-                lambda look: f"{listed(owed(look))} could be scheduled and was not", lambda look: not owed(look)
+                lambda look: f"{listed(list(owed(look)))} could be scheduled and was not",
+                lambda look: next(owed(look), None) is None,
             ),
         )
 
-    def _owed(self, event: Event, look: StateReader, restoring: bool) -> list[str]:
+    def _owed(self, event: Event, look: StateReader, restoring: bool) -> Iterator[str]:
         """Attempts that Flink's scheduler would have scheduled by the line, or has scheduled without a log line.
 
         `restoring`: regions of reset tasks are left out.
         """
         status, number = look("status"), look("attempt")
-        late: list[str] = []
         for tasks, producers in self._regions:
             ready = all(status[t] == "CREATED" for t in tasks) and all(status[p] == "FINISHED" for p in producers)
             ready = ready and not (restoring and all(number[t] > 0 for t in tasks))
@@ -324,8 +324,7 @@ class _Translator:
                 task = self.model.tasks[t]
                 hidden = status[t] == "SCHEDULED" and self.shown.after(event, task, number[t]) == "CREATED"
                 if ready or hidden:
-                    late.append(f"{task} attempt {number[t]}")
-        return late
+                    yield f"{task} attempt {number[t]}"
 
     # --- decisions
 
