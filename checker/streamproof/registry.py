@@ -486,7 +486,10 @@ def _of_user(error: BaseException, file: str | None = None) -> ModelError:
         return ModelError(TOO_LONG, loc=loc, remedy="compute with smaller ones")
     if isinstance(error, SystemExit):
         return ModelError("the file ends the program while it is imported", loc=loc, remedy="guard its script part")
-    return ModelError(f"{type(error).__name__}: {text_of(error)}", loc=loc, remedy="correct the model")
+    remedy = "correct the model"
+    if isinstance(error, NameError) and error.name in sys.modules["streamproof"].__all__:
+        remedy = f"add it to the names imported from streamproof: from streamproof import {error.name}"
+    return ModelError(f"{type(error).__name__}: {text_of(error)}", loc=loc, remedy=remedy)
 
 
 def _is_too_long(error: BaseException) -> bool:

@@ -11,6 +11,7 @@ import pytest
 
 FILES = {
     "zero.py": "from streamproof import Model\nx = 1 / 0\n",
+    "forgot.py": "from streamproof import Model\n\nfair = WEAK\n",
     "syntax.py": "class A(:\n    pass\n",
     "leaves.py": "import sys\nsys.exit(3)\n",
     "empty.py": "",
@@ -48,6 +49,7 @@ CASES = [
     ("check counter:Nobody", 2, "counter has no 'Nobody'\n  its models: Counter"),
     # the user's code
     ("check zero.py", 150, "zero.py:2: ZeroDivisionError: division by zero\n  correct the model"),
+    ("check forgot.py", 150, "forgot.py:3: NameError: name 'WEAK' is not defined\n  add it to the names imported from"),
     ("check syntax.py", 150, "syntax.py:1: SyntaxError: invalid syntax\n    class A(:\n  correct the file"),
     ("check leaves.py", 150, "leaves.py:2: the file ends the program while it is imported"),
     ("check imports.py", 150, "imports.py:1: ModuleNotFoundError: No module named 'nowhere_to_be_found'"),

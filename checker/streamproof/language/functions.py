@@ -245,7 +245,10 @@ def _applied(
     if isinstance(function, Closure):
         return _call_closure(ev, function, args, kwargs, frame, node)
     if symbolic(function):
-        raise ModelError(f"{describe(function)} is not a function", loc=loc, remedy="call a function or method")
+        wanted = "call a function or method"
+        if isinstance(node.func, ast.Attribute) and not node.args:
+            wanted = f"write {ast.unparse(node.func)} without parentheses"
+        raise ModelError(f"{describe(function)} is not a function", loc=loc, remedy=wanted)
     access.refuse(function, node, loc)
     python = isinstance(function, types.FunctionType | types.MethodType)
     owner = getattr(function, "__self__", None)

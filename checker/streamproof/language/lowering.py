@@ -195,7 +195,7 @@ class Lowering:
             raise ModelError(
                 f"{node.name}() does not return a temporal formula: it returns {describe(value)}",
                 loc=loc,
-                remedy="return always(...), eventually(...), leads_to(..., ...) or until(..., ...); "
-                "a condition on states is an @invariant",
+                remedy="return always(...), eventually(...), leads_to(..., ...) or until(..., ...), several of them "
+                "joined with 'and' or all(... for ...); a condition on states is an @invariant",
             )
         return formula(self.context, value, node.name, loc)

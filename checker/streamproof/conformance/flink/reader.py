@@ -148,7 +148,7 @@ class _Reader:
 
     def _refuse(self) -> NoReturn:
         like = "lines such as '2026-11-21 03:17:55,749 INFO  org.apache.flink... - ...'"
-        other = "; --pattern '%d %p %c - %m' states another layout"
+        other = "; --pattern '%d %p %c - %m' states another layout, --model FILE the model or binding of an event log"
         if len(self.source.files) == 1:
             only = str(self.source.files[0])
             why = next(problem.text for problem in self.problems if problem.file == only)
