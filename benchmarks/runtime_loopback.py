@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from streamproof_runtime.command import Processes
+from streamproof_runtime.flow import BUFFERS
 
 THROUGHPUT = """
 import time
@@ -68,7 +69,7 @@ class Texts(Sequence):
 
 def job():
     made = Job("slow")
-    made.source("texts", Texts()).process("slow", lambda _, r: time.sleep(0.001) or ()).collect("all")
+    made.source("texts", Texts()).process("slow", lambda _, r: time.sleep({pause}) or ()).collect("all")
     return made
 """
 
@@ -83,12 +84,12 @@ def children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def measured(text: str, records: int, *, traced: bool = False, **more: Any) -> dict[str, Any]:
+def measured(text: str, records: int, *, traced: bool = False, pause: str = "0.001", **more: Any) -> dict[str, Any]:
     """A run of a job on two TaskExecutors of one slot each."""
     with tempfile.TemporaryDirectory() as folder:
         job, logs = Path(folder, "job.py"), Path(folder, "logs")
         logs.mkdir()
-        job.write_text(text.format(records=records))
+        job.write_text(text.format(records=records, pause=pause))
         settings: dict[str, Any] = {"variant": None, "kills": (), "restarts": 0, "seconds": 600.0, **more}
         before = children()
         found = Processes(job, executors=2, slots=1, **settings).run(logs if traced else None, lambda _: None)
@@ -102,11 +103,11 @@ def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--records", type=int, default=20_000, help="Records for throughput; a tenth goes around the loop."
+        "--records", type=int, default=300_000, help="Records for throughput; one in 300 goes around the loop."
     )
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
-    for title, text, records in (("throughput", THROUGHPUT, given.records), ("latency", LATENCY, given.records // 10)):
+    for title, text, records in (("throughput", THROUGHPUT, given.records), ("latency", LATENCY, given.records // 300)):
         seconds: dict[bool, list[float]] = {False: [], True: []}
         processor: dict[bool, list[float]] = {False: [], True: []}
         for _ in range(given.rounds):
@@ -118,12 +119,17 @@ def main() -> None:
         for traced in (False, True):
             median, used = statistics.median(seconds[traced]), statistics.median(processor[traced]) * 1e6
             shown = f"{1 / median:,.0f} records/s" if title == "throughput" else f"{median * 1e6:,.0f} us a round"
-            print(f"{title}, {'with' if traced else 'without'} trace: {shown}, {used:,.0f} us of processor time each")
+            print(f"{title}, {'with' if traced else 'without'} trace: {shown}, {used:,.2f} us of processor time each")
     for buffers in (1, 8, 64, 2000):
         found = measured(SLOW, 1500, buffers=buffers)
         print(
             f"150 MB to a slow sink, {buffers} buffers: {found['peak_bytes'] / 1e6:.0f} MB in the larger TaskExecutor"
         )
+    stalled = measured(SLOW, 1500, pause="5 if r[0] == '0' else 0")
+    print(
+        f"150 MB to a sink that stands still for 5 s: {stalled['peak_bytes'] / 1e6:.0f} MB in the larger TaskExecutor, "
+        f"up to {stalled['longest_queue']} of {BUFFERS} buffers in a channel"
+    )
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from streamproof_runtime.buffers import RECORDS
 from streamproof_runtime.errors import ProcessLost, RuntimeFailure
 from streamproof_runtime.flow import BUFFERS
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
@@ -45,6 +46,8 @@ class Settings:
     variant: str | None = None
     restarts: int = 10
     buffers: int = BUFFERS
+    records: int = RECORDS
+    """Largest number of records in a buffer."""
     log_folder: Path | None = None
     seconds: float = LIFE
 
@@ -131,6 +134,7 @@ class Cluster:
             "names": self.settings.names,
             "slots": self.settings.slots,
             "buffers": self.settings.buffers,
+            "records": self.settings.records,
             "restarts": self.settings.restarts,
             "variant": self.settings.variant,
             "log": None if folder is None else str(folder.absolute() / f"{file}.ndjson"),

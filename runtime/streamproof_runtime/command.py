@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from streamproof_runtime import kills as kill_options
+from streamproof_runtime.buffers import RECORDS
 from streamproof_runtime.errors import ProcessLost, RuntimeFailure
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.faults import MOST, Fault
@@ -139,12 +140,13 @@ class Processes:
         restarts: int,
         seconds: float,
         buffers: int = BUFFERS,
+        records: int = RECORDS,
     ) -> None:
         """Raises `RuntimeFailure` as `Simulated`, for a kill of another form, and without msgpack."""
         from streamproof_runtime.cluster import Settings  # only here is msgpack needed
 
         self.file = _job_file(path, variant, executors * slots)
-        self._settings = Settings(path, executors, slots, variant, restarts, buffers, seconds=seconds)
+        self._settings = Settings(path, executors, slots, variant, restarts, buffers, records, seconds=seconds)
         self._kills = kill_options.parse(kills, (*self._settings.names, "jobmaster"))
 
     def run(self, logs: Path | None, tell: Callable[[str], None]) -> dict[str, Any]:

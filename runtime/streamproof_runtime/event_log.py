@@ -20,21 +20,26 @@ _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
 class Numbering:
-    """Numbers the events of each process of each trace."""
+    """Numbers the events of each process of each trace; what all its events begin with is encoded once."""
 
     def __init__(self) -> None:
         self._next: dict[tuple[str, str], int] = {}
+        self._heads: dict[tuple[str, str], str] = {}
 
     def line(self, entry: Entry) -> str:
         """The line of an event, with its end."""
         trace, process, event, args, state, clock = entry
-        seq = self._next.get((trace, process), 0)
-        self._next[trace, process] = seq + 1
-        record: dict[str, Any] = {"trace": trace, "process": process, "seq": seq, "event": event}
-        for name, value in (("args", args), ("clock", clock), ("state", state)):
-            if value:
-                record[name] = value
-        return _encode(record) + "\n"
+        key = trace, process
+        head = self._heads.get(key)
+        if head is None:
+            head = self._heads[key] = f'{{"trace":{_encode(trace)},"process":{_encode(process)},"seq":'
+        seq = self._next[key] = self._next.get(key, -1) + 1
+        rest = {"args": args} if args else {}
+        if clock:
+            rest["clock"] = clock
+        if state:
+            rest["state"] = state
+        return f'{head}{seq},"event":"{event}"{"," + _encode(rest)[1:] if rest else "}"}\n'
 
 
 def lines(entries: Iterable[Entry]) -> Iterator[str]:

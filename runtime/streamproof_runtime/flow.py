@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from streamproof_runtime.subtask import Item
 
 BUFFERS = 64
-"""Exclusive buffers of a channel; one holds one record, END or baton."""
+"""Exclusive buffers of a channel; one holds records, END or a baton."""
 
 
 class Flow:

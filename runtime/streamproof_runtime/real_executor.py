@@ -89,7 +89,7 @@ class RealExecutor:
         self._secret, self._port = settings["secret"], settings["port"]
         self._type = VARIANTS[settings["variant"]] if settings["variant"] else SOUND
         self._log = EventWriter(Path(settings["log"])) if settings["log"] else None
-        self._events, self._kill_after = 0, settings["kill_after"]
+        self._events, self._kill_after, self._records = 0, settings["kill_after"], settings["records"]
         self._graph = ExecutionGraph(job)
         self.machine = TaskExecutor(
             self.name, settings["slots"], self._graph, plans(self._graph), self, self.incarnation, settings["buffers"]
@@ -157,7 +157,7 @@ class RealExecutor:
             if self._events == self._kill_after:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        return self._type(plan, log, _chosen)
+        return self._type(plan, log, _chosen, self._records)
 
     # --- messages
 

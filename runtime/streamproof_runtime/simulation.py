@@ -11,6 +11,7 @@ from typing import Any
 
 from streamproof_runtime import event_log, faults
 from streamproof_runtime.api import Job
+from streamproof_runtime.buffers import RECORDS
 from streamproof_runtime.faults import Fault
 from streamproof_runtime.fence import fence
 from streamproof_runtime.flow import BUFFERS
@@ -31,6 +32,8 @@ STUCK = 10 * faults.QUIET
 
 WINDOWS = (BUFFERS, 1, 2, 5)
 """Numbers of exclusive buffers; with few, small jobs wait for credit as well."""
+SIZES = (1, RECORDS, 2, 3)
+"""Largest numbers of records in a buffer; with few, small jobs have many steps."""
 
 
 @dataclass
@@ -83,6 +86,7 @@ class Simulation:
         self.loop = EventLoop(self.choose)
         network = self.tape.stream(NETWORK)
         self.buffers = WINDOWS[network(len(WINDOWS))] if buffers is None else buffers
+        self.records = SIZES[network(len(SIZES))]
         self.network = Network(self.loop, network)
         self.entries: list[event_log.Entry] = []
         self.created: dict[int, list[Subtask]] = {}
@@ -158,7 +162,7 @@ class Simulation:
         def log(process: str, event: str, args: Mapping[str, Any], state: Mapping[str, Any], clock: Clock) -> None:
             append((trace, process, event, args, state, clock))
 
-        subtask = self.subtask_type(plan, log, self._user)
+        subtask = self.subtask_type(plan, log, self._user, self.records)
         self.created.setdefault(attempt, []).append(subtask)
         return subtask
 

@@ -1,25 +1,27 @@
 """The dataflow of one subtask, as a state machine without input and output.
 
 The host delivers items to the channels of a subtask, asks for the enabled actions, lets it do one, and carries away what
-it has sent. A subtask *holds* a record between receiving it and sending on its outputs: meanwhile it is busy.
+it has sent. A subtask *holds* a buffer between receiving it and sending on its outputs: meanwhile it is busy.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from streamproof_runtime.api import Edge, Exchange, Operator
 from streamproof_runtime.batons import Itinerary, itineraries
+from streamproof_runtime.buffers import BYTES, PIECE, Output, packed, size
 from streamproof_runtime.functions import Context, Operation
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.scopes import Scope
 
 RECORD, END, BATON = 0, 1, 2
-"""Kinds of items: ``(RECORD, clock, side, value)``, ``(END, clock, busy)``, ``(BATON, clock, baton, busy, id)``."""
+"""Kinds of items: ``(RECORD, clock, side, values)``, a buffer of records, ``(END, clock, busy)``, and
+``(BATON, clock, baton, busy, id)``."""
 RUNNING, ATTEMPTING, TERMINATED = "RUNNING", "ATTEMPTING", "TERMINATED"
 
 Clock: TypeAlias = Mapping[str, int]
@@ -29,7 +31,7 @@ Action: TypeAlias = tuple[str, str]
 
 PRODUCE, TAKE, WORK, FINISH = "produce", "take", "work", "finish"
 HELD = 8
-"""Records that a subtask holds at most."""
+"""Buffers that a subtask holds at most."""
 
 
 class Log(Protocol):
@@ -93,12 +95,12 @@ def _loops_before(graph: ExecutionGraph, task: str) -> frozenset[Scope]:
 class Subtask:
     """The dataflow of a subtask; a subclass has the protocol of termination."""
 
-    def __init__(self, plan: TaskPlan, log: Log, choose: Callable[[int], int]) -> None:
-        """`choose` makes the choices of user functions."""
-        self.plan, self.name, self._log = plan, plan.name, log
+    def __init__(self, plan: TaskPlan, log: Log, choose: Callable[[int], int], records: int = 1) -> None:
+        """`choose` makes the choices of user functions; `records` is the largest number of records in a buffer."""
+        self.plan, self.name, self._log, self._records = plan, plan.name, log, records
         self.phase = RUNNING
         self.queues: dict[str, deque[Item]] = {c: deque() for c in (*plan.inputs, *plan.feedback_inputs)}
-        self.held: deque[tuple[int, Any]] = deque()
+        self.held: deque[tuple[int, list[Any]]] = deque()
         self.sent: list[tuple[str, Item]] = []
         self.clock: Clock = {}
         self.lost = 0
@@ -110,6 +112,10 @@ class Subtask:
             self.items, self.left = iter(own), len(own)
         self.operation = Operation(operator.inputs, Context(choose, plan.number))
         self._turn: dict[int, int] = {}
+        self._piece = PIECE if records > PIECE else 1
+        self._done = 0
+        """Records of the buffer held longest that the user function has had."""
+        self._made: list[Output] = []
 
     # --- for the host
 
@@ -152,12 +158,16 @@ class Subtask:
     # --- records
 
     def produce(self) -> None:
-        """A source emits its next record; each copy of it is an event."""
-        value = next(self.items)
-        self.left -= 1
-        for channel, side, output in self.routed((value,)):
+        """A source emits a buffer of its next records for each channel; each buffer is an event."""
+        values: list[Any] = []
+        taken = 0
+        while self.left and len(values) < self._records and taken < BYTES:
+            values.append(next(self.items))
+            self.left -= 1
+            taken += size(values[-1])
+        for channel, side, outputs in packed(self.routed(values), self._records):
             clock = self.record("record_produced", {"channel": channel})
-            self.sent.append((channel, (RECORD, clock, side, output)))
+            self.sent.append((channel, (RECORD, clock, side, outputs)))
 
     def take(self, channel: str) -> None:
         """Takes the next item of a channel."""
@@ -165,7 +175,7 @@ class Subtask:
         self.merge(item[1])
         if item[0] == RECORD:
             if self.phase is TERMINATED:
-                self.lost += 1
+                self.lost += len(item[3])
             else:
                 self.held.append((item[2], item[3]))
                 self.note_record(channel)
@@ -174,13 +184,20 @@ class Subtask:
             self.take_control(channel, item)
 
     def work(self) -> None:
-        """Applies the user function to the record held longest, and sends the outputs."""
-        outputs = list(self.routed(self.operation.process(*self.held[0])))
+        """Applies the user function to the next records of the buffer held longest; after the last one, sends the outputs."""
+        side, values = self.held[0]
+        process, start = self.operation.process, self._done
+        self._done += self._piece
+        self._made += self.routed(output for value in values[start : self._done] for output in process(side, value))
+        if self._done < len(values):
+            return
+        made = packed(self._made, self._records)
+        self._done, self._made = 0, []
         self.held.popleft()
-        clock = self.record("record_processed", {"channels": [channel for channel, _, _ in outputs]})
-        self.sent += [(channel, (RECORD, clock, side, value)) for channel, side, value in outputs]
+        clock = self.record("record_processed", {"channels": [channel for channel, _, _ in made]})
+        self.sent += [(channel, (RECORD, clock, side, outputs)) for channel, side, outputs in made]
 
-    def routed(self, values: Any) -> Iterator[tuple[str, int, Any]]:
+    def routed(self, values: Iterable[Any]) -> Iterator[Output]:
         """Outputs with their channels and inputs, after the chained functions of each edge."""
         for value in values:
             for at, (edge, channels) in enumerate(self.plan.routes):

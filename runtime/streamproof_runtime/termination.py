@@ -40,8 +40,8 @@ class BatonSubtask(Subtask):
 
     ids = IDS
 
-    def __init__(self, plan: TaskPlan, log: Log, choose: Callable[[int], int]) -> None:
-        super().__init__(plan, log, choose)
+    def __init__(self, plan: TaskPlan, log: Log, choose: Callable[[int], int], records: int = 1) -> None:
+        super().__init__(plan, log, choose, records)
         self.ended: set[str] = set()
         self.id = 0
         self.since_baton = NONE

@@ -9,8 +9,16 @@ from pathlib import Path
 import pytest
 
 from runtime_runs import example, verdicts
-from streamproof_runtime.flow import Flow
+from streamproof_runtime import messages as m
+from streamproof_runtime.api import Job
+from streamproof_runtime.buffers import BYTES, RECORDS, packed, size
+from streamproof_runtime.executor import TaskExecutor
+from streamproof_runtime.flow import BUFFERS, Flow
+from streamproof_runtime.graph import ExecutionGraph
+from streamproof_runtime.messages import Message
 from streamproof_runtime.simulation import WINDOWS, Simulation
+from streamproof_runtime.subtask import Subtask, TaskPlan, plans
+from streamproof_runtime.termination import BatonSubtask
 
 
 @pytest.mark.parametrize("buffers", [1, 2, 3, 8])
@@ -68,3 +76,62 @@ def test_a_run_with_one_buffer_for_each_channel_is_accepted(tmp_path: Path) -> N
     for seed in range(3):
         outcome = Simulation(example("collatz").job(), seed=seed, level="heavy", buffers=1).run()
         assert {v.answer for v in verdicts(outcome, tmp_path)} == {"accepted"}
+
+
+class Alone:
+    """The host of a TaskExecutor whose messages to others are kept."""
+
+    def __init__(self, records: int) -> None:
+        self.records, self.sent = records, list[tuple[str, Message]]()
+
+    def send(self, target: str, message: Message) -> None:
+        """Keeps it."""
+        self.sent.append((target, message))
+
+    def create(self, plan: TaskPlan, attempt: int) -> Subtask:
+        """A subtask that records nothing."""
+        return BatonSubtask(plan, lambda *_: None, lambda _: 0, self.records)
+
+    def woken(self, subtask: Subtask) -> None:
+        """Nothing: the test takes the steps."""
+
+    def stopped(self) -> None:
+        """Nothing."""
+
+
+@pytest.mark.parametrize(("buffers", "records"), [(1, 1), (3, 5), (BUFFERS, RECORDS)])
+def test_a_stalled_sink_stops_the_source(buffers: int, records: int) -> None:
+    """The receiver takes nothing: the source makes what the receiver has buffers for, and one buffer that waits."""
+    job = Job("stalled")
+    job.source("a", range(100_000)).collect("b")
+    graph, host = ExecutionGraph(job), Alone(records)
+    executor = TaskExecutor("tm-1", 1, graph, plans(graph), host, buffers=buffers)
+    executor.on_message("jobmaster", (m.DEPLOY, 0, {"a": "tm-1", "b": "tm-2"}))
+    executor.on_message("jobmaster", (m.START, 0))
+    steps = 0
+    while executor.step(executor.subtasks["a"], lambda _: 0):
+        steps += 1
+        assert steps <= buffers + 1
+    left = [message for _, message in host.sent if message[0] == m.DATA]
+    assert len(left) == buffers
+    assert 100_000 - executor.subtasks["a"].left == (buffers + 1) * records
+    executor.on_message("tm-2", (m.CREDIT, 0, "a>b", 1))
+    assert executor.step(executor.subtasks["a"], lambda _: 0)
+    assert not executor.can_step(executor.subtasks["a"])
+
+
+def test_buffers_are_bounded_in_bytes() -> None:
+    """Large records travel alone or with few others; order and inputs are kept, and every record is in one buffer."""
+    draw = random.Random(7)
+    for _ in range(200):
+        outputs = [
+            (draw.choice("cd"), draw.choice((0, 0, 1)), "x" * draw.choice((1, 10_000, 50_000)))
+            for _ in range(draw.randrange(150))
+        ]
+        made = packed(outputs, RECORDS)
+        for channel in "cd":
+            sent = [(side, value) for c, side, values in made if c == channel for value in values]
+            assert sent == [(side, value) for c, side, value in outputs if c == channel]
+        for _, _, values in made:
+            assert 0 < len(values) <= RECORDS
+            assert sum(map(size, values[:-1])) < BYTES
