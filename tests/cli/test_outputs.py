@@ -150,6 +150,7 @@ CASES: dict[tuple[str, str], list[Case]] = {
         )
     ],
     ("counterexamples", "--out"): [Case("counterexamples --out at")],
+    ("bugbench", "--json"): [Case("bugbench FLINK-16641 --json at.json")],
     ("counterexamples", "--json"): [Case("counterexamples --out found --json at.json")],
 }  # fmt: skip
 OBSTACLES: list[tuple[Callable[[Path], object], Callable[[Path], object]]] = [

@@ -285,6 +285,7 @@ _MODULES = {
         "run",
         "report",
         "counterexamples",
+        "bugbench",
         "completion",
     )
 }
