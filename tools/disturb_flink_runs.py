@@ -1,11 +1,12 @@
 """Disturbs recorded runs like real logging, and counts the verdicts of `validate`: correct runs must not be rejected.
 
-Run from the root of the repository: ``python tools/disturb_flink_runs.py [--copies N] [--seed S] RUN ...``. Each copy of a
-run gets one to three disturbances: lines of different threads change places, a clock is off, the times of
-one file are later than those of the others, a file is missing, a file is rotated, with numbers in either direction or in the
-middle of the name, the end of a file is missing, a file was collected twice, times have no date or no fraction or go over
-midnight, the context holds an identifier, records were delivered twice, parts of a rotated log overlap, the order within a
-millisecond is lost, the newest record comes first, a log is escaped for HTML, another run's job is in the same session.
+Run from the root of the repository: ``python tools/disturb_flink_runs.py [--copies N] [--seed S] [--model NAME] RUN ...``.
+Each copy of a run gets one to three disturbances: lines of different threads change places, a clock is off, the times of
+one file are later than those of the others, a file is missing, a file is rotated, with numbers in either direction or in
+the middle of the name, the end of a file is missing, a file was collected twice, times have no date or no fraction or go
+over midnight, the context holds an identifier, records were delivered twice, parts of a rotated log overlap, the order
+within a millisecond is lost, the newest record comes first, a log is escaped for HTML, another run's job is in the same
+session.
 """
 
 from __future__ import annotations
@@ -462,13 +463,13 @@ class Outcome:
         return not {"rejected", "error"}.isdisjoint(self.verdicts)
 
 
-def outcome(run: Path, seed: int, folder: Path) -> Outcome:
-    """Disturbs a copy of a run in an empty folder and judges it."""
+def outcome(run: Path, seed: int, folder: Path, model: str | None = None) -> Outcome:
+    """Disturbs a copy of a run in an empty folder and judges it, against one model or all that have records."""
     rng = random.Random(seed)
     copy = Copy.of(run)
     done = tuple(rng.choice(DISTURBANCES)(copy, rng) for _ in range(rng.randint(1, 3)))
     copy.write(folder)
-    found = validate_paths([folder])
+    found = validate_paths([folder], model=model)
     wrong = tuple(
         f"{v.title}: {v.reason} ({v.rejection.event.loc if v.rejection and v.rejection.event else None})"
         for v in found
@@ -477,11 +478,11 @@ def outcome(run: Path, seed: int, folder: Path) -> Outcome:
     return Outcome(run.name, seed, done, tuple(v.answer for v in found), wrong)
 
 
-def outcomes(runs: Sequence[Path], copies: int, first: int = 0) -> Iterator[Outcome]:
+def outcomes(runs: Sequence[Path], copies: int, first: int = 0, model: str | None = None) -> Iterator[Outcome]:
     """`copies` disturbed copies, of the runs in turn."""
     for number in range(copies):
         with tempfile.TemporaryDirectory() as folder:
-            yield outcome(runs[number % len(runs)], first + number, Path(folder))
+            yield outcome(runs[number % len(runs)], first + number, Path(folder), model)
             shutil.rmtree(folder, ignore_errors=True)
             Path(folder).mkdir(exist_ok=True)
 
@@ -507,9 +508,10 @@ def main() -> None:
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--copies", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--model")
     given = parser.parse_args()
     found = []
-    for o in outcomes(given.runs, given.copies, given.seed):
+    for o in outcomes(given.runs, given.copies, given.seed, given.model):
         found.append(o)
         if o.rejected:
             print(f"{o.run}, seed {o.seed}: {'; '.join(o.done)}: {'; '.join(o.reasons)[:700]}", flush=True)

@@ -111,7 +111,7 @@ def test_without_a_default_binding_the_models_are_named(tmp_path: Path, monkeypa
     monkeypatch.setattr(FlinkFailover, "default", False)
     with pytest.raises(UsageError, match="no binding recognises") as caught:
         bindings_for(tmp_path)
-    assert caught.value.remedy == "name a model with --model: baton, checkpoints, credit_channel, failover"
+    assert caught.value.remedy == "name a model with --model: baton, checkpoints, credit_channel, failover, slot_pool"
 
 
 # --- tampering

@@ -286,6 +286,8 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ),
     ("slot.tm.offer", _EXECUTOR, rf"Offer reserved slots to the leader of job (?P<job>{HEX})\."),
     ("slot.jm.offers", _POOL, rf"Received (?P<offers>\[.*\]) slot offers from TaskExecutor {_AT}\."),
+    # While the job restarts, offers are registered without a comparison with its requirements.
+    ("slot.jm.offers", _POOL, rf"Register slots (?P<offers>\[.*\]) from TaskManager {_AT}\."),
     ("slot.jm.match", _POOL, rf"Matched slot offer (?P<alloc>{HEX}) to requirement (?P<profile>.*)\."),
     (
         "slot.jm.newreq",
