@@ -197,3 +197,16 @@ class ReportedOnce(Persistent, variant="reported-once"):
 
     def delete_cluster_partitions(self, s, e):
         """They stay."""
+
+
+class Unreleased(Pipelined, variant="pipelined-unreleased"):
+    """Before FLINK-13476: a pipelined partition whose producer has finished is released only when it has been read."""
+
+    @action(j="jobs", e="executors", fairness=WEAK)
+    def synchronise(self, s, j, e):
+        """A producer that still runs is cancelled, which releases its partition; that of a finished one stays."""
+        require(s.registered[j, e] and s.connected[j, e] and len(s.to_executor[j, e]) == 0)
+        for p, a in self.ids:
+            here = self.job_of[p] == j and s.location[p, a] == e and s.copy[p, a] == "PRODUCING"
+            if here and not self.is_tracked(s, p, a):
+                s.copy[p, a] = "DELETED"

@@ -39,6 +39,7 @@ COUNTS: dict[str | None, tuple[int, int, int]] = {
     "caching": (6507, 38168, 26),
     "memory-only": (9969, 62996, 26),
     "persistent": (27364, 217285, 34),
+    "pipelined-unreleased": (596, 3262, 13),
     "unanswered-promotion": (946, 5868, 17),
     "reported-once": (1542, 10635, 21),
 }

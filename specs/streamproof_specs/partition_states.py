@@ -1,0 +1,32 @@
+"""Properties of failovers after a loss of partitions: one failover for each loss, and the job ends."""
+
+from __future__ import annotations
+
+from streamproof import Spec, eventually, invariant, temporal
+from streamproof_models.partition_states import PartitionStates
+
+
+@invariant
+def one_failover_per_loss(m, s):
+    """There are no more failovers than losses."""
+    return s.failovers <= s.lost
+
+
+@invariant
+def successful(m, s):
+    """No restarted consumer misses a partition that was lost before its restart."""
+    return not s.unsuccessful
+
+
+@temporal
+def completed(m, s):
+    """The consumer finishes."""
+    return eventually(s.consumer == "FINISHED")
+
+
+SPEC = Spec(
+    PartitionStates,
+    properties=(one_failover_per_loss, successful, completed),
+    expected={"named-only": {"one_failover_per_loss": "violated", "successful": "violated"}},
+    variant_parameters={"named-only": {"inputs": 2, "losses": 1}},  # the second partition is missed again
+)
