@@ -128,6 +128,14 @@ def sent_when_deployed(m, s):
 
 
 @lemma
+def deployed_with_descriptors(m, s):
+    """A task that is deployed was sent the descriptors of each group, but for those that are sent later."""
+    return all(
+        s.status[t] in ("CREATED", "SCHEDULED") or s.gate[t, g] != "NONE" or (t, g) in m.late for t, g in m.gates
+    )
+
+
+@lemma
 def releasable_when_consumed(m, s):
     """All regions that read a releasable group have finished."""
     return all(not s.releasable[g] or m.is_consumed(s, g) for g in m.groups)
@@ -138,7 +146,7 @@ SPEC = Spec(
     properties=(
         *(acyclic, together, inputs_finished, counted, current, fetchable, bounded, server_current, kept),
         *(scheduled, started, completed, cleaned, epochs_counted, descriptors_current),
-        *(sent_when_deployed, releasable_when_consumed),
+        *(sent_when_deployed, deployed_with_descriptors, releasable_when_consumed),
     ),
     expected={
         "no-merging": dict.fromkeys(("acyclic", "scheduled", "completed", "deadlock"), "violated"),
