@@ -55,11 +55,12 @@ class FlinkSlots(Binding):
         """One case per job; a job graph is not needed. Raises `InputError` for unreadable logs."""
         logged = read_run(run)
         heard = Heard.of(logged)
-        cases = tuple(doubted(_case(logged, heard, job), logged) for job in logged.jobs)
+        cases = tuple(doubted(slots_of(logged, heard, job), logged) for job in logged.jobs)
         return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), problem_lines(logged.problems))
 
 
-def _case(run: FlinkRun, heard: Heard, job: str) -> Unit:
+def slots_of(run: FlinkRun, heard: Heard, job: str) -> Unit:
+    """The slot allocations of one job, each as a behaviour."""
     delivered = Delivered.of(_events(run, job))
     events = delivered.events
     reasons = outside(run, job, [e for e in events if e.event in MASTER_EVENTS | _BEGINNINGS])

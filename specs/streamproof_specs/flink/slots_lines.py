@@ -118,7 +118,9 @@ class SlotExplainer:
         if event.event == "slot.rm.freed":
             ways = (*ways, (Move("fail_allocation"),))
         again = Constraint(
-            lambda look: f"slot {self.alloc} is freed, but the ResourceManager has it as {look('rm')}",
+            lambda look: (
+                f"the ResourceManager frees slot {self.alloc}, which is {look('rm')} for it and {look('te')} on its TaskManager"
+            ),
             lambda look: look("rm") == "FREED",
         )
         before = (self._holds("rm", "ALLOCATED", "the ResourceManager"),) if event.args.get("report") else ()
