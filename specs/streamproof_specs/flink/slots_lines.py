@@ -119,7 +119,7 @@ class SlotExplainer:
             ways = (*ways, (Move("fail_allocation"),))
         again = Constraint(
             lambda look: (
-                f"the ResourceManager frees slot {self.alloc}, which is {look('rm')} for it and {look('te')} on its TaskManager"
+                f"the ResourceManager frees slot {self.alloc}, {look('rm')} for it and {look('te')} on its TaskManager"
             ),
             lambda look: look("rm") == "FREED",
         )
