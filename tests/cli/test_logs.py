@@ -171,3 +171,30 @@ def test_recorded_runs_become_a_report(streamproof: Any, folder: Path) -> None:
         "inconclusive": 0,
         "error": 0,
     }
+
+
+def test_the_share_of_judged_events(streamproof: Any, folder: Path) -> None:
+    """By family, with the actions that no run took; a share below the wanted one makes an accepted run inconclusive."""
+    with tarfile.open(RUNS) as archive:
+        archive.extractall(folder, filter="data")
+    run = "logs/a-taskfail-1"
+    done = streamproof("validate", run, "--model", "all", "--coverage", "--json", "v.json")
+    assert done.code == 0
+    document = json.loads((folder / "v.json").read_text())
+    coverage = document["coverage"]
+    assert coverage["exec.transition"] == {"read": 50, "judged": 50}
+    read, judged_events = (sum(family[key] for family in coverage.values()) for key in ("read", "judged"))
+    assert read >= document["verdicts"][0]["events"]["read"]
+    assert judged_events == document["verdicts"][0]["events"]["matched"]
+    share = 100 * judged_events / read
+    assert f"judged by some model: {judged_events} of {read} events, {share:.0f} %" in done.out
+    assert "of        50  100 %  exec.transition" in done.out
+    untaken = next(line for line in done.out.splitlines() if line.startswith("actions of failover that no run took: "))
+    actions = document["verdicts"][0]["actions"]
+    assert "lose" in untaken
+    assert not set(untaken.partition(": ")[2].split(", ")) & set(actions)
+    low = streamproof("validate", run, "--min-judged", str(share + 1))
+    assert (low.code, f"less than the {share + 1:g} % of --min-judged" in low.out) == (160, True)
+    assert streamproof("validate", run, "--min-judged", str(share - 5)).code == 0
+    refused = streamproof("validate", run, "--coverage", "--master", "local[1]")
+    assert (refused.code, "not supported with --master" in refused.err) == (2, True)

@@ -21,6 +21,7 @@ from streamproof.system.files import expect_writable
 from streamproof.traces.lines import BLANK, Line, Style, StyledText, line
 
 if TYPE_CHECKING:
+    from streamproof.conformance.coverage import JudgedEvents
     from streamproof.conformance.run_verdict import Answer, Rejection, RunVerdict
 
 SCHEMA = "streamproof.validate/1"
@@ -87,6 +88,17 @@ LONGEST = 240
     help="Format of the event files.",
 )
 @click.option("--master", metavar="URL", help="Validate on Spark, one task for each path: local[*], spark://...")
+@click.option(
+    "--coverage",
+    is_flag=True,
+    help="Also print the share of each family of events that some model judged, and the actions that no run took.",
+)
+@click.option(
+    "--min-judged",
+    type=click.FloatRange(0, 100),
+    metavar="PERCENT",
+    help="End with 160 if some model judged a smaller share of the events.",
+)
 @json_option
 @ci_options
 def command(
@@ -97,6 +109,8 @@ def command(
     events: Path | None,
     form: str,
     master: str | None,
+    coverage: bool,
+    min_judged: float | None,
     json_to: str | None,
 ) -> int:
     """Follow the runs recorded under PATHS through a model, and report for each job or channel whether the model allows it.
@@ -105,26 +119,38 @@ def command(
     one failed, else with 160.
     """
     from streamproof import __version__
+    from streamproof.conformance.coverage import JudgedEvents
     from streamproof.report.console import print_lines
 
     source = click.get_current_context().get_parameter_source("form")
     if events is None and source is ParameterSource.COMMANDLINE:
         raise UsageError("--format requires --events", remedy="add --events DIR")
+    if master and (coverage or min_judged is not None):
+        raise UsageError("--coverage and --min-judged are not supported with --master", remedy="leave out --master")
     expect_json_writable(json_to, SCHEMA)
     if events is not None:
         expect_writable(events, None)
+    counted = JudgedEvents() if coverage or min_judged is not None else None
     one = partial(_one, model=model, job_graph=job_graph, pattern=pattern, events_dir=events, events_format=form)
     with Status() as status:
-        verdicts = _on_spark(paths, one, master, status) if master else _here(paths, one, status)
+        here = partial(one, coverage=counted)
+        verdicts = _on_spark(paths, one, master, status) if master else _here(paths, here, status)
     if not verdicts:
         raise InputError("no run was found", remedy="name folders with the logs of runs")
+    code = _code(verdicts)
+    if code == Exit.HOLDS and counted is not None and min_judged is not None and counted.percent < min_judged:
+        code = Exit.INCONCLUSIVE
     records = [verdict.record() for verdict in verdicts]
-    document = {"schema": SCHEMA, "version": __version__, "exit_code": int(_code(verdicts)), "verdicts": records}
+    document = {"schema": SCHEMA, "version": __version__, "exit_code": int(code), "verdicts": records}
+    if counted is not None:
+        document["coverage"] = counted.record()
     if json_to is not None:
         write_json(document, json_to)
     write_ci_files(document, json_to)
     print_lines(_lines(verdicts), people(json_to))
-    return _code(verdicts)
+    if counted is not None:
+        print_lines(_coverage(counted, verdicts, min_judged, whole=coverage), people(json_to))
+    return code
 
 
 def _one(path: Path, status: Status | None = None, **options: Any) -> list[RunVerdict]:
@@ -188,6 +214,25 @@ def _by_model(verdicts: Sequence[RunVerdict], shown: Sequence[RunVerdict]) -> It
         runs = f"{without} run{'' if without == 1 else 's'} without records of it" if without else ""
         counts = f"{_counted(own)}, {_answers(own)}" if own else ""
         yield line(f"{model}: ", "; ".join(filter(None, (counts, runs))))
+
+
+def _coverage(
+    counted: JudgedEvents, verdicts: Sequence[RunVerdict], least: float | None, *, whole: bool
+) -> Iterator[Line]:
+    """The share of the events that some model judged; `whole`: of each family, and the actions that no run took."""
+    from streamproof.conformance.coverage import untaken_actions
+
+    yield BLANK
+    wanted = "" if least is None or counted.percent >= least else f", less than the {least:g} % of --min-judged"
+    share = f"{counted.judged.total():,} of {counted.read.total():,} events, {counted.percent:.0f} %{wanted}"
+    yield line("judged by some model: ", StyledText(share, "failed" if wanted else "plain"))
+    if not whole:
+        return
+    for family, read in sorted(counted.read.items()):
+        judged = counted.judged[family]
+        yield line(f"{judged:>9,} of {read:>9,}  {100 * judged // read:>3} %  {family}")
+    for model, actions in untaken_actions(verdicts).items():
+        yield line(f"actions of {model} that no run took: ", ", ".join(actions) or "none", hang=4)
 
 
 def _counted(verdicts: Sequence[RunVerdict]) -> str:

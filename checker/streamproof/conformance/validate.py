@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from streamproof.conformance.binding import Binding, Plan, Task, Unit
+from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.event_log import EventLog
 from streamproof.conformance.events import Event, write_ndjson, write_parquet
 from streamproof.conformance.flink.layouts import with_pattern
@@ -80,19 +81,21 @@ def validate_paths(
     events_dir: Path | None = None,
     events_format: str = "ndjson",
     pattern: str | None = None,
+    coverage: JudgedEvents | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> list[RunVerdict]:
     """One verdict per case, run after run. Without a `model`, for the models that the files are usually validated
     against; with `ALL`, for every model whose binding recognises them.
 
-    `pattern` is the layout of the logs' lines, as a pattern of log4j or logback; without it, it is recognised.
+    `pattern` is the layout of the logs' lines, as a pattern of log4j or logback; without it, it is recognised. The events
+    are added to `coverage`.
 
     Raises:
         InputError: a path holds no run, or the job graph is not one of the runs'.
         SystemFailure: the events cannot be written.
     """
     with with_pattern(pattern), read_once():
-        return _validated(paths, model, job_graph, events_dir, events_format, on_progress)
+        return _validated(paths, model, job_graph, events_dir, events_format, coverage, on_progress)
 
 
 def _validated(
@@ -101,10 +104,12 @@ def _validated(
     job_graph: Path | None,
     events_dir: Path | None,
     events_format: str,
+    coverage: JudgedEvents | None,
     on_progress: Callable[[str], None] | None,
 ) -> list[RunVerdict]:
-    found: list[tuple[str, Binding, Any]] = []
-    for path in map(Path, paths):
+    found: list[tuple[int, str, Binding, Any]] = []
+    places: dict[tuple[int, str], int] = {}
+    for number, path in enumerate(map(Path, paths)):
         expect_recorded(path, archives=True)
         with_graph = job_graph is not None
         if model is None or model == ALL:
@@ -114,19 +119,28 @@ def _validated(
         if not any(getattr(binding, "default", False) for binding in bindings.values()):
             expect_recorded(path)
         runs = [(name, binding, run) for name, binding in bindings.items() for run in binding.runs(path)]
-        places: dict[str, int] = {}
-        found += sorted(runs, key=lambda item: places.setdefault(_name_of(item[2]), len(places)))
-    several = len({name for name, *_ in found}) > 1
+        for *_, run in runs:
+            places.setdefault((number, _name_of(run)), len(places))
+        found += sorted(
+            ((places[number, _name_of(run)], name, binding, run) for name, binding, run in runs),
+            key=lambda item: item[0],
+        )
+    several = len({name for _, name, *_ in found}) > 1
     verdicts: list[RunVerdict] = []
-    for name, binding, run in found:
+    for place, name, binding, run in found:
         plan = binding.plan(run, job_graph)
         if on_progress is not None:
             on_progress(plan.name)
         for problem in plan.problems[:DAMAGE_SHOWN]:
             print(f"streamproof: warning: {visible(str(problem))}", file=sys.stderr)
-        verdicts += judge(plan, name)
+        judged: list[Event] | None = None if coverage is None else []
+        verdicts += judge(plan, name, judged)
+        if coverage is not None:
+            coverage.add(str(place), plan.events, judged or ())
         if events_dir is not None:
             _write_events(plan, events_dir, events_format, f".{name}" if several and not binding.default else "")
+    if coverage is not None:
+        coverage.finish()
     return verdicts
 
 
@@ -165,8 +179,8 @@ def _at(verdict: RunVerdict) -> str:
     return f" at {event.loc}, {event}" if event is not None and event.loc is not None else ""
 
 
-def judge(plan: Plan, model: str) -> list[RunVerdict]:
-    """The verdicts of one run."""
+def judge(plan: Plan, model: str, judged: list[Event] | None = None) -> list[RunVerdict]:
+    """The verdicts of one run. The events that a model accepted are added to `judged`."""
     order = {(e.process, e.seq): at for at, e in enumerate(plan.events)}
     read = Counter(e.trace for e in plan.events)
     if not plan.cases:
@@ -186,6 +200,7 @@ def judge(plan: Plan, model: str) -> list[RunVerdict]:
                 read=read[case.trace],
                 unknown=plan.unknown,
             ),
+            judged,
         ).verdict()
         for case in plan.cases
     ]
@@ -194,8 +209,10 @@ def judge(plan: Plan, model: str) -> list[RunVerdict]:
 class _Judge:
     """Follows the behaviours of one case and combines the outcomes into one verdict."""
 
-    def __init__(self, case: Unit, order: dict[tuple[str, int], int], open_verdict: RunVerdict) -> None:
-        self.case, self.order, self.open = case, order, open_verdict
+    def __init__(
+        self, case: Unit, order: dict[tuple[str, int], int], open_verdict: RunVerdict, judged: list[Event] | None
+    ) -> None:
+        self.case, self.order, self.open, self.judged = case, order, open_verdict, judged
 
     def place(self, event: Event) -> int:
         """The position of an event in the run."""
@@ -209,6 +226,8 @@ class _Judge:
         except StreamproofError as error:
             return replace(self.open, answer="error", reason=str(error))
         matched = {(e.process, e.seq) for tracked in outcomes for e in tracked.events}
+        if self.judged is not None:
+            self.judged += [e for tracked in outcomes for e in tracked.events]
         verdict = replace(self._judged(outcomes), matched=len(matched), behaviours=len(outcomes))
         if verdict.answer == "accepted" and not matched:
             verdict = replace(verdict, answer="inconclusive", reason=NOTHING)

@@ -1,0 +1,58 @@
+"""Which events of recorded runs some model judged, by family, and which actions of the models no run took."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+
+from streamproof.conformance.events import Event
+from streamproof.conformance.run_verdict import RunVerdict
+from streamproof.system.records import dataclass
+
+
+@dataclass(slots=True)
+class JudgedEvents:
+    """Counts over runs. The models of one run must be added one after the other: an event counts once for all of them."""
+
+    read: Counter[str] = field(default_factory=Counter)
+    judged: Counter[str] = field(default_factory=Counter)
+    _run: str | None = None
+    _events: dict[tuple[str, int, str], bool] = field(default_factory=dict)
+    """The events of the last run by process, number and family: whether they were judged."""
+
+    def add(self, run: str, events: Iterable[Event], judged: Iterable[Event]) -> None:
+        """The events of one run, and those that one more model judged."""
+        if run != self._run:
+            self.finish()
+            self._run = run
+        for event in events:
+            self._events.setdefault((event.process, event.seq, event.event), False)
+        for event in judged:
+            self._events[event.process, event.seq, event.event] = True
+
+    def finish(self) -> None:
+        """Counts the last run."""
+        self.read.update(family for _, _, family in self._events)
+        self.judged.update(family for (_, _, family), known in self._events.items() if known)
+        self._events.clear()
+
+    @property
+    def percent(self) -> float:
+        """The share of all events that were judged; 0 without events."""
+        return 100 * self.judged.total() / max(1, self.read.total())
+
+    def record(self) -> dict[str, dict[str, int]]:
+        """By family, as JSON data."""
+        return {name: {"read": n, "judged": self.judged[name]} for name, n in sorted(self.read.items())}
+
+
+def untaken_actions(verdicts: Iterable[RunVerdict]) -> Mapping[str, list[str]]:
+    """By model, its actions that no run took, in the order of the model."""
+    known: dict[str, dict[str, None]] = {}
+    taken: dict[str, set[str]] = {}
+    for verdict in verdicts:
+        if verdict.followed is not None:
+            known.setdefault(verdict.model, {}).update(dict.fromkeys(verdict.followed.model_actions))
+            taken.setdefault(verdict.model, set()).update(verdict.followed.actions)
+    return {model: [name for name in names if name not in taken[model]] for model, names in known.items()}
