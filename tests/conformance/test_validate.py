@@ -126,6 +126,7 @@ def test_restart_sets_are_named(flink_logs: Path) -> None:
         "announced": 1,
         "size": 1,
         "tasks": ["C -> C-sink: Writer (2/2)"],
+        "why": [{"tasks": ["C -> C-sink: Writer (2/2)"], "reason": "failed task", "partition": None, "because": None}],
     }
     assert (second["announced"], second["size"], len(second["tasks"])) == (10, 10, 10)
 

@@ -22,7 +22,7 @@ from streamproof.traces.lines import BLANK, Line, Style, StyledText, line
 
 if TYPE_CHECKING:
     from streamproof.conformance.coverage import JudgedEvents
-    from streamproof.conformance.run_verdict import Answer, Rejection, RunVerdict
+    from streamproof.conformance.run_verdict import Answer, Recovery, Rejection, RunVerdict
 
 SCHEMA = "streamproof.validate/1"
 
@@ -48,6 +48,8 @@ class _Model(click.Option):
         return super().get_help_record(ctx)
 
 
+TASKS_SHOWN = 8
+"""Largest number of tasks printed of a region."""
 LONGEST = 240
 """Largest number of characters printed of a variable's value."""
 
@@ -88,6 +90,7 @@ LONGEST = 240
     help="Format of the event files.",
 )
 @click.option("--master", metavar="URL", help="Validate on Spark, one task for each path: local[*], spark://...")
+@click.option("--explain", is_flag=True, help="Also print for each restart which tasks it restarted, and why.")
 @click.option(
     "--coverage",
     is_flag=True,
@@ -109,6 +112,7 @@ def command(
     events: Path | None,
     form: str,
     master: str | None,
+    explain: bool,
     coverage: bool,
     min_judged: float | None,
     json_to: str | None,
@@ -147,7 +151,7 @@ def command(
     if json_to is not None:
         write_json(document, json_to)
     write_ci_files(document, json_to)
-    print_lines(_lines(verdicts), people(json_to))
+    print_lines(_lines(verdicts, explain=explain), people(json_to))
     if counted is not None:
         print_lines(_coverage(counted, verdicts, min_judged, whole=coverage), people(json_to))
     return code
@@ -191,7 +195,7 @@ def _recorded(verdicts: Sequence[RunVerdict]) -> list[RunVerdict]:
     return [v for v in verdicts if v.trace or v.run not in judged]
 
 
-def _lines(verdicts: Sequence[RunVerdict]) -> Iterator[Line]:
+def _lines(verdicts: Sequence[RunVerdict], *, explain: bool) -> Iterator[Line]:
     """One line per job or channel, the explanation of each rejection under it, the totals."""
     shown = _recorded(verdicts)
     several = {key for key, count in Counter((v.run, v.model) for v in shown).items() if count > 1}
@@ -199,6 +203,8 @@ def _lines(verdicts: Sequence[RunVerdict]) -> Iterator[Line]:
     for verdict in shown:
         named = (verdict.run, verdict.model) in several
         yield from _case(verdict, named=named, with_model=len(models[verdict.run]) > 1)
+        for number, recovery in enumerate(verdict.recoveries if explain else (), 1):
+            yield from _restart(number, recovery)
     yield BLANK
     if len({(v.run, v.trace, v.unit) for v in shown}) < len(shown):
         yield from _by_model(verdicts, shown)
@@ -259,6 +265,32 @@ def _case(verdict: RunVerdict, *, named: bool, with_model: bool) -> Iterator[Lin
         yield from _rejection(verdict.rejection)
     elif verdict.reason:
         yield line(verdict.reason, indent=14, hang=14)
+
+
+def _restart(number: int, recovery: Recovery) -> Iterator[Line]:
+    """One restart: the failure, and the reasons for the restarted tasks as a tree."""
+    failure = f"{recovery.failed} failed" if recovery.failed else "a global failure"
+    when = f"{recovery.decided}: " if recovery.decided else ""
+    cause = f" ({recovery.cause.rpartition('.')[2]})" if recovery.cause else ""
+    count = f"{recovery.announced} task{'' if recovery.announced == 1 else 's'}"
+    open_set = "" if recovery.tasks is not None else "; the model allows several sets"
+    yield line(f"restart {number}, {when}{failure}{cause}; {count}{open_set}", indent=4, hang=4)
+    below: dict[int | None, list[int]] = {}
+    for at, reason in enumerate(recovery.why):
+        below.setdefault(reason.because, []).append(at)
+    waiting = [(at, 6) for at in reversed(below.get(None, []))]
+    while waiting:
+        at, indent = waiting.pop()
+        reason = recovery.why[at]
+        link = f" ({reason.partition})" if reason.partition else ""
+        tasks = _named(reason.tasks) if reason.tasks else "tasks that were never scheduled"
+        yield line(f"{reason.reason}{link}: ", StyledText(tasks, "place"), indent=indent, hang=4)
+        waiting += [(child, min(indent + 2, 20)) for child in reversed(below.get(at, []))]
+
+
+def _named(tasks: Sequence[str]) -> str:
+    more = len(tasks) - TASKS_SHOWN
+    return ", ".join(tasks[:TASKS_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _states(states: Sequence[Mapping[str, str]]) -> Iterator[Line]:

@@ -12,8 +12,8 @@ in the entry-point group ``streamproof.bindings`` under the model's name. A log 
 
 A binding provides: `Binding`, `Plan`, `Unit`, `Task`; `Stream` of `Observation`, or `Span` for overlapping calls;
 `Move`, `Constraint` on a `StateReader`; optionally `Explainer`, `RecoveryReader`, `Grounding`. Results are: `Tracked`,
-`RunVerdict`, `Followed`, `Rejection`, `Candidate`, `Recovery`. Machines come from `compile_model`, or from `Rules` if
-they have too many instances to enumerate. Unreadable input raises `InputError`. Files of events: `read_events`,
+`RunVerdict`, `Followed`, `Rejection`, `Candidate`, `Recovery`, `RestartReason`. Machines come from `compile_model`, or from
+`Rules` if they have too many instances to enumerate. Unreadable input raises `InputError`. Files of events: `read_events`,
 `write_ndjson`, `write_parquet`. In a test: `assert_conforms`.
 """
 
@@ -34,7 +34,15 @@ from streamproof.conformance.binding import (
 )
 from streamproof.conformance.event_log import EventLog
 from streamproof.conformance.events import Event, read_events, write_ndjson, write_parquet
-from streamproof.conformance.run_verdict import Candidate, Followed, Recovery, Rejection, RunVerdict, Tracked
+from streamproof.conformance.run_verdict import (
+    Candidate,
+    Followed,
+    Recovery,
+    Rejection,
+    RestartReason,
+    RunVerdict,
+    Tracked,
+)
 from streamproof.conformance.validate import assert_conforms, judge, validate_paths
 from streamproof.language.grounding import Rules
 from streamproof.language.spec import compile_model
@@ -61,6 +69,7 @@ __all__ = [
     "Recovery",
     "RecoveryReader",
     "Rejection",
+    "RestartReason",
     "Rules",
     "RunVerdict",
     "Span",

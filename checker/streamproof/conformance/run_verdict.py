@@ -101,6 +101,26 @@ class Tracked:
 
 
 @dataclass(frozen=True, slots=True)
+class RestartReason:
+    """Why some tasks of a restart set are in it. `because` is the position of the reason that it follows from; `partition`
+    the one that links them. Without `tasks` they were never scheduled, but lead to others."""
+
+    tasks: tuple[str, ...]
+    reason: str
+    partition: str | None = None
+    because: int | None = None
+
+    def record(self) -> dict[str, Any]:
+        """As plain data for verdict records."""
+        return {
+            "tasks": list(self.tasks),
+            "reason": self.reason,
+            "partition": self.partition,
+            "because": self.because,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Recovery:
     """One recovery from a failure: the times of its decision and completion, and the restarted tasks.
 
@@ -113,6 +133,7 @@ class Recovery:
     announced: int
     tasks: tuple[str, ...] | None = None
     recovered: str | None = None
+    why: tuple[RestartReason, ...] = ()
 
     def record(self) -> dict[str, Any]:
         """As plain data for verdict records."""
@@ -124,6 +145,7 @@ class Recovery:
             "announced": self.announced,
             "size": self.announced if self.tasks is None else len(self.tasks),
             "tasks": list(self.tasks or ()),
+            "why": [reason.record() for reason in self.why],
         }
 
 

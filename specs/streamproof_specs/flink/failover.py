@@ -43,6 +43,7 @@ from streamproof_specs.flink.recorded import (
     recorded_system,
     without_edges,
 )
+from streamproof_specs.flink.restart_reasons import Explained
 from streamproof_specs.flink.scope import Outside, damage, doubted, has_logs, outside
 
 MASTER_EVENTS = frozenset(
@@ -111,7 +112,7 @@ class FlinkFailover(Binding):
             damage=damage(run),
             partial=sampled,
             notes=(*filter(None, (_hang(recorded, model, master),)), *lines.notes),
-            recoveries=lines.decisions,
+            recoveries=Explained(lines.decisions, model),
         )
 
     def _graph(self, run: FlinkRun, job: str, given: RestJob | None) -> tuple[JobGraph, str]:
