@@ -178,7 +178,7 @@ def test_the_share_of_judged_events(streamproof: Any, folder: Path) -> None:
     with tarfile.open(RUNS) as archive:
         archive.extractall(folder, filter="data")
     run = "logs/a-taskfail-1"
-    done = streamproof("validate", run, "--model", "all", "--coverage", "--json", "v.json")
+    done = streamproof("validate", run, "--coverage", "--json", "v.json")
     assert done.code == 0
     document = json.loads((folder / "v.json").read_text())
     coverage = document["coverage"]
