@@ -24,7 +24,7 @@ in one state, so that an action on a whole array depends only on the elements th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from streamproof.conformance.binding import Move, Observation
 from streamproof.conformance.moves import SystemMoves
@@ -116,9 +116,19 @@ class Delaying:
         del known[state]
         return Group(frozenset(touched | written), frozenset(written), tuple(known.values()))
 
-    def varied(self, group: Group, state: State) -> Iterator[State]:
-        """The states with the other local states of one group."""
-        return (self._layout.written(state, variant.writes) for variant in group.variants)
+    def reaches(self, state: State, groups: tuple[Group, ...], other: State) -> bool:
+        """Whether hidden actions lead from a state, which has these groups, to another one."""
+        read, left = self._layout.read, self._layout.different(state, other)
+        for group in groups:
+            if left.isdisjoint(group.written):
+                continue
+            left -= group.written
+            if not any(
+                all(read(other, c) == (v.writes[c] if c in v.writes else read(state, c)) for c in group.written)
+                for v in group.variants
+            ):
+                return False
+        return not left
 
     def after(self, observation: Observation, state: State, groups: tuple[Group, ...]) -> dict[State, Taken]:
         """States whose closure is that of all states after an observation. Raises `TooMany`."""

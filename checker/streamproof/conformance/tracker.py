@@ -174,16 +174,15 @@ class Tracker:
         """The belief with all that hidden actions reach if that is little, else without what they reach from the rest of
         it. Sets `_groups`, of each state, in the second case. Raises `TooMany`."""
         self._groups = {}
-        closed = self._closure(belief, self.eager)
-        if len(closed) <= min(self.eager, self.limit):
+        eager = min(self.eager, self.limit)
+        closed = self._closure(belief, eager)
+        if len(closed) <= eager:
             return closed
         kept: _Belief = {}
-        covered = set[State]()
         for state, path in belief.items():
-            if state not in covered:
+            if not any(self._delaying.reaches(one, groups, state) for one, groups in self._groups.items()):
                 kept[state] = path
-                self._groups[state] = groups = self._delaying.groups(self._hidden, state)
-                covered.update(after for group in groups for after in self._delaying.varied(group, state))
+                self._groups[state] = self._delaying.groups(self._hidden, state)
             if len(kept) > self.limit:
                 raise TooMany
         return kept

@@ -47,6 +47,16 @@ class Layout:
         at, i = self.place[cell]
         return state[at] if i is None else state[at][i]
 
+    def different(self, state: State, other: State) -> set[int]:
+        """The cells in which two states differ."""
+        found = set[int]()
+        for at, (one, two) in enumerate(zip(state, other, strict=True)):
+            if one != two:
+                cells = self.cells(at)
+                pairs = [(one, two)] if self.place[cells.start][1] is None else zip(one, two, strict=True)
+                found.update(cell for cell, (x, y) in zip(cells, pairs, strict=True) if x != y)
+        return found
+
     def written(self, state: State, writes: Mapping[int, Value]) -> State:
         """The state with other values in some cells."""
         after, open_ = list(state), set[int]()

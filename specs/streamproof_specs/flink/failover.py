@@ -35,7 +35,7 @@ from streamproof_specs.flink.decisions import Causes
 from streamproof_specs.flink.every_scheduler import breaches, deployed_to_lost, hang
 from streamproof_specs.flink.explain import FailoverExplainer, Shown
 from streamproof_specs.flink.heard import Heard
-from streamproof_specs.flink.jobmanager_log import DECISIONS, HIDDEN, translate
+from streamproof_specs.flink.jobmanager_log import DECISIONS, HIDDEN, decisions_at_once, translate
 from streamproof_specs.flink.recorded import (
     RecordedFailover,
     RecordedGraph,
@@ -100,7 +100,7 @@ class FlinkFailover(Binding):
         decisions = [e.event for e in master if e.event in DECISIONS]
         model = RecordedFailover(recorded.graph, restarts=len(decisions))
         causes = Causes.of(recorded, model, events)
-        model.narrow(*causes.needed(master), "failover.global.restart" in decisions)
+        model.narrow(*causes.needed(master), "failover.global.restart" in decisions, decisions_at_once(master))
         shown = Shown()
         lines = translate(recorded, model, causes, shown, master)
         wording = FailoverExplainer(recorded, model, shown)

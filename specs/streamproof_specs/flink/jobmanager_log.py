@@ -432,9 +432,21 @@ class _Translator:
         return Observation(event)
 
 
+def decisions_at_once(events: Sequence[Event]) -> int:
+    """The most restart decisions before the job is RUNNING again, when all of them have been carried out: no more of them
+    are pending at any time."""
+    most = count = 0
+    for event in events:
+        if event.event == "job.transition" and event.args["old"] == "RESTARTING" and event.args["new"] == "RUNNING":
+            count = 0
+        count += event.event in DECISIONS
+        most = max(most, count)
+    return most
+
+
 def _pending(look: StateReader) -> bool:
-    """Whether a restart decision is pending and, for one of its tasks, neither carried out nor superseded."""
-    return any(look("version", t) == k for k, tasks in enumerate(look("restarting")) for t in tasks)
+    """Whether a restart decision is pending for a task: neither carried out nor superseded."""
+    return any(look("restarting"))
 
 
 def _settled(look: StateReader) -> bool:

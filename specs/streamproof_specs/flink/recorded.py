@@ -9,7 +9,7 @@ from typing import Any
 
 import networkx
 
-from streamproof import State, System, action, require
+from streamproof import Array, Range, State, System, action, require
 from streamproof.conformance import Event, compile_model
 from streamproof.conformance.flink import JobGraph as LoggedGraph
 from streamproof_models.failover.batch_job import grouped
@@ -179,6 +179,7 @@ class RecordedFailover(Failover):
     def setup(self) -> None:
         """Adds the exchanges between regions, and the tasks that may notice the loss of their peers; omits channels."""
         super().setup()
+        self.attempts = self.decisions
         self.ends = frozenset(self.channels.values())
         """Producer and consumer of each channel."""
         pipelined = [ends for c, ends in self.channels.items() if c not in self.partition_of]
@@ -193,8 +194,15 @@ class RecordedFailover(Failover):
         self.channels = {}
         self.inputs = dict.fromkeys(self.tasks, ())
 
-    def narrow(self, failing: Collection[str], missable: Collection[tuple[str, str]], globally: bool) -> None:
-        """Removes the failures that the log does not contain: of tasks, due to a missing input, of the job as a whole."""
+    def narrow(
+        self, failing: Collection[str], missable: Collection[tuple[str, str]], globally: bool, at_once: int
+    ) -> None:
+        """Removes the failures that the log does not contain: of tasks, due to a missing input, of the job as a whole.
+
+        `at_once` is the most decisions of the log between two times at which none was pending. The places of decisions are
+        used in turn, so that each one is free again when its turn comes.
+        """
+        self.decisions = at_once
         self.failing = tuple(t for t in self.tasks if t in failing)
         missing = {t: tuple(p for p in parts if (t, p) in missable) for t, parts in self.missable.items()}
         self.missable = {t: parts for t, parts in missing.items() if parts}
@@ -216,8 +224,10 @@ class RecordedFailover(Failover):
         return grouped((consumers for consumers, _ in by), by)
 
     def state(self) -> State:
-        """Without the budgets of failures and losses."""
-        return State(**{name: sort for name, sort in super().state().items() if not name.endswith("_left")})
+        """Without the budgets of failures and losses, and without versions, because newer decisions take tasks away."""
+        omitted = ("failures_left", "losses_left", "version")
+        kept = {name: sort for name, sort in super().state().items() if name not in omitted}
+        return State(**{**kept, "attempt": Array(self.tasks, Range(0, self.attempts))})
 
     # --- scheduling
 
@@ -313,10 +323,34 @@ class RecordedFailover(Failover):
                 s.status[t] = "CANCELING"
         self.begin_restart(s, dict.fromkeys(self.tasks, True))
 
+    def begin_restart(self, s, chosen):
+        """As in the machine, in the next place for a decision; an older decision loses the tasks that this one restarts."""
+        s.restarting[s.decided].clear()
+        s.awaiting[s.decided].clear()
+        for t in self.tasks:
+            if chosen[t] and s.status[t] != "CREATED":
+                s.restarting[s.decided].add(t)
+                if s.status[t] in (*self.active, "CANCELING"):
+                    s.status[t] = "CANCELING"
+                    s.awaiting[s.decided].add(t)
+        for k in range(self.decisions):
+            if k != s.decided:
+                s.restarting[k] -= s.restarting[s.decided]
+        s.decided = 0 if s.decided + 1 == self.decisions else s.decided + 1
+
+    @action(k="decisions")
+    def restart(self, s, k):
+        """As in the machine."""
+        require(s.job == "RUNNING" and len(s.restarting[k]) > 0 and len(s.awaiting[k]) == 0)
+        for t in self.tasks:
+            if t in s.restarting[k]:
+                self.reset(s, t)
+        s.restarting[k].clear()
+
     def reset(self, s, t):
         """A new attempt of `t`. The condition is always true; without it the tracker checks the domain at every restart."""
         s.status[t] = "CREATED"
-        if s.attempt[t] < self.decisions:
+        if s.attempt[t] < self.attempts:
             s.attempt[t] += 1
         self.mark_output(s, t, "NONE")
 
@@ -338,13 +372,18 @@ class RecordedFailover(Failover):
 def recorded_system(recorded: RecordedGraph, model: RecordedFailover) -> System:
     """The transition system of a restricted model. Runs of one job graph with the same failures share it."""
     missable = tuple((t, p) for t, parts in model.missable.items() for p in parts)
-    return _system(recorded.graph, model.decisions, model.failing, missable, bool(model.globally))
+    return _system(recorded.graph, model.attempts, model.failing, missable, bool(model.globally), model.decisions)
 
 
 @lru_cache(maxsize=16)
 def _system(
-    graph: JobGraph, decisions: int, failing: tuple[str, ...], missable: tuple[tuple[str, str], ...], globally: bool
+    graph: JobGraph,
+    restarts: int,
+    failing: tuple[str, ...],
+    missable: tuple[tuple[str, str], ...],
+    globally: bool,
+    at_once: int,
 ) -> System:
-    model = RecordedFailover(graph, restarts=decisions)
-    model.narrow(failing, missable, globally)
+    model = RecordedFailover(graph, restarts=restarts)
+    model.narrow(failing, missable, globally, at_once)
     return compile_model(model)
