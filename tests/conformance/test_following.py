@@ -1,4 +1,4 @@
-"""Logs with overlapping restarts, true and false, are judged alike by the tracker of all combinations and numbered decisions."""
+"""Logs with overlapping restarts, true and false, are judged alike with all combinations and with numbered decisions."""
 
 from __future__ import annotations
 
