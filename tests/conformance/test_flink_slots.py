@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -133,6 +134,19 @@ def test_a_sample_of_the_lines_at_debug_is_no_evidence(flink_logs: Path, tmp_pat
         rb"\1",
     )
     assert answers(run)["b-lostpart-1"] == {"inconclusive"}
+
+
+def test_times_without_dates_may_go_over_midnight(flink_more: Path, tmp_path: Path) -> None:
+    """The run lasts a few seconds, of which some are after midnight."""
+    for source in (flink_more / "adbatch").glob("*.log"):
+        moved = re.sub(
+            r"(?m)^\d{4}-\d\d-\d\d (\d\d:\d\d:\d\d)",
+            lambda m: f"{datetime.fromisoformat('2026-01-01 ' + m[1]) + timedelta(seconds=46_326):%H:%M:%S}",
+            source.read_text(),
+        )
+        (tmp_path / source.name).write_text(moved)
+    assert any("\n00:00:0" in log.read_text() for log in tmp_path.glob("*.log"))
+    assert list(answers(tmp_path).values()) == [{"accepted"}]
 
 
 def test_a_slot_with_a_task_is_freed_in_two_lines(flink_live: Path, tmp_path: Path) -> None:

@@ -41,11 +41,14 @@ def _where(event: Event) -> str:
 def _deployments(events: Sequence[Event], deployed: Mapping[str, Event]) -> Iterator[tuple[Key, str]]:
     """`submitTask` activates the slot and then logs the task, in the TaskManager's main thread."""
     active: dict[str, list[Event]] = {}
+    seen: set[tuple[str, str | None, str]] = set()
     for event in events:
         if event.event == "slot.tm.activate":
             known = active.setdefault(event.process, [])
-            if not known or (event.ts or "") >= (known[-1].ts or ""):  # else it was delivered again
-                known[:] = [*(e for e in known if e.ts == event.ts), event]
+            about = (event.process, event.ts, event.args["alloc"])
+            # A line that was delivered again does not show which one is the last.
+            known[:] = [*(e for e in known if e.ts == event.ts or about in seen), event]
+            seen.add(about)
         elif event.event == "tm.submit":
             alloc, other, last = event.args["alloc"], deployed.get(event.args["attempt"]), active.get(event.process)
             if last and all(e.args["alloc"] != alloc for e in last):
@@ -128,11 +131,14 @@ def _on_lost_executors(events: Sequence[Event], cluster: Iterable[Event]) -> Ite
     lines = [e for e in events if e.event == "slot.rm.alloc"]
     closed: dict[tuple[str, str], Event] = {}
     registered: dict[tuple[str, str], str] = {}
+    seen: set[tuple[str | None, tuple[str, str]]] = set()
     for event in sorted((*cluster, *lines), key=lambda e: (e.process, e.seq)):
         place = (event.process, str(event.args.get("tm")))
         match event.event:
-            case "rm.close" if (event.ts or "") > registered.get(place, ""):
-                closed[place] = event
+            case "rm.close":
+                if (event.ts or "") > registered.get(place, "") and (event.ts, place) not in seen:
+                    closed[place] = event
+                seen.add((event.ts, place))
             case "rm.register" | "rm.slotregister":
                 registered[place] = event.ts or ""
                 closed.pop(place, None)
