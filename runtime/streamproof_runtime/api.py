@@ -51,6 +51,8 @@ class Edge:
     key: Key | None
     pipes: list[Pipe]
     feedback: bool = False
+    blocking: bool = False
+    """Whether the source finishes before the target starts; its output is stored."""
 
 
 @dataclass(slots=True)
@@ -63,6 +65,10 @@ class Operator:
     inputs: tuple[tuple[Process, Key | None], ...] = ()
     items: Sequence[Any] | None = None
     is_sink: bool = False
+    reads: str = ""
+    """A source of stored partitions: their dataset."""
+    writes: str = ""
+    """A sink that stores partitions: their dataset."""
 
 
 @dataclass
@@ -104,10 +110,10 @@ class Job:
             exchange = Exchange.REBALANCE
         for edge in self.edges:
             if (edge.source, edge.target, edge.feedback) == (maker, to.name, feedback):
-                if (edge.exchange, edge.key) != (exchange, stream.key):
+                if (edge.exchange, edge.key, edge.blocking) != (exchange, stream.key, stream.is_blocking):
                     raise JobError(f"{to.name} reads {maker} by two different exchanges; put an operator between them")
                 return edge
-        self.edges.append(Edge(maker, to.name, stream.scope, exchange, stream.key, [], feedback))
+        self.edges.append(Edge(maker, to.name, stream.scope, exchange, stream.key, [], feedback, stream.is_blocking))
         return self.edges[-1]
 
 
@@ -126,6 +132,7 @@ class Stream:
     origins: tuple[tuple[str, tuple[Transform, ...]], ...]
     exchange: Exchange = Exchange.FORWARD
     key: Key | None = None
+    is_blocking: bool = False
 
     @property
     def makers(self) -> str:
@@ -164,6 +171,17 @@ class Stream:
     def broadcast(self) -> Stream:
         """The same stream, sent to every subtask."""
         return replace(self, exchange=Exchange.BROADCAST, key=None)
+
+    def blocking(self) -> Stream:
+        """The same stream, stored: the operator that reads it starts when the whole stream is there, and may read it again.
+
+        Raises `JobError` inside a loop, whose operators cannot wait for each other.
+        """
+        if self.scope.level:
+            raise JobError(
+                f"the stream of {self.makers} (scope {self.scope}) is in a loop; only root streams are stored"
+            )
+        return replace(self, is_blocking=True)
 
     def union(self, other: Stream) -> Stream:
         """The records of both; raises `JobError` unless both have one scope."""

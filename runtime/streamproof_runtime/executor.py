@@ -1,16 +1,19 @@
-"""The TaskExecutor as a state machine without input and output: subtasks of one attempt, their items, their failures."""
+"""The TaskExecutor as a state machine without input and output: for each region the subtasks of one attempt, their items,
+their failures, and the partitions that it stores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from streamproof_runtime import messages as m
 from streamproof_runtime.errors import OutsideSimulation, Unsendable
 from streamproof_runtime.flow import BUFFERS, Flow
-from streamproof_runtime.graph import ExecutionGraph
+from streamproof_runtime.functions import Context, Operation
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
-from streamproof_runtime.subtask import TAKE, TERMINATED, Item, Subtask, TaskPlan
+from streamproof_runtime.partitions import Key, Missing, Partitions
+from streamproof_runtime.regions import Region
+from streamproof_runtime.subtask import TAKE, TERMINATED, Item, Subtask, TaskPlan, plans
 
 
 class ExecutorHost(Protocol):
@@ -22,37 +25,37 @@ class ExecutorHost(Protocol):
     def woken(self, subtask: Subtask) -> None:
         """A subtask may have something to do."""
 
-    def stopped(self) -> None:
-        """All subtasks are gone."""
+    def stopped(self, subtasks: Iterable[Subtask]) -> None:
+        """These subtasks are gone."""
 
-    def create(self, plan: TaskPlan, attempt: int) -> Subtask:
-        """A new subtask of an attempt."""
+    def create(self, plan: TaskPlan, trace: str) -> Subtask:
+        """A new subtask, with the ending of its trace."""
 
 
 class TaskExecutor:
-    """Runs the subtasks that the JobMaster deploys to it."""
+    """Runs the subtasks that the JobMaster deploys to it, region by region, and stores partitions."""
 
     def __init__(
         self,
         name: str,
         slots: int,
-        graph: ExecutionGraph,
-        plans: Mapping[str, TaskPlan],
+        regions: Sequence[Region],
         host: ExecutorHost,
+        partitions: Partitions,
         incarnation: int = 0,
         buffers: int = BUFFERS,
     ) -> None:
         self.name, self.slots, self.incarnation, self.buffers = name, slots, incarnation, buffers
-        self.graph, self.plans, self.host = graph, plans, host
-        self.attempt = -1
-        self.is_running = False
-        self.subtasks: dict[str, Subtask] = {}
-        self.placement: Mapping[str, str] = {}
-        self.peers: frozenset[str] = frozenset()
-        self.flow = Flow((), ())
-        self._reported: set[str] = set()
+        self.host, self.partitions = host, partitions
+        self.parts = [RegionExecutor(self, region, len(regions) > 1) for region in regions]
+        self._part_of = {task: part for part in self.parts for task in part.graph.tasks}
         self.longest = {False: 0, True: 0}
         """Largest number of items in an input queue, without and with feedback."""
+
+    @property
+    def subtasks(self) -> Iterator[Subtask]:
+        """All subtasks."""
+        return (subtask for part in self.parts for subtask in part.subtasks.values())
 
     def register(self) -> None:
         """Offers the slots to the JobMaster."""
@@ -61,67 +64,150 @@ class TaskExecutor:
     def on_message(self, peer: str, message: m.Message) -> None:
         """A message of the JobMaster, or an item of another TaskExecutor."""
         kind = message[0]
-        if kind == m.DATA:
-            if message[1] == self.attempt and self.subtasks:
-                self.deliver(message[2], message[3])
-        elif kind == m.CREDIT:
-            if message[1] == self.attempt and self.subtasks:
-                try:
-                    self.grant(message[2], message[3])
-                except Unsendable as error:
-                    self.fail(f"{message[2]}: {error}", fatal=True)
-        elif kind == m.HEARTBEAT:
+        if kind == m.HEARTBEAT:
             self.host.send(JOBMASTER, (m.ALIVE,))
-        elif kind == m.DEPLOY and message[1] > self.attempt:
-            self.deploy(message[1], message[2])
-        elif kind == m.START and message[1] == self.attempt and self.subtasks:
+        elif kind == m.RELEASE:
+            self.partitions.release(message[1], message[2])
+        else:
+            self.parts[message[1]].on_message(kind, message[2], message[3:])
+
+    def on_lost(self, peer: str) -> None:
+        """A lost connection ends the attempts that use it; without the JobMaster there is none, and nothing is stored."""
+        if peer == JOBMASTER:
+            for part in self.parts:
+                part.cancel(part.attempt)
+            self.partitions.clear()
+            self.register()
+            return
+        for part in self.parts:
+            if peer in part.peers and part.is_at_work:
+                part.fail(f"connection from {self.name} to {peer} lost", fatal=False)
+
+    def has(self, subtask: Subtask) -> bool:
+        """Whether a subtask is one of the current attempts."""
+        return self._part_of[subtask.name].subtasks.get(subtask.name) is subtask
+
+    def is_running(self, subtask: Subtask) -> bool:
+        """Whether the attempt of a subtask has started."""
+        return self._part_of[subtask.name].is_running
+
+    def can_step(self, subtask: Subtask) -> bool:
+        """Whether a subtask has something to do, and none of its outputs waits for credit."""
+        return self._part_of[subtask.name].can_step(subtask)
+
+    def step(self, subtask: Subtask, choose: Callable[[int], int]) -> bool:
+        """A subtask does one of its enabled actions, if any; what it sends is delivered or leaves. Whether it did one."""
+        return self._part_of[subtask.name].step(subtask, choose)
+
+
+class RegionExecutor:
+    """The subtasks of one region on a TaskExecutor."""
+
+    def __init__(self, executor: TaskExecutor, region: Region, several: bool) -> None:
+        self.executor, self.region, self.several = executor, region, several
+        self.name, self.buffers, self.host = executor.name, executor.buffers, executor.host
+        self.graph, self.plans = region.graph, plans(region.graph)
+        self.attempt = -1
+        self.is_running = False
+        self.subtasks: dict[str, Subtask] = {}
+        self.placement: Mapping[str, str] = {}
+        self.peers: frozenset[str] = frozenset()
+        self.flow = Flow((), ())
+        self._reported: set[str] = set()
+        self._writing: list[Key] = []
+
+    def on_message(self, kind: str, attempt: int, rest: tuple[Any, ...]) -> None:
+        """A message about an attempt of the region."""
+        is_current = attempt == self.attempt and bool(self.subtasks)
+        if kind == m.DATA:
+            if is_current:
+                self.deliver(*rest)
+        elif kind == m.CREDIT:
+            if is_current:
+                try:
+                    self.grant(*rest)
+                except Unsendable as error:
+                    self.fail(f"{rest[0]}: {error}", fatal=True)
+        elif kind == m.DEPLOY and attempt > self.attempt:
+            self.deploy(attempt, *rest)
+        elif kind == m.START and is_current:
             self.is_running = True
             for subtask in self.subtasks.values():
                 self.host.woken(subtask)
-        elif kind == m.CANCEL and message[1] >= self.attempt:
-            self.cancel(message[1])
+        elif kind == m.CANCEL and attempt >= self.attempt:
+            self.cancel(attempt)
+            self.tell(m.CANCELED)
 
-    def deploy(self, attempt: int, placement: Mapping[str, str]) -> None:
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a subtask has not terminated. After that the region needs no connection, and what it stores stays."""
+        return len(self._reported) < len(self.subtasks)
+
+    def tell(self, kind: str, *more: Any) -> None:
+        """Tells the JobMaster about the current attempt."""
+        self.host.send(JOBMASTER, (kind, self.region.number, self.attempt, *more))
+
+    def deploy(self, attempt: int, placement: Mapping[str, str], reads: Mapping[str, int]) -> None:
         """Creates the subtasks of an attempt."""
         self.cancel(attempt)
         self.placement = placement
         own = [task for task, executor in placement.items() if executor == self.name]
-        self.subtasks = {task: self.host.create(self.plans[task], attempt) for task in own}
+        trace = f"/{self.region.number}#{attempt}" if self.several else f"#{attempt}"
+        self.subtasks = {task: self.host.create(self.plans[task], trace) for task in own}
         channels = self.graph.channels.values()
         ends = [(c.source, c.target) for c in channels if {c.source, c.target} & {*own}]
         limited = [c for c in channels if not c.edge.feedback]
         outgoing = [c.name for c in limited if c.source in self.subtasks]
         self.flow = Flow(outgoing, [c.name for c in limited if c.target in self.subtasks], self.buffers)
         self.peers = frozenset(placement[t] for pair in ends for t in pair) - {self.name}
-        self.host.send(JOBMASTER, (m.DEPLOYED, attempt))
+        try:
+            for subtask in self.subtasks.values():
+                self._attach(subtask, reads)
+        except Missing as error:
+            self.fail(str(error), fatal=False, missing=error.dataset)
+        except OSError as error:
+            self.fail(f"{self.name} cannot store partitions: {error}", fatal=True)
+        else:
+            self.tell(m.DEPLOYED)
+
+    def _attach(self, subtask: Subtask, reads: Mapping[str, int]) -> None:
+        """A reader gets its partition, a writer a new one."""
+        store, operator, number = self.executor.partitions, subtask.plan.operator, subtask.plan.number
+        if operator.reads:
+            subtask.items, subtask.left = store.open((operator.reads, reads[operator.reads], number))
+        elif operator.writes:
+            key = operator.writes, self.attempt, number
+            store.create(key)
+            self._writing.append(key)
+
+            def write(_: Context, record: Any) -> tuple[()]:
+                store.append(key, record)
+                return ()
+
+            subtask.operation = Operation(((write, None),), subtask.operation.context)
 
     def cancel(self, attempt: int) -> None:
         """Drops all subtasks; messages up to this attempt are ignored from here on."""
-        self.attempt, self.is_running, self.subtasks, self._reported = attempt, False, {}, set()
+        gone = [*self.subtasks.values()]
+        for dataset, of, _ in self._writing:
+            self.executor.partitions.release(dataset, of)
+        self.attempt, self.is_running, self.subtasks, self._reported, self._writing = attempt, False, {}, set(), []
         self.peers = frozenset()
-        self.host.stopped()
+        self.host.stopped(gone)
 
-    def on_lost(self, peer: str) -> None:
-        """A lost connection ends the attempt that uses it; without the JobMaster there is no attempt."""
-        if peer == JOBMASTER:
-            self.cancel(self.attempt)
-            self.register()
-        elif peer in self.peers and self.subtasks:
-            self.fail(f"connection from {self.name} to {peer} lost", fatal=False)
-
-    def fail(self, reason: str, *, fatal: bool) -> None:
+    def fail(self, reason: str, *, fatal: bool, missing: str = "") -> None:
         """Reports that this attempt cannot go on, and drops its subtasks."""
-        attempt = self.attempt
-        self.cancel(attempt)
-        self.host.send(JOBMASTER, (m.FAILED, attempt, reason, fatal))
+        self.cancel(self.attempt)
+        self.tell(m.FAILED, reason, fatal, missing)
 
     def deliver(self, channel: str, item: Item) -> None:
         """An item has arrived for a subtask."""
         to = self.graph.channels[channel]
         subtask = self.subtasks[to.target]
         subtask.deliver(channel, item)
-        if len(subtask.queues[channel]) > self.longest[to.edge.feedback]:
-            self.longest[to.edge.feedback] = len(subtask.queues[channel])
+        longest = self.executor.longest
+        if len(subtask.queues[channel]) > longest[to.edge.feedback]:
+            longest[to.edge.feedback] = len(subtask.queues[channel])
         if self.is_running:
             self.host.woken(subtask)
 
@@ -158,7 +244,7 @@ class TaskExecutor:
                 self.carry(channel, item)
         if subtask.phase == TERMINATED and subtask.name not in self._reported:
             self._reported.add(subtask.name)
-            self.host.send(JOBMASTER, (m.FINISHED, self.attempt, subtask.name, subtask.result()))
+            self.tell(m.FINISHED, subtask.name, subtask.result())
 
     def carry(self, channel: str, item: Item) -> None:
         """Takes an item to the receiver of its channel."""
@@ -166,7 +252,7 @@ class TaskExecutor:
         if target == self.name:
             self.deliver(channel, item)
         else:
-            self.host.send(target, (m.DATA, self.attempt, channel, item))
+            self.host.send(target, (m.DATA, self.region.number, self.attempt, channel, item))
 
     def free(self, channel: str) -> None:
         """A subtask has taken an item: its buffer is free, and the sender of the channel learns of it in time."""
@@ -176,7 +262,7 @@ class TaskExecutor:
             if source == self.name:
                 self.grant(channel, credits)
             else:
-                self.host.send(source, (m.CREDIT, self.attempt, channel, credits))
+                self.host.send(source, (m.CREDIT, self.region.number, self.attempt, channel, credits))
 
     def grant(self, channel: str, credits: int) -> None:
         """The receiver of a channel has free buffers."""

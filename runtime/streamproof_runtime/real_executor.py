@@ -8,19 +8,21 @@ import random
 import resource
 import signal
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from streamproof_runtime.api import Job
 from streamproof_runtime.event_log import EventWriter
 from streamproof_runtime.executor import TaskExecutor
+from streamproof_runtime.file_partitions import FilePartitions
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.links import Link, connect, listening, serve
 from streamproof_runtime.messages import Message
 from streamproof_runtime.process import Parent
-from streamproof_runtime.subtask import Clock, Subtask, TaskPlan, plans
+from streamproof_runtime.regions import regions
+from streamproof_runtime.subtask import Clock, Subtask, TaskPlan
 from streamproof_runtime.variants import SOUND, VARIANTS
 from streamproof_runtime.wire import frame, message_frame
 
@@ -92,7 +94,8 @@ class RealExecutor:
         self._events, self._kill_after, self._records = 0, settings["kill_after"], settings["records"]
         self._graph = ExecutionGraph(job)
         self.machine = TaskExecutor(
-            self.name, settings["slots"], self._graph, plans(self._graph), self, self.incarnation, settings["buffers"]
+            *(self.name, settings["slots"], regions(job), self),
+            *(FilePartitions(), self.incarnation, settings["buffers"]),
         )
         self._ready: deque[Subtask] = deque()
         self._queued: set[str] = set()
@@ -125,7 +128,7 @@ class RealExecutor:
                 while self._ready and loop.time() < end:
                     subtask = self._ready.popleft()
                     if self.machine.step(subtask, _chosen):
-                        if self.machine.subtasks.get(subtask.name) is subtask:
+                        if self.machine.has(subtask):
                             self._ready.append(subtask)
                     else:
                         self._queued.discard(subtask.name)
@@ -138,14 +141,15 @@ class RealExecutor:
             self._ready.append(subtask)
             self._wake.set()
 
-    def stopped(self) -> None:
-        """Takes all subtasks from the schedule."""
-        self._ready.clear()
-        self._queued.clear()
+    def stopped(self, subtasks: Iterable[Subtask]) -> None:
+        """Takes subtasks from the schedule."""
+        gone = {subtask.name for subtask in subtasks}
+        self._ready = deque(subtask for subtask in self._ready if subtask.name not in gone)
+        self._queued -= gone
 
-    def create(self, plan: TaskPlan, attempt: int) -> Subtask:
+    def create(self, plan: TaskPlan, trace: str) -> Subtask:
         """A subtask that records its events in the trace of an attempt."""
-        trace = f"{self.job.name}#{attempt}"
+        trace = self.job.name + trace
 
         def log(process: str, event: str, args: Mapping[str, Any], state: Mapping[str, Any], clock: Clock) -> None:
             self._events += 1
@@ -181,9 +185,9 @@ class RealExecutor:
 
     def _of_jobmaster(self, value: Any) -> None:
         if value[0] == STOP:
-            lost = sum(subtask.lost for subtask in self.machine.subtasks.values())
+            lost = sum(subtask.lost for subtask in self.machine.subtasks)
             longest = self.machine.longest
-            self.stopped()
+            self.stopped([*self.machine.subtasks])
             self._over_soon = True
             self._control.send(frame([STOPPED, lost, longest[False], longest[True], _peak()]))
         elif value[0] == PEERS:

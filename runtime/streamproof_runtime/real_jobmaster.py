@@ -21,6 +21,7 @@ from streamproof_runtime.links import Link, serve
 from streamproof_runtime.loop import MILLISECOND
 from streamproof_runtime.process import Parent
 from streamproof_runtime.real_executor import PEERS, STOP, STOPPED
+from streamproof_runtime.regions import regions
 from streamproof_runtime.wire import frame, message_frame
 
 HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT = 1_000 * MILLISECOND, 30_000 * MILLISECOND
@@ -47,7 +48,7 @@ class RealJobMaster:
             executors=len(self._names),
             patience=PATIENCE_FOR_EXECUTORS,
         )
-        self.machine = JobMaster(self._graph, self, timing)
+        self.machine = JobMaster(regions(job), self, timing)
         self._links: dict[str, Link] = {}
         self._addresses: dict[str, tuple[int, int]] = {}
         self._over = asyncio.Event()
@@ -66,7 +67,7 @@ class RealJobMaster:
             await asyncio.wait_for(self._all_stopped.wait(), PATIENCE)
         machine = self.machine
         self.parent.report(
-            "over", machine.status == DONE, machine.errors, machine.results, machine.attempt + 1, self._stopped
+            "over", machine.status == DONE, machine.errors, machine.results, machine.decided + 1, self._stopped
         )
 
     # --- for the machine
@@ -86,27 +87,26 @@ class RealJobMaster:
         if link is not None:
             link.close()
 
-    def call_later(self, delay: int, timer: str, attempt: int) -> None:
+    def call_later(self, delay: int, timer: str, number: int) -> None:
         """By the event loop."""
-        asyncio.get_running_loop().call_later(delay / 1e9, self._on_timer, timer, attempt)
+        asyncio.get_running_loop().call_later(delay / 1e9, self._on_timer, timer, number)
 
-    def event(self, event: str, args: Mapping[str, Any], attempt: int | None = None) -> None:
+    def event(self, event: str, args: Mapping[str, Any], trace: str = "") -> None:
         """Into the log, and to the parent."""
         self._events += 1
         if self._log is not None:
-            trace = self.job.name if attempt is None else f"{self.job.name}#{attempt}"
             try:
-                self._log.write((trace, JOBMASTER, event, args, {}, {}))
+                self._log.write((self.job.name + trace, JOBMASTER, event, args, {}, {}))
             except OSError as error:
                 self.parent.broken(f"the event log of the JobMaster cannot be written: {error}")
         if self._events == self._kill_after:
             os.kill(os.getpid(), signal.SIGKILL)
-        self.parent.report("event", event, self.machine.attempt)
+        self.parent.report("event", event, self.machine.decided)
 
     # --- for the connections
 
-    def _on_timer(self, timer: str, attempt: int) -> None:
-        self.machine.on_timer(timer, attempt)
+    def _on_timer(self, timer: str, number: int) -> None:
+        self.machine.on_timer(timer, number)
         self._check()
 
     async def _accepted(self, link: Link, hello: Any) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from streamproof_runtime.executor import TaskExecutor
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
-from streamproof_runtime.jobmaster import JobMaster, Timing
+from streamproof_runtime.jobmaster import Timing
 from streamproof_runtime.messages import Message
+from streamproof_runtime.partitions import MemoryPartitions
 from streamproof_runtime.subtask import Subtask, TaskPlan
 
 if TYPE_CHECKING:
@@ -40,11 +41,12 @@ class SimulatedExecutor:
         self.runners: dict[str, Runner] = {}
         self.kept: list[tuple[str, Message | None]] = []
         """What arrives while it is paused; None: a lost connection."""
+        self.partitions = MemoryPartitions()
         self.executor = self._new(0)
 
     def _new(self, incarnation: int) -> TaskExecutor:
         world = self.world
-        return TaskExecutor(self.name, world.slots, world.graph, world.plans, self, incarnation, world.buffers)
+        return TaskExecutor(self.name, world.slots, world.regions, self, self.partitions, incarnation, world.buffers)
 
     def receive(self, peer: str, message: Message | None) -> None:
         """A message, or None for a lost connection, unless the process is down."""
@@ -64,9 +66,9 @@ class SimulatedExecutor:
         """By the network."""
         self.world.network.send(self.name, target, message)
 
-    def create(self, plan: TaskPlan, attempt: int) -> Subtask:
+    def create(self, plan: TaskPlan, trace: str) -> Subtask:
         """A subtask that records its events under the name of the attempt."""
-        subtask = self.world.create(plan, attempt)
+        subtask = self.world.create(plan, trace)
         self.runners[plan.name] = Runner(self, subtask)
         return subtask
 
@@ -76,16 +78,16 @@ class SimulatedExecutor:
         if runner.at < 0 and self.is_alive and not self.is_paused and self.executor.can_step(subtask):
             self.world.loop.wake(runner)
 
-    def stopped(self) -> None:
-        """Takes all subtasks from the schedule."""
-        for runner in self.runners.values():
-            self.world.loop.sleep(runner)
-        self.runners = {}
+    def stopped(self, subtasks: Iterable[Subtask]) -> None:
+        """Takes subtasks from the schedule."""
+        for subtask in subtasks:
+            self.world.loop.sleep(self.runners.pop(subtask.name))
 
     def crash(self) -> None:
         """The process is gone, with all that it had."""
         self.is_alive, self.is_paused, self.kept = False, False, []
-        self.stopped()
+        self.stopped([runner.subtask for runner in self.runners.values()])
+        self.partitions.clear()
 
     def restart(self) -> None:
         """The process starts anew."""
@@ -107,8 +109,9 @@ class SimulatedExecutor:
             self.is_paused, kept, self.kept = False, self.kept, []
             for peer, message in kept:
                 self.receive(peer, message)
-            for runner in list(self.runners.values()) if self.executor.is_running else ():
-                self.woken(runner.subtask)
+            for runner in list(self.runners.values()):
+                if self.executor.is_running(runner.subtask):
+                    self.woken(runner.subtask)
 
 
 class SimulatedJobMaster:
@@ -116,7 +119,7 @@ class SimulatedJobMaster:
 
     def __init__(self, world: Simulation) -> None:
         self.name, self.world = JOBMASTER, world
-        self.machine = JobMaster(world.graph, self, Timing())
+        self.machine = world.master_type(world.regions, self, Timing())
 
     def receive(self, peer: str, message: Message) -> None:
         """A message."""
@@ -134,10 +137,10 @@ class SimulatedJobMaster:
         """Both ends learn of it."""
         self.world.network.disconnect(JOBMASTER, target)
 
-    def call_later(self, delay: int, timer: str, attempt: int) -> None:
+    def call_later(self, delay: int, timer: str, number: int) -> None:
         """By the loop."""
-        self.world.loop.call_later(delay, self.machine.on_timer, timer, attempt)
+        self.world.loop.call_later(delay, self.machine.on_timer, timer, number)
 
-    def event(self, event: str, args: Mapping[str, Any], attempt: int | None = None) -> None:
+    def event(self, event: str, args: Mapping[str, Any], trace: str = "") -> None:
         """Into the log."""
-        self.world.log(self.world.trace(attempt), JOBMASTER, event, args, {}, {})
+        self.world.log(self.world.job.name + trace, JOBMASTER, event, args, {}, {})

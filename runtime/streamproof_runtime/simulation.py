@@ -15,13 +15,13 @@ from streamproof_runtime.buffers import RECORDS
 from streamproof_runtime.faults import Fault
 from streamproof_runtime.fence import fence
 from streamproof_runtime.flow import BUFFERS
-from streamproof_runtime.graph import ExecutionGraph
-from streamproof_runtime.jobmaster import DONE
+from streamproof_runtime.jobmaster import DONE, JobMaster
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.loop import EventLoop
 from streamproof_runtime.network import Network
+from streamproof_runtime.regions import regions
 from streamproof_runtime.simulated_hosts import SimulatedExecutor, SimulatedJobMaster
-from streamproof_runtime.subtask import Clock, Subtask, TaskPlan, plans
+from streamproof_runtime.subtask import Clock, Subtask, TaskPlan
 from streamproof_runtime.tape import FAULTS, NETWORK, SCHEDULE, USER, Script, Tape
 from streamproof_runtime.termination import BatonSubtask
 
@@ -73,14 +73,14 @@ class Simulation:
         executors: int = 3,
         slots: int = 2,
         subtask_type: type[BatonSubtask] = BatonSubtask,
+        master_type: type[JobMaster] = JobMaster,
         script: Script | None = None,
         faults_given: Sequence[Fault] | None = None,
         buffers: int | None = None,
     ) -> None:
         """`buffers`: exclusive buffers of a channel; the tape chooses among `WINDOWS` if it is None."""
-        self.graph = ExecutionGraph(job)
-        self.plans = plans(self.graph)
-        self.slots, self.subtask_type, self.job = slots, subtask_type, job
+        self.regions = regions(job)
+        self.slots, self.subtask_type, self.master_type, self.job = slots, subtask_type, master_type, job
         self.tape = Tape(seed, script)
         self.choose, self._user = self.tape.stream(SCHEDULE), self.tape.stream(USER)
         self.loop = EventLoop(self.choose)
@@ -89,7 +89,7 @@ class Simulation:
         self.records = SIZES[network(len(SIZES))]
         self.network = Network(self.loop, network)
         self.entries: list[event_log.Entry] = []
-        self.created: dict[int, list[Subtask]] = {}
+        self.created: dict[str, list[Subtask]] = {}
         names = [f"tm-{i}" for i in range(1, executors + 1)]
         self.hosts = {name: SimulatedExecutor(name, self) for name in names}
         self.master = SimulatedJobMaster(self)
@@ -109,12 +109,12 @@ class Simulation:
             over = self.loop.run(lambda: master.is_over or self._is_stuck(), limit)
         finished = master.status == DONE
         reason = "" if finished else self._why(over)
-        lost = sum(s.lost for s in self.created.get(master.attempt, ()))
+        lost = sum(s.lost for s in self._current())
         return Outcome(
             finished,
             reason,
             master.results,
-            master.attempt + 1,
+            master.decided + 1,
             self.loop.steps,
             self.loop.now,
             lost,
@@ -128,20 +128,20 @@ class Simulation:
         """Whether, long after all faults, only heartbeats happen."""
         return not self.loop.ready and self.loop.now > STUCK
 
+    def _current(self) -> list[Subtask]:
+        """The subtasks of the last attempt of each region."""
+        return [s for run in self.master.machine.runs for s in self.created.get(run.trace, ())]
+
     def _why(self, over: bool) -> str:
         master = self.master.machine
         if master.errors:
             return master.errors[-1]
         if not over:
             return f"no end after {self.loop.steps:,} steps"
-        waiting = [s for s in self.created.get(master.attempt, ()) if s.phase != "TERMINATED"]
+        waiting = [s for s in self._current() if s.phase != "TERMINATED"]
         return f"stuck: {', '.join(f'{s.name} is {s.phase}' for s in waiting) or master.status}"
 
     # --- for the hosts
-
-    def trace(self, attempt: int | None) -> str:
-        """The name of the trace of an attempt, or of the job."""
-        return self.job.name if attempt is None else f"{self.job.name}#{attempt}"
 
     def log(
         self,
@@ -155,15 +155,15 @@ class Simulation:
         """Records an event."""
         self.entries.append((trace, process, event, args, state, clock))
 
-    def create(self, plan: TaskPlan, attempt: int) -> Subtask:
-        """A subtask that records its events in the trace of an attempt."""
-        trace, append = self.trace(attempt), self.entries.append
+    def create(self, plan: TaskPlan, ending: str) -> Subtask:
+        """A subtask that records its events in the trace with this ending."""
+        trace, append = self.job.name + ending, self.entries.append
 
         def log(process: str, event: str, args: Mapping[str, Any], state: Mapping[str, Any], clock: Clock) -> None:
             append((trace, process, event, args, state, clock))
 
         subtask = self.subtask_type(plan, log, self._user, self.records)
-        self.created.setdefault(attempt, []).append(subtask)
+        self.created.setdefault(ending, []).append(subtask)
         return subtask
 
     # --- faults

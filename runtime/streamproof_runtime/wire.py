@@ -82,9 +82,9 @@ def frame(value: Any) -> bytes:
 def message_frame(message: Message) -> bytes:
     """A message as a frame; raises as `frame`."""
     if message[0] == DATA:
-        _, attempt, channel, item = message
+        _, region, attempt, channel, item = message
         _, clock, *rest = item
-        return frame([DATA, attempt, channel, [item[0], dict(clock), *rest]])
+        return frame([DATA, region, attempt, channel, [item[0], dict(clock), *rest]])
     return frame([dict(part) if isinstance(part, Mapping) else part for part in message])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,11 @@ from streamproof_runtime.api import Job
 from streamproof_runtime.buffers import BYTES, RECORDS, packed, size
 from streamproof_runtime.executor import TaskExecutor
 from streamproof_runtime.flow import BUFFERS, Flow
-from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.messages import Message
+from streamproof_runtime.partitions import MemoryPartitions
+from streamproof_runtime.regions import regions
 from streamproof_runtime.simulation import WINDOWS, Simulation
-from streamproof_runtime.subtask import Subtask, TaskPlan, plans
+from streamproof_runtime.subtask import Subtask, TaskPlan
 from streamproof_runtime.termination import BatonSubtask
 
 
@@ -88,14 +90,14 @@ class Alone:
         """Keeps it."""
         self.sent.append((target, message))
 
-    def create(self, plan: TaskPlan, attempt: int) -> Subtask:
+    def create(self, plan: TaskPlan, trace: str) -> Subtask:
         """A subtask that records nothing."""
         return BatonSubtask(plan, lambda *_: None, lambda _: 0, self.records)
 
     def woken(self, subtask: Subtask) -> None:
         """Nothing: the test takes the steps."""
 
-    def stopped(self) -> None:
+    def stopped(self, subtasks: Iterable[Subtask]) -> None:
         """Nothing."""
 
 
@@ -104,20 +106,21 @@ def test_a_stalled_sink_stops_the_source(buffers: int, records: int) -> None:
     """The receiver takes nothing: the source makes what the receiver has buffers for, and one buffer that waits."""
     job = Job("stalled")
     job.source("a", range(100_000)).collect("b")
-    graph, host = ExecutionGraph(job), Alone(records)
-    executor = TaskExecutor("tm-1", 1, graph, plans(graph), host, buffers=buffers)
-    executor.on_message("jobmaster", (m.DEPLOY, 0, {"a": "tm-1", "b": "tm-2"}))
-    executor.on_message("jobmaster", (m.START, 0))
+    host = Alone(records)
+    executor = TaskExecutor("tm-1", 1, regions(job), host, MemoryPartitions(), buffers=buffers)
+    executor.on_message("jobmaster", (m.DEPLOY, 0, 0, {"a": "tm-1", "b": "tm-2"}, {}))
+    executor.on_message("jobmaster", (m.START, 0, 0))
+    (source,) = executor.subtasks
     steps = 0
-    while executor.step(executor.subtasks["a"], lambda _: 0):
+    while executor.step(source, lambda _: 0):
         steps += 1
         assert steps <= buffers + 1
     left = [message for _, message in host.sent if message[0] == m.DATA]
     assert len(left) == buffers
-    assert 100_000 - executor.subtasks["a"].left == (buffers + 1) * records
-    executor.on_message("tm-2", (m.CREDIT, 0, "a>b", 1))
-    assert executor.step(executor.subtasks["a"], lambda _: 0)
-    assert not executor.can_step(executor.subtasks["a"])
+    assert 100_000 - source.left == (buffers + 1) * records
+    executor.on_message("tm-2", (m.CREDIT, 0, 0, "a>b", 1))
+    assert executor.step(source, lambda _: 0)
+    assert not executor.can_step(source)
 
 
 def test_buffers_are_bounded_in_bytes() -> None:

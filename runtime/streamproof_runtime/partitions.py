@@ -1,0 +1,67 @@
+"""Stored partitions of one TaskExecutor: what a blocking exchange keeps until its readers have finished."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol, TypeAlias
+
+Key: TypeAlias = tuple[str, int, int]
+"""A dataset, the attempt of the region that has made it, and the number of the subtask."""
+
+
+class Missing(Exception):
+    """A partition is not there."""
+
+    def __init__(self, key: Key) -> None:
+        super().__init__(f"partition {key[2]} of {key[0]} is not there")
+        self.dataset = key[0]
+
+
+class Partitions(Protocol):
+    """Where partitions are stored."""
+
+    def create(self, key: Key) -> None:
+        """An empty partition."""
+
+    def append(self, key: Key, record: Any) -> None:
+        """One more record. Raises `Unsendable` for a record without a form, `OSError` if the disk is full."""
+
+    def open(self, key: Key) -> tuple[Iterator[Any], int]:
+        """The records and their number. Raises `Missing`."""
+
+    def release(self, dataset: str, attempt: int) -> None:
+        """Drops the partitions of an attempt, if there are any."""
+
+    def clear(self) -> None:
+        """Drops all."""
+
+
+class MemoryPartitions:
+    """Partitions of a simulated TaskExecutor."""
+
+    def __init__(self) -> None:
+        self.stored: dict[Key, list[Any]] = {}
+
+    def create(self, key: Key) -> None:
+        """An empty one."""
+        self.stored[key] = []
+
+    def append(self, key: Key, record: Any) -> None:
+        """One more record; none if the partition is lost meanwhile."""
+        if key in self.stored:
+            self.stored[key].append(record)
+
+    def open(self, key: Key) -> tuple[Iterator[Any], int]:
+        """The records."""
+        if key not in self.stored:
+            raise Missing(key)
+        return iter(self.stored[key]), len(self.stored[key])
+
+    def release(self, dataset: str, attempt: int) -> None:
+        """Drops those of an attempt."""
+        for key in [k for k in self.stored if k[:2] == (dataset, attempt)]:
+            del self.stored[key]
+
+    def clear(self) -> None:
+        """Drops all."""
+        self.stored = {}
