@@ -12,10 +12,12 @@ from streamproof_runtime import kills as kill_options
 from streamproof_runtime.buffers import RECORDS
 from streamproof_runtime.errors import ProcessLost, RuntimeFailure
 from streamproof_runtime.event_log import lines
+from streamproof_runtime.failover_variants import MASTERS
 from streamproof_runtime.faults import MOST, Fault
 from streamproof_runtime.flow import BUFFERS
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.job_file import JobFile
+from streamproof_runtime.jobmaster import JobMaster
 from streamproof_runtime.shrink import shrink
 from streamproof_runtime.simulation import Simulation
 from streamproof_runtime.tape import STREAMS
@@ -32,8 +34,8 @@ LIMIT = 500_000
 
 
 def _job_file(path: Path, variant: str | None, slots: int) -> JobFile:
-    if variant is not None and variant not in VARIANTS:
-        raise Problem(f"no variant {variant!r}; there are {', '.join(VARIANTS)}")
+    if variant is not None and variant not in {**VARIANTS, **MASTERS}:
+        raise Problem(f"no variant {variant!r}; there are {', '.join((*VARIANTS, *MASTERS))}")
     file = JobFile(path)
     most = max(o.parallelism for o in ExecutionGraph(file.job()).job.operators.values())
     if most > slots:
@@ -68,7 +70,8 @@ class Simulated:
         self._more: dict[str, Any] = {
             "executors": executors,
             "slots": slots,
-            "subtask_type": VARIANTS[variant] if variant else SOUND,
+            "subtask_type": VARIANTS.get(variant or "", SOUND),
+            "master_type": MASTERS.get(variant or "", JobMaster),
         }
 
     def seed(self, seed: int) -> dict[str, Any]:

@@ -12,7 +12,9 @@ from typing import Any, Protocol
 from streamproof_runtime.loop import MILLISECOND
 from streamproof_runtime.tape import Draw
 
-CRASH, DISCONNECT, PARTITION, PAUSE, SLOW = FAMILIES = ("crash", "disconnect", "partition", "pause", "slow")
+CRASH, DISCONNECT, PARTITION, PAUSE, SLOW, LOSE = FAMILIES = (
+    *("crash", "disconnect", "partition", "pause", "slow", "lose"),
+)
 QUIET = 60 * MILLISECOND
 """Virtual time in nanoseconds after which the network and all processes are well."""
 MOST = {"none": 0, "light": 1, "heavy": 3}
@@ -64,25 +66,28 @@ class World(Protocol):
     def slow(self, one: str, other: str, factor: int, duration: int) -> None:
         """A connection is slower by a factor."""
 
+    def lose(self, node: str) -> None:
+        """The process loses what it has stored, and does not notice."""
 
-def drawn(choose: Draw, level: str, executors: list[str], jobmaster: str) -> list[Fault]:
-    """The faults of a run, in the order of time."""
+
+def drawn(choose: Draw, level: str, executors: list[str], jobmaster: str, *, stores: bool = False) -> list[Fault]:
+    """The faults of a run, in the order of time; `stores`: its TaskExecutors store partitions."""
     most = MOST[level]
     pairs = [(a, b) for a in (jobmaster, *executors) for b in executors if a < b or a == jobmaster]
     found = []
     for kind in FAMILIES if most else ():
-        if choose(2) == 0:
+        if (kind == LOSE and not stores) or choose(2) == 0:
             continue
         for _ in range(1 + choose(most)):
             # Early times are likelier: a small job is over soon.
             at = choose(QUIET // 2) >> choose(6)
             duration = min(choose(QUIET // 2) >> choose(5), QUIET - at)
-            if kind in (CRASH, PAUSE):
+            if kind in (CRASH, PAUSE, LOSE):
                 nodes: tuple[str, ...] = (executors[choose(len(executors))],)
             else:
                 nodes = pairs[choose(len(pairs))]
             factor = 2 + choose(_SLOWEST - 1) if kind == SLOW else 1
-            found.append(Fault(kind, at, nodes, 0 if kind == DISCONNECT else duration, factor))
+            found.append(Fault(kind, at, nodes, 0 if kind in (DISCONNECT, LOSE) else duration, factor))
     return sorted(found, key=lambda fault: (fault.at, fault.kind, fault.nodes))
 
 
@@ -97,5 +102,7 @@ def apply(fault: Fault, world: World) -> None:
         world.partition(one, other, fault.duration)
     elif fault.kind == PAUSE:
         world.pause(one, fault.duration)
+    elif fault.kind == LOSE:
+        world.lose(one)
     else:
         world.slow(one, other, fault.factor, fault.duration)

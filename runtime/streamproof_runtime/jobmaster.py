@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from streamproof_runtime import messages as m
 from streamproof_runtime.loop import MILLISECOND
-from streamproof_runtime.regions import Region, placed
+from streamproof_runtime.regions import Region, job_graph, placed
 
 NAME = "jobmaster"
 USER_ERRORS = 3
@@ -133,7 +133,8 @@ class JobMaster:
         )
 
     def start(self) -> None:
-        """Starts the heartbeats."""
+        """Records the job graph, and starts the heartbeats."""
+        self.host.event("job_started", job_graph([run.region for run in self.runs]))
         self.host.call_later(self.timing.heartbeat_interval, "heartbeat", 0)
         self._await_executors()
 
@@ -266,7 +267,8 @@ class JobMaster:
 
     def _running(self, run: Run) -> None:
         run.status = RUNNING
-        reads = {name: self.datasets[name].attempt for name in run.region.reads}
+        inputs = {name: self.datasets[name] for name in run.region.reads}
+        reads = {name: found.attempt for name, found in inputs.items() if found.state == STORED}
         self.host.event("region_running", {"tasks": [*run.region.operators], "reads": reads})
 
     def _finish(self, run: Run) -> None:
@@ -344,17 +346,27 @@ class JobMaster:
             more = {
                 number
                 for name, each in self.datasets.items()
-                for number in self._caused(each, found, is_lost=name == missing or each.state in (NONE, RELEASED))
+                for number in self._caused(each, found, self.produced_again(name, missing))
             }
             if more <= found:
                 return [run for run in self.runs if run.region.number in found]
             found |= more
 
-    def _caused(self, each: Dataset, found: set[int], *, is_lost: bool) -> Iterable[int]:
+    def produced_again(self, name: str, missing: str) -> bool:
+        """Whether a dataset is made again if its reader restarts: it is void, released, or missing."""
+        return name == missing or self.datasets[name].state in (NONE, RELEASED)
+
+    restarts_readers = True
+
+    def next_attempt(self, run: Run) -> int:
+        """The number of the attempt after the current one."""
+        return run.attempt + 1
+
+    def _caused(self, each: Dataset, found: set[int], is_lost: bool) -> Iterable[int]:
         producer, consumer = each.producer.region.number, each.consumer.region.number
         if consumer in found and is_lost:
             yield producer
-        if producer in found:
+        if producer in found and self.restarts_readers:
             yield consumer
 
     def _stop(self, run: Run) -> None:
@@ -391,7 +403,7 @@ class JobMaster:
         del self.pending[number]
         self.host.event("restarted", {"decision": number, "tasks": [t for r in own for t in r.region.operators]})
         for run in own:
-            run.status, run.attempt, run.finished, run.placement = CREATED, run.attempt + 1, {}, {}
+            run.status, run.attempt, run.finished, run.placement = CREATED, self.next_attempt(run), {}, {}
             self._void(run.region.writes)
         self._complete()
         self.schedule()

@@ -89,7 +89,7 @@ class RealExecutor:
         self.parent, self.job = parent, job
         self.name, self.incarnation = settings["name"], settings["incarnation"]
         self._secret, self._port = settings["secret"], settings["port"]
-        self._type = VARIANTS[settings["variant"]] if settings["variant"] else SOUND
+        self._type = VARIANTS.get(settings["variant"] or "", SOUND)
         self._log = EventWriter(Path(settings["log"])) if settings["log"] else None
         self._events, self._kill_after, self._records = 0, settings["kill_after"], settings["records"]
         self._graph = ExecutionGraph(job)

@@ -14,6 +14,7 @@ from typing import Any
 from streamproof_runtime import messages as m
 from streamproof_runtime.api import Job
 from streamproof_runtime.event_log import EventWriter
+from streamproof_runtime.failover_variants import MASTERS
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.jobmaster import DONE, JobMaster, Timing
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
@@ -48,7 +49,7 @@ class RealJobMaster:
             executors=len(self._names),
             patience=PATIENCE_FOR_EXECUTORS,
         )
-        self.machine = JobMaster(regions(job), self, timing)
+        self.machine = MASTERS.get(settings["variant"] or "", JobMaster)(regions(job), self, timing)
         self._links: dict[str, Link] = {}
         self._addresses: dict[str, tuple[int, int]] = {}
         self._over = asyncio.Event()

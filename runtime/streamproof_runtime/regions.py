@@ -7,8 +7,9 @@ partitions. Regions that depend on each other in a cycle are one region, in whic
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from streamproof_runtime.api import Edge, Exchange, Job, Operator, Pipe, subtask_names
 from streamproof_runtime.errors import JobError
@@ -127,3 +128,15 @@ def placed(region: Region, slots: list[str], locations: dict[str, tuple[str, ...
             found.update((task, slots[(at + i) % len(slots)]) for i, task in enumerate(tasks))
             at += len(tasks)
     return found
+
+
+def job_graph(all_regions: Sequence[Region]) -> dict[str, list[Any]]:
+    """The operators of a job, and the exchanges between them, for the log; feedback is left out."""
+    exchanges = [
+        [edge.source, edge.target, "PIPELINED"]
+        for region in all_regions
+        for edge in region.graph.job.edges
+        if {edge.source, edge.target} <= {*region.operators} and not edge.feedback
+    ]
+    exchanges += [[*name.split(">"), "BLOCKING"] for region in all_regions for name in region.reads]
+    return {"operators": [name for region in all_regions for name in region.operators], "exchanges": exchanges}

@@ -95,7 +95,11 @@ class Simulation:
         self.master = SimulatedJobMaster(self)
         self.network.nodes = {JOBMASTER: self.master, **self.hosts}
         draw = self.tape.stream(FAULTS)
-        self.faults = faults.drawn(draw, level, names, JOBMASTER) if faults_given is None else list(faults_given)
+        stores = len(self.regions) > 1
+        drawn = faults_given is None
+        self.faults = (
+            list(faults_given or ()) if not drawn else faults.drawn(draw, level, names, JOBMASTER, stores=stores)
+        )
 
     def run(self, limit: int = LIMIT) -> Outcome:
         """Runs until the job has finished, has failed, or cannot go on."""
@@ -192,6 +196,10 @@ class Simulation:
         pair = frozenset((one, other))
         self.network.slow[pair] = factor
         self.loop.call_later(duration, self._healed, pair)
+
+    def lose(self, node: str) -> None:
+        """All partitions of a TaskExecutor are gone."""
+        self.hosts[node].partitions.clear()
 
     def _healed(self, pair: frozenset[str]) -> None:
         self.network.slow.pop(pair, None)

@@ -62,7 +62,8 @@ EVENTS = Form(
     rb'[^\n]*"file":"[^"\n]*","line":\d+\}\n',
 )
 RUN_LOG = Form(
-    "an event log of the runtime", rb'\{"trace":"[^"\n]*","process":"jobmaster","seq":0,"event":"registered",'
+    "an event log of the runtime",
+    rb'\{"trace":"[^"\n]*","process":"jobmaster","seq":0,"event":"(?:job_started|registered)",',
 )
 RUN_PART = Form(
     "an event log of a TaskExecutor", rb'\{"trace":"[^"\n]*#\d+","process":"[^"\n]*","seq":0,"event":"[^"\n]*",'

@@ -45,6 +45,7 @@ from streamproof_specs.flink.recorded import (
 )
 from streamproof_specs.flink.restart_reasons import Explained
 from streamproof_specs.flink.scope import Outside, damage, doubted, has_logs, outside
+from streamproof_specs.runtime import failover as runtime
 
 MASTER_EVENTS = frozenset(
     {"exec.transition", "exec.deploy", "job.transition", "jm.disconnect", "failover.global", *DECISIONS}
@@ -58,20 +59,27 @@ _NO_MACHINE = System("lines", (Variable("lines", BOOL, (False,)),), (), ())
 
 
 class FlinkFailover(Binding):
-    """Follows every job of a recorded Flink run through the failover machine, and every attempt through its own machine."""
+    """Follows every job of a recorded Flink run through the failover machine, and every attempt through its own machine.
+
+    Event logs of the reference runtime are followed by a binding of their own.
+    """
 
     default = True
 
     def runs(self, path: Path) -> list[Any]:
         """The runs under a path: a folder of logs, a folder of such folders, a file, a glob."""
-        return list(find_runs(path))
+        return list(find_runs(path)) if not runtime.is_runtime(path) else runtime.runs(path)
 
     def recognises(self, path: Path) -> bool:
         """Whether there are Flink logs under a path."""
-        return has_logs(path)
+        return runtime.recognises(path) or has_logs(path)
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case per job. Raises `InputError` for unreadable logs and for another job's graph."""
+        if isinstance(run, Path) and runtime.is_runtime(run):
+            if job_graph is not None:
+                raise InputError(f"{job_graph}: the log has the job graph", remedy="leave out --job-graph")
+            return runtime.plan(run)
         logged = read_run(run)
         given = None if job_graph is None else _given(logged, job_graph)
         heard = Heard.of(logged)

@@ -8,7 +8,6 @@ of a baton and the state of the subtask after the event, must be what the machin
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -18,7 +17,6 @@ from streamproof.conformance import (
     Binding,
     Constraint,
     Event,
-    EventLog,
     InputError,
     Instance,
     Move,
@@ -29,18 +27,12 @@ from streamproof.conformance import (
     Task,
     Unit,
     compile_model,
-    read_events,
 )
 from streamproof_models.baton import Baton
 from streamproof_models.scoped_text import parse
 from streamproof_models.scopes import ScopeError
-from streamproof_specs.baton import SPEC
+from streamproof_specs.runtime.logs import JOBMASTER, LOG, events_of, first_event, runs
 
-JOBMASTER = "jobmaster"
-"""The process that records the graph of an attempt, and its end."""
-MASTER_LOG = f"{JOBMASTER}.ndjson"
-_EXECUTOR_LOG = re.compile(r"tm-\d+\.\d+\.ndjson", re.ASCII)
-"""The log of each process of a TaskExecutor: its name, and how many processes of that name were before it."""
 RECORD_EVENTS = ("record_produced", "record_received", "record_processed")
 MOST = 200
 """Largest number of subtasks of a graph."""
@@ -91,31 +83,19 @@ class RuntimeBaton(Binding):
 
     def runs(self, path: Path) -> list[Any]:
         """The file, or the runs of a folder. Raises `InputError` if there is none."""
-        if not path.is_dir() or not (path / MASTER_LOG).is_file():
-            return _LOG.runs(path)
-        parts = {*_parts(path)}
-        return [path, *(log for log in _LOG.runs(path) if log not in parts)]
+        return runs(path)
 
     def recognises(self, path: Path) -> bool:
         """Whether a file, or the first event log of a folder, begins with an event of the runtime's JobMaster."""
-        try:
-            first = self.runs(path)[0]
-            first = first / MASTER_LOG if first.is_dir() else first
-            if not first.is_file():  # a pipe would be waited for
-                return False
-            with first.open("rb") as stream:
-                record = json.loads(stream.readline(1 << 16))
-        except (InputError, OSError, ValueError, IndexError, RecursionError):
-            return False
-        return isinstance(record, dict) and record.get("process") == JOBMASTER and record.get("event") == "registered"
+        return first_event(path).get("event") in ("job_started", "registered")
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case for each attempt. Raises `InputError` for a log that is not the runtime's own."""
         if not self.recognises(run):
-            return _LOG.plan(run, job_graph)
+            return LOG.plan(run, job_graph)
         if job_graph is not None:
             raise InputError(f"{job_graph}: the log has the job graph", remedy="leave out --job-graph")
-        events = _joined(run) if run.is_dir() else read_events(run)
+        events = events_of(run)
         traces: dict[str, list[Event]] = {}
         for event in events:
             if "#" in event.trace:
@@ -131,17 +111,6 @@ class RuntimeBaton(Binding):
             unit="attempt",
             nothing="no attempt of the job has begun",
         )
-
-
-def _parts(folder: Path) -> list[Path]:
-    """The logs of the processes of a run."""
-    return [folder / MASTER_LOG, *sorted(f for f in folder.iterdir() if _EXECUTOR_LOG.fullmatch(f.name))]
-
-
-def _joined(folder: Path) -> list[Event]:
-    """The events of all processes of a run. The last line of a log is left out if it has no end: its process was killed
-    while it wrote, before anything else could learn of the event."""
-    return [event for log in _parts(folder) if log.stat().st_size for event in read_events(log, without_torn_line=True)]
 
 
 def _case(trace: str, events: Sequence[Event]) -> Unit:
@@ -278,5 +247,4 @@ _MEANING: Mapping[str, Callable[[Event, Machine], Iterable[Move]]] = {
 }
 """The moves of each event of a subtask."""
 
-_LOG = EventLog(SPEC)
 BINDING = RuntimeBaton()

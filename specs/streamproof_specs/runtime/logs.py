@@ -1,0 +1,56 @@
+"""The event logs of the runtime: a file of a simulated run, or a folder with the logs of all processes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from streamproof.conformance import Event, EventLog, InputError, read_events
+from streamproof_specs.baton import SPEC
+
+JOBMASTER = "jobmaster"
+"""The process that records the graph of an attempt, and its end."""
+MASTER_LOG = f"{JOBMASTER}.ndjson"
+_EXECUTOR_LOG = re.compile(r"tm-\d+\.\d+\.ndjson", re.ASCII)
+"""The log of each process of a TaskExecutor: its name, and how many processes of that name were before it."""
+LOG = EventLog(SPEC)
+
+
+def runs(path: Path) -> list[Any]:
+    """The file, or the runs of a folder. Raises `InputError` if there is none."""
+    if not path.is_dir() or not (path / MASTER_LOG).is_file():
+        return LOG.runs(path)
+    parts = {*_parts(path)}
+    return [path, *(log for log in LOG.runs(path) if log not in parts)]
+
+
+def first_event(path: Path) -> dict[str, Any]:
+    """The first event of a file, or of the first event log of a folder, if it is one of the JobMaster; else nothing."""
+    try:
+        first = runs(path)[0]
+        first = first / MASTER_LOG if first.is_dir() else first
+        if not first.is_file():  # a pipe would be waited for
+            return {}
+        with first.open("rb") as stream:
+            record = json.loads(stream.readline(1 << 20))
+    except (InputError, OSError, ValueError, IndexError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) and record.get("process") == JOBMASTER else {}
+
+
+def events_of(run: Path) -> list[Event]:
+    """The events of all processes of a run."""
+    return _joined(run) if run.is_dir() else [*read_events(run)]
+
+
+def _parts(folder: Path) -> list[Path]:
+    """The logs of the processes of a run."""
+    return [folder / MASTER_LOG, *sorted(f for f in folder.iterdir() if _EXECUTOR_LOG.fullmatch(f.name))]
+
+
+def _joined(folder: Path) -> list[Event]:
+    """The events of all processes of a run. The last line of a log is left out if it has no end: its process was killed
+    while it wrote, before anything else could learn of the event."""
+    return [event for log in _parts(folder) if log.stat().st_size for event in read_events(log, without_torn_line=True)]

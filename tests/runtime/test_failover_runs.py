@@ -1,0 +1,206 @@
+"""Batch jobs whose regions fail: results are exactly-once, logs are accepted by failover and baton, variants are caught."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime_processes import run
+from runtime_runs import EXAMPLES, example
+from streamproof.conformance import InputError, RunVerdict, judge
+from streamproof_runtime.api import Job, Stream
+from streamproof_runtime.errors import JobError
+from streamproof_runtime.event_log import lines
+from streamproof_runtime.failover_variants import MASTERS
+from streamproof_runtime.functions import Process
+from streamproof_runtime.jobmaster import JobMaster
+from streamproof_runtime.regions import regions
+from streamproof_runtime.simulation import Outcome, Simulation
+from streamproof_specs.flink.failover import BINDING
+from streamproof_specs.runtime.baton import BINDING as BATON
+
+
+def adding(number: int) -> Process:
+    """A function that adds a number."""
+    return lambda _, record: (record + number,)
+
+
+def batch(seed: int) -> tuple[Job, dict[str, Counter[int]]]:
+    """A random job of operators that add their number, with every kind of exchange, and what its sinks receive."""
+    draw = random.Random(seed)
+    job = Job("batch")
+    streams: list[tuple[Stream, Counter[int]]] = []
+    for number in range(draw.randint(1, 2)):
+        items = [draw.randrange(5) for _ in range(draw.randrange(6))]
+        streams.append((job.source(f"s{number}", items, draw.randint(1, 2)), Counter(items)))
+    for number in range(draw.randint(1, 4)):
+        stream, records = draw.choice(streams)
+        if draw.random() < 0.3:
+            other, more = draw.choice([s for s in streams if s[0].job is job])
+            if other is not stream:
+                stream, records = stream.union(other), records + more
+        stream = draw.choice((stream, stream.rebalance(), stream.key_by(lambda r: r)))
+        stream = stream.blocking() if draw.random() < 0.6 else stream
+        add = number + 1
+        made = stream.process(f"p{number}", adding(add), draw.randint(1, 2))
+        streams.append((made, Counter({r + add: n for r, n in records.items()})))
+    expected = {}
+    for number, (stream, records) in enumerate(streams):
+        if number >= 2 or len(streams) <= 2:
+            (stream.blocking() if draw.random() < 0.3 else stream).collect(f"sink{number}")
+            expected[f"sink{number}"] = records
+    return job, expected
+
+
+def verdicts(outcome: Outcome, folder: Path, binding: Any = BINDING, model: str = "failover") -> list[RunVerdict]:
+    """The verdicts on the failover of a run."""
+    log = folder / "run.ndjson"
+    log.write_text("".join(lines(outcome.entries)), encoding="ascii")
+    return judge(binding.plan(log, None), model)
+
+
+def check(seed: int, level: str, folder: Path) -> int:
+    """A run of a random job is right and accepted; the number of its restarts."""
+    job, expected = batch(seed)
+    outcome = Simulation(job, seed=seed, level=level).run(100_000)
+    assert outcome.finished, (seed, outcome.reason)
+    assert not outcome.lost
+    assert {name: Counter(records or ()) for name, records in outcome.results.items()} == expected, seed
+    found = verdicts(outcome, folder)
+    assert [v.answer for v in found] == ["accepted"], (seed, found)
+    assert {v.answer for v in verdicts(outcome, folder, BATON, "baton")} <= {"accepted"}, seed
+    return outcome.attempts - 1
+
+
+def test_random_batch_jobs_are_exactly_once(tmp_path: Path) -> None:
+    """With crashes, lost connections and lost partitions at any time."""
+    restarts = sum(check(seed, "heavy" if seed % 4 else "none", tmp_path) for seed in range(12))
+    assert restarts > 4
+
+
+@pytest.mark.long
+def test_many_random_batch_jobs_are_exactly_once(tmp_path: Path) -> None:
+    """Two thousand of them."""
+    assert sum(check(seed, "heavy", tmp_path) for seed in range(2000)) > 1000
+
+
+def test_only_the_regions_concerned_start_again() -> None:
+    """In some run a region fails and a finished one stays finished; in another a producer runs again."""
+    counts: set[tuple[int, ...]] = set()
+    for seed in range(40):
+        simulation = Simulation(example("sales").job(), seed=seed, level="heavy")
+        assert simulation.run().finished
+        counts.add(tuple(run.attempt for run in simulation.master.machine.runs))
+    assert any(c[0] == 0 and max(c) > 0 for c in counts)
+    assert any(c[0] > 0 for c in counts)
+
+
+def caught(variant: str, folder: Path) -> bool:
+    """Whether a variant is rejected, or its run does not end."""
+    for seed in range(200):
+        job = example("sales").job() if seed % 2 else batch(seed)[0]
+        outcome = Simulation(job, seed=seed, level="heavy", master_type=MASTERS[variant]).run(20_000)
+        if len(regions(job)) > 1 and "rejected" in [v.answer for v in verdicts(outcome, folder)]:
+            print(f"{variant}: rejected, run {seed}")
+            return True
+    return False
+
+
+@pytest.mark.parametrize("variant", sorted(MASTERS))
+def test_each_variant_is_caught(variant: str, tmp_path: Path) -> None:
+    """By a rejected log, in fewer than 200 runs."""
+    assert caught(variant, tmp_path)
+
+
+def test_tampered_logs_are_rejected(tmp_path: Path) -> None:
+    """Each changed attempt, set of regions, partition or decision is rejected, or is no log; so is a missing event."""
+    simulation = Simulation(example("sales").job(), seed=56, level="heavy")
+    records = [json.loads(line) for line in lines(simulation.run().entries)]
+    assert sum(r["event"] == "restarted" for r in records) > 1
+    log, tampered = tmp_path / "run.ndjson", 0
+
+    def is_refused(changed: list[dict[str, Any]]) -> bool:
+        log.write_text("".join(json.dumps(r) + "\n" for r in changed), encoding="ascii")
+        try:
+            return [v.answer for v in judge(BINDING.plan(log, None), "failover")] == ["rejected"]
+        except InputError:
+            return True
+
+    assert not is_refused(records)
+    for at, record in enumerate(records):
+        if "#" in record["trace"] or not record["event"].startswith(("region", "restarted", "partition")):
+            continue
+        args = record["args"]
+        changes: list[dict[str, Any]] = []
+        if "attempt" in args:
+            changes.append({"attempt": args["attempt"] + 1})
+        if args.get("reads"):
+            changes.append({"reads": {name: attempt + 1 for name, attempt in args["reads"].items()}})
+        if "restarts" in args:
+            changes += [{"restarts": args["restarts"][:-1]}, {"restarts": [*args["restarts"], "places"] * 2}]
+        if "released" in args:
+            changes.append({"released": [*args["released"], "elsewhere"]})
+        if record["event"] == "restarted":
+            changes += [{"tasks": args["tasks"][:-1]}, {"decision": args["decision"] + 1}]
+        for change in changes:
+            assert is_refused([*records[:at], {**record, "args": {**args, **change}}, *records[at + 1 :]]), change
+            tampered += 1
+    assert tampered > 20
+
+
+def test_a_killed_executor_restarts_its_regions(tmp_path: Path) -> None:
+    """On processes: partitions on disk die with their process; the log of the run is accepted by both machines."""
+    found = run(EXAMPLES / "sales.py", tmp_path, executors=3, kills=["tm-1@7"])
+    assert found["wrong"] == ""
+    assert found["checked"]
+    assert found["attempts"] >= 2
+    (log,) = BINDING.runs(tmp_path)
+    assert [v.answer for v in judge(BINDING.plan(log, None), "failover")] == ["accepted"]
+    assert {v.answer for v in judge(BATON.plan(log, None), "baton")} == {"accepted"}
+    assert all(f.suffix == ".ndjson" for f in tmp_path.iterdir())
+
+
+@pytest.mark.long
+def test_kills_anywhere_are_survived(tmp_path: Path) -> None:
+    """Two kills of different processes after various numbers of events."""
+    for first, second in ((1, 2), (3, 9), (12, 4), (20, 20)):
+        logs = tmp_path / f"{first}-{second}"
+        logs.mkdir()
+        assert run(EXAMPLES / "sales.py", logs, executors=3, kills=[f"tm-1@{first}", f"tm-2@{second}"])["wrong"] == ""
+        (log,) = BINDING.runs(logs)
+        assert [v.answer for v in judge(BINDING.plan(log, None), "failover")] == ["accepted"]
+
+
+def test_a_loop_may_read_and_write_what_is_stored() -> None:
+    """The loop is one region; inside it nothing is stored."""
+    job = Job("looped")
+
+    def halved(loop: Stream) -> tuple[Stream, Stream]:
+        half = loop.process("half", lambda _, n: (n // 2,))
+        return half.filter(lambda n: n > 1), half.filter(lambda n: n <= 1)
+
+    job.source("a", [5, 9, 30]).blocking().iterate("Loop", halved).blocking().collect("all")
+    assert [r.operators for r in regions(job)] == [("a",), ("loop", "half"), ("all",)]
+    for seed in range(10):
+        outcome = Simulation(job, seed=seed, level="heavy").run()
+        assert outcome.finished
+        assert outcome.results == {"all": [1, 1, 1]}
+    with pytest.raises(JobError, match="is in a loop"):
+        job.source("b", [1]).iterate("Other", lambda loop: (loop.blocking(), loop))
+
+
+def test_regions_that_depend_on_each_other_are_one() -> None:
+    """A > B pipelined, A > C and C > B blocking: the exchange inside is pipelined."""
+    job = Job("cycle")
+    a = job.source("a", [1, 2])
+    c = a.blocking().process("c", lambda _, n: (n,))
+    a.connect(c.blocking(), "b", lambda _, n: (n,), lambda _, n: (n,)).collect("all")
+    assert len(regions(job)) == 1
+    outcome = Simulation(job, seed=1, level="heavy").run()
+    assert sorted(outcome.results["all"]) == [1, 1, 2, 2]
+    assert isinstance(Simulation(job).master.machine, JobMaster)
