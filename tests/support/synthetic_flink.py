@@ -308,7 +308,16 @@ def _repeated(cluster: Cluster, vertex: str, times: int) -> Cluster:
     return cluster
 
 
+def _lost_regions() -> Cluster:
+    cluster = Cluster(chain(12, 12, 12, exchange=Exchange.PIPELINED_BOUNDED, pattern=Pattern.POINTWISE))
+    cluster.until("A", "RUNNING")
+    several_failures(cluster, [("A", i) for i in range(12)])
+    cluster.complete()
+    return cluster
+
+
 CASES: dict[str, Callable[[], Cluster]] = {
+    "12 regions of 3 tasks fail at once": _lost_regions,
     "24 > 24 > 12, TaskManager with 8 slots lost": _lost_executor,
     "50 > 50 all-to-all blocking, 10 restarts": lambda: _repeated(Cluster(chain(50, 50)), "B", 10),
     "500 > 500 all-to-all blocking, 5 restarts": lambda: _repeated(Cluster(chain(500, 500)), "B", 5),
