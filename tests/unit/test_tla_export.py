@@ -11,6 +11,7 @@ from streamproof.exchange.tla import Means, export, module_name
 from streamproof.exchange.tla_layout import Bind, Text, atom, beside, bulleted, closed, listed
 from streamproof.exchange.tla_names import TlaNames, field_name, identifier, string
 from streamproof.exchange.tla_values import belongs, initial, literal, resting, type_text
+from streamproof.registry import find
 from streamproof.system import (
     Action,
     ArraySort,
@@ -556,3 +557,10 @@ def test_memberships_are_not_taken_for_bound_names() -> None:
     )
     assert "s' = s \\cup {(f \\in s)}" in definition(made, "go")
     assert definition(made, "p") == "p ==\n    [][(f \\in s)]_vars"
+
+
+def test_a_value_added_to_a_bag_is_one_replacement() -> None:
+    """A bag of records is a function; adding a value that depends on the state replaces one element."""
+    written = text(find("reference.three_way_handshake").spec.system(None))
+    assert 'EXCEPT ![[flags |-> "SYN+ACK", x |-> 2, y |-> y + 1]] = @ + 1]' in written
+    assert len(written) < 60_000

@@ -53,6 +53,7 @@ from streamproof.system.sorts import (
     RecordSort,
     Scalar,
     UnionSort,
+    ValueKeys,
     default,
     values,
 )
@@ -410,6 +411,9 @@ class Passage:
                 return self._updated(terms)
 
     def _array(self, index: Scalar, args: Sequence[Terms]) -> Text:
+        replaced = self._replaced_at_a_key(index, args)
+        if replaced is not None:
+            return replaced
         name = self.fresh("k")
         keys = [(literal(index, k).lines[0], known(index, k)) for k in values(index)]
         shapes = {self.writer.shapes(t) for terms in args for t in terms}
@@ -418,6 +422,31 @@ class Passage:
             if body is not None:
                 return beside(f"[{name} \\in ", domain(index), " |-> ", body, "]")
         return function(index, [self.text(a) for a in args], name)
+
+    def _replaced_at_a_key(self, index: Scalar, args: Sequence[Terms]) -> Text | None:
+        """``[f EXCEPT ![key] = @ + n]`` for elements that are compared one by one with a key, as those of a bag are; a
+        key outside the index changes nothing, as in TLA+."""
+        if not isinstance(index, ValueKeys) or len(args) < 2 or len(args[0]) > 1:
+            return None
+        keys, before, change = set[Expr](), list[Expr](), set[int]()
+        for element in (terms[0] for terms in args):
+            match element:
+                case e.Ite(
+                    cond=e.Eq(left=key, right=e.Const(value=value)),
+                    then=e.Add(left=old, right=e.Const(value=n)),
+                    other=other,
+                ) if old is other and value == index.keys[len(before)]:
+                    keys.add(key)
+                    change.add(n)
+                    before.append(other)
+                case _:
+                    return None
+        whole = _changed_array(index, before)
+        if whole is None or len(keys) > 1 or len(change) > 1:
+            return None
+        [key], [n] = keys, change
+        new = f"@ + {n}" if n > 0 else f"@ - {-n}"
+        return beside("[", self.text((whole,)), " EXCEPT ![", self.text((key,)), f"] = {new}]")
 
     def _selected(self, array: Terms, index: Terms) -> Text:
         sort = array[0].sort
@@ -623,6 +652,19 @@ def _old_and_new(term: Expr) -> tuple[Expr | None, Expr | None]:
             return b.field(whole, name), value
         case _:
             return None, None
+
+
+def _changed_array(index: Scalar, elements: Sequence[Expr]) -> Expr | None:
+    """The array that most of the elements are selected from, with the others replaced."""
+    sources = Counter(t.array for t in elements if isinstance(t, e.Select) and isinstance(t.index, e.Const))
+    whole = max(sources, key=lambda source: sources[source], default=None)
+    if whole is None:
+        return None
+    keys = [b.const(index, value) for value in values(index)]
+    changed = [at for at, key in enumerate(keys) if elements[at] is not b.select(whole, key)]
+    for at in changed:
+        whole = b.store(whole, keys[at], elements[at])
+    return whole if 2 * len(changed) < len(elements) else None
 
 
 def _words(text: Text) -> set[str]:
