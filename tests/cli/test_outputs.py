@@ -161,7 +161,7 @@ OBSTACLES: list[tuple[Callable[[Path], object], Callable[[Path], object]]] = [
     (Path.mkdir, Path.rmdir),
 ]
 """What may be in the place of a file: how it is made, and how it is removed."""
-READ_ONLY = {("validate", "--job-graph"), ("run", "--script")}
+READ_ONLY = {("validate", "--job-graph"), ("run", "--script"), ("bugbench", "--folder")}
 """Options that name what is read."""
 ALL = [pytest.param(case, id=f"{case.words}", marks=case.marks) for cases in CASES.values() for case in cases]
 
