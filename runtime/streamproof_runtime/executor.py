@@ -171,8 +171,9 @@ class RegionExecutor:
             self.tell(m.DEPLOYED)
 
     def _attach(self, subtask: Subtask, reads: Mapping[str, int]) -> None:
-        """A reader gets its partition, a writer a new one."""
+        """Feedback channels get queues that spill, a reader its partition, a writer a new one."""
         store, operator, number = self.executor.partitions, subtask.plan.operator, subtask.plan.number
+        subtask.queues.update((channel, store.queue()) for channel in subtask.plan.feedback_inputs)
         if operator.reads:
             subtask.items, subtask.left = store.open((operator.reads, reads[operator.reads], number))
         elif operator.writes:
@@ -204,7 +205,11 @@ class RegionExecutor:
         """An item has arrived for a subtask."""
         to = self.graph.channels[channel]
         subtask = self.subtasks[to.target]
-        subtask.deliver(channel, item)
+        try:
+            subtask.deliver(channel, item)
+        except (OSError, Unsendable) as error:
+            self.fail(f"{subtask.name} cannot store its feedback: {error}", fatal=True)
+            return
         longest = self.executor.longest
         if len(subtask.queues[channel]) > longest[to.edge.feedback]:
             longest[to.edge.feedback] = len(subtask.queues[channel])

@@ -1,12 +1,14 @@
-"""Partitions on disk, in files without a name: nothing is left of them when the process ends, however it ends."""
+"""Partitions and spilled queues on disk, in files without a name: nothing of them outlives the process, however it ends."""
 
 from __future__ import annotations
 
 import tempfile
+from collections import deque
 from collections.abc import Iterator
 from typing import IO, Any
 
 from streamproof_runtime.partitions import Key, Missing
+from streamproof_runtime.spilling import IN_MEMORY, SpillingQueue
 from streamproof_runtime.wire import Frames, frame
 
 _CHUNK = 1 << 16
@@ -51,7 +53,44 @@ class FilePartitions:
             self._files.pop(key).close()
             del self._counts[key]
 
+    def queue(self) -> SpillingQueue:
+        """A queue that spills to a file."""
+        return SpillingQueue(FileSpill(), IN_MEMORY)
+
     def clear(self) -> None:
         """Closes all files."""
         for key in list(self._files):
             self.release(*key[:2])
+
+
+class FileSpill:
+    """A spill on disk, in a file without a name that is emptied when all of it has been read."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] | None = None
+        self._frames = Frames()
+        self._read: deque[Any] = deque()
+        self._at = self._end = 0
+
+    def write(self, item: tuple[Any, ...]) -> None:
+        """Appends an item."""
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  (kept open)
+        kind, clock, *rest = item
+        data = frame([kind, dict(clock), *rest])
+        self._file.seek(self._end)
+        self._end += len(data)
+        while data:
+            data = data[self._file.write(data) :]
+
+    def read(self, most: int) -> list[tuple[Any, ...]]:
+        """The oldest."""
+        while len(self._read) < most and self._at < self._end and self._file is not None:
+            self._file.seek(self._at)
+            data = self._file.read(_CHUNK)
+            self._at += len(data)
+            self._read.extend(self._frames.feed(data))
+        if self._file is not None and self._at == self._end:
+            self._file.truncate(0)
+            self._at = self._end = 0
+        return [tuple(self._read.popleft()) for _ in range(min(most, len(self._read)))]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Protocol, TypeAlias
 
+from streamproof_runtime.spilling import MemorySpill, SpillingQueue
+
 Key: TypeAlias = tuple[str, int, int]
 """A dataset, the attempt of the region that has made it, and the number of the subtask."""
 
@@ -31,6 +33,9 @@ class Partitions(Protocol):
 
     def release(self, dataset: str, attempt: int) -> None:
         """Drops the partitions of an attempt, if there are any."""
+
+    def queue(self) -> SpillingQueue:
+        """The queue of a feedback channel."""
 
     def clear(self) -> None:
         """Drops all."""
@@ -61,6 +66,10 @@ class MemoryPartitions:
         """Drops those of an attempt."""
         for key in [k for k in self.stored if k[:2] == (dataset, attempt)]:
             del self.stored[key]
+
+    def queue(self) -> SpillingQueue:
+        """One that spills soon, so that small jobs spill too."""
+        return SpillingQueue(MemorySpill(), 2)
 
     def clear(self) -> None:
         """Drops all."""

@@ -18,6 +18,7 @@ from streamproof_runtime.buffers import BYTES, PIECE, Output, packed, size
 from streamproof_runtime.functions import Context, Operation
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.scopes import Scope
+from streamproof_runtime.spilling import SpillingQueue
 
 RECORD, END, BATON = 0, 1, 2
 """Kinds of items: ``(RECORD, clock, side, values)``, a buffer of records, ``(END, clock, busy)``, and
@@ -99,7 +100,9 @@ class Subtask:
         """`choose` makes the choices of user functions; `records` is the largest number of records in a buffer."""
         self.plan, self.name, self._log, self._records = plan, plan.name, log, records
         self.phase = RUNNING
-        self.queues: dict[str, deque[Item]] = {c: deque() for c in (*plan.inputs, *plan.feedback_inputs)}
+        self.queues: dict[str, deque[Item] | SpillingQueue] = {
+            c: deque() for c in (*plan.inputs, *plan.feedback_inputs)
+        }
         self.held: deque[tuple[int, list[Any]]] = deque()
         self.sent: list[tuple[str, Item]] = []
         self.clock: Clock = {}

@@ -12,14 +12,18 @@ import pytest
 from runtime_runs import example, verdicts
 from streamproof_runtime import messages as m
 from streamproof_runtime.api import Job
+from streamproof_runtime.batons import Baton
 from streamproof_runtime.buffers import BYTES, RECORDS, packed, size
 from streamproof_runtime.executor import TaskExecutor
+from streamproof_runtime.file_partitions import FileSpill
 from streamproof_runtime.flow import BUFFERS, Flow
 from streamproof_runtime.messages import Message
 from streamproof_runtime.partitions import MemoryPartitions
 from streamproof_runtime.regions import regions
+from streamproof_runtime.scopes import Scope
 from streamproof_runtime.simulation import WINDOWS, Simulation
-from streamproof_runtime.subtask import Subtask, TaskPlan
+from streamproof_runtime.spilling import MemorySpill, Spill, SpillingQueue
+from streamproof_runtime.subtask import Item, Subtask, TaskPlan
 from streamproof_runtime.termination import BatonSubtask
 
 
@@ -138,3 +142,29 @@ def test_buffers_are_bounded_in_bytes() -> None:
         for _, _, values in made:
             assert 0 < len(values) <= RECORDS
             assert sum(map(size, values[:-1])) < BYTES
+
+
+@pytest.mark.parametrize(("spill", "limit"), [(MemorySpill, 2), (FileSpill, 1), (FileSpill, 7)])
+def test_a_spilling_queue_keeps_the_order_within_its_memory(spill: type[Spill], limit: int) -> None:
+    """Against a plain queue, with batons and buffers of all sizes; memory has at most `limit` items."""
+    draw = random.Random(limit)
+    queue, plain = SpillingQueue(spill(), limit), deque[Item]()
+    most = 0
+    for step in range(3000):
+        if draw.random() < (0.7 if step // 300 % 2 else 0.35) and step < 2500:
+            item: Item = (0, {"a": step}, 0, [(step, "x" * draw.choice((1, 40_000)))])
+            if step % 5 == 0:
+                item = (2, {"a": step}, Baton(Scope(("L",))), True, 0)
+            queue.append(item)
+            plain.append(item)
+        elif plain:
+            assert queue[0] == plain[0]
+            assert queue.popleft() == plain.popleft()
+        assert len(queue) == len(plain)
+        assert len(queue.memory) <= limit
+        most = max(most, queue.spilled)
+    assert most > 50
+    while plain:
+        assert queue.popleft() == plain.popleft()
+    with pytest.raises(IndexError):
+        queue.popleft()

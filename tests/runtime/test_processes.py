@@ -17,6 +17,7 @@ from streamproof.conformance import judge
 from streamproof_runtime.errors import ProcessLost, RuntimeFailure
 from streamproof_runtime.flow import BUFFERS
 from streamproof_runtime.simulation import Simulation
+from streamproof_runtime.spilling import IN_MEMORY
 from streamproof_specs.runtime.baton import BINDING
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by /proc")
@@ -177,6 +178,36 @@ def test_memory_is_not_bounded_without_flow_control(tmp_path: Path) -> None:
     found = run(written(tmp_path, SLOW_SINK), buffers=2000)
     assert found["wrong"] == ""
     assert found["peak_bytes"] > 100_000_000
+
+
+AMPLIFIED = """
+from streamproof_runtime import Job
+
+def job():
+    made = Job("amplified")
+
+    def around(loop):
+        doubled = loop.process("double", lambda _, r: [(r[0] - 1, r[1])] * 2)
+        return doubled.filter(lambda r: r[0]), doubled.filter(lambda r: not r[0]).map(lambda r: 1)
+
+    def count(context, one):
+        records = context.state.setdefault("records", [0])
+        records[0] += 1
+        return ()
+
+    made.source("one", [(14, "x" * 8000)]).iterate("Loop", around).process("count", count).collect("none")
+    return made
+"""
+"""A record becomes 16,384, of which half are in the feedback channel at once: some 65 MB."""
+
+
+def test_feedback_spills_to_disk(tmp_path: Path) -> None:
+    """More feedback than a process has memory for: it waits on disk, in files that nothing is left of."""
+    found = run(written(tmp_path, AMPLIFIED), executors=2, slots=1)
+    assert found["wrong"] == ""
+    assert found["longest_feedback_queue"] > 10 * IN_MEMORY
+    assert found["peak_bytes"] < 60_000_000
+    assert {f.name for f in tmp_path.iterdir()} <= {"job.py", "__pycache__"}
 
 
 def test_jobs_fail_for_good_with_their_reason(tmp_path: Path) -> None:
