@@ -1,8 +1,8 @@
 """Following logs of Flink of real size: processor time and memory of `streamproof validate`, one process, reading included.
 
-The logs are made by `tests/support/synthetic_flink.py`; each job ends with FINISHED, and every log is accepted. A case that
-takes longer than the limit, or ends with an error, has no figure. Published figures of trace validators stand below the table; they were measured
-on other machines and other traces: compare orders of magnitude.
+The logs are made by `tests/support/synthetic_flink.py`; each job ends with FINISHED. A case that takes longer than the
+limit, or ends with an error, has no figure. Published figures of trace validators stand below the table; they were
+measured on other machines and other traces: compare orders of magnitude.
 """
 
 from __future__ import annotations
