@@ -101,11 +101,11 @@ def test_only_the_regions_concerned_start_again() -> None:
 
 
 def caught(variant: str, folder: Path) -> bool:
-    """Whether a variant is rejected, or its run does not end."""
+    """Whether a run of a variant is rejected."""
     for seed in range(200):
-        job = example("sales").job() if seed % 2 else batch(seed)[0]
-        outcome = Simulation(job, seed=seed, level="heavy", master_type=MASTERS[variant]).run(20_000)
-        if len(regions(job)) > 1 and "rejected" in [v.answer for v in verdicts(outcome, folder)]:
+        job = example("sales").job()
+        outcome = Simulation(job, seed=seed, level="heavy", master_type=MASTERS[variant]).run(1_500)
+        if "rejected" in [v.answer for v in verdicts(outcome, folder)]:
             print(f"{variant}: rejected, run {seed}")
             return True
     return False
