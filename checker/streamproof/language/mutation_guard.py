@@ -225,7 +225,7 @@ def is_elsewhere(module: str) -> bool:
     return top in sys.stdlib_module_names or top == "streamproof" or "-packages" in file
 
 
-MOST = 1_000_000
+MOST = 4_000_000
 """Maximum number of inspected objects. A model with more is rejected, because a mutation of the others would go unnoticed."""
 _VALUES = frozenset({bool, int, float, complex, str, bytes})
 _LASTING = frozenset({tuple, frozenset, types.MethodType, types.BuiltinFunctionType, property, types.MappingProxyType})
