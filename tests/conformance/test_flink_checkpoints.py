@@ -164,7 +164,7 @@ LIES: Sequence[Lie] = (
 CASES = [(run, lie) for run in RUNS for lie in LIES]
 
 
-@pytest.mark.parametrize(("run", "lie"), share(CASES, 3))
+@pytest.mark.parametrize(("run", "lie"), share(CASES, 4))
 def test_lies_are_rejected_at_the_line(run: str, lie: Lie, flink_live: Path, tmp_path: Path) -> None:
     """Each kind of lie in each run that has such lines, at several places."""
     folder = shutil.copytree(flink_live / run, tmp_path / run)
@@ -273,7 +273,7 @@ MODELS = [
 
 @pytest.mark.parametrize(
     ("number", "seeds"),
-    [(0, 60), (1, 60), (2, 60), *(pytest.param(n, 1500, marks=pytest.mark.long) for n in range(3))],
+    [(0, 20), (1, 20), (2, 20), *(pytest.param(n, 1500, marks=pytest.mark.long) for n in range(3))],
 )
 def test_walks_of_the_detailed_model_are_accepted(number: int, seeds: int) -> None:
     """Every walk of `checkpoints`, written as lines, is a behaviour of what the lines show."""

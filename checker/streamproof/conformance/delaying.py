@@ -50,7 +50,7 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class HiddenGroup:
     """Hidden instances that no other group affects, with their footprint in all local states."""
 
     touched: frozenset[int]
@@ -66,7 +66,7 @@ class Delaying:
         self._steps, self._limit = steps, limit
         self._footprints, self._layout = steps.footprints, steps.footprints.layout
 
-    def groups(self, hidden: Sequence[Instance], state: State) -> tuple[Group, ...]:
+    def groups(self, hidden: Sequence[Instance], state: State) -> tuple[HiddenGroup, ...]:
         """The groups that can take a step. Raises `TooMany`."""
         idle: list[tuple[Instance, Iterable[int]]] = []
         parts: list[list[Instance]] = []
@@ -94,7 +94,7 @@ class Delaying:
                     break
         return tuple(group for _, group in found)
 
-    def _explored(self, part: Sequence[Instance], state: State) -> Group:
+    def _explored(self, part: Sequence[Instance], state: State) -> HiddenGroup:
         """A group explored alone."""
         touched, written = set[int](), set[int]()
         known: dict[State, Variant] = {state: Variant({}, ())}
@@ -114,9 +114,9 @@ class Delaying:
                         known[after] = Variant({**before.writes, **effect.writes}, (*before.taken, instance.action))
                         queue.append(after)
         del known[state]
-        return Group(frozenset(touched | written), frozenset(written), tuple(known.values()))
+        return HiddenGroup(frozenset(touched | written), frozenset(written), tuple(known.values()))
 
-    def reaches(self, state: State, groups: tuple[Group, ...], other: State) -> bool:
+    def reaches(self, state: State, groups: tuple[HiddenGroup, ...], other: State) -> bool:
         """Whether hidden actions lead from a state, which has these groups, to another one."""
         read, left = self._layout.read, self._layout.different(state, other)
         for group in groups:
@@ -130,7 +130,7 @@ class Delaying:
                 return False
         return not left
 
-    def after(self, observation: Observation, state: State, groups: tuple[Group, ...]) -> dict[State, Taken]:
+    def after(self, observation: Observation, state: State, groups: tuple[HiddenGroup, ...]) -> dict[State, Taken]:
         """States whose closure is that of all states after an observation. Raises `TooMany`."""
         found: dict[State, Taken] = {}
         if observation.impossible is None:
@@ -206,7 +206,7 @@ class _Node:
     """A state in which some groups have taken steps; `groups` are those whose steps are still open."""
 
     state: State
-    groups: tuple[Group, ...]
+    groups: tuple[HiddenGroup, ...]
     taken: Taken
     covered: frozenset[State] = frozenset()
     """Ends that hidden actions reach from those of the node before."""

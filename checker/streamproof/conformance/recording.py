@@ -7,7 +7,7 @@ from typing import Any
 
 from streamproof.conformance.binding import StateReader
 from streamproof.system import State, System
-from streamproof.system.footprint import Cells, Layout
+from streamproof.system.footprint import CellLayout, Cells
 from streamproof.system.sorts import ArraySort, Value, index_value, position
 
 
@@ -16,7 +16,7 @@ class RecordingReader(StateReader):
 
     __slots__ = ("_layout", "_reads")
 
-    def __init__(self, system: System, state: State, layout: Layout, reads: Cells) -> None:
+    def __init__(self, system: System, state: State, layout: CellLayout, reads: Cells) -> None:
         super().__init__(system, state)
         self._layout, self._reads = layout, reads
 

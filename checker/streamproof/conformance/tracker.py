@@ -21,7 +21,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from streamproof.conformance.binding import Observation, StateReader, Stream, Task
-from streamproof.conformance.delaying import Delaying, Group, TooMany
+from streamproof.conformance.delaying import Delaying, HiddenGroup, TooMany
 from streamproof.conformance.events import Event
 from streamproof.conformance.explaining import Refusal, explained_refusal, shown_states
 from streamproof.conformance.moves import SystemMoves
@@ -104,7 +104,7 @@ class Tracker:
     eager: int = EAGER
     """See `EAGER`; -1 delays all hidden actions, `limit` none."""
     _delaying: Delaying = field(init=False)
-    _groups: dict[State, tuple[Group, ...]] = field(init=False, default_factory=dict)
+    _groups: dict[State, tuple[HiddenGroup, ...]] = field(init=False, default_factory=dict)
     _steps: SystemMoves = field(init=False)
     _hidden: tuple[Instance, ...] = field(init=False, default=())
     _readings: dict[int, tuple[Any, ...]] = field(init=False, default_factory=dict)

@@ -21,7 +21,7 @@ Cells = dict[int, None]
 """Cells in the order in which they were read."""
 
 
-class Layout:
+class CellLayout:
     """The cells of a system's states."""
 
     def __init__(self, system: System) -> None:
@@ -88,7 +88,7 @@ class Footprints:
     KEPT = 4
 
     def __init__(self, system: System) -> None:
-        self.layout = Layout(system)
+        self.layout = CellLayout(system)
         self._index = system.index
         self._known: dict[int, tuple[Instance, list[tuple[tuple[Value, ...], Effect]]]] = {}
         """By number of the instance, which is kept with its results, so that no other instance gets this number."""
@@ -131,7 +131,7 @@ class _Overlay:
 class _Recorded(Evaluation):
     """An evaluation that records the cells it reads. Arrays are only read where their elements are."""
 
-    def __init__(self, index: Mapping[str, int], layout: Layout, state: State) -> None:
+    def __init__(self, index: Mapping[str, int], layout: CellLayout, state: State) -> None:
         super().__init__(index, state, None)
         self._layout = layout
         self._arrays: dict[Expr, _Overlay | Value] = {}
