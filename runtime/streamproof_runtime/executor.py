@@ -144,7 +144,7 @@ class RegionExecutor:
         return len(self._reported) < len(self.subtasks)
 
     def tell(self, kind: str, *more: Any) -> None:
-        """Tells the JobMaster about the current attempt."""
+        """Reports the current attempt to the JobMaster."""
         self.host.send(JOBMASTER, (kind, self.region.number, self.attempt, *more))
 
     def deploy(self, attempt: int, placement: Mapping[str, str], reads: Mapping[str, int]) -> None:

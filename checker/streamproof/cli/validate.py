@@ -191,15 +191,16 @@ def _code(verdicts: Sequence[RunVerdict]) -> Exit:
 
 def _recorded(verdicts: Sequence[RunVerdict]) -> list[RunVerdict]:
     """Without those of a model of which the run has no record, if the run has records of another one."""
-    judged = {v.run for v in verdicts if v.trace}
-    return [v for v in verdicts if v.trace or v.run not in judged]
+    return [verdict for verdict in verdicts if not verdict.unrecorded]
 
 
 def _lines(verdicts: Sequence[RunVerdict], *, explain: bool) -> Iterator[Line]:
     """One line per job or channel, the explanation of each rejection under it, the totals."""
     shown = _recorded(verdicts)
     several = {key for key, count in Counter((v.run, v.model) for v in shown).items() if count > 1}
-    models = {run: {v.model for v in shown if v.run == run} for run in {v.run for v in shown}}
+    models: dict[str, set[str]] = {}
+    for verdict in shown:
+        models.setdefault(verdict.run, set()).add(verdict.model)
     for verdict in shown:
         named = (verdict.run, verdict.model) in several
         yield from _case(verdict, named=named, with_model=len(models[verdict.run]) > 1)

@@ -14,7 +14,7 @@ A binding provides: `Binding`, `Plan`, `Unit`, `Task`; `Stream` of `Observation`
 `Move`, `Constraint` on a `StateReader`; optionally `Explainer`, `RecoveryReader`, `Grounding`. Results are: `Tracked`,
 `RunVerdict`, `Followed`, `Rejection`, `Candidate`, `Recovery`, `RestartReason`. Machines come from `compile_model`, or from
 `Rules` if they have too many instances to enumerate. Unreadable input raises `InputError`. Files of events: `read_events`,
-`write_ndjson`, `write_parquet`. In a test: `assert_conforms`.
+`write_ndjson`, `write_parquet`. The share of judged events: `JudgedEvents`. In a test: `assert_conforms`.
 """
 
 from streamproof.conformance.binding import (
@@ -32,6 +32,7 @@ from streamproof.conformance.binding import (
     Task,
     Unit,
 )
+from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.event_log import EventLog
 from streamproof.conformance.events import Event, read_events, write_ndjson, write_parquet
 from streamproof.conformance.run_verdict import (
@@ -62,6 +63,7 @@ __all__ = [
     "Grounding",
     "InputError",
     "Instance",
+    "JudgedEvents",
     "Loc",
     "Move",
     "Observation",

@@ -48,11 +48,12 @@ class JudgedEvents:
 
 
 def untaken_actions(verdicts: Iterable[RunVerdict]) -> Mapping[str, list[str]]:
-    """By model, its actions that no run took, in the order of the model."""
+    """By model, its actions that no run took, in the order of the model. Models that are not listed are those whose actions
+    are made for the arguments in the log (`Rules`), so that no list of them exists."""
     known: dict[str, dict[str, None]] = {}
     taken: dict[str, set[str]] = {}
     for verdict in verdicts:
-        if verdict.followed is not None:
+        if verdict.followed is not None and verdict.followed.model_actions:
             known.setdefault(verdict.model, {}).update(dict.fromkeys(verdict.followed.model_actions))
             taken.setdefault(verdict.model, set()).update(verdict.followed.actions)
     return {model: [name for name in names if name not in taken[model]] for model, names in known.items()}

@@ -1,7 +1,7 @@
 """Hidden actions taken late: which ones an observation needs, and why the others may wait.
 
 Hidden actions that do not affect each other may have happened or not, in every combination. Instead of all combinations
-the tracker keeps states in which they have not happened yet. A set R of states stands for its *closure*, all states that
+the tracker keeps states in which they have not happened yet. A set R of states represents its *closure*, all states that
 hidden actions reach from R, and a step of the tracker yields, for an observation, states whose closure is that of all
 states after it. It is exact, in three parts.
 

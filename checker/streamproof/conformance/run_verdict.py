@@ -193,6 +193,8 @@ class RunVerdict:
     recoveries: tuple[Recovery, ...] = ()
     rejection: Rejection | None = None
     behaviours: int | None = None
+    unrecorded: bool = False
+    """Whether the run has records of another model, and none of this one: the verdict says nothing about the run."""
 
     def record(self) -> dict[str, Any]:
         """As JSON data, schema `streamproof.verdict/1`."""

@@ -62,11 +62,11 @@ def binding_for(model: str) -> Binding:
 
 def bindings_for(path: Path, *, with_graph: bool = False, requested: bool = False) -> dict[str, Binding]:
     """The bindings that recognise the files under a path, by model, defaults first; the defaults alone if none does or
-    a job graph is given. `requested`: those `on_request` too. Raises `UsageError` if there is none."""
+    a job graph is given. `requested`: all that recognise them. Raises `UsageError` if there is none."""
     known: dict[str, Binding] = {name: entry.load() for name, entry in every(BINDINGS).items()}
     defaults = [name for name, binding in known.items() if binding.default]
-    asked = {name: binding for name, binding in known.items() if requested or not binding.on_request}
-    found = [name for name, binding in asked.items() if not with_graph and binding.recognises(path)]
+    asked = {name: binding for name, binding in known.items() if requested or not (binding.on_request or with_graph)}
+    found = [name for name, binding in asked.items() if binding.recognises(path)]
     if not found and not defaults:
         remedy = f"name a model with --model: {', '.join(known)}" if known else "install a package that has one"
         raise UsageError(f"no binding recognises {path}", remedy=remedy)
@@ -126,22 +126,30 @@ def _validated(
             key=lambda item: item[0],
         )
     several = len({name for _, name, *_ in found}) > 1
-    verdicts: list[RunVerdict] = []
+    verdicts: dict[int, list[RunVerdict]] = {}
     for place, name, binding, run in found:
-        plan = binding.plan(run, job_graph)
+        # With all models, the job graph is for those that read one.
+        plan = binding.plan(run, None if model == ALL and not binding.default else job_graph)
         if on_progress is not None:
             on_progress(plan.name)
         for problem in plan.problems[:DAMAGE_SHOWN]:
             print(f"streamproof: warning: {visible(str(problem))}", file=sys.stderr)
         judged: list[Event] | None = None if coverage is None else []
-        verdicts += judge(plan, name, judged)
+        verdicts.setdefault(place, []).extend(judge(plan, name, judged))
         if coverage is not None:
             coverage.add(str(place), plan.events, judged or ())
         if events_dir is not None:
             _write_events(plan, events_dir, events_format, f".{name}" if several and not binding.default else "")
     if coverage is not None:
         coverage.finish()
-    return verdicts
+    return [verdict for of_run in verdicts.values() for verdict in _marked(of_run)]
+
+
+def _marked(verdicts: list[RunVerdict]) -> list[RunVerdict]:
+    """The verdicts on one run, those of models without records marked if another model has some."""
+    if not any(verdict.trace for verdict in verdicts):
+        return verdicts
+    return [verdict if verdict.trace else replace(verdict, unrecorded=True) for verdict in verdicts]
 
 
 def _name_of(run: Any) -> str:

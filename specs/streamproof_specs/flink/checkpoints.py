@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from streamproof.conformance import (
-    Binding,
     Constraint,
     Event,
     Instance,
@@ -25,9 +24,9 @@ from streamproof.conformance import (
     Task,
     Unit,
 )
-from streamproof.conformance.flink import FlinkRun, find_runs, problem_lines, read_run
+from streamproof.conformance.flink import FlinkRun, problem_lines, read_run
 from streamproof_specs.flink.checkpoint_machine import RecordedCheckpoints
-from streamproof_specs.flink.scope import damage, doubted, has_logs, outside
+from streamproof_specs.flink.scope import FlinkLogs, damage, doubted, outside
 
 LINES = frozenset({"ckpt.trigger", "ckpt.complete", "ckpt.failed", "ckpt.expired", "ckpt.declined", "ckpt.none",
                    "ckpt.restore", "ckpt.savepoint", "job.transition", "job.terminal"})  # fmt: skip
@@ -37,18 +36,10 @@ MOST_PENDING = 32
 """Largest number of checkpoints of a job that are pending at a time."""
 
 
-class FlinkCheckpoints(Binding):
+class FlinkCheckpoints(FlinkLogs):
     """Follows the checkpoints of every job of a recorded Flink run."""
 
     on_request = True
-
-    def runs(self, path: Path) -> list[Any]:
-        """The runs under a path: a folder of logs, a folder of such folders, a file, a glob."""
-        return list(find_runs(path))
-
-    def recognises(self, path: Path) -> bool:
-        """Whether there are Flink logs under a path."""
-        return has_logs(path)
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case for each job with checkpoints. Raises `InputError` for unreadable logs."""

@@ -10,7 +10,6 @@ from typing import Any
 from streamproof import System
 from streamproof.conformance import (
     BOOL,
-    Binding,
     Event,
     InputError,
     Observation,
@@ -24,7 +23,6 @@ from streamproof.conformance.flink import (
     FlinkRun,
     JobGraph,
     RestJob,
-    find_runs,
     graph_of,
     problem_lines,
     read_rest,
@@ -44,7 +42,7 @@ from streamproof_specs.flink.recorded import (
     without_edges,
 )
 from streamproof_specs.flink.restart_reasons import Explained
-from streamproof_specs.flink.scope import Outside, damage, doubted, has_logs, outside
+from streamproof_specs.flink.scope import FlinkLogs, Outside, damage, doubted, outside
 from streamproof_specs.runtime import failover as runtime
 
 MASTER_EVENTS = frozenset(
@@ -58,21 +56,13 @@ _NO_MACHINE = System("lines", (Variable("lines", BOOL, (False,)),), (), ())
 """A machine that accepts every line."""
 
 
-class FlinkFailover(Binding):
+class FlinkFailover(FlinkLogs):
     """Follows every job of a recorded Flink run through the failover machine, and every attempt through its own machine.
 
     Event logs of the reference runtime are followed by a binding of their own.
     """
 
     default = True
-
-    def runs(self, path: Path) -> list[Any]:
-        """The runs under a path: a folder of logs, a folder of such folders, a file, a glob."""
-        return list(find_runs(path)) if not runtime.is_runtime(path) else runtime.runs(path)
-
-    def recognises(self, path: Path) -> bool:
-        """Whether there are Flink logs under a path."""
-        return runtime.recognises(path) or has_logs(path)
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case per job. Raises `InputError` for unreadable logs and for another job's graph."""

@@ -8,8 +8,9 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
-from streamproof.conformance import Event, InputError, Loc, Unit
+from streamproof.conformance import Binding, Event, InputError, Loc, Unit
 from streamproof.conformance.flink import MORE, TORN, FlinkRun, find_runs, read_lines, read_rest
 
 _DAMAGED = (
@@ -37,14 +38,21 @@ class Outside:
     """Whether tasks have several attempts at a time."""
 
 
-def has_logs(path: Path) -> bool:
-    """Whether a path is a folder with Flink logs; other files are not claimed."""
-    if not path.is_dir():
-        return False
-    try:
-        return bool(find_runs(path))
-    except InputError:
-        return False
+class FlinkLogs(Binding):
+    """A binding of the logs of Flink's processes."""
+
+    def runs(self, path: Path) -> list[Any]:
+        """The runs under a path: a folder of logs, a folder of such folders, a file, a glob."""
+        return list(find_runs(path))
+
+    def recognises(self, path: Path) -> bool:
+        """Whether a path is a folder with Flink logs; other files are not claimed."""
+        if not path.is_dir():
+            return False
+        try:
+            return bool(find_runs(path))
+        except InputError:
+            return False
 
 
 def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:

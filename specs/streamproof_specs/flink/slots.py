@@ -12,11 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from streamproof.conformance import Binding, Event, Observation, Plan, Stream, Task, Unit
-from streamproof.conformance.flink import FlinkRun, find_runs, problem_lines, read_run
+from streamproof.conformance import Event, Observation, Plan, Stream, Task, Unit
+from streamproof.conformance.flink import FlinkRun, problem_lines, read_run
 from streamproof_specs.flink.failover import MASTER_EVENTS
 from streamproof_specs.flink.heard import Heard
-from streamproof_specs.flink.scope import damage, doubted, has_logs, outside
+from streamproof_specs.flink.scope import FlinkLogs, damage, doubted, outside
 from streamproof_specs.flink.slots_checks import Key, wrong_lines
 from streamproof_specs.flink.slots_delivered import Delivered
 from streamproof_specs.flink.slots_gather import SlotLines, gather
@@ -38,18 +38,10 @@ _BEFORE = {
 """Lines at DEBUG, each with one that precedes it."""
 
 
-class FlinkSlots(Binding):
+class FlinkSlots(FlinkLogs):
     """Follows every slot allocation of the jobs of a recorded Flink run."""
 
     on_request = True
-
-    def runs(self, path: Path) -> list[Any]:
-        """The runs under a path: a folder of logs, a folder of such folders, a file, a glob."""
-        return list(find_runs(path))
-
-    def recognises(self, path: Path) -> bool:
-        """Whether there are Flink logs under a path."""
-        return has_logs(path)
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case per job; a job graph is not needed. Raises `InputError` for unreadable logs."""
