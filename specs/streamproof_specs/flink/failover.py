@@ -64,6 +64,14 @@ class FlinkFailover(FlinkLogs):
 
     default = True
 
+    def runs(self, path: Path) -> list[Any]:
+        """The runs of Flink, or of the runtime, under a path."""
+        return runtime.runs(path) if runtime.is_runtime(path) else super().runs(path)
+
+    def recognises(self, path: Path) -> bool:
+        """Whether there are logs of Flink or of the runtime under a path."""
+        return runtime.recognises(path) or super().recognises(path)
+
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case per job. Raises `InputError` for unreadable logs and for another job's graph."""
         if isinstance(run, Path) and runtime.is_runtime(run):
