@@ -8,9 +8,18 @@ from typing import Any
 from streamproof.conformance.binding import Grounding, Move, Observation, StateReader
 from streamproof.system import Instance, Interpreter, State, System
 from streamproof.system.footprint import Footprints
+from streamproof.system.records import dataclass
 
 REMEMBERED = 200_000
 """Maximum number of cached moves."""
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenActions:
+    """Instances that no stream records, with the steps known of them by state."""
+
+    instances: tuple[Instance, ...]
+    known: dict[State, tuple[tuple[str, State], ...]]
 
 
 class SystemMoves:
@@ -25,6 +34,7 @@ class SystemMoves:
         self._matching: dict[tuple[str, tuple[tuple[str, Any], ...]], tuple[Instance, ...]] = {}
         self._known: dict[tuple[int, State], tuple[Instance, State | None]] = {}
         """By number of the instance, which is stored with its results, so that no other instance gets this number."""
+        self._hidden: dict[frozenset[str], HiddenActions] = {}
 
     def take(self, instance: Instance, state: State) -> State | None:
         """The state after `instance`, or None if it is disabled. Raises `EvaluationError` for a model error."""
@@ -69,6 +79,23 @@ class SystemMoves:
                 reached += ends
             found = reached
         return found
+
+    def by_hidden(self, hidden: HiddenActions, state: State) -> tuple[tuple[str, State], ...]:
+        """The states after each hidden instance that is enabled, with their actions; computed once per state."""
+        known = hidden.known.get(state)
+        if known is None:
+            known = tuple((i.action, after) for i in hidden.instances if (after := self.take(i, state)) is not None)
+            if len(hidden.known) >= REMEMBERED:
+                hidden.known.clear()
+            hidden.known[state] = known
+        return known
+
+    def hidden(self, names: frozenset[str]) -> HiddenActions:
+        """The instances of the actions with these names, with what is known of them."""
+        if names not in self._hidden:
+            instances = tuple(i for a in self.system.actions if a.name in names for i in a.instances)
+            self._hidden[names] = HiddenActions(instances, {})
+        return self._hidden[names]
 
     def explained(self, observation: Observation, state: State) -> Iterator[tuple[State, tuple[str, ...]]]:
         """Every state after an observation made in `state`, with its actions."""

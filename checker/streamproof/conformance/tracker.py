@@ -24,9 +24,9 @@ from streamproof.conformance.binding import Observation, StateReader, Stream, Ta
 from streamproof.conformance.delaying import Delaying, HiddenGroup, TooMany
 from streamproof.conformance.events import Event
 from streamproof.conformance.explaining import Refusal, explained_refusal, shown_states
-from streamproof.conformance.moves import SystemMoves
+from streamproof.conformance.moves import HiddenActions, SystemMoves
 from streamproof.conformance.run_verdict import Rejection, Tracked
-from streamproof.system import Instance, Kind, Property, State
+from streamproof.system import Kind, Property, State
 from streamproof.system.records import dataclass
 
 BELIEF_LIMIT = 20_000
@@ -106,7 +106,7 @@ class Tracker:
     _delaying: Delaying = field(init=False)
     _groups: dict[State, tuple[HiddenGroup, ...]] = field(init=False, default_factory=dict)
     _steps: SystemMoves = field(init=False)
-    _hidden: tuple[Instance, ...] = field(init=False, default=())
+    _hidden: HiddenActions = field(init=False)
     _readings: dict[int, tuple[Any, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -168,7 +168,7 @@ class Tracker:
     def _see(self, readers: list[_Reader]) -> None:
         """Determines the actions that no stream would record from here on."""
         names = self.task.hidden.union(*(r.silent for r in readers if r.head is None))
-        self._hidden = tuple(i for a in self.task.system.actions if a.name in names for i in a.instances)
+        self._hidden = self._steps.hidden(names)
 
     def _reduced(self, belief: _Belief) -> _Belief:
         """The belief with all that hidden actions reach if that is little, else without what they reach from the rest of
@@ -182,7 +182,7 @@ class Tracker:
         for state, path in belief.items():
             if not any(self._delaying.reaches(one, groups, state) for one, groups in self._groups.items()):
                 kept[state] = path
-                self._groups[state] = self._delaying.groups(self._hidden, state)
+                self._groups[state] = self._delaying.groups(self._hidden.instances, state)
             if len(kept) > self.limit:
                 raise TooMany
         return kept
@@ -205,10 +205,9 @@ class Tracker:
         known = dict(states)
         while queue and len(known) <= most:
             state = queue.pop()
-            for instance in self._hidden:
-                after = self._steps.take(instance, state)
-                if after is not None and after not in known:
-                    known[after] = Path(known[state], (instance.action,))
+            for action, after in self._steps.by_hidden(self._hidden, state):
+                if after not in known:
+                    known[after] = Path(known[state], (action,))
                     queue.append(after)
         return known
 

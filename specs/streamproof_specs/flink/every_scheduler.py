@@ -42,6 +42,7 @@ def breaches(events: Iterable[Event], *, complete: bool, speculative: bool) -> I
     `complete`: no part of its log is missing. `speculative`: a task may have several attempts at a time.
     """
     state: dict[tuple[str, str, int], dict[int, str]] = {}
+    at_work: dict[tuple[str, str, int], set[int]] = {}
     name: dict[tuple[str, str, int], str] = {}
     for event in events:
         args = event.args
@@ -49,22 +50,23 @@ def breaches(events: Iterable[Event], *, complete: bool, speculative: bool) -> I
             old, new = args["old"], args["new"]
             if never(old, new):
                 yield event, f"a job never switches from {old} to {new}"
-            working = [
-                f"{name[task]} attempt {number} is {now}"
-                for task, attempts in state.items()
-                for number, now in attempts.items()
-                if now in _AT_WORK
-            ]
-            if complete and new == "FINISHED" and working:
+            if complete and new == "FINISHED" and any(at_work.values()):
+                working = [
+                    f"{name[task]} attempt {number} is {state[task][number]}"
+                    for task in state
+                    for number in sorted(at_work[task])
+                ]
                 yield event, f"the job is FINISHED, but {listed(working)}"
         elif event.event == "exec.transition" and complete:
             task = (args["graph"], args["vertex"], args["subtask"])
             name[task] = f"{args['task']} ({args['subtask'] + 1}/{args['parallelism']})"
             attempts, number, new = state.setdefault(task, {}), args["number"], args["new"]
-            other = next((n for n, now in attempts.items() if n != number and now in _AT_WORK), None)
+            now_at_work = at_work.setdefault(task, set())
+            other = min(now_at_work - {number}, default=None)
             if new in _AT_WORK and attempts.get(number) is None and other is not None and not speculative:
                 yield event, f"attempt {number} of {name[task]} begins, but attempt {other} is {attempts[other]}"
             attempts[number] = new
+            (now_at_work.add if new in _AT_WORK else now_at_work.discard)(number)
 
 
 def deployed_to_lost(events: Sequence[Event], job: str) -> Iterator[tuple[Event, str]]:
