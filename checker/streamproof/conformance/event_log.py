@@ -44,9 +44,10 @@ SUFFIXES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz", ".parquet")
 class EventLog(Binding):
     """The binding of event logs to a model; `parameters` are the model's.
 
-    Each trace of a log is one behaviour. Events of one process happened in the order of their numbers, and vector clocks
-    order events of different processes; otherwise every order is possible. `ordered`: all events happened in the order of
-    the file. `hidden` actions are not recorded: they may happen at any time.
+    Each trace of a log is one behaviour. Events of one process happened in the order of their numbers, except as their
+    `after` says, and vector clocks order events of different processes; otherwise every order is possible. `ordered`: all
+    events happened in the order of the file (of spans: of their ends). `hidden` actions are not
+    recorded: they may happen at any time.
     """
 
     def __init__(
@@ -102,11 +103,16 @@ class EventLog(Binding):
     def _task(self, trace: str, processes: dict[str, list[Event]]) -> Task:
         if not self._ordered:
             processes = {name: sorted(own, key=lambda event: event.seq) for name, own in processes.items()}
-        accounts = tuple(
-            tuple(Span(self._observed(event), at, at) for at, event in enumerate(own)) for own in processes.values()
-        )
+        accounts = tuple(tuple(self._spans(own)) for own in processes.values())
         waits = () if self._ordered else clock_order(processes)
         return Task(trace, self.system, hidden=self._hidden, spans=accounts, any_order=True, waits=waits)
+
+    def _spans(self, own: Sequence[Event]) -> Iterator[Span]:
+        """The events of a process; one that records a call may have taken effect before some of those it follows."""
+        numbers = [event.seq for event in own]
+        for at, event in enumerate(own):
+            opens = at if event.after is None or self._ordered else bisect_right(numbers, event.after) - 1
+            yield Span(self._observed(event), opens, at)
 
     def _observed(self, event: Event) -> Observation:
         moves = tuple(self._moves(event))

@@ -2,11 +2,11 @@
 
 An event records that `process` did `event` with `args` as its `seq`-th event; `trace` names the behaviour (one job, one
 test run). `ts` is a wall-clock time without significance for the order; `clock` is a vector clock that defines one.
-`state` is the part of the state that the process recorded, if any.
+`state` is the part of the state that the process recorded, if any. `after` is for calls that overlap.
 
 Files: newline-delimited JSON (`.ndjson`, `.jsonl`, with `.gz` compressed), and Parquet with the same columns in which
-`args`, `clock` and `state` are JSON text. A log that violates the schema is rejected with file and line, because a
-partially understood log supports no verdict.
+`args`, `clock` and `state` are JSON text; spans of OpenTelemetry are read as events (`otlp`). A log that violates the
+schema is rejected with file and line, because a partially understood log supports no verdict.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -35,11 +36,14 @@ VERSION: Final = 1
 Value = str | int | bool | None | list[Any] | dict[str, Any]
 """Values of arguments and state: JSON without fractional numbers, which are not in any sort."""
 
+SIGNALS: Final = ("resourceSpans", "resourceLogs", "resourceMetrics")
+"""The one of these fields that a message of OpenTelemetry has says what it holds."""
 _REQUIRED: Final = ("trace", "process", "seq", "event")
-_OPTIONAL: Final = ("args", "ts", "clock", "state", "file", "line", "run")
+_OPTIONAL: Final = ("args", "ts", "clock", "state", "file", "line", "run", "after")
 _FIELDS: Final = frozenset(_REQUIRED + _OPTIONAL)
 _JSON_COLUMNS: Final = ("args", "clock", "state")
-_COLUMNS: Final = ("trace", "process", "seq", "event", "args", "ts", "clock", "state", "file", "line", "run")
+_COLUMNS: Final = ("trace", "process", "seq", "event", "args", "ts", "clock", "state", "file", "line", "run", "after")
+_NUMBERS: Final = ("seq", "line", "after")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,9 @@ class Event:
     line: int | None = field(default=None, compare=False)
     run: str | None = None
     """The run that the event belongs to; None: it has the name of the file."""
+    after: int | None = None
+    """The `seq` of the last event of the process that had happened when the call that this event records began, -1 for
+    none: those between the two may have happened before or after it. None: all earlier ones precede it."""
 
     @property
     def loc(self) -> Loc | None:
@@ -124,10 +131,7 @@ def write_parquet(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
     import pyarrow.parquet as pq
 
     schema = pa.schema(
-        [
-            pa.field(c, pa.int64() if c in ("seq", "line") else pa.string(), nullable=c not in _REQUIRED)
-            for c in _COLUMNS
-        ],
+        [pa.field(c, pa.int64() if c in _NUMBERS else pa.string(), nullable=c not in _REQUIRED) for c in _COLUMNS],
         metadata={"schema": SCHEMA, "version": str(VERSION)},
     )
     count = 0
@@ -166,13 +170,35 @@ def _iterate(file: Path, without_torn_line: bool) -> Iterator[Event]:
 
 
 def _ndjson_events(stream: BinaryIO | gzip.GzipFile, file: Path, without_torn_line: bool) -> Iterator[Event]:
-    name = str(file)
-    for number, raw in enumerate(bounded_lines(stream), 1):
+    from streamproof.conformance.otlp import otlp_events
+
+    parsed = _json_lines(stream, str(file), without_torn_line)
+    first = next(parsed, None)
+    if first is None:
+        return
+    given = chain([first], parsed)
+    if is_otlp(first[0]):
+        yield from otlp_events(given, str(file), file.name.partition(".")[0])
+        return
+    for data, number in given:
+        yield _event(data, str(file), number)
+
+
+def _json_lines(stream: BinaryIO | gzip.GzipFile, name: str, without_torn_line: bool) -> Iterator[tuple[object, int]]:
+    """The value of each line, with its number. Spans may also be one document of many lines."""
+    lines = enumerate(bounded_lines(stream), 1)
+    nothing_before = True
+    for number, raw in lines:
         if raw.isspace() or (without_torn_line and len(raw) <= LINE and not raw.endswith(b"\n")):
             continue
         if len(raw) > LINE:
             raise InputError(f"the line has more than {LINE:,} bytes", loc=Loc(name, number))
         try:
+            if nothing_before and raw.strip() == b"{":
+                document = json.loads(b"".join((raw, *(rest for _, rest in lines))), parse_constant=_no_constant)
+                if is_otlp(document):
+                    yield document, number
+                    return
             data = json.loads(raw, parse_constant=_no_constant)
         except (ValueError, RecursionError) as error:
             raise InputError(
@@ -180,7 +206,13 @@ def _ndjson_events(stream: BinaryIO | gzip.GzipFile, file: Path, without_torn_li
                 loc=Loc(name, number),
                 remedy="give one JSON object per line, nothing else",
             ) from error
-        yield _event(data, name, number)
+        nothing_before = False
+        yield data, number
+
+
+def is_otlp(data: object) -> bool:
+    """Whether a JSON value is a message of OpenTelemetry: spans, or another signal, which is refused."""
+    return isinstance(data, dict) and any(signal in data for signal in SIGNALS)
 
 
 def _no_constant(text: str) -> None:
@@ -276,12 +308,19 @@ def _event(data: object, name: str, number: int) -> Event:
         isinstance(clock, dict) and all(_is_int(count) and count >= 0 for count in clock.values())
     ):
         raise refuse(f"'clock' must give a whole number for each process, got {clock!r}")
+    after = data.get("after")
+    if after is not None and not (_is_int(after) and -1 <= after < seq):
+        raise refuse(
+            f"'after' must be a smaller 'seq', or -1, got {after!r}", "it is the last event that preceded the call"
+        )
     origin, line = data.get("file"), data.get("line")
     if (origin is not None and not isinstance(origin, str)) or (line is not None and not _is_int(line)):
         raise refuse("'file' must be text and 'line' a whole number")
     if origin is None:
         origin, line = name, number
-    return Event(data["trace"], data["process"], seq, data["event"], args or {}, ts, clock, state, origin, line, run)
+    return Event(
+        data["trace"], data["process"], seq, data["event"], args or {}, ts, clock, state, origin, line, run, after
+    )
 
 
 def _is_int(value: object) -> bool:

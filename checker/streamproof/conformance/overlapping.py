@@ -146,10 +146,11 @@ class OverlapTracker:
             return found
         return sorted(found, key=lambda n: rank(self.task.spans[n][point.at[n]].observation.event))
 
-    def _due(self, at: Sequence[int], number: int) -> bool:
-        """Whether everything that precedes the next span of an account has taken effect."""
+    def _due(self, at: Sequence[int], number: int, span: int | None = None) -> bool:
+        """Whether everything of other accounts that precedes a span, or the next one of its account, has taken effect."""
         waits = self.task.waits
-        return not waits or all(done >= own for done, own in zip(at, waits[number][at[number]], strict=True))
+        place = at[number] if span is None else span
+        return not waits or all(done >= own for done, own in zip(at, waits[number][place], strict=True))
 
     def _settled(self, point: _Point) -> _Point:
         """The node after all spans without effect: a recorded state can be read as soon as it holds."""
@@ -165,6 +166,7 @@ class OverlapTracker:
             for other in self._beside[number][at[number]] if at[number] < len(account) else ():
                 before = account[other].after
                 free = before is None or before < at[number] or (number, before) in early
+                free = free and self._due(at, number, other)
                 if free and (number, other) not in early and self._reads((number, other), look):
                     early.add((number, other))
         if tuple(at) == point.at and len(early) == len(point.early):
@@ -182,6 +184,8 @@ class OverlapTracker:
 
     def _may_come(self, point: _Point, number: int, span: int) -> bool:
         before = self.task.spans[number][span].after
+        if not self._due(point.at, number, span):
+            return False
         return before is None or before < point.at[number] or (number, before) in point.early
 
     def _unfinished(self, stuck: list[_Point]) -> bool:
@@ -223,7 +227,17 @@ class OverlapTracker:
         rank = self.rank
         among = wrong or under_way or read or heads
         blamed = among[0] if rank is None else min(among, key=lambda h: rank(h.observation.event))
+        if self.task.any_order and rank is not None:
+            # What the log has later happened after it, as far as is known.
+            best = next((p for p in stuck if self._comes_first(p, blamed, rank)), best)
+            states = tuple(dict.fromkeys(p.state for p in stuck if p.at == best.at and p.early == best.early))
         return explained_refusal(Refusal(self._steps, self.task, blamed.observation, states, len(self._events(best))))
+
+    def _comes_first(self, point: _Point, span: Span, rank: Callable[[Event], Any]) -> bool:
+        """Whether a node has come to a span, and to all that the log has before it."""
+        heads = [account[at] for at, account in zip(point.at, self.task.spans, strict=True) if at < len(account)]
+        own = rank(span.observation.event)
+        return span in heads and all(h is span or rank(h.observation.event) > own for h in heads)
 
     def _waits(self, span: Span, states: Sequence[State]) -> bool:
         requires_before = span.observation.requires_before
