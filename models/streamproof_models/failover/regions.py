@@ -80,10 +80,10 @@ def pipelined_regions(topology: Topology, merging: Merging = Merging.LOGICAL_REG
         case Merging.NONE:
             return _numbered(topology, raw)
         case Merging.TOPOLOGY:
-            inner = others
+            together = _cyclic_vertices(topology)
         case Merging.LOGICAL_REGION:
-            logical = logical_regions(topology)
-            inner = [c for c in others if logical[c.edge.source] == logical[c.edge.target]]
+            together = logical_regions(topology)
+    inner = [c for c in others if together[c.edge.source] == together[c.edge.target]]
     if not inner:
         return _numbered(topology, raw)
     component = _components_of_dependencies(raw, len(raw), inner)
@@ -99,6 +99,17 @@ def logical_regions(topology: Topology) -> dict[str, int]:
         if edge.exchange.glues:
             sets.join(index[edge.source], index[edge.target])
     return {name: sets.root(i) for name, i in index.items()}
+
+
+def _cyclic_vertices(topology: Topology) -> dict[str, int]:
+    """Vertex name to a set of logical regions that wait for each other in a cycle of edges, or to its only one: a
+    cycle of regions never leaves such a set."""
+    logical = logical_regions(topology)
+    successors: list[list[int]] = [[] for _ in logical]
+    for edge in topology.graph.edges:
+        successors[logical[edge.source]].append(logical[edge.target])
+    components = _strong_components(successors)
+    return {name: components[region] for name, region in logical.items()}
 
 
 class _DisjointSets:
