@@ -26,13 +26,13 @@ VERDICTS: dict[str, list[tuple[str, int, str | None]]] = {
     "ckpt-expo": [("accepted", 3, None)],
     "debug-stream-kill": [("accepted", 3, None)],
     "ha-batch-recovery": [("inconclusive", 0, SEVERAL)],
-    "hybrid-full2": [("inconclusive", 0, "exchanges of type HYBRID_FULL")],
+    "hybrid-full2": [("accepted", 2, None)],
     "hybrid-selective": [("inconclusive", 0, "exchanges of type HYBRID_SELECTIVE")],
     "json-layout": [("accepted", 1, None)],
     "region-cycle": [("accepted", 0, "no task of a circle of regions was ever scheduled: region {")],
     "rotation-lost": [("inconclusive", 0, "the JobManager's log begins in the middle of the job")],
     "savepoint": [("accepted", 0, None), ("accepted", 0, "the log ends while the job is RUNNING")],
-    "speculative2": [("inconclusive", 0, "tasks have several attempts at a time")],
+    "speculative2": [("accepted", 0, None)],
     "tm12-kill": [("accepted", 12, None)],
 }
 """Verdict, number of restarts and beginning of the reason of each job."""
@@ -61,6 +61,38 @@ def test_a_rotated_file_of_library_lines_is_not_damaged(flink_live: Path, capsys
 
 
 # --- what is still rejected
+
+HYBRID_LIES = [
+    (
+        r"\n[^\n]* C \(1/2\) [^\n]*_0_0\) switched from CREATED to SCHEDULED\.",
+        "",
+        "C-sink: Writer (1/2) is scheduled before its input is there: C (1/2) attempt 0 is CREATED",
+    ),
+    (r"2 tasks will be restarted", "4 tasks will be restarted", "the log restarts 4 tasks, the protocol 2"),
+    (r"( B \(1/2\) [^\n]*) to FINISHED", r"\1 to FAILED", "the failure of B (1/2)"),
+]
+"""Edits of a run with hybrid exchanges, and the beginning of the reason."""
+
+
+@pytest.mark.parametrize(("line", "instead", "reason"), HYBRID_LIES)
+def test_lies_about_hybrid_exchanges(line: str, instead: str, reason: str, copied: Callable[[str], Path]) -> None:
+    """A consumer that was never scheduled, another restart set, a failure without one."""
+    run = copied("hybrid-full2")
+    text, count = re.subn(line, instead, (run / "jobmanager.log").read_text(), count=1)
+    assert count == 1
+    (run / "jobmanager.log").write_text(text)
+    (record,) = judged(run)
+    assert (record["verdict"], record["reason"].startswith(reason)) == ("rejected", True), record["reason"]
+
+
+def test_a_hybrid_consumer_waits_for_the_scheduling_of_its_producer(copied: Callable[[str], Path]) -> None:
+    """The first consumer is scheduled before what it reads."""
+    run = copied("hybrid-full2")
+    scheduled = r" from CREATED to SCHEDULED"
+    moved(run / "jobmanager.log", rf" Source: A \(2/2\) .*{scheduled}", rf" B \(1/2\) .*{scheduled}")
+    (record,) = judged(run)
+    assert record["verdict"] == "rejected"
+    assert record["reason"] == "B (1/2) is scheduled before its input is there: Source: A (2/2) attempt 0 is CREATED"
 
 
 @pytest.fixture

@@ -148,7 +148,7 @@ def asks_for(run: Path, number: int) -> None:
     file.write_text("".join([*lines[:at], f"{lines[at][:23]} DEBUG {gate} [] - {said}\n", *lines[at:]]))
 
 
-@pytest.mark.parametrize(("number", "verdict"), [(0, "inconclusive"), (1, "rejected")])
+@pytest.mark.parametrize(("number", "verdict"), [(0, "accepted"), (1, "rejected")])
 def test_what_the_faster_attempt_wrote_is_asked_for(number: int, verdict: str, copied: Callable[[str], Path]) -> None:
     """Of attempts that race the one that finishes is the present one, also if it was the first."""
     run = copied("speculative2")

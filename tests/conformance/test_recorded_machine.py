@@ -14,7 +14,7 @@ from streamproof.conformance.flink.graph import Vertex as LoggedVertex
 from streamproof_models.failover.machine import Failover
 from streamproof_specs.flink.recorded import RecordedFailover, recorded_graph
 
-EXCHANGES = ("BLOCKING", "BLOCKING", "BLOCKING", "PIPELINED_BOUNDED")
+EXCHANGES = ("BLOCKING", "BLOCKING", "HYBRID_FULL", "PIPELINED_BOUNDED")
 
 
 @st.composite

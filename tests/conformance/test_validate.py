@@ -72,22 +72,23 @@ def test_a_recorded_run_is_accepted(name: str, flink_logs: Path) -> None:
     assert (record["verdict"], record["rejection"]) == ("accepted", None)
 
 
-@pytest.mark.parametrize("name", ["rand2", "pipe", "stream", "global", "cancel", "sigstop", "adbatch"])
+@pytest.mark.parametrize(
+    "name", ["rand2", "pipe", "stream", "global", "cancel", "sigstop", "adbatch", "hybrid", "spec"]
+)
 def test_a_run_with_rare_turns_is_accepted(name: str, flink_more: Path) -> None:
-    """Random failures, lost and paused executors, failures of the whole job, cancelled jobs, an adaptive batch job."""
+    """Random failures, lost and paused executors, failures of the whole job, cancelled jobs, an adaptive batch job, a hybrid
+    exchange, attempts that race."""
     assert only(flink_more / name)["verdict"] == "accepted"
 
 
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("hybrid", "exchanges of type HYBRID_FULL (Source: src -> A -> B) are not followed"),
         (
             "adsched",
             "the job runs under the adaptive scheduler, which builds a new execution graph at each restart: the machine "
             "does not follow that",
         ),
-        ("spec", "tasks have several attempts at a time (speculative execution), which the machine does not follow"),
     ],
 )
 def test_what_the_machine_does_not_have_is_left_open(name: str, reason: str, flink_more: Path) -> None:

@@ -28,7 +28,7 @@ JOB_BEFORE: Final[Mapping[str, frozenset[str]]] = {
 and the schedulers; a job may be failed or suspended in any state that is not terminal. A job that is FAILING ends in
 FAILED, unless it is cancelled, which a line says: CANCELLING."""
 
-_AT_WORK: Final = frozenset({"SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING"})
+AT_WORK: Final = frozenset({"SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING"})
 
 
 def never(old: str, new: str) -> bool:
@@ -63,10 +63,10 @@ def breaches(events: Iterable[Event], *, complete: bool, speculative: bool) -> I
             attempts, number, new = state.setdefault(task, {}), args["number"], args["new"]
             now_at_work = at_work.setdefault(task, set())
             other = min(now_at_work - {number}, default=None)
-            if new in _AT_WORK and attempts.get(number) is None and other is not None and not speculative:
+            if new in AT_WORK and attempts.get(number) is None and other is not None and not speculative:
                 yield event, f"attempt {number} of {name[task]} begins, but attempt {other} is {attempts[other]}"
             attempts[number] = new
-            (now_at_work.add if new in _AT_WORK else now_at_work.discard)(number)
+            (now_at_work.add if new in AT_WORK else now_at_work.discard)(number)
 
 
 def deployed_to_lost(events: Sequence[Event], job: str) -> Iterator[tuple[Event, str]]:

@@ -102,9 +102,10 @@ class FailoverExplainer:
         busy = [t for t in tasks if look("status", t) != "CREATED"]
         if busy:
             return f"{listed([self._present(t, look) for t in busy])}: nothing schedules it anew"
-        waiting = {p: t for t in tasks for p in self.model.upstream[t]}
-        late = [self._present(p, look) for p in waiting if look("status", p) != "FINISHED"]
-        first = next(iter(t for p, t in waiting.items() if look("status", p) != "FINISHED"), tasks[0])
+        waiting = {p: t for t in tasks for p in self.model.upstream[t] if look("status", p) != "FINISHED"}
+        begun = {p: t for t in tasks for p in self.model.begun_before[t] if look("status", p) == "CREATED"}
+        late = [self._present(p, look) for p in {**waiting, **begun}]
+        first = next(iter({**waiting, **begun}.values()), tasks[0])
         return f"{first} is scheduled before its input is there: {listed(late)}"
 
     def _why_not_finished(self, task: str, look: StateReader) -> str:

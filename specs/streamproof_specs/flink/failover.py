@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ from streamproof_specs.flink.recorded import (
 )
 from streamproof_specs.flink.restart_reasons import Explained
 from streamproof_specs.flink.scope import FlinkLogs, Outside, damage, doubted, outside
+from streamproof_specs.flink.speculation import Groups
 from streamproof_specs.runtime import failover as runtime
 
 MASTER_EVENTS = frozenset(
@@ -103,6 +104,13 @@ class FlinkFailover(FlinkLogs):
             )
         if reasons.texts:
             return Unit(job, title, attempts, False, reasons.texts, damage(run), sampled)
+        groups = Groups.of(master, reasons.announced) if reasons.announced else None
+        if groups is not None:
+            master = groups.events
+            attempts = (*_impossible(job, groups.breaches), *attempts)
+            if groups.left is not None:
+                why = f"{groups.left}: the machine does not follow that"
+                return Unit(job, title, attempts, False, (why,), damage(run), sampled)
         decisions = [e.event for e in master if e.event in DECISIONS]
         model = RecordedFailover(recorded.graph, restarts=len(decisions))
         causes = Causes.of(recorded, model, events)
@@ -110,7 +118,8 @@ class FlinkFailover(FlinkLogs):
         shown = Shown()
         lines = translate(recorded, model, causes, shown, master)
         wording = FailoverExplainer(recorded, model, shown)
-        main = Task(job, recorded_system(recorded, model), (Stream(lines.observations),), HIDDEN, explainer=wording)
+        observations = lines.observations if groups is None else groups.restored(lines.observations)
+        main = Task(job, recorded_system(recorded, model), (Stream(observations),), HIDDEN, explainer=wording)
         return Unit(
             job,
             f"{title} ({origin})",
@@ -147,10 +156,15 @@ def _broken_rules(run: FlinkRun, job: str, reasons: Outside) -> tuple[Task, ...]
     found = [
         breach
         for events in sessions.values()
-        for breach in breaches(events, complete=complete, speculative=reasons.speculative)
+        for breach in breaches(events, complete=complete, speculative=bool(reasons.announced))
     ]
     for process in {process for process, _ in sessions} if complete else ():
         found += deployed_to_lost([e for e in run.events if e.process == process], job)
+    return _impossible(job, found)
+
+
+def _impossible(job: str, found: Iterable[tuple[Event, str]]) -> tuple[Task, ...]:
+    """Lines that are impossible, with the reason, as behaviours that are rejected."""
     return tuple(Task(job, _NO_MACHINE, (Stream((Observation(e, impossible=why),)),)) for e, why in found)
 
 

@@ -82,8 +82,8 @@ class _Translator:
     """The job's state in the log; None before the first line about it in a log without its beginning."""
     eager: bool = False
     """Whether the job's scheduler schedules immediately, region by region (`PipelinedRegionSchedulingStrategy`)."""
-    _regions: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
-    """The tasks of each region, and the producers of its inputs."""
+    _regions: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
+    """The tasks of each region, the producers of its inputs, and those of its hybrid inputs."""
     _place: dict[str, str] = field(default_factory=dict)
     _failure: _Failure | None = None
     _globally: bool = False
@@ -103,7 +103,8 @@ class _Translator:
         place = {t: at for at, t in enumerate(self.model.tasks)}
         for tasks in self.model.regions.values():
             producers = dict.fromkeys(place[p] for t in tasks for p in self.model.upstream[t])
-            self._regions.append((tuple(place[t] for t in tasks), tuple(producers)))
+            begun = dict.fromkeys(place[p] for t in tasks for p in self.model.begun_before[t])
+            self._regions.append((tuple(place[t] for t in tasks), tuple(producers), tuple(begun)))
         restarted = _restarted(self.recorded, events)
         for at, event in enumerate(events):
             self.shown.read(event)
@@ -220,6 +221,8 @@ class _Translator:
                     *_STEPS[_LEVEL[old] : _LEVEL.get(new, len(_STEPS))],
                     *(("finish",) if new == "FINISHED" else ()),
                 )
+                if new == "FINISHED" and "place" in args:
+                    self._place[task] = args["place"]
                 if new in ("RUNNING", "FINISHED"):
                     self._arrivals.append(Arrival(len(self._observations), event, task, number))
                 return Observation(event, (tuple(Move(m, {"t": task}) for m in steps),), (), before)
@@ -317,8 +320,9 @@ class _Translator:
         `restoring`: regions of reset tasks are left out.
         """
         status, number = look("status"), look("attempt")
-        for tasks, producers in self._regions:
+        for tasks, producers, begun in self._regions:
             ready = all(status[t] == "CREATED" for t in tasks) and all(status[p] == "FINISHED" for p in producers)
+            ready = ready and all(status[p] in (*STARTED, "FINISHED") for p in begun)
             ready = ready and not (restoring and all(number[t] > 0 for t in tasks))
             for t in tasks:
                 task = self.model.tasks[t]

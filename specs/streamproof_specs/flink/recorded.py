@@ -19,7 +19,13 @@ from streamproof_models.failover.regions import Merging
 
 MOST_TASKS, MOST_CHANNELS = 10_000, 1_000_000
 """Maximum size of a job in a log or an answer: the machine has variables for each task and partition."""
-FOLLOWED = {Exchange.PIPELINED, Exchange.PIPELINED_BOUNDED, Exchange.BLOCKING, Exchange.BLOCKING_PERSISTENT}
+FOLLOWED = {
+    Exchange.PIPELINED,
+    Exchange.PIPELINED_BOUNDED,
+    Exchange.BLOCKING,
+    Exchange.BLOCKING_PERSISTENT,
+    Exchange.HYBRID_FULL,
+}
 """Exchange types that the machine supports; the functions on job graphs support all."""
 STARTED = ("SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING")
 """States of an attempt that occupies a slot and is not being cancelled."""
@@ -182,9 +188,10 @@ class RecordedFailover(Failover):
         self.attempts = self.decisions
         self.ends = frozenset(self.channels.values())
         """Producer and consumer of each channel."""
+        self._read_early()
         pipelined = [ends for c, ends in self.channels.items() if c not in self.partition_of]
         self.pipelined_inputs = grouped(self.tasks, ((consumer, producer) for producer, consumer in pipelined))
-        connected = {t for ends in pipelined for t in ends}
+        connected = {t for ends in pipelined for t in ends} | {t for c in self._early for t in self.channels[c]}
         self.connected = tuple(t for t in self.tasks if t in connected)
         self.links = self._links()
         self.rounds = longest_chain(self.links)
@@ -193,6 +200,18 @@ class RecordedFailover(Failover):
         self.missable = {t: parts for t, parts in self.reads.items() if parts}
         self.channels = {}
         self.inputs = dict.fromkeys(self.tasks, ())
+
+    def _read_early(self) -> None:
+        """Hybrid partitions, which are read while they are written: their consumers wait for the scheduling of the
+        producers (`DefaultInputConsumableDecider`), not for their end."""
+        hybrid = {e.dataset for e in self._graph.edges if e.exchange is Exchange.HYBRID_FULL}
+        self.early = tuple(p for p in self.partitions if p.rpartition("#")[0] in hybrid or p in hybrid)
+        self._early = tuple(c for c, p in self.partition_of.items() if p in self.early)
+        region, early = self.region_of, set(self._early)
+        across = [(c, a, z) for c, (a, z) in self.channels.items() if region[a] != region[z]]
+        self.upstream = grouped(self.tasks, ((z, a) for c, a, z in across if c not in early))
+        self.begun_before = grouped(self.tasks, ((z, a) for c, a, z in across if c in early))
+        """Task -> the producers of its hybrid inputs."""
 
     def narrow(
         self, failing: Collection[str], missable: Collection[tuple[str, str]], globally: bool, at_once: int
@@ -231,6 +250,11 @@ class RecordedFailover(Failover):
 
     # --- scheduling
 
+    def is_ready(self, s, tasks):
+        """As in the machine; the producers of hybrid inputs have been scheduled."""
+        begun = all(s.status[a] != "CREATED" for t in tasks for a in self.begun_before[t])
+        return begun and super().is_ready(s, tasks)
+
     def has_finished(self, s, t):
         """Whether task `t` is FINISHED, restarted or not."""
         return s.status[t] == "FINISHED"
@@ -263,11 +287,13 @@ class RecordedFailover(Failover):
         require(s.job == "RUNNING" and s.status[t] == "RUNNING")
         require(all(s.status[p] in (*self.active, "FINISHED") for p in self.pipelined_inputs[t]))
         s.status[t] = "FINISHED"
-        self.mark_output(s, t, "STORED")
+        for p in self.outputs[t]:
+            if p not in self.early or s.partition[p] != "RELEASED":
+                s.partition[p] = "STORED"
         for consumers, parts in self.released_together[self.region_of[t]].items():
             if all(s.status[u] == "FINISHED" for r in consumers for u in self.regions[r]):
                 for p in parts:
-                    if s.partition[p] in ("STORED", "GONE"):
+                    if s.partition[p] in ("STORED", "GONE") or (p in self.early and s.partition[p] == "PRODUCING"):
                         s.partition[p] = "RELEASED"
 
     # --- failures

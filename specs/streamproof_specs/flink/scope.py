@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from streamproof.conformance import Binding, Event, InputError, Loc, Unit
 from streamproof.conformance.flink import MORE, TORN, FlinkRun, find_runs, read_lines, read_rest
+from streamproof_specs.flink.speculation import Subtask, announced
 
 _DAMAGED = (
     "the line looks like",
@@ -24,8 +25,6 @@ _DAMAGED = (
 _WITHDRAWN = b" to CANCELED due to CancelTaskException:"
 """The DEBUG line of a TaskManager for a task whose peers are gone: it is harmless."""
 
-_SPECULATION = b"is detected as a slow vertex, create and deploy"
-
 
 @dataclass(frozen=True, slots=True)
 class Outside:
@@ -34,8 +33,8 @@ class Outside:
     texts: tuple[str, ...]
     beginning: bool
     """Whether the JobManager's log of the job is incomplete at the start, or in the middle."""
-    speculative: bool = False
-    """Whether tasks have several attempts at a time."""
+    announced: Mapping[Subtask, int] = field(default_factory=dict)
+    """Further attempts of slow tasks that the log announces, if tasks have several attempts at a time."""
 
 
 class FlinkLogs(Binding):
@@ -87,10 +86,7 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
         return Outside(
             (f"a part of the JobManager's rotated log is cut (line {torn.line} of {Path(torn.file).name})",), True
         )
-    if _overlapping(master) and _speculates(run, first.process):
-        why = "tasks have several attempts at a time (speculative execution), which the machine does not follow"
-        return Outside((why,), False, speculative=True)
-    return Outside((), False)
+    return Outside((), False, announced(run, first.process) if _overlapping(master) else {})
 
 
 def _missing_part(files: Sequence[str]) -> str | None:
@@ -158,13 +154,4 @@ def _overlapping(master: Sequence[Event]) -> bool:
                 if args["new"] == "SCHEDULED" and numbers:
                     return True
                 numbers.add(args["number"])
-    return False
-
-
-def _speculates(run: FlinkRun, process: str) -> bool:
-    """Whether the JobManager logs speculative attempts; a log without such lines does not explain concurrent attempts."""
-    for file in run.processes[process].files:
-        with closing(read_lines(Path(file), lambda problem: None)) as lines:
-            if any(_SPECULATION in line for line in lines):
-                return True
     return False
