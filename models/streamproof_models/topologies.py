@@ -103,11 +103,21 @@ JOB_GRAPHS: Mapping[str, Callable[..., JobGraph]] = MappingProxyType(
 
 
 def job_graph(name: str, parallelism: int = 1) -> JobGraph:
-    """A job graph of the catalogue at its default size, or with so many tasks per vertex. Raises `ValueError`."""
+    """A job graph of the catalogue at its default size, or with so many tasks per vertex, or the one that `name` is the
+    text of, which has its own. Raises `ValueError`."""
+    if is_text(name):
+        if parallelism != 1:
+            raise ValueError("a job graph as text has its own parallelisms; leave out the parameter parallelism")
+        return JobGraph.of_text(name)
     if name not in JOB_GRAPHS:
         raise ValueError(f"no topology {name!r}; the catalogue has {', '.join(JOB_GRAPHS)}")
     build = JOB_GRAPHS[name]
     return build(*([parallelism] * build.__code__.co_argcount)) if parallelism > 1 else build()
+
+
+def is_text(topology: str) -> bool:
+    """Whether this is a job graph as text, and no name."""
+    return topology.startswith("{")
 
 
 def _vertices(names: str, parallelism: int) -> tuple[Vertex, ...]:

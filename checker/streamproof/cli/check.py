@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from streamproof import interrupts
 from streamproof.cli.answer import DEFAULT_OUT, Request, print_left_out, trace_folder
 from streamproof.cli.engines import explored, graph_text, option_words, resource_options, run_engine
-from streamproof.cli.outputs import certificate_option, ci_options, expect_json_writable
+from streamproof.cli.outputs import certificate_option, ci_options, expect_json_writable, people
 from streamproof.cli.selection import (
     json_option,
     limited_by,
@@ -27,6 +27,7 @@ from streamproof.cli.verbs import Verb
 from streamproof.engines import CHECKS
 from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.files import CERTIFICATE, DOT, expect_writable, write
+from streamproof.system.foreign import visible
 from streamproof.system.options import SOLVER_DEPTH, SearchOptions
 from streamproof.system.records import replace
 from streamproof.system.verdict import CheckResult, Measure, Measured
@@ -117,7 +118,10 @@ def command(
     violation, such as that of a variant, has the same exit code as any other.
     """
     begun = time.perf_counter()
-    selection = select(model, variant, size, parameters, properties)
+    selection = select(model, variant, size, parameters, properties, answering=True)
+    facts = selection.facts()
+    if not quiet:
+        people(json_to).writelines(f"{visible(text)}\n" for text in facts)
     if agree:
         from streamproof.cli.agree import limits_of, run_agree
 
@@ -173,7 +177,7 @@ def command(
         with interrupts.unlimited():  # the results are reported even if the search used up the time
             decided = {finding.property for finding in result.findings}
             left_out = [p.name for p in selection.listed() if p.name not in decided]
-            more: dict[str, Any] = {"not_for_this_engine": left_out}
+            more: dict[str, Any] = {"not_for_this_engine": left_out, "facts": facts}
             if certificate is not None:
                 from streamproof.cli.certificate import certificate_json, certify, print_certificate
 

@@ -129,6 +129,9 @@ def _detail(target: Target) -> Iterator[Any]:
     limits = {name: f"({limits_text(*ends)})" for name, ends in model.parameter_limits().items()}
     texts = {n: " ".join(filter(None, (docs.get(n, ""), limits.get(n, "")))) for n in target.defaults(None)}
     yield from table("parameters", [(n, str(v), texts[n]) for n, v in target.defaults(None).items()])
+    own = {**target.spec.inputs, **target.spec.questions}
+    options = [("--" + name.replace("_", "-"), "", first_line(function.__doc__)) for name, function in own.items()]
+    yield from table("further options", options)
     sizes = [(name, "", ", ".join(f"{k}={v}" for k, v in s.items()) or "defaults") for name, s in model.sizes.items()]
     yield from table("sizes", sizes)
     yield from table("properties", [(p.name, p.kind.value, p.doc) for p in target.properties()])

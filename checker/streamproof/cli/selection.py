@@ -7,7 +7,7 @@ import functools
 import math
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -24,6 +24,8 @@ from streamproof.system.verdict import Measure
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from streamproof.language.model import Model
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -37,6 +39,8 @@ class Selection:
     properties: tuple[str, ...] | None = None
     options: tuple[str, ...] = ()
     """The command-line words of this selection, for a command that repeats it."""
+    questions: tuple[tuple[str, str], ...] = ()
+    """Questions about the instance: the name of the option, and its text."""
 
     @property
     def name(self) -> str:
@@ -60,6 +64,15 @@ class Selection:
     def system(self) -> System:
         """The chosen transition system."""
         return self.target.system(self.variant, self.given)
+
+    def facts(self) -> list[str]:
+        """What the specification says of the chosen instance, and its answers to the questions, in lines."""
+        spec = self.target.spec
+        if spec.facts is None and not self.questions:
+            return []
+        model = spec.model.build(self.variant, **self.parameters)
+        answers = [line for name, text in self.questions for line in spec.questions[name](model, text)]
+        return [*(spec.facts(model) if spec.facts is not None else ()), *answers]
 
     def measures(self) -> tuple[Measure, ...]:
         """The quantities of the chosen system; none if single properties are chosen."""
@@ -88,8 +101,11 @@ def select(
     size: str | None = None,
     parameters: Sequence[str] = (),
     properties: Sequence[str] = (),
+    *,
+    answering: bool = False,
 ) -> Selection:
-    """The selection of a command line. Raises `UsageError` for an unknown name, with the nearest ones."""
+    """The selection of a command line. Raises `UsageError` for an unknown name, with the nearest ones, and, unless
+    `answering`, for a question."""
     target = find(model)
     cls = target.variant(variant)
     options: list[str] = []
@@ -101,13 +117,23 @@ def select(
             raise unknown(f"{target.name} has no size", size, cls.sizes, "its sizes")
         given.update(cls.sizes[size])
         options += ["--size", size]
+    chosen_by: dict[str, str] = {}
+    questions: list[tuple[str, str]] = []
     for text in expect_once(parameters):
         name, equals, value = text.partition("=")
         if not equals:
             raise UsageError(f"-p {text}: no value", remedy="write -p name=value")
-        if name not in cls.parameters():
-            raise unknown(f"{target.name} has no parameter", name, cls.parameters(), "its parameters")
-        given[name] = cls.parse(name, value)
+        if name in target.spec.questions:
+            if not answering:
+                option = "--" + name.replace("_", "-")
+                raise UsageError(f"{option} is a question that only check answers", remedy="leave it out")
+            questions.append((name, value))
+        else:
+            for one, meant in _meant(target, cls, name, value).items():
+                if one in chosen_by:
+                    both = " and ".join("--" + word.replace("_", "-") for word in (chosen_by[one], name))
+                    raise UsageError(f"{both} exclude each other", remedy="leave out one of the two")
+                chosen_by[one], given[one] = name, meant
         options += ["-p", text]
     every = [p.name for p in target.properties(variant, given)]
     for name in properties:
@@ -115,7 +141,17 @@ def select(
             raise unknown(f"{target.name} has no property", name, every, "its properties")
     # Each once, in the system's order.
     chosen = tuple(name for name in every if name in properties) if properties else None
-    return Selection(target, variant, given, chosen, tuple(options))
+    return Selection(target, variant, given, chosen, tuple(options), tuple(questions))
+
+
+def _meant(target: Target, cls: type[Model], name: str, value: str) -> Mapping[str, Any]:
+    """The parameters that one option sets."""
+    if name in target.spec.inputs:
+        return target.spec.inputs[name](value)
+    if name not in cls.parameters():
+        known = {**cls.parameters(), **target.spec.inputs}
+        raise unknown(f"{target.name} has no parameter", name, known, "its parameters")
+    return {name: cls.parse(name, value)}
 
 
 def expect_once(parameters: Sequence[str]) -> Sequence[str]:

@@ -126,7 +126,7 @@ class Verb(click.Command):
         """The words with ``-p NAME=VALUE`` in place of ``--NAME VALUE`` where NAME is a parameter of the model."""
         unknown = self.unknown_options(ctx, args)
         spec = self.named_model(ctx, args, unknown) if "-p" in self.option_names(ctx) else None
-        names: Collection[str] = spec.model.parameters() if spec is not None else ()
+        names: Collection[str] = () if spec is None else {*spec.model.parameters(), *spec.inputs, *spec.questions}
         found: list[str] = []
         rest = iter(args)
         for word in rest:

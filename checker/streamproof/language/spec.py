@@ -123,6 +123,12 @@ class Spec:
     """The default configurations of ``streamproof sweep``."""
     comparison: Comparison | None = None
     """Designs to compare, and claims about them: `streamproof compare`."""
+    inputs: Mapping[str, Callable[[str], Mapping[str, Any]]] = field(default_factory=dict)
+    """Further options of the command line by name: each gives parameters for a text, such as the path of a file."""
+    questions: Mapping[str, Callable[[Any, str], Iterable[str]]] = field(default_factory=dict)
+    """Further options of ``streamproof check`` by name: each answers a text about an instance of the model, in lines."""
+    facts: Callable[[Any], Iterable[str]] | None = None
+    """What ``streamproof check`` prints about an instance of the model before its search, in lines."""
     loc: Loc | None = field(default=None, compare=False, repr=False)
     """The source position of the specification."""
 
@@ -219,6 +225,10 @@ def _of_spec(spec: Spec) -> Iterator[tuple[str, str]]:
         for name, one, kind in (("sweeps", spec.sweeps, Sweep), ("comparison", spec.comparison, Comparison)):
             if not isinstance(one, kind | None):
                 yield f"{name} of a Spec is {one!r}", f"give a {kind.__name__}(...)"
+    for part in ("inputs", "questions"):
+        taken = [name for name in getattr(spec, part) if name in spec.model.parameters()]
+        if taken:
+            yield f"{part} of a Spec has {taken[0]!r}, a parameter of the model", "choose another name"
     if not isinstance(spec.carries, Mapping):
         yield f"carries of a Spec is {spec.carries!r}", "give a dict, part by part"
     variants = list(spec.model.variants)

@@ -12,7 +12,7 @@ from streamproof import Model
 from streamproof_models.failover.graph import JobGraph
 from streamproof_models.failover.regions import Merging, connected_components, pipelined_regions
 from streamproof_models.failover.topology import Connection, Topology
-from streamproof_models.topologies import job_graph
+from streamproof_models.topologies import is_text, job_graph
 
 K = TypeVar("K")
 
@@ -21,7 +21,7 @@ class BatchJob(Model):
     """A model of a job whose exchanges are pipelined or can be read again; it adds state and rules."""
 
     topology: str = "diamond"
-    """Job graph: a name of `streamproof_models.topologies.JOB_GRAPHS`."""
+    """Job graph: a name of `streamproof_models.topologies.JOB_GRAPHS`, or `JobGraph.text`."""
     parallelism: int = 1
     """Tasks per vertex of the job graph."""
 
@@ -35,7 +35,10 @@ class BatchJob(Model):
         return job_graph(self.topology, self.parallelism)
 
     def task_name(self, vertex: str, subtask: int, parallelism: int) -> str:
-        """The name of a task: that of its vertex, with the number of the subtask if there are several."""
+        """The name of a task: that of its vertex, with the number of the subtask if there are several; as Flink writes it, if
+        the graph is given as text."""
+        if is_text(self.topology):
+            return f"{vertex} ({subtask + 1}/{parallelism})"
         return vertex if parallelism == 1 else f"{vertex}{subtask}"
 
     def setup(self) -> None:

@@ -7,6 +7,7 @@ that the tasks of one vertex read what the tasks of another write. What one prod
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from enum import Enum
 from graphlib import CycleError, TopologicalSorter
@@ -105,6 +106,24 @@ class JobGraph:
         _check_vertices(self.vertices)
         _check_edges(self.vertices, self.edges)
         _check_acyclic(self.edges)
+
+    @classmethod
+    def of_text(cls, text: str) -> JobGraph:
+        """The graph that `text` describes. Raises `JobGraphError`."""
+        try:
+            data = json.loads(text)
+            vertices = tuple(Vertex(str(name), parallelism) for name, parallelism in data["vertices"])
+            edges = tuple(Edge(s, t, Pattern(p), Exchange(x), d) for s, t, p, x, d in data["edges"])
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise JobGraphError(f"{text[:40]!r} is no job graph as text ({type(error).__name__}: {error})") from None
+        return cls(vertices, edges)
+
+    @property
+    def text(self) -> str:
+        """As JSON on one line, which `of_text` reads."""
+        edges = [[e.source, e.target, e.pattern.value, e.exchange.value, e.dataset] for e in self.edges]
+        vertices = [[v.name, v.parallelism] for v in self.vertices]
+        return json.dumps({"vertices": vertices, "edges": edges}, separators=(",", ":"), ensure_ascii=False)
 
     @property
     def tasks(self) -> tuple[Task, ...]:

@@ -1,0 +1,100 @@
+"""A user's own job: its graph from Flink's REST API, its regions, and which tasks a failure restarts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from streamproof import UsageError
+from streamproof_models.failover.batch_job import BatchJob
+from streamproof_models.failover.graph import Partition, Task
+from streamproof_models.failover.regions import Merging, pipelined_regions
+from streamproof_models.failover.restart import tasks_to_restart
+from streamproof_models.failover.topology import Topology
+from streamproof_models.topologies import is_text
+
+SHOWN = 20
+"""Largest number of regions listed, and of tasks of one region."""
+_QUESTION = re.compile(r"(?P<what>fail|lose)=(?P<task>.+)")
+_REMEDY = "write lose=TASK or fail=TASK, several with ; between them, as in --what-if 'lose=B(2/4); fail=C'"
+
+
+def graph_of_file(path: str) -> Mapping[str, Any]:
+    """A user's job graph in a file: the REST API's answer about a job, its plan, or an archive.
+
+    Raises `InputError` for another file, and `UsageError` for a job with exchanges that the model does not have.
+    """
+    from streamproof.conformance.flink import read_rest
+    from streamproof_specs.flink.recorded import recorded_graph
+
+    try:
+        return {"topology": recorded_graph(read_rest(path).graph).graph.text, "parallelism": 1}
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}", remedy="give the REST API's answer about another job") from None
+
+
+def regions_of(model: BatchJob) -> Iterator[str]:
+    """The regions of a job given as text, and those that wait for each other in Flink 2.3; nothing for the catalogue."""
+    if not is_text(model.topology):
+        return
+    regions = list(model.regions.values())
+    yield f"{len(model.tasks)} tasks in {len(regions)} pipelined region{'' if len(regions) == 1 else 's'}"
+    for number, tasks in enumerate(regions[:SHOWN], 1):
+        yield f"  region {number}: {_listed(tasks)}"
+    if len(regions) > SHOWN:
+        yield f"  and {len(regions) - SHOWN} more"
+    flink = pipelined_regions(Topology(model.job_graph()), Merging.LOGICAL_REGION)
+    for cycle in flink.cycles():
+        parts = [_listed(_named(model, [flink.topology.tasks[t] for t in flink.members[r]])) for r in cycle]
+        waiting = "}, {".join(parts)
+        rule = "variant merge-within-logical-region-only"
+        yield f"warning: Flink 2.3 never schedules this job ({rule}): the regions {{{waiting}}} wait for each other's results"
+
+
+def what_if(model: BatchJob, question: str) -> Iterator[str]:
+    """The tasks that restart when tasks fail (``fail=B(2/4)``) or are lost with their results (``lose=B(2/4)``).
+
+    A lost result fails its consumers, whose restart makes its producer run again, and the producer's restart its
+    consumers: it is the same set as if the lost task fails itself. Tasks that were never scheduled do not restart.
+    Raises `UsageError`.
+    """
+    regions = pipelined_regions(Topology(model.job_graph()), model.merging)
+    known = {_squeezed(model.task_name(v.name, i, v.parallelism)): (v.name, i) for v in regions.topology.graph.vertices
+             for i in range(v.parallelism)}  # fmt: skip
+    failed: list[Task] = []
+    lost: list[Partition] = []
+    for part in question.split(";"):
+        found = _QUESTION.fullmatch(part.strip())
+        task = known.get(_squeezed(found["task"])) if found else None
+        if found is None:
+            raise UsageError(f"--what-if {question!r}: {part.strip()!r} is no question", remedy=_REMEDY)
+        if task is None:
+            some = ", ".join(model.tasks[:SHOWN]) + (", ..." if len(model.tasks) > SHOWN else "")
+            raise UsageError(f"--what-if: the job has no task {found['task'].strip()!r}", remedy=f"its tasks: {some}")
+        failed.append(task)
+        if found["what"] == "lose":
+            lost += dict.fromkeys(
+                (c.edge.dataset, task[1]) for c in regions.topology.connections
+                if c.edge.source == task[0] and c.edge.exchange.rereadable
+            )  # fmt: skip
+    restarted = frozenset[Task]().union(*(tasks_to_restart(regions, task, lost) for task in failed))
+    yield f"if {question.strip()}: {len(restarted)} of {len(model.tasks)} tasks restart"
+    for number, members in enumerate(regions.members, 1):
+        tasks = [regions.topology.tasks[t] for t in members if regions.topology.tasks[t] in restarted]
+        if tasks:
+            yield f"  region {number}: {_listed(_named(model, tasks))}"
+
+
+def _named(model: BatchJob, tasks: list[Task]) -> list[str]:
+    size = {v.name: v.parallelism for v in model.job_graph().vertices}
+    return [model.task_name(vertex, subtask, size[vertex]) for vertex, subtask in tasks]
+
+
+def _listed(tasks: tuple[str, ...] | list[str]) -> str:
+    more = len(tasks) - SHOWN
+    return ", ".join(tasks[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _squeezed(task: str) -> str:
+    return "".join(task.split())
