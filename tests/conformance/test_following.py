@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import streamproof.conformance.validate as validate
+import streamproof.conformance.judging as judging
 import streamproof_specs.flink.failover as binding
 import streamproof_specs.flink.jobmanager_log as jobmanager_log
 from streamproof import Array, Enum, Range, Set, State, System, action, require
@@ -108,10 +108,10 @@ def compare(seeds: range, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Coun
             cluster.lines = tampered(random, cluster.lines)
         cluster.write(folder)
         with monkeypatch.context() as patched:
-            patched.setattr(validate, "Tracker", partial(Tracker, eager=-1))
+            patched.setattr(judging, "Tracker", partial(Tracker, eager=-1))
             late = judged(folder)
         with monkeypatch.context() as patched:
-            patched.setattr(validate, "Tracker", partial(Tracker, eager=PLAIN, limit=PLAIN))
+            patched.setattr(judging, "Tracker", partial(Tracker, eager=PLAIN, limit=PLAIN))
             patched.setattr(binding, "recorded_system", numbered_system)
             patched.setattr(jobmanager_log, "_pending", pending)
             plain = judged(folder)

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from streamproof.conformance.validate import binding_for, validate_paths
+from streamproof.conformance.found_runs import binding_for
+from streamproof.conformance.validate import validate_paths
 from streamproof.system import InputError, UsageError
 
 LOGS = [

@@ -8,7 +8,9 @@ import threading
 from pathlib import Path
 
 import pytest
+from pyspark import TaskContext
 
+from streamproof.conformance.found_runs import FoundRun
 from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.pipeline import validate_many
 from streamproof.pipeline.records import verdict_row
@@ -29,6 +31,18 @@ def test_records_come_back_in_the_order_of_the_runs(tmp_path: Path) -> None:
     runs = [tmp_path / f"run-{number}" for number in (3, 0, 1)]
     found = [(verdict.run, verdict.trace) for verdict in validate_many(runs, judge)]
     assert found == [("run-3", "0"), ("run-3", "1"), ("run-3", "2"), ("run-1", "0")]
+
+
+def test_the_largest_run_is_first(tmp_path: Path) -> None:
+    """What has a size is started in the order of sizes, one task for each; verdicts keep the order of the runs."""
+    runs = [FoundRun(tmp_path, place, f"run-{place}", size) for place, size in enumerate((3, 1, 9, 5))]
+
+    def judge(run: FoundRun) -> list[RunVerdict]:
+        (run.path / f"{TaskContext.get().partitionId()}-{run.name}").touch()
+        return [RunVerdict(run.name, "", "m", "accepted")]
+
+    assert [verdict.run for verdict in validate_many(runs, judge)] == ["run-0", "run-1", "run-2", "run-3"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["0-run-2", "1-run-3", "2-run-0", "3-run-1"]
 
 
 def test_a_run_that_raises_becomes_an_error_and_costs_no_other(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir
@@ -22,6 +23,7 @@ from streamproof.traces.lines import BLANK, Line, Style, StyledText, line
 
 if TYPE_CHECKING:
     from streamproof.conformance.coverage import JudgedEvents
+    from streamproof.conformance.found_runs import FoundRun, Request
     from streamproof.conformance.run_verdict import Answer, Recovery, Rejection, RunVerdict
 
 SCHEMA = "streamproof.validate/1"
@@ -89,7 +91,13 @@ LONGEST = 240
     show_default=True,
     help="Format of the event files.",
 )
-@click.option("--master", metavar="URL", help="Validate on Spark, one task for each path: local[*], spark://...")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of processes. Default: one, or one for each processor if the logs are large.",
+)
+@click.option("--master", metavar="URL", help="Validate on Spark, one task for each run: local[*], spark://...")
 @click.option("--explain", is_flag=True, help="Also print for each restart which tasks it restarted, and why.")
 @click.option(
     "--coverage",
@@ -111,6 +119,7 @@ def command(
     pattern: str | None,
     events: Path | None,
     form: str,
+    workers: int | None,
     master: str | None,
     explain: bool,
     coverage: bool,
@@ -131,14 +140,18 @@ def command(
         raise UsageError("--format requires --events", remedy="add --events DIR")
     if master and (coverage or min_judged is not None):
         raise UsageError("--coverage and --min-judged are not supported with --master", remedy="leave out --master")
+    if master and workers is not None:
+        raise UsageError("--workers is not supported with --master", remedy="leave out --workers")
     expect_json_writable(json_to, SCHEMA)
     if events is not None:
         expect_writable(events, None)
     counted = JudgedEvents() if coverage or min_judged is not None else None
-    one = partial(_one, model=model, job_graph=job_graph, pattern=pattern, events_dir=events, events_format=form)
+    options = {"model": model, "job_graph": job_graph, "pattern": pattern, "events_dir": events, "events_format": form}
     with Status() as status:
-        here = partial(one, coverage=counted)
-        verdicts = _on_spark(paths, one, master, status) if master else _here(paths, here, status)
+        if master:
+            verdicts = _on_spark(paths, options, master, status)
+        else:
+            verdicts = _here(paths, {**options, "coverage": counted, "workers": workers}, status)
     if not verdicts:
         raise InputError("no run was found", remedy="name folders with the logs of runs")
     code = _code(verdicts)
@@ -157,28 +170,35 @@ def command(
     return code
 
 
-def _one(path: Path, status: Status | None = None, **options: Any) -> list[RunVerdict]:
-    """The verdicts of the runs under one path."""
+def _here(paths: Sequence[Path], options: Mapping[str, Any], status: Status) -> list[RunVerdict]:
     from streamproof.conformance.validate import validate_paths
 
-    return validate_paths([path], on_progress=status, **options)
+    return validate_paths(list(paths), on_progress=status, **options)
 
 
-def _here(paths: Sequence[Path], one: partial[list[RunVerdict]], status: Status) -> list[RunVerdict]:
-    return [verdict for path in paths for verdict in one(path, status=status)]
+def _on_spark(paths: Sequence[Path], options: Mapping[str, Any], master: str, status: Status) -> list[RunVerdict]:
+    from uuid import uuid4
 
-
-def _on_spark(paths: Sequence[Path], one: partial[list[RunVerdict]], master: str, status: Status) -> list[RunVerdict]:
+    from streamproof.conformance.flink.layouts import with_pattern
+    from streamproof.conformance.found_runs import Request, found_runs
     from streamproof.pipeline.session import LOCAL
     from streamproof.pipeline.validate import validate_many
 
-    return validate_many(paths, partial(_from, Path.cwd(), one), master or LOCAL, status)
+    request = Request(**options)
+    with with_pattern(request.pattern):
+        runs = [run for run, _ in found_runs(paths, request, str(uuid4()))]
+    return validate_many(runs, partial(_from, Path.cwd(), request), master or LOCAL, status)
 
 
-def _from(folder: Path, one: partial[list[RunVerdict]], path: Path) -> list[RunVerdict]:
-    """On a worker: the verdicts of a path, which is relative to the working folder of the program."""
+def _from(folder: Path, request: Request, run: FoundRun) -> list[RunVerdict]:
+    """On a worker: the verdicts of a run, whose path is relative to the working folder of the program."""
+    from streamproof.conformance.found_runs import judge_found
+
     with chdir(folder):
-        return one(path)
+        judged = judge_found(run, request)
+    for problem in judged.problems:
+        print(f"streamproof: warning: {problem}", file=sys.stderr)
+    return judged.verdicts
 
 
 def _code(verdicts: Sequence[RunVerdict]) -> Exit:

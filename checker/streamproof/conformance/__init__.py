@@ -35,6 +35,7 @@ from streamproof.conformance.binding import (
 from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.event_log import EventLog
 from streamproof.conformance.events import Event, read_events, write_ndjson, write_parquet
+from streamproof.conformance.judging import judge
 from streamproof.conformance.run_verdict import (
     Candidate,
     Followed,
@@ -44,7 +45,7 @@ from streamproof.conformance.run_verdict import (
     RunVerdict,
     Tracked,
 )
-from streamproof.conformance.validate import assert_conforms, judge, validate_paths
+from streamproof.conformance.validate import assert_conforms, validate_paths
 from streamproof.language.grounding import Rules
 from streamproof.language.spec import compile_model
 from streamproof.system import BOOL, InputError, Instance, Variable

@@ -1,4 +1,4 @@
-"""Validation of many recorded runs at once: one Spark task per run, with the validation function given by the caller."""
+"""Validation of many recorded runs at once: one Spark task per run, largest first, with the function given by the caller."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.pipeline.session import (
@@ -24,8 +23,16 @@ from streamproof.system.errors import UsageError
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-JobFunction = Callable[[Path], Sequence[RunVerdict]]
-"""Validates the run at a path. A run may contain several jobs, hence several verdicts."""
+JobFunction = Callable[[Any], Sequence[RunVerdict]]
+"""Validates one of the runs. A run may contain several jobs, hence several verdicts."""
+
+
+class NamedRun(Protocol):
+    """What stands for a run: a path, or anything else that has a name and, if it is known, a `size`."""
+
+    @property
+    def name(self) -> str:
+        """The name in messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +44,19 @@ class _Refused:
 
 
 def validate_many(
-    run_paths: Sequence[Path],
+    runs: Sequence[NamedRun],
     job_function: JobFunction,
     master: str = LOCAL,
     progress: Progress | None = None,
 ) -> list[RunVerdict]:
-    """Map `job_function` over `run_paths` on Spark; the verdicts come back in the order of the paths.
+    """Map `job_function` over `runs` on Spark; the verdicts come back in their order.
 
-    `job_function` must be picklable, and on a cluster the paths must name the same files on every worker. A run on which
-    it raises gets the verdict `error` and the exception as reason: one broken run never costs the others.
+    `job_function` and the runs must be picklable, and on a cluster their paths must name the same files on every worker. A
+    run on which it raises gets the verdict `error` and the exception as reason: one broken run never costs the others.
     So does a run on which worker processes die. Raises `UsageError` when it says that what it was given is wrong, or
     cannot be sent to workers, and `SystemFailure` when Spark fails.
     """
-    if not run_paths:
+    if not runs:
         return []
     require_pyspark()
     from pyspark.serializers import CloudPickleSerializer
@@ -62,9 +69,9 @@ def validate_many(
             remedy="give a function of a module, and let it open files, solvers and sessions itself",
         ) from failure
 
-    doing = f"validating {len(run_paths)} runs on {master}"
+    doing = f"validating {len(runs)} runs on {master}"
     with spark_session(master) as spark, reporting(spark, progress, doing), spark_failures(doing):
-        answers = _answers(spark.sparkContext, job_function, [str(path) for path in run_paths])
+        answers = _answers(spark.sparkContext, job_function, runs)
     verdicts: list[RunVerdict] = []
     for answer in answers:
         if isinstance(answer, _Refused):
@@ -76,9 +83,9 @@ def validate_many(
 _Answer = list[RunVerdict] | _Refused
 
 
-def _answers(context: SparkContext, job_function: JobFunction, paths: Sequence[str]) -> list[_Answer]:
-    """The verdicts of every path. A path on which worker processes die repeatedly gets an error verdict; the other
-    paths are not repeated."""
+def _answers(context: SparkContext, job_function: JobFunction, runs: Sequence[NamedRun]) -> list[_Answer]:
+    """The verdicts of every run. A run on which worker processes die repeatedly gets an error verdict; the other
+    runs are not repeated."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.accumulators import AccumulatorParam
     from pyspark.errors import PySparkException
@@ -93,12 +100,14 @@ def _answers(context: SparkContext, job_function: JobFunction, paths: Sequence[s
             return {**some, **more}
 
     answers: dict[int, _Answer] = {}
-    while waiting := [number for number in range(len(paths)) if number not in answers]:
+    # The largest first, so that none remains alone at the end.
+    by_size = sorted(range(len(runs)), key=lambda number: -getattr(runs[number], "size", 0))
+    while waiting := [number for number in by_size if number not in answers]:
         done = context.accumulator({}, Done())
 
         def task(numbers: Iterable[int], done: Any = done) -> Iterator[int]:
             for number in numbers:
-                done.add({number: _verdicts(job_function, Path(paths[number]))})
+                done.add({number: _verdicts(job_function, runs[number])})
                 yield number
 
         try:
@@ -110,22 +119,22 @@ def _answers(context: SparkContext, job_function: JobFunction, paths: Sequence[s
                 raise
             lost = waiting[int(died["task"])]
             reason = f"the process that validated it died {ATTEMPTS} times; it may have run out of memory"
-            answers[lost] = [RunVerdict(Path(paths[lost]).name, "", "", "error", reason)]
+            answers[lost] = [RunVerdict(runs[lost].name, "", "", "error", reason)]
         answers |= done.value
-    return [answers[number] for number in range(len(paths))]
+    return [answers[number] for number in range(len(runs))]
 
 
 _WORKER_DIED = re.compile(r"Task (?P<task>\d+) in stage .*(?:Python worker (?:exited|failed)|crashed)", re.S)
 """What Spark says of a task that it has given up, whose number is that of its partition."""
 
 
-def _verdicts(job_function: JobFunction, path: Path) -> _Answer:
+def _verdicts(job_function: JobFunction, run: NamedRun) -> _Answer:
     """Runs on a worker. What cannot be written as JSON fails here, beside its run."""
     try:
-        verdicts = list(job_function(path))
+        verdicts = list(job_function(run))
         json.dumps([verdict.record() for verdict in verdicts], allow_nan=False)
         return verdicts
     except UsageError as failure:
         return _Refused(failure.message, failure.remedy)
     except Exception as failure:
-        return [RunVerdict(path.name, "", "", "error", f"{type(failure).__name__}: {failure}")]
+        return [RunVerdict(run.name, "", "", "error", f"{type(failure).__name__}: {failure}")]

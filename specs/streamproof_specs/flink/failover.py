@@ -140,7 +140,11 @@ class FlinkFailover(FlinkLogs):
 def _hang(recorded: RecordedGraph, model: RecordedFailover, master: Sequence[Event]) -> str | None:
     begun = {recorded.task_of(e) for e in master if e.args.get("new") == "SCHEDULED"}
     waiting = {
-        r: {model.producing_region[p] for t in tasks for p in model.reads[t]} - {r}
+        r: [
+            made
+            for made in dict.fromkeys(model.producing_region[p] for t in tasks for p in model.reads[t])
+            if made != r
+        ]
         for r, tasks in model.regions.items()
         if begun.isdisjoint(tasks)
     }

@@ -1,0 +1,211 @@
+"""Recorded runs under paths: what bindings find there, and the verdicts on one run, in this process or another."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+from streamproof.conformance.binding import Binding, Plan
+from streamproof.conformance.coverage import JudgedEvents
+from streamproof.conformance.event_log import EventLog
+from streamproof.conformance.events import Event, write_ndjson, write_parquet
+from streamproof.conformance.flink.layouts import with_pattern
+from streamproof.conformance.flink.reader import read_once
+from streamproof.conformance.judging import judge
+from streamproof.conformance.packed import expect_recorded
+from streamproof.conformance.run_verdict import RunVerdict
+from streamproof.entries import BINDINGS, every
+from streamproof.language.spec import Spec
+from streamproof.registry import find_binding, is_registered
+from streamproof.system import UsageError
+from streamproof.system.errors import did_you_mean
+from streamproof.system.files import plain_name
+from streamproof.system.foreign import visible
+
+ALL = "all"
+"""In place of a model's name: all models."""
+DAMAGE_SHOWN = 20
+"""Maximum number of unreadable lines shown for one run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked about runs; see `validate_paths`."""
+
+    model: str | None = None
+    job_graph: Path | None = None
+    events_dir: Path | None = None
+    events_format: str = "ndjson"
+    pattern: str | None = None
+    covered: bool = False
+    """Whether events are counted by family."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRun:
+    """A run under a path, for another process to find again: the path, and its place among the runs there."""
+
+    path: Path
+    place: int
+    name: str
+    size: int
+    """The size of its files, in bytes."""
+    command: str = ""
+    """Names the command: what was found for it is kept until another one comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A run as one binding reads it."""
+
+    model: str
+    binding: Binding
+    run: Any
+    kind: str
+    """What tells its file of events from those of other models; empty if there are none."""
+
+
+@dataclass(slots=True)
+class Judged:
+    """The verdicts on one run, of all models; problems in its files; the events that were judged, if `covered`."""
+
+    verdicts: list[RunVerdict] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    coverage: JudgedEvents = field(default_factory=JudgedEvents)
+
+
+def binding_for(model: str) -> Binding:
+    """The binding registered for a model, or the one in a file, ``file.py:NAME`` or ``package.module:NAME``; for other
+    models, that of event logs. Raises `UsageError` for an unknown name, and as `registry.find_binding`."""
+    found = every(BINDINGS)
+    if model in found:
+        binding: Binding = found[model].load()
+        return binding
+    if not is_registered(model) and not model.partition(":")[0].endswith(".py") and ":" not in model:
+        hints = (
+            did_you_mean(model, found),
+            f"models with a binding: {', '.join(found) or 'none'}",
+            "for event logs, any bundled model, or a file.py with a model or a BINDING",
+        )
+        raise UsageError(f"no model or binding {model!r}", remedy="\n  ".join(filter(None, hints)))
+    own = find_binding(model)
+    if isinstance(own, Spec):
+        return EventLog(own)
+    if not callable(getattr(own, "plan", None)):
+        raise UsageError(f"{model} is a {type(own).__name__}, not a binding", remedy="BINDING = EventLog(MyModel)")
+    return cast(Binding, own)
+
+
+def bindings_for(path: Path, *, with_graph: bool = False, requested: bool = False) -> dict[str, Binding]:
+    """The bindings that recognise the files under a path, by model, defaults first; the defaults alone if none does or
+    a job graph is given. `requested`: all that recognise them. Raises `UsageError` if there is none."""
+    known: dict[str, Binding] = {name: entry.load() for name, entry in every(BINDINGS).items()}
+    defaults = [name for name, binding in known.items() if binding.default]
+    asked = {name: binding for name, binding in known.items() if requested or not (binding.on_request or with_graph)}
+    found = [name for name, binding in asked.items() if binding.recognises(path)]
+    if not found and not defaults:
+        remedy = f"name a model with --model: {', '.join(known)}" if known else "install a package that has one"
+        raise UsageError(f"no binding recognises {path}", remedy=remedy)
+    return {name: known[name] for name in sorted(found or defaults, key=lambda name: name not in defaults)}
+
+
+def readings_under(path: Path, request: Request) -> list[list[Reading]]:
+    """The runs under a path, each as all bindings read it. Raises `InputError` if there is none."""
+    expect_recorded(path, archives=True)
+    if request.model is None or request.model == ALL:
+        with_graph = request.job_graph is not None
+        bindings = bindings_for(path, with_graph=with_graph, requested=request.model == ALL)
+    else:
+        bindings = {request.model: binding_for(request.model)}
+    if not any(getattr(binding, "default", False) for binding in bindings.values()):
+        expect_recorded(path)
+    found = [(name, binding, run) for name, binding in bindings.items() for run in binding.runs(path)]
+    several = len({name for name, *_ in found}) > 1
+    places: dict[str, list[Reading]] = {}
+    for name, binding, run in found:
+        kind = f".{name}" if several and not binding.default else ""
+        places.setdefault(_name_of(run), []).append(Reading(name, binding, run, kind))
+    return list(places.values())
+
+
+def found_runs(paths: Iterable[Path], request: Request, command: str = "") -> list[tuple[FoundRun, list[Reading]]]:
+    """The runs under paths. Raises `InputError` for a path without any."""
+    found = []
+    for path in paths:
+        for place, readings in enumerate(readings_under(path, request)):
+            name = Path(_name_of(readings[0].run)).name
+            found.append((FoundRun(path, place, name, _size_of(readings), command), readings))
+    return found
+
+
+_KEPT: dict[tuple[str, Path, Request], list[list[Reading]]] = {}
+"""What was found under the paths of the last command, in a process that judges runs for another one."""
+
+
+def judge_found(run: FoundRun, request: Request) -> Judged:
+    """As `judge_readings`, of a run that another process has found. The runs under its path are looked for once."""
+    known = (run.command, run.path, request)
+    with with_pattern(request.pattern):
+        if known not in _KEPT:
+            for other in [kept for kept in _KEPT if kept[0] != run.command]:
+                del _KEPT[other]
+            _KEPT[known] = readings_under(run.path, request)
+        return judge_readings(_KEPT[known][run.place], request)
+
+
+def judge_readings(
+    readings: Sequence[Reading], request: Request, on_progress: Callable[[str], None] | None = None
+) -> Judged:
+    """The verdicts on one run, and its events written if requested.
+
+    Raises `InputError` for a job graph that is not the run's, and `SystemFailure` if the events cannot be written.
+    """
+    found = Judged()
+    with with_pattern(request.pattern), read_once():
+        for reading in readings:
+            # With all models, the job graph is for those that read one.
+            without = request.model == ALL and not reading.binding.default
+            plan = reading.binding.plan(reading.run, None if without else request.job_graph)
+            if on_progress is not None:
+                on_progress(plan.name)
+            found.problems += [visible(str(problem)) for problem in plan.problems[:DAMAGE_SHOWN]]
+            judged: list[Event] | None = [] if request.covered else None
+            found.verdicts += judge(plan, reading.model, judged)
+            if request.covered:
+                found.coverage.add("", plan.events, judged or ())
+            if request.events_dir is not None:
+                _write_events(plan, request.events_dir, request.events_format, reading.kind)
+    found.coverage.finish()
+    if any(verdict.trace for verdict in found.verdicts):
+        found.verdicts = [v if v.trace else replace(v, unrecorded=True) for v in found.verdicts]
+    return found
+
+
+def _name_of(run: Any) -> str:
+    """What several bindings call a run."""
+    return str(getattr(run, "name", run))
+
+
+def _size_of(readings: Sequence[Reading]) -> int:
+    """The size of the files of a run; those that cannot be read count nothing."""
+    files = {Path(f) for r in readings for f in getattr(r.run, "files", (r.run,)) if isinstance(f, str | os.PathLike)}
+    size = 0
+    for file in files:
+        with suppress(OSError):
+            size += file.stat().st_size
+    return size
+
+
+def _write_events(plan: Plan, folder: Path, form: str, kind: str) -> None:
+    # The file has the name of the run, which readers treat as equivalent; a second file about a run states it.
+    stem = plain_name(re.sub(r"[/\\]|^\.", "_", visible(plan.name)) + kind)
+    events = [replace(event, run=plan.name) for event in plan.events] if kind else plan.events
+    if form == "parquet":
+        write_parquet(events, folder / f"{stem}.parquet")
+    else:
+        write_ndjson(events, folder / f"{stem}.ndjson")

@@ -1,0 +1,118 @@
+"""Judging: the behaviours of a run are tracked, and every case gets one verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from streamproof.conformance.binding import Plan, Task, Unit
+from streamproof.conformance.events import Event
+from streamproof.conformance.moves import SystemMoves
+from streamproof.conformance.overlapping import OverlapTracker
+from streamproof.conformance.run_verdict import Followed, Rejection, RunVerdict, Tracked
+from streamproof.conformance.tracker import Tracker
+from streamproof.system import StreamproofError
+from streamproof.system.errors import Loc
+
+NOTHING = "no event of the run says anything about the model"
+
+
+def judge(plan: Plan, model: str, judged: list[Event] | None = None) -> list[RunVerdict]:
+    """The verdicts of one run. The events that a model accepted are added to `judged`."""
+    order = {(e.process, e.seq): at for at, e in enumerate(plan.events)}
+    read = Counter(e.trace for e in plan.events)
+    if not plan.cases:
+        nothing = RunVerdict(plan.name, "", model, "inconclusive", plan.nothing, plan.unit, unknown=plan.unknown)
+        return [nothing]
+    return [
+        _Judge(
+            case,
+            order,
+            RunVerdict(
+                plan.name,
+                case.trace,
+                model,
+                "inconclusive",
+                unit=plan.unit,
+                title=case.title,
+                read=read[case.trace],
+                unknown=plan.unknown,
+            ),
+            judged,
+        ).verdict()
+        for case in plan.cases
+    ]
+
+
+class _Judge:
+    """Follows the behaviours of one case and combines the outcomes into one verdict."""
+
+    def __init__(
+        self, case: Unit, order: dict[tuple[str, int], int], open_verdict: RunVerdict, judged: list[Event] | None
+    ) -> None:
+        self.case, self.order, self.open, self.judged = case, order, open_verdict, judged
+
+    def place(self, event: Event) -> int:
+        """The position of an event in the run."""
+        return self.order.get((event.process, event.seq), len(self.order))
+
+    def verdict(self) -> RunVerdict:
+        """The verdict and its reasons. Any rejection takes precedence over any inconclusive outcome."""
+        case = self.case
+        try:
+            outcomes = self._outcomes()
+        except StreamproofError as error:
+            return replace(self.open, answer="error", reason=str(error))
+        matched = {(e.process, e.seq) for tracked in outcomes for e in tracked.events}
+        if self.judged is not None:
+            self.judged += [e for tracked in outcomes for e in tracked.events]
+        verdict = replace(self._judged(outcomes), matched=len(matched), behaviours=len(outcomes))
+        if verdict.answer == "accepted" and not matched:
+            verdict = replace(verdict, answer="inconclusive", reason=NOTHING)
+        if not (outcomes and case.followed):
+            return verdict
+        return replace(
+            verdict,
+            followed=Followed.of(case.tasks[0].system, outcomes[0]),
+            recoveries=case.recoveries.recoveries(outcomes[0]) if case.recoveries else (),
+        )
+
+    def _outcomes(self) -> list[Tracked]:
+        shared: dict[int, SystemMoves] = {}
+
+        def outcome(task: Task) -> Tracked:
+            if id(task.system) not in shared:
+                shared[id(task.system)] = SystemMoves(task.system, task.grounding)
+            follow = OverlapTracker if task.spans else Tracker
+            return follow(task, rank=self.place, steps=shared[id(task.system)]).run()
+
+        return [outcome(task) for task in self.case.tasks]
+
+    def _damage_before(self, event: Event | None) -> Loc | None:
+        """An unreadable line, possibly an event, before the rejected one."""
+        if event is None:
+            return next(iter(self.case.damage), None)
+        return next((d for d in self.case.damage if d.file == event.file and d.line < (event.line or 0)), None)
+
+    def _judged(self, outcomes: list[Tracked]) -> RunVerdict:
+        rejections = [t.rejection for t in outcomes if t.rejection is not None]
+        if rejections:
+            return self._rejected(outcomes, rejections)
+        exhausted = [t.exhausted for t in outcomes if t.exhausted is not None]
+        if exhausted:
+            return replace(self.open, reason=f"{exhausted[0]}; follow a shorter log, or one with more detail")
+        if self.case.unjudged:
+            return replace(self.open, reason="; ".join(self.case.unjudged))
+        return replace(self.open, answer="accepted", reason="; ".join(self.case.notes) or None)
+
+    def _rejected(self, outcomes: list[Tracked], rejections: list[Rejection]) -> RunVerdict:
+        # A contradiction within the log is reported in preference to one with the machine, at the same line.
+        ends = len(self.order) + 1
+        first = min(rejections, key=lambda r: (self.place(r.event) if r.event else ends, r.kind != "contradiction"))
+        damaged = self._damage_before(first.event)
+        missing = f"{damaged.file}:{damaged.line} could not be read" if damaged is not None else self.case.partial
+        if missing is not None:
+            return replace(self.open, reason=f"{missing}, and then {first.message}")
+        until = self.place(first.event) if first.event else ends
+        prefix = len({self.place(e) for t in outcomes for e in t.events if self.place(e) < until})
+        return replace(self.open, answer="rejected", reason=first.message, rejection=replace(first, index=prefix))

@@ -1,0 +1,136 @@
+"""Judging runs in several processes of one machine, the largest run first, so that none remains alone at the end.
+
+The processes are forks: what was found and loaded is there already, archives are unpacked once. Results are ordered by run,
+whichever ends first, so that they are those of one process.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from multiprocessing.connection import wait
+from typing import NoReturn, cast
+
+from streamproof.conformance.found_runs import FoundRun, Judged, Reading, Request, judge_readings
+from streamproof.conformance.run_verdict import RunVerdict
+from streamproof.system import StreamproofError
+from streamproof.system.errors import SystemFailure
+
+Found = tuple[FoundRun, Sequence[Reading]]
+
+
+class _JudgingProcess:
+    """A process that judges one run at a time, of those that were found."""
+
+    def __init__(self, found: Sequence[Found], request: Request) -> None:
+        numbers, to_it = os.pipe()
+        from_it, answers = os.pipe()
+        try:
+            self._pid = os.fork()
+        except OSError as failure:
+            raise SystemFailure(
+                f"a process for the validation cannot be started: {failure}", remedy="use --workers 1"
+            ) from failure
+        if not self._pid:
+            os.close(to_it)
+            os.close(from_it)
+            _serve(found, request, numbers, answers)
+        os.close(numbers)
+        os.close(answers)
+        self._to_it, self.answers = os.fdopen(to_it, "wb"), os.fdopen(from_it, "rb")
+        self.number = -1
+        self.ended = False
+
+    def send(self, number: int) -> None:
+        """Has it judge the run with this number."""
+        self.number = number
+        with suppress(BrokenPipeError):  # it has died, which shows when its answer is read
+            pickle.dump(number, self._to_it)
+            self._to_it.flush()
+
+    def receive(self, run: FoundRun) -> Judged | StreamproofError:
+        """Waits for what it has judged of the run, or could not read."""
+        try:
+            return cast("Judged | StreamproofError", pickle.load(self.answers))
+        except (EOFError, pickle.UnpicklingError):
+            self.ended = True
+            code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+            reason = f"the process that validated it ended ({code}); it may have been out of memory"
+            return Judged([RunVerdict(run.name, "", "", "error", reason)])
+
+    def stop(self) -> None:
+        """Kills it."""
+        if not self.ended:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+        with suppress(BrokenPipeError):
+            self._to_it.close()
+        self.answers.close()
+
+
+def judge_in_processes(
+    found: Sequence[Found], request: Request, processes: int, on_progress: Callable[[str], None] | None = None
+) -> Iterator[Judged]:
+    """What was judged of each run, in their order. A process that dies gives its own run the verdict `error`.
+
+    Raises what the first run that cannot be judged raises, after what was judged before it, and `SystemFailure` if no process
+    can be started.
+    """
+    waiting = deque(sorted(range(len(found)), key=lambda number: -found[number][0].size))
+    results: dict[int, Judged | StreamproofError] = {}
+    busy: dict[int, _JudgingProcess] = {}
+    idle: list[_JudgingProcess] = []
+    due = 0
+    try:
+        while due < len(found):
+            while waiting and len(busy) < processes:
+                process = idle.pop() if idle else _JudgingProcess(found, request)
+                busy[process.answers.fileno()] = process
+                process.send(waiting.popleft())
+            for answers in wait(list(busy)):
+                process = busy.pop(cast(int, answers))
+                results[process.number] = process.receive(found[process.number][0])
+                if process.ended:
+                    process.stop()
+                else:
+                    idle.append(process)
+            if on_progress is not None:
+                on_progress(f"{due + len(results)} of {len(found)} runs")
+            while due in results:
+                judged = results.pop(due)
+                if isinstance(judged, StreamproofError):
+                    raise judged
+                yield judged
+                due += 1
+    finally:
+        for process in (*busy.values(), *idle):
+            process.stop()
+
+
+def _serve(found: Sequence[Found], request: Request, numbers: int, answers: int) -> NoReturn:
+    """The main loop of a process, which never returns to what its parent does."""
+    code = 1
+    try:
+        os.setsid()  # Ctrl-C is for the process that prints the verdicts
+        # Output of a user's model must not mix with that of the parent.
+        sys.stdout = sys.stderr
+        with os.fdopen(numbers, "rb") as asked, os.fdopen(answers, "wb") as told:
+            while True:
+                number = pickle.load(asked)
+                try:
+                    answer: Judged | StreamproofError = judge_readings(found[number][1], request)
+                except StreamproofError as error:
+                    answer = error
+                pickle.dump(answer, told)
+                told.flush()
+    except (EOFError, BrokenPipeError):
+        code = 0  # no run is left, or nobody waits for answers
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(code)

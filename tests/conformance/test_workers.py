@@ -1,0 +1,156 @@
+"""Several processes give the verdicts of one: the same records, warnings, events and errors, in the same order."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from streamproof.conformance.validate import LARGE, fitting_workers, validate_paths
+from streamproof.system import InputError
+
+COUNTER = '''
+import os, signal, sys
+from pathlib import Path
+from streamproof import Model, Range, State, action
+from streamproof.conformance import EventLog
+
+
+class Counter(Model):
+    """A counter."""
+
+    def state(self):
+        return State(n=Range(0, 9))
+
+    @action
+    def up(self, s):
+        """One more."""
+        s.n = min(9, s.n + 1)
+
+
+class Marked(EventLog):
+    """Notes which run it reads, and dies of one that says so."""
+
+    def plan(self, run, job_graph):
+        with open(run.parent / "order.txt", "a") as order:
+            order.write(run.stem + "\\\\n")
+        print("reading", run.stem)
+        if run.stem == "deadly":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().plan(run, job_graph)
+
+
+BINDING = Marked(Counter)
+'''
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A folder with a binding, and with logs of which each is longer than the one before."""
+    (tmp_path / "counter.py").write_text(COUNTER.replace("\\\\", "\\"))
+    for at, name in enumerate(("a", "b", "c", "d")):
+        log(tmp_path / f"{name}.ndjson", 10 * at + 1)
+    return tmp_path
+
+
+def log(file: Path, events: int, event: str = "up") -> None:
+    """An event log."""
+    line = {"trace": "t", "process": "p", "event": event}
+    file.write_text("".join(json.dumps({**line, "seq": n}) + "\n" for n in range(events)))
+
+
+def validated(*words: str | Path) -> tuple[int, str, str]:
+    """What the program says: its exit code and its output. A process of its own, because one with threads is not forked."""
+    command = [sys.executable, "-m", "streamproof", "validate", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.long
+def test_two_processes_give_the_verdicts_of_one(flink_logs: Path, tmp_path: Path) -> None:
+    """Of recorded runs, against all models; with their events and the share of them that was judged."""
+    outcomes = []
+    for workers in ("1", "2"):
+        events = tmp_path / workers
+        told = validated(
+            flink_logs, "--model", "all", "--workers", workers, "--events", events, "--coverage", "--json", "-"
+        )
+        outcomes.append((told, {file.name: file.read_bytes() for file in events.iterdir()}))
+    assert outcomes[0] == outcomes[1]
+    assert len(json.loads(outcomes[0][0][1])["verdicts"]) > 40
+
+
+def test_several_processes_give_the_verdicts_of_one(logs: Path) -> None:
+    """Of event logs, with their events and the share of them that was judged."""
+    model, outcomes = f"{logs / 'counter.py'}:BINDING", []
+    for workers in ("1", "3"):
+        events = logs / workers
+        code, said, _ = validated(
+            logs, "--model", model, "--workers", workers, "--events", events, "--coverage", "--json", "-"
+        )
+        verdicts = said[said.index("{") :]  # the binding prints
+        outcomes.append((code, verdicts, {file.name: file.read_bytes() for file in events.iterdir()}))
+    assert outcomes[0] == outcomes[1]
+    document = json.loads(outcomes[0][1])
+    assert [(v["run"], v["verdict"]) for v in document["verdicts"]] == [(name, "accepted") for name in "abcd"]
+    assert document["coverage"] == {"up": {"read": 64, "judged": 64}}
+
+
+def test_the_largest_run_is_first_and_results_keep_their_order(logs: Path) -> None:
+    """By their sizes; what a binding prints does not mix with the answers."""
+    program = f"""
+from pathlib import Path
+from streamproof.conformance.found_runs import Request, found_runs
+from streamproof.conformance.workers import judge_in_processes
+request = Request(model={str(logs / "counter.py")!r} + ":BINDING")
+judged = judge_in_processes(found_runs([Path({str(logs)!r})], request), request, 1)
+print(*(v.run for one in judged for v in one.verdicts))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "a b c d\n"
+    assert (logs / "order.txt").read_text().split() == ["d", "c", "b", "a"]
+
+
+def test_a_process_that_dies_costs_its_own_run_alone(logs: Path) -> None:
+    """The run has the verdict `error`, which says why; the others have theirs."""
+    log(logs / "deadly.ndjson", 99)
+    code, said, _ = validated(logs, "--model", f"{logs / 'counter.py'}:BINDING", "--workers", "2", "--json", "-")
+    verdicts = json.loads(said[said.index("{") :])["verdicts"]
+    assert (code, [v["verdict"] for v in verdicts]) == (153, [*["accepted"] * 4, "error"])
+    assert verdicts[-1]["reason"] == "the process that validated it ended (-9); it may have been out of memory"
+
+
+def test_the_error_is_that_of_the_first_run(logs: Path) -> None:
+    """As with one process, whichever run is judged first."""
+    log(logs / "b.ndjson", 3, "down")
+    log(logs / "d.ndjson", 99, "sideways")
+    model = f"{logs / 'counter.py'}:BINDING"
+    with pytest.raises(InputError) as alone:
+        validate_paths([logs], model=model)
+    code, _, said = validated(logs, "--model", model, "--workers", "3")
+    assert code == 2
+    assert said.endswith(f"streamproof: error: {alone.value}\n")
+    assert str(alone.value).startswith(f"{logs / 'b.ndjson'}:1: ")
+
+
+def test_a_program_with_threads_is_not_forked(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gets the same verdicts from one process."""
+    monkeypatch.setattr("os.fork", lambda: pytest.fail("forked"))
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    try:
+        assert len(validate_paths([logs], model=f"{logs / 'counter.py'}:BINDING", workers=2)) == 4
+    finally:
+        end.set()
+        thread.join()
+
+
+def test_small_logs_take_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one large run, which cannot be shared; with more than that, one process for each processor."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1, 2})
+    assert [fitting_workers(sizes) for sizes in ([], [1000] * 9, [10 * LARGE], [LARGE, 9 * LARGE])] == [1, 1, 1, 3]
