@@ -68,6 +68,45 @@ def test_no_task_is_at_work_when_the_job_has_finished(name: str, copied: Callabl
     assert "RUNNING" in rejected(run)[1]
 
 
+ADAPTIVE_LIES = [
+    (
+        r"\n[^\n]* K \(1/2\) [^\n]* from CANCELING to CANCELED\.",
+        "",
+        "the job is CANCELED, but K (1/2) attempt 0 is CANCELING",
+    ),
+    (
+        r"\n[^\n]* switched from state CANCELLING to CANCELED\.",
+        "",
+        "an execution graph begins, but in the one before the job is CANCELLING",
+    ),
+    (
+        r"(3297c9e07fa8fc92295f21ea97da8eb1_[0-9a-f]{32}_[01])_1",
+        r"\1_0",
+        "Source: S (1/2) attempt 0 begins after attempt 0 of an earlier execution graph",
+    ),
+    (r"(K \(2)/2(\) \(3297)", r"\1/3\2", "K has the parallelism 2 in this execution graph"),
+    (
+        r"( K \(1/2\) [^\n]* from RUNNING to )CANCELING",
+        r"\1FINISHED",
+        "K (1/2) attempt 0 is FINISHED, but the job is CANCELLING",
+    ),
+]  # fmt: skip
+"""Edits of a run under the adaptive scheduler, and the reason."""
+
+
+@pytest.mark.parametrize(("line", "instead", "why"), ADAPTIVE_LIES)
+def test_a_restart_under_the_adaptive_scheduler_ends_everything(
+    line: str, instead: str, why: str, copied: Callable[[str], Path]
+) -> None:
+    """Before the next execution graph begins, with new attempts; whatever parallelism it has."""
+    run = copied("adaptive-taskfail")
+    text = (run / "jobmanager.log").read_text()
+    edited_text, count = re.subn(line, instead, text)
+    assert count
+    (run / "jobmanager.log").write_text(edited_text)
+    assert rejected(run)[1] == why
+
+
 def test_a_task_runs_where_it_was_deployed(copied: Callable[[str], Path]) -> None:
     """A deployment is said to go to another TaskManager than the one whose log has the attempt."""
     run = copied("b-lostpart-1")

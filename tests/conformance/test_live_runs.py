@@ -14,8 +14,7 @@ import pytest
 from streamproof.conformance.validate import validate_paths
 
 ADAPTIVE = (
-    "the job runs under the adaptive scheduler, which builds a new execution graph at each restart: the machine does not "
-    "follow that"
+    "the job runs under the adaptive scheduler: that each restart ends all attempts and begins them anew is judged,"
 )
 SEVERAL = "more than one JobMaster ran the job (jobmanager, jobmanager-2): the machine follows one"
 VERDICTS: dict[str, list[tuple[str, int, str | None]]] = {

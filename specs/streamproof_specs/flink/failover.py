@@ -28,6 +28,7 @@ from streamproof.conformance.flink import (
     read_rest,
     read_run,
 )
+from streamproof_specs.flink.adaptive import restart_breaches
 from streamproof_specs.flink.attempts import Attempts, Session, in_sessions
 from streamproof_specs.flink.decisions import Causes
 from streamproof_specs.flink.every_scheduler import breaches, deployed_to_lost, hang
@@ -162,6 +163,8 @@ def _broken_rules(run: FlinkRun, job: str, reasons: Outside) -> tuple[Task, ...]
         for events in sessions.values()
         for breach in breaches(events, complete=complete, speculative=bool(reasons.announced))
     ]
+    for process in {process for process, _ in sessions} if reasons.adaptive and complete else ():
+        found += restart_breaches(e for e in run.of_job(job) if e.process == process)
     for process in {process for process, _ in sessions} if complete else ():
         found += deployed_to_lost([e for e in run.events if e.process == process], job)
     return _impossible(job, found)

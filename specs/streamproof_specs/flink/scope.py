@@ -12,6 +12,7 @@ from typing import Any
 
 from streamproof.conformance import Binding, Event, InputError, Loc, Unit
 from streamproof.conformance.flink import MORE, TORN, FlinkRun, find_runs, read_lines, read_rest
+from streamproof_specs.flink.adaptive import REASON
 from streamproof_specs.flink.speculation import Subtask, announced
 
 _DAMAGED = (
@@ -35,6 +36,8 @@ class Outside:
     """Whether the JobManager's log of the job is incomplete at the start, or in the middle."""
     announced: Mapping[Subtask, int] = field(default_factory=dict)
     """Further attempts of slow tasks that the log announces, if tasks have several attempts at a time."""
+    adaptive: bool = False
+    """Whether the adaptive scheduler runs the job."""
 
 
 class FlinkLogs(Binding):
@@ -60,33 +63,36 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
     if not lines:
         why = "no JobManager's log speaks of this job: restart decisions are logged there"
         return Outside((why,), True)
+    incomplete = _incomplete(run, lines[0], master)
     if _is_adaptive(run, job, master):
-        why = "the job runs under the adaptive scheduler, which builds a new execution graph at each restart"
-        return Outside((f"{why}: the machine does not follow that",), False)
+        return Outside((REASON,), incomplete is not None, adaptive=True)
     graphs = {e.args["graph"] for e in master if e.event == "job.graph"}
     others = {e.args["graph"] for e in lines if e.event == "exec.transition"} - graphs
     speaking = sorted({e.process for e in lines})
     if len(speaking) > 1 or len(graphs) > 1 or (graphs and others):
         where = f" ({', '.join(speaking)})" if len(speaking) > 1 else ""
         return Outside((f"more than one JobMaster ran the job{where}: the machine follows one",), False)
-    first = lines[0]
+    if incomplete is not None:
+        return Outside((incomplete,), True)
+    return Outside((), False, announced(run, lines[0].process) if _overlapping(master) else {})
+
+
+def _incomplete(run: FlinkRun, first: Event, master: Sequence[Event]) -> str | None:
+    """What is missing of the JobManager's log, at the start of the job or later; `first` is the first line about it."""
     started = first.event == "job.transition" and first.args["old"] in ("INITIALIZING", "CREATED")
     began = any(e.event in ("job.graph", "failover.strategy", "sched.strategy") for e in master)
     if not (started or began):
-        where = (
+        return (
             f"the JobManager's log begins in the middle of the job (line {first.line} of {Path(first.file or '').name})"
         )
-        return Outside((where,), True)
     files = run.processes[first.process].files
     missing = _missing_part(files)
     if missing:
-        return Outside((f"a part of the JobManager's rotated log is missing ({missing})",), True)
+        return f"a part of the JobManager's rotated log is missing ({missing})"
     torn = next((p for p in run.problems if p.file in files and p.text == TORN), None)
-    if torn:
-        return Outside(
-            (f"a part of the JobManager's rotated log is cut (line {torn.line} of {Path(torn.file).name})",), True
-        )
-    return Outside((), False, announced(run, first.process) if _overlapping(master) else {})
+    return (
+        f"a part of the JobManager's rotated log is cut (line {torn.line} of {Path(torn.file).name})" if torn else None
+    )
 
 
 def _missing_part(files: Sequence[str]) -> str | None:

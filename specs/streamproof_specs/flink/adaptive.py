@@ -1,0 +1,80 @@
+"""Restarts under the adaptive scheduler, which ends all attempts of one execution graph and then builds another one.
+
+What holds whatever parallelism it chooses (`org.apache.flink.runtime.scheduler.adaptive`: `Executing`, `Restarting`):
+
+* a graph begins when no attempt of the one before it is left, and the job has left it by CANCELLING;
+* in a graph each vertex has one parallelism, and its attempts have numbers above those of all earlier graphs;
+* a job that is CANCELLING starts nothing, and every attempt has ended when it is CANCELED.
+
+Not judged is when the scheduler restarts or rescales, and to which parallelism: that depends on the slots that TaskManagers
+offer and on timers, of which the log has no lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from streamproof.conformance import Event
+from streamproof_specs.flink.every_scheduler import AT_WORK
+from streamproof_specs.flink.explain import listed
+
+REASON = (
+    "the job runs under the adaptive scheduler: that each restart ends all attempts and begins them anew is judged, not when"
+    " it restarts and to which parallelism, since that depends on offered slots and timers, of which the log has no lines"
+)
+"""Why an adaptive job that breaks no rule is inconclusive."""
+_LIVE = (*AT_WORK, "CANCELING")
+
+
+@dataclass(slots=True)
+class _Graph:
+    """One execution graph: its attempts with their states, and the parallelism of its vertices."""
+
+    name: str
+    state: dict[tuple[str, int, int], str] = field(default_factory=dict)
+    """By vertex, subtask and number."""
+    said: dict[tuple[str, int, int], str] = field(default_factory=dict)
+    """The attempts by their names."""
+    parallelism: dict[str, int] = field(default_factory=dict)
+    job: str = "CREATED"
+
+    def left(self) -> list[str]:
+        """The attempts that have not ended."""
+        return [f"{self.said[attempt]} is {state}" for attempt, state in self.state.items() if state in _LIVE]
+
+
+def restart_breaches(events: Iterable[Event]) -> Iterator[tuple[Event, str]]:
+    """The lines of one JobMaster with a complete log that break a rule, each with the reason."""
+    graph: _Graph | None = None
+    highest: dict[tuple[str, int], int] = {}
+    for event in events:
+        args = event.args
+        if event.event == "job.transition" and graph is not None:
+            graph.job = args["new"]
+            if (args["old"], args["new"]) == ("CANCELLING", "CANCELED") and graph.left():
+                yield event, f"the job is CANCELED, but {listed(graph.left())}"
+        if event.event != "exec.transition":
+            continue
+        subtask, number, new = (args["vertex"], args["subtask"]), args["number"], args["new"]
+        name = f"{args['task']} ({args['subtask'] + 1}/{args['parallelism']}) attempt {number}"
+        if graph is None or args["graph"] != graph.name:
+            if graph is not None:
+                if graph.left():
+                    yield event, f"an execution graph begins, but of the one before {listed(graph.left())}"
+                elif graph.job != "CANCELED":
+                    yield event, f"an execution graph begins, but in the one before the job is {graph.job}"
+                for vertex, at, last in graph.state:
+                    highest[vertex, at] = max(last, highest.get((vertex, at), -1))
+            graph = _Graph(args["graph"])
+        if number <= highest.get(subtask, -1):
+            yield event, f"{name} begins after attempt {highest[subtask]} of an earlier execution graph"
+        if graph.parallelism.setdefault(args["vertex"], args["parallelism"]) != args["parallelism"]:
+            yield (
+                event,
+                f"{args['task']} has the parallelism {graph.parallelism[args['vertex']]} in this execution graph",
+            )
+        if graph.job == "CANCELLING" and new in (*AT_WORK, "FINISHED"):
+            yield event, f"{name} is {new}, but the job is CANCELLING"
+        graph.state[*subtask, number] = new
+        graph.said[*subtask, number] = name
