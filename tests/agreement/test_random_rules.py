@@ -692,6 +692,38 @@ def test_random_rules(tmp_path: Path) -> None:
     check(tmp_path, 40)
 
 
+@pytest.mark.parametrize(
+    ("rule", "claim"),
+    [
+        ("s.net = [s.a, s.b]", "s.a <= 3"),
+        ("s.net = [s.b, s.a, s.b]", "s.a <= 3"),
+        ("s.net = [s.queue.head, s.b]\n        b2 = choose(s.net)\n        s.a = b2", "s.a <= 3"),
+        *(("s.a = 1", f"{{(s.maybe if s.recs[0].ok else Stop()), Stop()}} {o} s.msgs") for o in ("<=", "<", ">=", ">")),
+        *(("s.a = 1", f"s.msgs {o} {{(s.maybe if s.recs[0].ok else Stop()), Stop()}}") for o in ("<=", "<", ">=", ">")),
+    ],
+)
+def test_rules_that_once_differed(tmp_path: Path, rule: str, claim: str) -> None:
+    """A bag of values that may lie outside its items; a set with None beside a container that Python asks first."""
+    stats = dict.fromkeys(("rules", "refused", "taken", "disabled", "error"), 0)
+    lines = (
+        "@action(i='n')",
+        "def rule(self, s, i):",
+        f"    {rule}",
+        "",
+        "@invariant",
+        "def holds(self, s):",
+        f"    return {claim}",
+    )
+    compare(
+        HEAD + "\n" + textwrap.indent("\n".join(lines).replace("\n        ", "\n    "), "    ") + "\n",
+        tmp_path,
+        60,
+        stats,
+    )
+    assert stats["refused"] == 0
+    assert stats["taken"] > 0
+
+
 @pytest.mark.long
 def test_many_random_rules(tmp_path: Path) -> None:
     """3,000 random rules: the same enabledness, the same next state, an error on the same line."""

@@ -53,6 +53,7 @@ from streamproof.system.sorts import (
     cardinality,
     cardinality_up_to,
     compatible,
+    default,
     index_keys,
     is_scalar,
     values,
@@ -346,6 +347,8 @@ def widened(term: Expr, sort: Sort) -> Expr:
     if is_scalar(sort) or term.sort == sort:
         return term
     match sort, term:
+        case BagSort(capacity=capacity), Const(value=counts) if sum(counts) > capacity:
+            return b.const(sort, default(sort))  # `none_such`: the check before it fails
         case _, Const(value=value):
             return b.const(sort, value)
         case _, Ite(cond=cond, then=then, other=other):

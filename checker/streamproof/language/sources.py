@@ -345,13 +345,13 @@ class CallSite:
         """The text of the index."""
         return text(self.node.slice) if isinstance(self.node, ast.Subscript) else "index"
 
-    def operand(self, first: bool) -> str:
-        """The text of the first or second operand."""
+    def operand(self, first: bool, mirrored: type[ast.cmpop] | None = None) -> str:
+        """The text of the first or second operand; also the first if the comparison is the `mirrored` one."""
         match self.node:
             case ast.BinOp(left=left, right=right):
                 return text(left if first else right)
-            case ast.Compare(left=left, comparators=[right]):
-                return text(left if first else right)
+            case ast.Compare(left=left, ops=[operator], comparators=[right]):
+                return text(left if first or (mirrored is not None and isinstance(operator, mirrored)) else right)
             case ast.AugAssign(value=value):
                 return text(value)
         return "it"

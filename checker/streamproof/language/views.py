@@ -6,6 +6,7 @@ state gets another one. Scalars and options are plain values. Assigning a contai
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from operator import ge, le
@@ -512,10 +513,11 @@ class SetView(View):
 
     __slots__ = ()
 
-    def _members(self, given: Any, first: bool = False) -> frozenset[Value]:
-        """The other operand of the current operation; `first` says whether it is the first one."""
+    def _members(self, given: Any, first: bool = False, mirrored: type[ast.cmpop] | None = None) -> frozenset[Value]:
+        """The other operand of the current operation; `first` says whether it is the first one. `mirrored`: the comparison
+        in which Python exchanged the operands."""
         spot = CallSite()
-        return frozenset(raw(self._sort, given, spot, spot.operand(first)))
+        return frozenset(raw(self._sort, given, spot, spot.operand(first, mirrored)))
 
     def _made(self, members: Iterable[Value]) -> SetView:
         return SetView(self._sort, FixedValue(frozenset(members)))
@@ -589,13 +591,13 @@ class SetView(View):
         return self._change(self._place.get() - self._members(other))
 
     def __le__(self, other: Any) -> bool:
-        return bool(self._place.get() <= self._members(other))
+        return bool(self._place.get() <= self._members(other, mirrored=ast.GtE))
 
     def __lt__(self, other: Any) -> bool:
-        return bool(self._place.get() < self._members(other))
+        return bool(self._place.get() < self._members(other, mirrored=ast.Gt))
 
     def __ge__(self, other: Any) -> bool:
-        return bool(self._place.get() >= self._members(other))
+        return bool(self._place.get() >= self._members(other, mirrored=ast.LtE))
 
     def __gt__(self, other: Any) -> bool:
-        return bool(self._place.get() > self._members(other))
+        return bool(self._place.get() > self._members(other, mirrored=ast.Lt))
