@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from collections.abc import Iterator
@@ -114,6 +115,17 @@ def test_the_behaviour_is_the_file_or_named(tmp_path: Path) -> None:
         ("spans", 0, {"v": 0}),
         ("second", 0, {"v": 0}),
     ]
+
+
+def test_a_folder_of_spans(tmp_path: Path) -> None:
+    """Files with spans are found by their content, compressed or not; other JSON is left alone."""
+    text = json.dumps(message("p", span(0, "write", 1, 2, attributes=[attribute("v", 0)])))
+    (tmp_path / "traces.json").write_text(text)
+    (tmp_path / "old.json.gz").write_bytes(gzip.compress(text.encode()))
+    (tmp_path / "answer.json").write_text('{"jobs": []}')
+    runs = BINDING.runs(tmp_path)
+    assert [run.name for run in runs] == ["old.json.gz", "traces.json"]
+    assert [verdict(run) for run in runs] == ["accepted", "accepted"]
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

@@ -27,7 +27,7 @@ from streamproof.conformance.binding import (
     Task,
     Unit,
 )
-from streamproof.conformance.events import Event, read_events
+from streamproof.conformance.events import Event, begins_like_spans, read_events
 from streamproof.conformance.recorded_values import agrees, expect_value
 from streamproof.language.model import Model
 from streamproof.language.spec import Spec
@@ -73,7 +73,7 @@ class EventLog(Binding):
 
     def runs(self, path: Path) -> list[Any]:
         """The file, or the event logs of a folder. Raises `InputError` if there is none."""
-        found = [path] if path.is_file() else sorted(f for f in path.iterdir() if f.name.endswith(SUFFIXES))
+        found = [path] if path.is_file() else sorted(f for f in path.iterdir() if _is_log(f))
         if not found:
             raise InputError(
                 f"{path}: no event log was found", remedy=f"name a file, or a folder with {SUFFIXES[0]} files"
@@ -170,6 +170,11 @@ class EventLog(Binding):
             return f"{name} is {show(sort, look(name))} in the model, and {json.dumps(recorded)} in the log"
 
         return Constraint(text, lambda look: agrees(sort, look(name), recorded))
+
+
+def _is_log(file: Path) -> bool:
+    """Whether a file in a folder is an event log, by its name, or spans of OpenTelemetry, by its content."""
+    return file.name.endswith(SUFFIXES) or (file.is_file() and begins_like_spans(file))
 
 
 def clock_order(processes: Mapping[str, Sequence[Event]]) -> tuple[tuple[tuple[int, ...], ...], ...]:

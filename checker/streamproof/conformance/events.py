@@ -215,6 +215,18 @@ def is_otlp(data: object) -> bool:
     return isinstance(data, dict) and any(signal in data for signal in SIGNALS)
 
 
+def begins_like_spans(path: Path) -> bool:
+    """Whether a file, compressed by gzip or not, begins like one of OpenTelemetry's spans, whatever its name."""
+    try:
+        with path.open("rb") as stream:
+            packed = stream.read(2) == b"\x1f\x8b"
+        with gzip.open(path, "rb") if packed else path.open("rb") as stream:
+            head = stream.read(4096)
+    except (OSError, EOFError, zlib.error):
+        return False  # reading it would report the error
+    return head.lstrip().startswith(b"{") and b'"resourceSpans"' in head
+
+
 def _no_constant(text: str) -> None:
     raise ValueError(f"{text} is not JSON")
 

@@ -215,6 +215,8 @@ def _json(path: str, size: int, compressed: bool, file: BinaryIO) -> Source | Sk
     if "event" in record:
         _expect_event(path, head, lines)
         return source("events", "ndjson")
+    if "resourceSpans" in record:
+        return Skipped(path, "spans of OpenTelemetry, which `streamproof validate --events DIR` writes as an event log")
     return Skipped(path, "JSON that is neither an event log nor verdicts")
 
 
