@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,21 @@ def test_a_log_of_another_system_is_rejected_at_its_line(tmp_path: Path) -> None
     assert verdict.rejection.event is not None
     assert verdict.rejection.event.line == 3
     assert len(verdict.recoveries) == 1
+
+
+def test_the_example_outside_flink_needs_the_public_doors_alone() -> None:
+    """Its model imports the language, its binding the conformance interface, its implementation nothing of ours."""
+    imported = {}
+    for file in sorted((Path(__file__).parents[2] / "examples" / "lease").glob("*.py")):
+        nodes = ast.walk(ast.parse(file.read_text()))
+        found = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+        imported[file.name] = {module for module in found if module.partition(".")[0].startswith("streamproof")}
+    assert imported == {
+        "binding.py": {"streamproof.conformance"},
+        "lease.py": {"streamproof"},
+        "service.py": set(),
+        "spans.py": set(),
+    }
 
 
 def test_a_folder_without_logs_is_refused(tmp_path: Path) -> None:
