@@ -11,6 +11,7 @@ from random import Random
 import pytest
 
 from random_systems import temporal_system
+from shares import share
 from streamproof.explicit import SearchOptions, explore
 from streamproof.symbolic import bmc
 from streamproof.system import EvaluationError, Fairness, Interpreter, Kind, State, System, Verdict
@@ -57,10 +58,11 @@ def _other(system: System, random: Random) -> System:
     return replace(system, actions=tuple(kept), properties=(), initially=begin, terminal=None)
 
 
-def test_random_refinements() -> None:
+@pytest.mark.parametrize("seeds", share([range(80), range(80, 160), range(160, 260)], 3))
+def test_random_refinements(seeds: range) -> None:
     """A system and one that was changed: initial states and steps as the interpreter sees them, fairness as it is owed."""
     seen: Counter[tuple[str, str]] = Counter()
-    for seed in range(260):
+    for seed in seeds:
         random = Random(seed)
         base = replace(temporal_system(random), properties=(), terminal=None)
         concrete, abstract = (_other(base, random) for _ in range(2))
@@ -95,8 +97,8 @@ def test_random_refinements() -> None:
                 assert verdict in (found[name].verdict, Verdict.INCONCLUSIVE)
         for name, finding in found.items():
             seen[name, finding.verdict.value] += 1
-    assert min(seen[name, v] for name in ("refined", "refined_fairness") for v in ("holds", "violated")) > 20
-    assert seen["refined_start", "violated"] > 1
+    assert min(seen[name, v] for name in ("refined", "refined_fairness") for v in ("holds", "violated")) > 6
+    assert seen["refined_start", "violated"] > 0
 
 
 def _starts(initial: Iterable[State], abstract: System) -> Verdict:

@@ -170,13 +170,13 @@ def test_every_variant_is_a_module_for_tlas_parser(jar: Path, tmp_path: Path, va
 
 
 @pytest.mark.filterwarnings("ignore:int argument support is deprecated")
-def test_a_grammar_of_tla_reads_what_is_exported() -> None:
-    """The tree-sitter grammar of TLA+ parses every module of every bundled model, and of random systems."""
+@pytest.mark.parametrize("third", share(range(3), 3))
+def test_a_grammar_of_tla_reads_what_is_exported(third: int) -> None:
+    """The tree-sitter grammar of TLA+ parses every module of the bundled models, and of random systems."""
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_tlaplus.language()))
-    systems = [find(entry).spec.system() for entry in bundled()]
-    systems += [random_system(Random(seed)) for seed in range(60)] + [
-        temporal_system(Random(seed)) for seed in range(60)
-    ]
+    systems = [find(entry).spec.system() for entry in list(bundled())[third::3]]
+    for seed in range(third, 60, 3):
+        systems += [random_system(Random(seed)), temporal_system(Random(seed))]
     for system in systems:
         for text in export(system).modules.values():
             assert not parser.parse(text.encode()).root_node.has_error, text

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamproof.conformance.events import SCHEMA, VERSION, Event, read_events, write_ndjson, write_parquet
+from streamproof.conformance.event import Event
+from streamproof.conformance.events import SCHEMA, VERSION, read_events, write_ndjson, write_parquet
 from streamproof.system.errors import InputError, SystemFailure
 from streamproof.system.records import replace
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streamproof.conformance.events import Event
+from streamproof.conformance.event import Event
 from streamproof.conformance.flink import FlinkRun, find_runs, read_run
 from streamproof.conformance.flink.message_forms import FAMILIES
 

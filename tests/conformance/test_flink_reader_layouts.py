@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streamproof.conformance.events import Event
+from streamproof.conformance.event import Event
 from streamproof.conformance.flink import FlinkRun, read_run
 from streamproof.conformance.flink.causes import read_causes
 from streamproof.conformance.flink.log_lines import read_head

@@ -8,7 +8,7 @@ import pytest
 
 from streamproof import Model, Queue, Range, State, action, require
 from streamproof.conformance.binding import Constraint, Move, Observation, Span, Task
-from streamproof.conformance.events import Event
+from streamproof.conformance.event import Event
 from streamproof.conformance.overlapping import OverlapTracker
 from streamproof.language.grounding import Rules
 

@@ -8,7 +8,7 @@ import pytest
 
 from streamproof import Array, Model, Range, State, action, invariant, require
 from streamproof.conformance.binding import Constraint, Move, Observation, StateReader, Stream, Task
-from streamproof.conformance.events import Event
+from streamproof.conformance.event import Event
 from streamproof.conformance.tracker import Tracked, Tracker
 
 

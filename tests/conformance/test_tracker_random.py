@@ -8,7 +8,7 @@ from random import Random
 
 from random_systems import random_system
 from streamproof.conformance.binding import Move, Observation, Stream, Task
-from streamproof.conformance.events import Event
+from streamproof.conformance.event import Event
 from streamproof.conformance.tracker import Tracked, Tracker
 from streamproof.system import EvaluationError, Instance, Interpreter, State, System
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -223,6 +224,15 @@ def test_the_table_of_quantities(table: Table) -> None:
     assert found == SIZES
 
 
+def test_two_columns_of_the_table() -> None:
+    """Two policies, as in the whole table."""
+    some = ("fair", "forward-first")
+    table = compare(SPEC, replace(COMPARISON, designs=some, claims=())).table
+    assert {p: tuple(table.text(p, f"endless: {of}") for of in SERVED) for p in some} == {p: STARVED[p] for p in some}
+    assert {p: [table.largest(p, f"spill: {n}") for n in (4, 6, 8)] for p in some} == {p: SIZES[p][0] for p in some}
+
+
+@pytest.mark.long
 @TABLE
 def test_claims_as_judged(table: Table) -> None:
     """What became of each claim of the proposal, in its order."""
@@ -245,6 +255,7 @@ def _other(table: Table, holds: bool | None, largest: int | None) -> Table:
     return Table({at: other(cell) for at, cell in table.cells.items()})
 
 
+@pytest.mark.long
 @TABLE
 def test_no_claim_is_judged_the_same_whatever_is_found(table: Table) -> None:
     """For each claim there are answers by which it would be judged otherwise."""

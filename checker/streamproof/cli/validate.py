@@ -23,7 +23,7 @@ from streamproof.traces.lines import BLANK, Line, Style, StyledText, line
 
 if TYPE_CHECKING:
     from streamproof.conformance.coverage import JudgedEvents
-    from streamproof.conformance.found_runs import FoundRun, Request
+    from streamproof.conformance.found_runs import FoundRun, ValidationRequest
     from streamproof.conformance.run_verdict import Answer, Recovery, Rejection, RunVerdict
 
 SCHEMA = "streamproof.validate/1"
@@ -180,17 +180,17 @@ def _on_spark(paths: Sequence[Path], options: Mapping[str, Any], master: str, st
     from uuid import uuid4
 
     from streamproof.conformance.flink.layouts import with_pattern
-    from streamproof.conformance.found_runs import Request, found_runs
+    from streamproof.conformance.found_runs import ValidationRequest, found_runs
     from streamproof.pipeline.session import LOCAL
     from streamproof.pipeline.validate import validate_many
 
-    request = Request(**options)
+    request = ValidationRequest(**options)
     with with_pattern(request.pattern):
         runs = [run for run, _ in found_runs(paths, request, str(uuid4()))]
     return validate_many(runs, partial(_from, Path.cwd(), request), master or LOCAL, status)
 
 
-def _from(folder: Path, request: Request, run: FoundRun) -> list[RunVerdict]:
+def _from(folder: Path, request: ValidationRequest, run: FoundRun) -> list[RunVerdict]:
     """On a worker: the verdicts of a run, whose path is relative to the working folder of the program."""
     from streamproof.conformance.found_runs import judge_found
 

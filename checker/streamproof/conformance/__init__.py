@@ -33,8 +33,9 @@ from streamproof.conformance.binding import (
     Unit,
 )
 from streamproof.conformance.coverage import JudgedEvents
+from streamproof.conformance.event import Event
 from streamproof.conformance.event_log import EventLog
-from streamproof.conformance.events import Event, read_events, write_ndjson, write_parquet
+from streamproof.conformance.events import read_events, write_ndjson, write_parquet
 from streamproof.conformance.judging import judge
 from streamproof.conformance.run_verdict import (
     Candidate,

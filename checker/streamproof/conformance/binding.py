@@ -15,7 +15,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
-from streamproof.conformance.events import Event
+from streamproof.conformance.event import Event
 from streamproof.conformance.run_verdict import Recovery, Tracked
 from streamproof.system import ArraySort, Instance, State, System
 from streamproof.system.errors import Loc

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
-from streamproof.conformance.events import Event
+from streamproof.conformance.event import Event
 from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.system.records import dataclass
 

@@ -27,7 +27,8 @@ from streamproof.conformance.binding import (
     Task,
     Unit,
 )
-from streamproof.conformance.events import Event, begins_like_spans, read_events
+from streamproof.conformance.event import Event
+from streamproof.conformance.events import begins_like_spans, read_events
 from streamproof.conformance.recorded_values import agrees, expect_value
 from streamproof.language.model import Model
 from streamproof.language.spec import Spec

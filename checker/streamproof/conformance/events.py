@@ -16,16 +16,16 @@ import json
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from streamproof.conformance.event import Event
+from streamproof.conformance.otlp import is_otlp, otlp_events
 from streamproof.system.errors import InputError, Loc
 from streamproof.system.files import EVENTS, PARQUET, write
 from streamproof.system.foreign import visible_json
 from streamproof.system.reading import LINE, bounded_lines, json_problem
-from streamproof.system.records import dataclass
 
 SCHEMA: Final = "streamproof.events"
 """Name of the event log's schema, kept in the metadata of Parquet files."""
@@ -36,49 +36,12 @@ VERSION: Final = 1
 Value = str | int | bool | None | list[Any] | dict[str, Any]
 """Values of arguments and state: JSON without fractional numbers, which are not in any sort."""
 
-SIGNALS: Final = ("resourceSpans", "resourceLogs", "resourceMetrics")
-"""The one of these fields that a message of OpenTelemetry has says what it holds."""
 _REQUIRED: Final = ("trace", "process", "seq", "event")
 _OPTIONAL: Final = ("args", "ts", "clock", "state", "file", "line", "run", "after")
 _FIELDS: Final = frozenset(_REQUIRED + _OPTIONAL)
 _JSON_COLUMNS: Final = ("args", "clock", "state")
 _COLUMNS: Final = ("trace", "process", "seq", "event", "args", "ts", "clock", "state", "file", "line", "run", "after")
 _NUMBERS: Final = ("seq", "line", "after")
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """An event recorded by a process.
-
-    `seq` numbers the events of a process in order; gaps are allowed, repetitions are not. `ts` is ISO-8601 text with
-    milliseconds, as in the log. `file` and `line` are the source position, for messages only, and excluded from
-    equality.
-    """
-
-    trace: str
-    process: str
-    seq: int
-    event: str
-    args: Mapping[str, Any] = field(default_factory=dict)
-    ts: str | None = None
-    clock: Mapping[str, int] | None = None
-    state: Mapping[str, Any] | None = None
-    file: str | None = field(default=None, compare=False)
-    line: int | None = field(default=None, compare=False)
-    run: str | None = None
-    """The run that the event belongs to; None: it has the name of the file."""
-    after: int | None = None
-    """The `seq` of the last event of the process that had happened when the call that this event records began, -1 for
-    none: those between the two may have happened before or after it. None: all earlier ones precede it."""
-
-    @property
-    def loc(self) -> Loc | None:
-        """The source position of the event, if known."""
-        return None if self.file is None or self.line is None else Loc(self.file, self.line)
-
-    def __str__(self) -> str:
-        args = ", ".join(f"{name}={value}" for name, value in self.args.items())
-        return f"{self.process}#{self.seq} {self.event}({args})"
 
 
 def read_events(path: str | os.PathLike[str], *, without_torn_line: bool = False) -> list[Event]:
@@ -170,8 +133,6 @@ def _iterate(file: Path, without_torn_line: bool) -> Iterator[Event]:
 
 
 def _ndjson_events(stream: BinaryIO | gzip.GzipFile, file: Path, without_torn_line: bool) -> Iterator[Event]:
-    from streamproof.conformance.otlp import otlp_events
-
     parsed = _json_lines(stream, str(file), without_torn_line)
     first = next(parsed, None)
     if first is None:
@@ -208,11 +169,6 @@ def _json_lines(stream: BinaryIO | gzip.GzipFile, name: str, without_torn_line: 
             ) from error
         nothing_before = False
         yield data, number
-
-
-def is_otlp(data: object) -> bool:
-    """Whether a JSON value is a message of OpenTelemetry: spans, or another signal, which is refused."""
-    return isinstance(data, dict) and any(signal in data for signal in SIGNALS)
 
 
 def begins_like_spans(path: Path) -> bool:

@@ -12,8 +12,9 @@ from typing import Any, cast
 
 from streamproof.conformance.binding import Binding, Plan
 from streamproof.conformance.coverage import JudgedEvents
+from streamproof.conformance.event import Event
 from streamproof.conformance.event_log import EventLog
-from streamproof.conformance.events import Event, write_ndjson, write_parquet
+from streamproof.conformance.events import write_ndjson, write_parquet
 from streamproof.conformance.flink.layouts import with_pattern
 from streamproof.conformance.flink.reader import read_once
 from streamproof.conformance.judging import judge
@@ -34,7 +35,7 @@ DAMAGE_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ValidationRequest:
     """What is asked about runs; see `validate_paths`."""
 
     model: str | None = None
@@ -60,7 +61,7 @@ class FoundRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RunReading:
     """A run as one binding reads it."""
 
     model: str
@@ -71,7 +72,7 @@ class Reading:
 
 
 @dataclass(slots=True)
-class Judged:
+class JudgedRun:
     """The verdicts on one run, of all models; problems in its files; the events that were judged, if `covered`."""
 
     verdicts: list[RunVerdict] = field(default_factory=list)
@@ -114,7 +115,7 @@ def bindings_for(path: Path, *, with_graph: bool = False, requested: bool = Fals
     return {name: known[name] for name in sorted(found or defaults, key=lambda name: name not in defaults)}
 
 
-def readings_under(path: Path, request: Request) -> list[list[Reading]]:
+def readings_under(path: Path, request: ValidationRequest) -> list[list[RunReading]]:
     """The runs under a path, each as all bindings read it. Raises `InputError` if there is none."""
     expect_recorded(path, archives=True)
     if request.model is None or request.model == ALL:
@@ -126,14 +127,16 @@ def readings_under(path: Path, request: Request) -> list[list[Reading]]:
         expect_recorded(path)
     found = [(name, binding, run) for name, binding in bindings.items() for run in binding.runs(path)]
     several = len({name for name, *_ in found}) > 1
-    places: dict[str, list[Reading]] = {}
+    places: dict[str, list[RunReading]] = {}
     for name, binding, run in found:
         kind = f".{name}" if several and not binding.default else ""
-        places.setdefault(_name_of(run), []).append(Reading(name, binding, run, kind))
+        places.setdefault(_name_of(run), []).append(RunReading(name, binding, run, kind))
     return list(places.values())
 
 
-def found_runs(paths: Iterable[Path], request: Request, command: str = "") -> list[tuple[FoundRun, list[Reading]]]:
+def found_runs(
+    paths: Iterable[Path], request: ValidationRequest, command: str = ""
+) -> list[tuple[FoundRun, list[RunReading]]]:
     """The runs under paths. Raises `InputError` for a path without any."""
     found = []
     for path in paths:
@@ -143,11 +146,11 @@ def found_runs(paths: Iterable[Path], request: Request, command: str = "") -> li
     return found
 
 
-_KEPT: dict[tuple[str, Path, Request], list[list[Reading]]] = {}
+_KEPT: dict[tuple[str, Path, ValidationRequest], list[list[RunReading]]] = {}
 """What was found under the paths of the last command, in a process that judges runs for another one."""
 
 
-def judge_found(run: FoundRun, request: Request) -> Judged:
+def judge_found(run: FoundRun, request: ValidationRequest) -> JudgedRun:
     """As `judge_readings`, of a run that another process has found. The runs under its path are looked for once."""
     known = (run.command, run.path, request)
     with with_pattern(request.pattern):
@@ -159,13 +162,13 @@ def judge_found(run: FoundRun, request: Request) -> Judged:
 
 
 def judge_readings(
-    readings: Sequence[Reading], request: Request, on_progress: Callable[[str], None] | None = None
-) -> Judged:
+    readings: Sequence[RunReading], request: ValidationRequest, on_progress: Callable[[str], None] | None = None
+) -> JudgedRun:
     """The verdicts on one run, and its events written if requested.
 
     Raises `InputError` for a job graph that is not the run's, and `SystemFailure` if the events cannot be written.
     """
-    found = Judged()
+    found = JudgedRun()
     with with_pattern(request.pattern), read_once():
         for reading in readings:
             # With all models, the job graph is for those that read one.
@@ -191,7 +194,7 @@ def _name_of(run: Any) -> str:
     return str(getattr(run, "name", run))
 
 
-def _size_of(readings: Sequence[Reading]) -> int:
+def _size_of(readings: Sequence[RunReading]) -> int:
     """The size of the files of a run; those that cannot be read count nothing."""
     files = {Path(f) for r in readings for f in getattr(r.run, "files", (r.run,)) if isinstance(f, str | os.PathLike)}
     size = 0

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 from streamproof.conformance.binding import Plan, Task, Unit
-from streamproof.conformance.events import Event
+from streamproof.conformance.event import Event
 from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.overlapping import OverlapTracker
 from streamproof.conformance.run_verdict import Followed, Rejection, RunVerdict, Tracked

@@ -27,7 +27,7 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any, Final
 
-from streamproof.conformance.events import SIGNALS, Event
+from streamproof.conformance.event import Event
 from streamproof.system.errors import InputError, Loc
 
 TRACE: Final = "streamproof.trace"
@@ -36,6 +36,15 @@ STATE: Final = "streamproof.state"
 """The attribute with a part of the state after the event: key-values, or JSON text."""
 _TICKS: Final = 1 << 20
 """Places in one nanosecond, to keep events of one span in order that have the same time."""
+
+
+SIGNALS: Final = ("resourceSpans", "resourceLogs", "resourceMetrics")
+"""The one of these fields that a message of OpenTelemetry has says what it holds."""
+
+
+def is_otlp(data: object) -> bool:
+    """Whether a JSON value is a message of OpenTelemetry: spans, or another signal, which is refused."""
+    return isinstance(data, dict) and any(signal in data for signal in SIGNALS)
 
 
 @dataclass(slots=True, eq=False)

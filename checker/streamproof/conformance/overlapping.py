@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamproof.conformance.binding import Span, StateReader, Task
-from streamproof.conformance.events import Event
+from streamproof.conformance.event import Event
 from streamproof.conformance.explaining import Refusal, explained_refusal
 from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.run_verdict import Rejection, Tracked

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Final, Literal
 
-from streamproof.conformance.events import Event
+from streamproof.conformance.event import Event
 from streamproof.system import State, System
 from streamproof.system.records import dataclass
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from streamproof.conformance.binding import Observation, StateReader, Stream, Task
 from streamproof.conformance.delaying import Delaying, HiddenGroup, TooMany
-from streamproof.conformance.events import Event
+from streamproof.conformance.event import Event
 from streamproof.conformance.explaining import Refusal, explained_refusal, shown_states
 from streamproof.conformance.moves import HiddenActions, SystemMoves
 from streamproof.conformance.run_verdict import Rejection, Tracked

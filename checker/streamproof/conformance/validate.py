@@ -15,9 +15,9 @@ from streamproof.conformance.event_log import EventLog
 from streamproof.conformance.flink.layouts import with_pattern
 from streamproof.conformance.found_runs import (
     FoundRun,
-    Judged,
-    Reading,
-    Request,
+    JudgedRun,
+    RunReading,
+    ValidationRequest,
     binding_for,
     found_runs,
     judge_readings,
@@ -56,7 +56,7 @@ def validate_paths(
         InputError: a path holds no run, or the job graph is not one of the runs'.
         SystemFailure: the events cannot be written.
     """
-    request = Request(model, job_graph, events_dir, events_format, pattern, coverage is not None)
+    request = ValidationRequest(model, job_graph, events_dir, events_format, pattern, coverage is not None)
     with with_pattern(pattern):
         found = found_runs(map(Path, paths), request)
     verdicts: list[RunVerdict] = []
@@ -71,11 +71,11 @@ def validate_paths(
 
 
 def _judged(
-    found: Sequence[tuple[FoundRun, list[Reading]]],
-    request: Request,
+    found: Sequence[tuple[FoundRun, list[RunReading]]],
+    request: ValidationRequest,
     on_progress: Callable[[str], None] | None,
     workers: int | None,
-) -> Iterator[Judged]:
+) -> Iterator[JudgedRun]:
     """What was judged of each run, in their order."""
     processes = min(fitting_workers([run.size for run, _ in found]) if workers is None else workers, len(found))
     # A process with threads cannot be forked safely.

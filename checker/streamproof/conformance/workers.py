@@ -16,18 +16,18 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import NoReturn, cast
 
-from streamproof.conformance.found_runs import FoundRun, Judged, Reading, Request, judge_readings
+from streamproof.conformance.found_runs import FoundRun, JudgedRun, RunReading, ValidationRequest, judge_readings
 from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.system import StreamproofError
 from streamproof.system.errors import SystemFailure
 
-Found = tuple[FoundRun, Sequence[Reading]]
+Found = tuple[FoundRun, Sequence[RunReading]]
 
 
 class _JudgingProcess:
     """A process that judges one run at a time, of those that were found."""
 
-    def __init__(self, found: Sequence[Found], request: Request) -> None:
+    def __init__(self, found: Sequence[Found], request: ValidationRequest) -> None:
         numbers, to_it = os.pipe()
         from_it, answers = os.pipe()
         try:
@@ -53,15 +53,15 @@ class _JudgingProcess:
             pickle.dump(number, self._to_it)
             self._to_it.flush()
 
-    def receive(self, run: FoundRun) -> Judged | StreamproofError:
+    def receive(self, run: FoundRun) -> JudgedRun | StreamproofError:
         """Waits for what it has judged of the run, or could not read."""
         try:
-            return cast("Judged | StreamproofError", pickle.load(self.answers))
+            return cast("JudgedRun | StreamproofError", pickle.load(self.answers))
         except (EOFError, pickle.UnpicklingError):
             self.ended = True
             code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
             reason = f"the process that validated it ended ({code}); it may have been out of memory"
-            return Judged([RunVerdict(run.name, "", "", "error", reason)])
+            return JudgedRun([RunVerdict(run.name, "", "", "error", reason)])
 
     def stop(self) -> None:
         """Kills it."""
@@ -74,15 +74,15 @@ class _JudgingProcess:
 
 
 def judge_in_processes(
-    found: Sequence[Found], request: Request, processes: int, on_progress: Callable[[str], None] | None = None
-) -> Iterator[Judged]:
+    found: Sequence[Found], request: ValidationRequest, processes: int, on_progress: Callable[[str], None] | None = None
+) -> Iterator[JudgedRun]:
     """What was judged of each run, in their order. A process that dies gives its own run the verdict `error`.
 
     Raises what the first run that cannot be judged raises, after what was judged before it, and `SystemFailure` if no process
     can be started.
     """
     waiting = deque(sorted(range(len(found)), key=lambda number: -found[number][0].size))
-    results: dict[int, Judged | StreamproofError] = {}
+    results: dict[int, JudgedRun | StreamproofError] = {}
     busy: dict[int, _JudgingProcess] = {}
     idle: list[_JudgingProcess] = []
     due = 0
@@ -112,7 +112,7 @@ def judge_in_processes(
             process.stop()
 
 
-def _serve(found: Sequence[Found], request: Request, numbers: int, answers: int) -> NoReturn:
+def _serve(found: Sequence[Found], request: ValidationRequest, numbers: int, answers: int) -> NoReturn:
     """The main loop of a process, which never returns to what its parent does."""
     code = 1
     try:
@@ -123,7 +123,7 @@ def _serve(found: Sequence[Found], request: Request, numbers: int, answers: int)
             while True:
                 number = pickle.load(asked)
                 try:
-                    answer: Judged | StreamproofError = judge_readings(found[number][1], request)
+                    answer: JudgedRun | StreamproofError = judge_readings(found[number][1], request)
                 except StreamproofError as error:
                     answer = error
                 pickle.dump(answer, told)

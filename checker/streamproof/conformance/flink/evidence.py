@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import Final
 
-from streamproof.conformance.events import Event
+from streamproof.conformance.event import Event
 from streamproof.conformance.flink.graph import Dataset, Edge, Vertex, possible
 from streamproof.conformance.flink.identifiers import Attempt
 from streamproof.system.records import dataclass

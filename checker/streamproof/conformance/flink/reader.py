@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Final, Literal, NoReturn
 
-from streamproof.conformance.events import Event
+from streamproof.conformance.event import Event
 from streamproof.conformance.flink.archives import real
 from streamproof.conformance.flink.causes import read_causes
 from streamproof.conformance.flink.delivery import MISPLACED, LineOrder, Repetitions, by_process, describe, misplaced

@@ -10,7 +10,7 @@ from heapq import merge
 from pathlib import Path
 from typing import Literal
 
-from streamproof.conformance.events import Event
+from streamproof.conformance.event import Event
 from streamproof.conformance.flink.log_records import Problem
 from streamproof.system.records import dataclass
 

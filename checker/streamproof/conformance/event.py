@@ -1,0 +1,45 @@
+"""One event recorded by a process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from streamproof.system.errors import Loc
+from streamproof.system.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event recorded by a process.
+
+    `seq` numbers the events of a process in order; gaps are allowed, repetitions are not. `ts` is ISO-8601 text with
+    milliseconds, as in the log. `file` and `line` are the source position, for messages only, and excluded from
+    equality.
+    """
+
+    trace: str
+    process: str
+    seq: int
+    event: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+    ts: str | None = None
+    clock: Mapping[str, int] | None = None
+    state: Mapping[str, Any] | None = None
+    file: str | None = field(default=None, compare=False)
+    line: int | None = field(default=None, compare=False)
+    run: str | None = None
+    """The run that the event belongs to; None: it has the name of the file."""
+    after: int | None = None
+    """The `seq` of the last event of the process that had happened when the call that this event records began, -1 for
+    none: those between the two may have happened before or after it. None: all earlier ones precede it."""
+
+    @property
+    def loc(self) -> Loc | None:
+        """The source position of the event, if known."""
+        return None if self.file is None or self.line is None else Loc(self.file, self.line)
+
+    def __str__(self) -> str:
+        args = ", ".join(f"{name}={value}" for name, value in self.args.items())
+        return f"{self.process}#{self.seq} {self.event}({args})"
