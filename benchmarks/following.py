@@ -3,6 +3,9 @@
 The logs are made by `tests/support/synthetic_flink.py`; each job ends with FINISHED. A case that takes longer than the
 limit, or ends with an error, has no figure. Published figures of trace validators stand below the table; they were
 measured on other machines and other traces: compare orders of magnitude.
+
+A second table has what does not depend on a job: reading a million lines, and event logs of the reference runtime, in which
+the events determine the state.
 """
 
 from __future__ import annotations
@@ -25,6 +28,30 @@ found, = validate_paths([Path(sys.argv[1])])
 used = resource.getrusage(resource.RUSAGE_SELF)
 print(json.dumps([found.answer, len(found.recoveries), used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
 """
+READ = """
+import gc, json, resource, sys
+from pathlib import Path
+gc.set_threshold(200_000)
+from streamproof.conformance.flink import read_run
+found = read_run(Path(sys.argv[1]))
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(json.dumps([len(found.events), used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
+"""
+EVENTS = """
+import gc, json, resource, sys
+from pathlib import Path
+gc.set_threshold(200_000)
+from streamproof.conformance import read_events, validate_paths
+used = lambda: sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+logs, start = sorted(Path(sys.argv[1]).glob("*.ndjson")), used()
+events, read = sum(len(read_events(log)) for log in logs), used()
+found = validate_paths([Path(sys.argv[1])], model="baton")
+assert {verdict.answer for verdict in found} == {"accepted"}
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps([events, read - start, used() - read, peak]))
+"""
+SEEDS = 10
+LINES = 1_000_000
 PUBLISHED = (
     ("TLC on traces of CCF", "7 to 16 s for a scenario", "github.com/microsoft/CCF/pull/6015"),
     ("TLC on traces of etcd-raft", "a few minutes for 3,000 entries, not linear beyond", "etcd-io/raft, tla/README.md"),
@@ -44,8 +71,36 @@ def measured(folder: Path) -> tuple[str, int, float, float] | str:
     return answer, restarts, seconds, memory
 
 
+def child(code: str, folder: Path) -> list[float]:
+    """What a process of its own prints of a folder."""
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True)
+    return list(json.loads(done.stdout))
+
+
+def others(folder: Path) -> None:
+    """Prints the second table."""
+    from streamproof_models.failover.graph import Exchange
+    from synthetic_flink import Cluster, chain, repeated
+
+    print("| input | events | read, seconds | followed, seconds | events a second | MB |\n|---|---|---|---|---|---|")
+    job, trace = HERE.parent / "examples" / "pagerank.py", folder / "traces"
+    words = ("run", str(job), "--simulate", "--seeds", str(SEEDS), "--trace", str(trace))
+    subprocess.run([sys.executable, "-m", "streamproof", *words], check=True, capture_output=True)
+    events, read, followed, memory = child(EVENTS, trace)
+    rate = f"{events / followed:,.0f}"
+    print(f"| {SEEDS} simulated runs of PageRank | {events:,} | {read:.1f} | {followed:.1f} | {rate} | {memory:.0f} |")
+    lines = repeated(Cluster(chain(10, 10, exchange=Exchange.PIPELINED_BOUNDED)), "B", 7_000).lines[:LINES]
+    (folder / "lines").mkdir()
+    (folder / "lines" / "flink-jobmanager.log").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    del lines
+    events, seconds, memory = child(READ, folder / "lines")
+    print(
+        f"| {LINES:,} lines of a JobManager | {events:,} | {seconds:.1f} | | {events / seconds:,.0f} | {memory:.0f} |\n"
+    )
+
+
 def main() -> None:
-    """Prints the table."""
+    """Prints the tables."""
     sys.path.insert(0, str(HERE.parent / "tests" / "support"))
     from synthetic_flink import CASES
 
@@ -57,6 +112,8 @@ def main() -> None:
         rest = f"{found} | | | " if isinstance(found, str) else "{} | {} | {:.1f} | {:.0f}".format(*found)
         print(f"| {name} | {len(cluster.lines):,} | {rest} |", flush=True)
     print()
+    with tempfile.TemporaryDirectory() as place:
+        others(Path(place))
     for name, figure, source in PUBLISHED:
         print(f"{name}: {figure} ({source})")
 

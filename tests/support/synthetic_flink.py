@@ -300,7 +300,8 @@ def _lost_executor() -> Cluster:
     return cluster
 
 
-def _repeated(cluster: Cluster, vertex: str, times: int) -> Cluster:
+def repeated(cluster: Cluster, vertex: str, times: int) -> Cluster:
+    """The first task of a vertex fails so often, each time when it runs."""
     for _ in range(times):
         cluster.until(vertex, "RUNNING")
         cluster.fail((vertex, 0))
@@ -319,13 +320,11 @@ def _lost_regions() -> Cluster:
 CASES: dict[str, Callable[[], Cluster]] = {
     "12 regions of 3 tasks fail at once": _lost_regions,
     "24 > 24 > 12, TaskManager with 8 slots lost": _lost_executor,
-    "50 > 50 all-to-all blocking, 10 restarts": lambda: _repeated(Cluster(chain(50, 50)), "B", 10),
-    "500 > 500 all-to-all blocking, 5 restarts": lambda: _repeated(Cluster(chain(500, 500)), "B", 5),
-    "2,000 tasks pipelined, 3 restarts": lambda: _repeated(
+    "50 > 50 all-to-all blocking, 10 restarts": lambda: repeated(Cluster(chain(50, 50)), "B", 10),
+    "500 > 500 all-to-all blocking, 5 restarts": lambda: repeated(Cluster(chain(500, 500)), "B", 5),
+    "2,000 tasks pipelined, 3 restarts": lambda: repeated(
         Cluster(chain(1000, 1000, exchange=Exchange.PIPELINED_BOUNDED, pattern=Pattern.POINTWISE)), "B", 3
     ),
-    "320 restarts of 20 tasks": lambda: _repeated(
-        Cluster(chain(10, 10, exchange=Exchange.PIPELINED_BOUNDED)), "B", 320
-    ),
+    "320 restarts of 20 tasks": lambda: repeated(Cluster(chain(10, 10, exchange=Exchange.PIPELINED_BOUNDED)), "B", 320),
 }
 """The cases of the table in docs/performance.md."""
