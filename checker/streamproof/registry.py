@@ -150,6 +150,21 @@ class Target:
         """The quantities of a variant at the given parameters, defaults for the others; raises as `system`."""
         return self._made(variant, parameters, lambda: self.spec.measured(variant, **parameters))
 
+    def facts(
+        self, variant: str | None, parameters: Mapping[str, Any], questions: Sequence[tuple[str, str]]
+    ) -> list[str]:
+        """What the specification says of an instance, and its answers to the questions, each with the name of its option;
+        raises as `system`."""
+
+        def said() -> list[str]:
+            if self.spec.facts is None and not questions:
+                return []
+            model = self.spec.model.build(variant, **parameters)
+            answers = [line for name, text in questions for line in self.spec.questions[name](model, text)]
+            return [*(self.spec.facts(model) if self.spec.facts is not None else ()), *answers]
+
+        return self._made(variant, parameters, said)
+
     def _made(self, variant: str | None, parameters: Mapping[str, Any], make: Callable[[], T]) -> T:
         self.variant(variant)
         given = {**self.spec.variant_parameters.get(variant or "", {}), **parameters}

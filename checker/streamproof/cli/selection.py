@@ -67,12 +67,7 @@ class Selection:
 
     def facts(self) -> list[str]:
         """What the specification says of the chosen instance, and its answers to the questions, in lines."""
-        spec = self.target.spec
-        if spec.facts is None and not self.questions:
-            return []
-        model = spec.model.build(self.variant, **self.parameters)
-        answers = [line for name, text in self.questions for line in spec.questions[name](model, text)]
-        return [*(spec.facts(model) if spec.facts is not None else ()), *answers]
+        return self.target.facts(self.variant, self.parameters, self.questions)
 
     def measures(self) -> tuple[Measure, ...]:
         """The quantities of the chosen system; none if single properties are chosen."""

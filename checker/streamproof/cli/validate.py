@@ -18,7 +18,7 @@ from streamproof.cli.outputs import ci_options, expect_json_writable, people, wr
 from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import Exit, InputError, UsageError
-from streamproof.system.files import expect_writable
+from streamproof.system.files import DOT, expect_writable, write
 from streamproof.traces.lines import BLANK, Line, Style, StyledText, line
 
 if TYPE_CHECKING:
@@ -98,6 +98,12 @@ LONGEST = 240
     help="Number of processes. Default: one, or one for each processor if the logs are large.",
 )
 @click.option("--master", metavar="URL", help="Validate on Spark, one task for each run: local[*], spark://...")
+@click.option(
+    "--dot",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Draw the states before each rejected event, and how far the event gets from each.",
+)
 @click.option("--explain", is_flag=True, help="Also print for each restart which tasks it restarted, and why.")
 @click.option(
     "--coverage",
@@ -121,6 +127,7 @@ def command(
     form: str,
     workers: int | None,
     master: str | None,
+    dot: Path | None,
     explain: bool,
     coverage: bool,
     min_judged: float | None,
@@ -145,6 +152,8 @@ def command(
     expect_json_writable(json_to, SCHEMA)
     if events is not None:
         expect_writable(events, None)
+    if dot is not None:
+        expect_writable(dot, DOT)
     counted = JudgedEvents() if coverage or min_judged is not None else None
     options = {"model": model, "job_graph": job_graph, "pattern": pattern, "events_dir": events, "events_format": form}
     with Status() as status:
@@ -164,6 +173,10 @@ def command(
     if json_to is not None:
         write_json(document, json_to)
     write_ci_files(document, json_to)
+    if dot is not None:
+        from streamproof.conformance.frontier import frontier_dot
+
+        write(dot, frontier_dot(verdicts), DOT)
     print_lines(_lines(verdicts, explain=explain), people(json_to))
     if counted is not None:
         print_lines(_coverage(counted, verdicts, min_judged, whole=coverage), people(json_to))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from streamproof.conformance.binding import Constraint, Move, Observation, StateReader, Task
 from streamproof.conformance.moves import SystemMoves
-from streamproof.conformance.run_verdict import Candidate, Rejection
+from streamproof.conformance.run_verdict import Candidate, Frontier, PartialMatch, Rejection
 from streamproof.system import EvaluationError, Instance, State, System
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import show
@@ -39,10 +39,13 @@ def explained_refusal(refusal: Refusal) -> Rejection:
     states = refusal.belief[:EXAMINED]
     near = _near(refusal, states)
     candidates: tuple[Candidate, ...] = ()
+    frontier: Frontier | None = None
     if observation.impossible is not None:
         kind, message = "contradiction", observation.impossible
     else:
-        found = sorted(_candidates(refusal, states), key=lambda c: c.distance)
+        matches = list(_matches(refusal, states))
+        frontier = Frontier(_differing(refusal.steps.system, states), tuple(dict.fromkeys(m for m, _ in matches)))
+        found = sorted((candidate for _, candidate in matches), key=lambda c: c.distance)
         constraints = [c for c in found if c.demand]
         kind = "state" if constraints else "action"
         message = (constraints or found or [Candidate("", "the machine has no action for this event")])[0].because
@@ -59,6 +62,7 @@ def explained_refusal(refusal: Refusal) -> Rejection:
         tuple(near[:EXPECTED]),
         len(refusal.belief),
         shown_states(refusal.steps.system, refusal.belief),
+        frontier,
     )
 
 
@@ -67,27 +71,39 @@ def _plain(because: str) -> str:
     return because.partition(" [")[0] if because.endswith("]") else because
 
 
-def _candidates(refusal: Refusal, states: Sequence[State]) -> Iterator[Candidate]:
+def _matches(refusal: Refusal, states: Sequence[State]) -> Iterator[tuple[PartialMatch, Candidate]]:
+    """How far each meaning of the event gets from each state, with the action that is impossible."""
     observation, steps = refusal.observation, refusal.steps
-    for state in states:
+    for number, state in enumerate(states):
         waiting = (observation.requires_before,) if observation.requires_before is not None else ()
         unmet = _unmet((*waiting, *observation.before), StateReader(steps.system, state))
         if unmet is not None:
-            yield from (Candidate(_named(way), unmet, 0, True) for way in observation.alternatives or ((),))
+            for way in observation.alternatives or ((),):
+                yield PartialMatch(number, (), _named(way), unmet), Candidate(_named(way), unmet, 0, True)
             continue
         for way in observation.alternatives:
             at = [state]
             for place, move in enumerate(way):
                 reached = [end for s in at for end, _ in steps.along((move,), s)]
                 if not reached:
-                    yield from _blocked(refusal, move, at, len(way) - place)
+                    taken = tuple(map(str, way[:place]))
+                    for candidate in _blocked(refusal, move, at, len(way) - place):
+                        yield PartialMatch(number, taken, candidate.action, candidate.because), candidate
                     break
                 at = reached
             else:
                 for end in at:
                     unmet = _unmet(observation.constraints, StateReader(steps.system, end))
                     if unmet is not None:
-                        yield Candidate(_named(way), unmet, 0, True)
+                        taken = tuple(map(str, way))
+                        yield PartialMatch(number, taken, "", unmet), Candidate(_named(way), unmet, 0, True)
+
+
+def _differing(system: System, states: Sequence[State]) -> tuple[tuple[str, ...], ...]:
+    """Each state by the variables in which the states differ."""
+    named = [{v.name: show(v.sort, value) for v, value in system.named(state)} for state in states]
+    varying = [name for name in (named[0] if named else ()) if len({one[name] for one in named}) > 1]
+    return tuple(tuple(f"{name} = {one[name]}" for name in varying) for one in named)
 
 
 def _named(way: Sequence[Move]) -> str:

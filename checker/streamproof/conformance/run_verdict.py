@@ -37,6 +37,28 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class PartialMatch:
+    """How far one possible meaning of the rejected event gets from a state: the actions `taken`, and why not `then`.
+
+    `state` is the position among the states of the frontier.
+    """
+
+    state: int
+    taken: tuple[str, ...]
+    then: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """States consistent with the accepted events, as lines of text about the variables in which they differ, and how far
+    the rejected event gets from each."""
+
+    states: tuple[tuple[str, ...], ...]
+    matches: tuple[PartialMatch, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Rejection:
     """The first event that no behaviour of the machine explains, after `index` accepted ones.
 
@@ -56,6 +78,7 @@ class Rejection:
     expected: tuple[str, ...] = ()
     states: int = 0
     before: tuple[Mapping[str, str], ...] = ()
+    frontier: Frontier | None = None
 
     def record(self) -> dict[str, Any]:
         """As plain data for verdict records."""

@@ -25,7 +25,7 @@ MAX_STATES = 500
 MAX_LINES = 24
 """Maximum number of leaf values in one node."""
 
-_HEAD = (
+HEAD = (
     "  graph [rankdir={rankdir}, fontname=Helvetica, labelloc=t];",
     '  node [shape=box, style="rounded,filled", fillcolor=white, fontname=Helvetica, fontsize=10];',
     "  edge [fontname=Helvetica, fontsize=10];",
@@ -36,7 +36,7 @@ def trace_dot(system: System, trace: Trace, prop: Property | None = None) -> str
     """The trace from top to bottom; its last state is red, for a witness green, and a loop is drawn as one."""
     system, trace = with_derived(system, trace)
     title = system.name if prop is None else f"{system.name}: {prop.name}"
-    lines = [f"digraph {_quoted(title)} {{", *(h.format(rankdir="TB") for h in _HEAD), f"  label={_quoted(title)};"]
+    lines = [f"digraph {quoted(title)} {{", *(h.format(rankdir="TB") for h in HEAD), f"  label={quoted(title)};"]
     for number, state in enumerate(trace.states):
         if number == 0:
             shown = [f"{seen.text} = {seen.shown}" for _, seen in leaves(system, state)]
@@ -88,7 +88,7 @@ def graph_dot(
     interpreter = Interpreter(system)
     content = {state: dict(leaves(system, state)) for state in numbers}
     varying = _varying(content.values())
-    lines = [f"digraph {_quoted(system.name)} {{", *(h.format(rankdir="LR") for h in _HEAD)]
+    lines = [f"digraph {quoted(system.name)} {{", *(h.format(rankdir="LR") for h in HEAD)]
     for state, at in numbers.items():
         shown = [f"{seen.text} = {seen.shown}" for place, seen in content[state].items() if place in varying]
         marks = ["peripheries=2"] if at in starts else []
@@ -138,10 +138,15 @@ def _varying(contents: Iterable[dict[Place, Seen]]) -> set[Place]:
     return every - (common or {}).keys()
 
 
-def _node(number: int, shown: list[str], marks: list[str]) -> str:
+def box(name: str, shown: list[str], marks: list[str]) -> str:
+    """A node with lines of text, and further attributes."""
     if len(shown) > MAX_LINES:
         shown = [*shown[:MAX_LINES], f"and {len(shown) - MAX_LINES} more"]
-    return f"  s{number} [{', '.join((f'label={_left(shown)}', *marks))}];"
+    return f"  {name} [{', '.join((f'label={_left(shown)}', *marks))}];"
+
+
+def _node(number: int, shown: list[str], marks: list[str]) -> str:
+    return box(f"s{number}", shown, marks)
 
 
 def _edge(source: int, target: int, labels: list[str], extra: list[str]) -> str:
@@ -154,7 +159,8 @@ def _escaped(text: str) -> str:
     return visible(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text as a name or label."""
     return f'"{_escaped(text)}"'
 
 
