@@ -16,7 +16,7 @@ from streamproof_models.topologies import is_text
 
 SHOWN = 20
 """Largest number of regions listed, and of tasks of one region."""
-_QUESTION = re.compile(r"(?P<what>fail|lose)=(?P<task>.+)")
+_QUESTION = re.compile(r"(?P<what>fail|lose)=(?P<task>.+)", re.DOTALL)
 _REMEDY = "write lose=TASK or fail=TASK, several with ; between them, as in --what-if 'lose=B(2/4); fail=C'"
 
 
@@ -64,7 +64,7 @@ def what_if(model: BatchJob, question: str) -> Iterator[str]:
              for i in range(v.parallelism)}  # fmt: skip
     failed: list[Task] = []
     lost: list[Partition] = []
-    for part in question.split(";"):
+    for part in re.split(r";\s*(?=(?:fail|lose)=)", question):  # names may have semicolons
         found = _QUESTION.fullmatch(part.strip())
         task = known.get(_squeezed(found["task"])) if found else None
         if found is None:

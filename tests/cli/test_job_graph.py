@@ -59,6 +59,16 @@ def test_own_job_is_checked_with_its_regions_and_the_names_of_its_vertices(strea
     assert answer["facts"][-1] == "  region 3: Sink (1/1)"
 
 
+def test_names_may_have_any_characters(streamproof: Any, tmp_path: Path) -> None:
+    """Two failures of tasks whose names look like parts of a question; control characters are escaped."""
+    file, odd = tmp_path / "job.json", "a; x=1 \x1b[31m"
+    file.write_text(rest([(odd, "lose=b", "blocking", "FORWARD")], {odd: 1, "lose=b": 1}), encoding="utf-8")
+    done = streamproof("check", "failover", "--job-graph", str(file), "--what-if", f"fail={odd}(1/1); lose=lose=b(1/1)")
+    assert done.code == 0
+    assert "2 of 2 tasks restart\n  region 1: a; x=1 \\x1b[31m (1/1)\n  region 2: lose=b (1/1)\n" in done.out
+    assert "\x1b" not in done.out
+
+
 def test_job_that_flink_never_schedules_gets_a_warning(streamproof: Any, tmp_path: Path) -> None:
     """The cycle A > B pipelined, A > C > B blocking; Flink's own rule of merging has the deadlock."""
     file = tmp_path / "job.json"
