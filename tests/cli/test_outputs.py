@@ -136,6 +136,7 @@ CASES: dict[tuple[str, str], list[Case]] = {
         Case("validate a-taskfail-1 --events at"),
         Case("validate a-taskfail-1 --events at --format parquet"),
     ],
+    ("validate", "--dot"): [Case("validate a-taskfail-1 --dot at.dot")],
     ("validate", "--json"): [Case("validate a-taskfail-1 --json at.json")],
     ("validate", "--junit"): [Case("validate a-taskfail-1 --junit at.xml")],
     ("validate", "--sarif"): [Case("validate a-taskfail-1 --sarif at.sarif")],
