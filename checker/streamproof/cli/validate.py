@@ -194,9 +194,10 @@ def _on_spark(paths: Sequence[Path], options: Mapping[str, Any], master: str, st
 
     from streamproof.conformance.flink.layouts import with_pattern
     from streamproof.conformance.found_runs import ValidationRequest, found_runs
-    from streamproof.pipeline.session import LOCAL
+    from streamproof.pipeline.session import LOCAL, expect_master
     from streamproof.pipeline.validate import validate_many
 
+    expect_master(master or LOCAL)  # before the runs are read, which may take long
     request = ValidationRequest(**options)
     with with_pattern(request.pattern):
         runs = [run for run, _ in found_runs(paths, request, str(uuid4()))]

@@ -182,7 +182,7 @@ def _start(master: str, app: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
     java_version()
-    _expect_master(master)
+    expect_master(master)
     # Workers must run the driver's interpreter: another one would lack this package or pickle differently. On a cluster
     # the same path may not exist, so there, and only there, the user's own PYSPARK_PYTHON takes precedence.
     if _is_local(master) or "PYSPARK_PYTHON" not in os.environ:
@@ -210,7 +210,7 @@ def _start(master: str, app: str) -> SparkSession:
         ) from failure
 
 
-def _expect_master(master: str) -> None:
+def expect_master(master: str) -> None:
     """Raises `SystemFailure` if none of a standalone cluster's masters accepts a connection: Spark would try for a minute."""
     if not master.startswith("spark://"):
         return
