@@ -39,7 +39,16 @@ QUICK = tlc.TlcOptions(memory=1_000, java=("-XX:+UseSerialGC", "-XX:TieredStopAt
 
 Row = tuple[str, str | None, dict[str, Any]]
 
-CLUSTER = ("baton_channels", "checkpoints", "lifecycle_failover", "region_slots", "regions", "slot_pool")
+CLUSTER = (
+    "baton_channels",
+    "checkpoints",
+    "lifecycle_failover",
+    "partition_lifecycle",
+    "region_slots",
+    "regions",
+    "slot_pool",
+    "slots",
+)
 """Models whose pages give counts at their size `small`, which the long tests repeat: these are smaller instances."""
 COUNTED: list[Row] = [
     ("reference.async_termination_detection", None, {"n": 3}),

@@ -108,10 +108,10 @@ class Footprints:
     def _taken(self, instance: Instance, state: State) -> Effect:
         evaluation = _Recorded(self._index, self.layout, state)
         refuse = Interpreter.refuse
-        refuse(instance.guard_checks, evaluation, instance.label)
+        refuse(instance.guard_checks, evaluation, instance)
         if not all(evaluation.value(c.expr) for c in instance.guard):
             return Effect(evaluation.reads, None)
-        refuse(instance.effect_checks, evaluation, instance.label)
+        refuse(instance.effect_checks, evaluation, instance)
         writes: dict[int, Value] = {}
         for name, term in instance.updates:
             writes.update(evaluation.written(name, term))

@@ -55,16 +55,16 @@ class Interpreter:
     def enabled(self, instance: Instance, state: State) -> bool:
         """Whether `instance` is enabled in `state`. Raises `EvaluationError` if its guard is an error."""
         evaluation = Evaluation(self._index, state, None)
-        self.refuse(instance.guard_checks, evaluation, instance.label)
+        self.refuse(instance.guard_checks, evaluation, instance)
         return all(evaluation.value(c.expr) for c in instance.guard)
 
     def take(self, instance: Instance, state: State) -> State | None:
         """The state after `instance`, or None if it is disabled. Raises `EvaluationError` for a model error."""
         evaluation = Evaluation(self._index, state, None)
-        self.refuse(instance.guard_checks, evaluation, instance.label)
+        self.refuse(instance.guard_checks, evaluation, instance)
         if not all(evaluation.value(c.expr) for c in instance.guard):
             return None
-        self.refuse(instance.effect_checks, evaluation, instance.label)
+        self.refuse(instance.effect_checks, evaluation, instance)
         after = list(state)
         for name, term in instance.updates:
             after[self._index[name]] = evaluation.value(term)
@@ -80,7 +80,7 @@ class Interpreter:
     def holds(self, prop: Property, state: State, after: State | None = None) -> bool:
         """Whether the property's expression is true here. Raises `EvaluationError` if it is an error."""
         evaluation = Evaluation(self._index, state, after)
-        self.refuse(prop.checks, evaluation, f"property {prop.name}")
+        self.refuse(prop.checks, evaluation, prop)
         return bool(evaluation.value(prop.expr))
 
     def terminal(self, state: State) -> bool:
@@ -88,11 +88,12 @@ class Interpreter:
         return self.system.terminal is not None and bool(self.value(self.system.terminal, state))
 
     @staticmethod
-    def refuse(checks: tuple[Check, ...], evaluation: Evaluation, where: str) -> None:
-        """Raises `EvaluationError` for the first check that is true, of what is computed at `where`."""
+    def refuse(checks: tuple[Check, ...], evaluation: Evaluation, of: Instance | Property) -> None:
+        """Raises `EvaluationError` for the first check of an instance or a property that is true."""
         for check in checks:
             if evaluation.value(check.condition):
                 shown = "; ".join(f"{text} = {show(t.sort, evaluation.value(t))}" for text, t in check.operands)
+                where = of.label if isinstance(of, Instance) else f"property {of.name}"
                 raise EvaluationError(
                     f"{check.message} in {where}" + (f" ({shown})" if shown else ""),
                     loc=check.loc,
