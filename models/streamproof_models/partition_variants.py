@@ -87,6 +87,18 @@ class UnnoticedLoss(PartitionLifecycle, variant="unnoticed-loss"):
         s.consumer[p, c] = "FINISHED"
 
 
+class ReadersKept(PartitionLifecycle, variant="readers-kept"):
+    """Consumers of a lost partition do not restart: when it is produced again, they read on in another attempt."""
+
+    def forget(self, s, j, e):
+        """The JobMaster forgets the partitions, and not the consumers that read them."""
+        reading = {i: s.consumer[i] == "READING" for i in self.readers}
+        super().forget(s, j, e)
+        for i in self.readers:
+            if reading[i]:
+                s.consumer[i] = "READING"
+
+
 class CleanupOfAllJobs(PartitionLifecycle, variant="cleanup-of-all-jobs"):
     """A TaskExecutor that loses one JobMaster deletes the partitions of all jobs."""
 

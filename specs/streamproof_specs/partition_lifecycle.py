@@ -29,6 +29,15 @@ def read_where_stored(m, s, t):
 
 
 @step
+def one_attempt_read(m, s, t):
+    """A partition is not produced again while a consumer reads an earlier attempt: the consumer would read of both."""
+    return not any(
+        s.attempt[p] < t.attempt[p] and s.consumer[p, c] == "READING" and t.consumer[p, c] == "READING"
+        for p, c in m.readers
+    )
+
+
+@step
 def idle_executors_only(m, s, t):
     """The ResourceManager releases no TaskExecutor that stores a needed partition."""
     return not any(
@@ -84,6 +93,7 @@ SPEC = Spec(
     properties=(
         kept_while_needed,
         read_where_stored,
+        one_attempt_read,
         idle_executors_only,
         lost_with_connection,
         no_orphan,
@@ -99,6 +109,7 @@ SPEC = Spec(
         "fire-and-forget": {"untracked_deleted": "violated"},
         "unfenced-deployment": {"no_orphan": "violated", "untracked_deleted": "violated"},
         "unnoticed-loss": {"read_where_stored": "violated"},
+        "readers-kept": {"one_attempt_read": "violated"},
         "cleanup-of-all-jobs": {"lost_with_connection": "violated"},
         "grace-without-fencing": {"kept_while_needed": "violated"},
         "unfenced-grace": {"kept_while_needed": "violated"},
@@ -124,6 +135,7 @@ SPEC = Spec(
         "fire-and-forget": {"attempts": 1, "failures": 0, "crashes": 0},
         "unfenced-deployment": {"attempts": 1, "failures": 0, "crashes": 0},
         "unnoticed-loss": {"attempts": 1, "failures": 0, "crashes": 0},
+        "readers-kept": {"failures": 0, "crashes": 0},
         "cleanup-of-all-jobs": {"attempts": 1, "failures": 0, "crashes": 0},
         "grace-without-fencing": {"attempts": 1, "failures": 0, "crashes": 0},
         "unfenced-grace": {"attempts": 1, "failures": 0, "crashes": 0},

@@ -21,6 +21,7 @@ COUNTS: dict[str | None, tuple[int, int, int]] = {
     "unfenced-registration": (11565, 82252, 28),
     "unfenced-deployment": (478, 2568, 14),
     "unnoticed-loss": (355, 1799, 14),
+    "readers-kept": (1231, 6800, 19),
     "cleanup-of-all-jobs": (43105, 395627, 26),
     "grace": (9212, 53686, 26),
     "grace-without-fencing": (971, 5774, 18),
