@@ -352,7 +352,6 @@ def _expect_all_proved(parametric: Any, given: dict[str, int]) -> None:
     proof = prove_any(parametric, properties, stages)
     assert parametric.system.lemmas == ()
     assert set(proof.proved) == {"conservation", "no_overflow", "pool_conserved", "within_limit"}
-    assert proof.seconds < 30
 
 
 def test_termination_detection_on_a_ring_of_any_length() -> None:
