@@ -112,7 +112,8 @@ def test_without_a_default_binding_the_models_are_named(tmp_path: Path, monkeypa
     monkeypatch.setattr(FlinkFailover, "default", False)
     with pytest.raises(UsageError, match="no binding recognises") as caught:
         bindings_for(tmp_path)
-    assert caught.value.remedy == "name a model with --model: baton, checkpoints, credit_channel, failover, slot_pool"
+    names = "baton, checkpoints, credit_channel, failover, regions, slot_pool"
+    assert caught.value.remedy == f"name a model with --model: {names}"
 
 
 # --- tampering

@@ -142,6 +142,11 @@ class Cluster:
         match self.status[task]:
             case "CANCELING":
                 self.switch(task, "CANCELED")
+            case "SCHEDULED":
+                # Slots are assigned to a region, whose tasks are then deployed in one step.
+                for t in self._members[self._region_of[task]]:
+                    if self.status[t] == "SCHEDULED":
+                        self.switch(t, "DEPLOYING")
             case "RUNNING":
                 self.switch(task, "FINISHED")
                 self._stored[task] = "STORED"

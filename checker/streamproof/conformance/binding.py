@@ -233,6 +233,8 @@ class Binding(Protocol):
     """Whether this binding is used for paths that no binding recognises, and for those with a job graph."""
     on_request: bool = False
     """Whether this binding judges runs only if its model is named, or all models are."""
+    reads_job_graph: bool = False
+    """Whether a given job graph is for this binding, too, if all models are named."""
 
     def runs(self, path: Path) -> list[Any]:
         """The runs under a path. Raises `InputError` if there is none."""

@@ -172,7 +172,7 @@ def judge_readings(
     with with_pattern(request.pattern), read_once():
         for reading in readings:
             # With all models, the job graph is for those that read one.
-            without = request.model == ALL and not reading.binding.default
+            without = request.model == ALL and not getattr(reading.binding, "reads_job_graph", reading.binding.default)
             plan = reading.binding.plan(reading.run, None if without else request.job_graph)
             if on_progress is not None:
                 on_progress(plan.name)

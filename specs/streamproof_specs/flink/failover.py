@@ -23,9 +23,7 @@ from streamproof.conformance.flink import (
     FlinkRun,
     JobGraph,
     RestJob,
-    graph_of,
     problem_lines,
-    read_rest,
     read_run,
 )
 from streamproof_specs.flink.adaptive import restart_breaches
@@ -33,6 +31,7 @@ from streamproof_specs.flink.attempts import Attempts, Session, in_sessions
 from streamproof_specs.flink.decisions import Causes
 from streamproof_specs.flink.every_scheduler import breaches, deployed_to_lost, hang
 from streamproof_specs.flink.explain import FailoverExplainer, Shown
+from streamproof_specs.flink.given_graph import given_graph, graph_for, with_remedy
 from streamproof_specs.flink.heard import Heard
 from streamproof_specs.flink.jobmanager_log import DECISIONS, HIDDEN, decisions_at_once, translate
 from streamproof_specs.flink.recorded import (
@@ -65,6 +64,7 @@ class FlinkFailover(FlinkLogs):
     """
 
     default = True
+    reads_job_graph = True
 
     def runs(self, path: Path) -> list[Any]:
         """The runs of Flink, or of the runtime, under a path."""
@@ -81,7 +81,7 @@ class FlinkFailover(FlinkLogs):
                 raise InputError(f"{job_graph}: the log has the job graph", remedy="leave out --job-graph")
             return runtime.plan(run)
         logged = read_run(run)
-        given = None if job_graph is None else _given(logged, job_graph)
+        given = given_graph(logged, job_graph)
         heard = Heard.of(logged)
         cases = tuple(doubted(self._case(logged, heard, job, given), logged) for job in logged.jobs)
         return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), problem_lines(logged.problems))
@@ -90,7 +90,7 @@ class FlinkFailover(FlinkLogs):
         events = run.of_job(job)
         master = [e for e in events if e.event in MASTER_EVENTS | _BEGINNINGS]
         reasons = outside(run, job, master)
-        graph, origin = self._graph(run, job, given)
+        graph, origin = graph_for(run, job, given)
         outputs = Counter(edge.source for edge in graph.edges) if graph.complete else {}
         followed = Attempts(run, heard, job, not reasons.beginning, outputs)
         attempts, sampled = tuple(followed.tasks()), followed.sampled
@@ -101,7 +101,13 @@ class FlinkFailover(FlinkLogs):
         except ValueError as gap:
             alone = _lines(job, graph, master) if not reasons.texts else ()
             return Unit(
-                job, title, (*alone, *attempts), False, (*reasons.texts, _remedy(str(gap), given)), damage(run), sampled
+                job,
+                title,
+                (*alone, *attempts),
+                False,
+                (*reasons.texts, with_remedy(str(gap), given)),
+                damage(run),
+                sampled,
             )
         if reasons.texts:
             return Unit(job, title, attempts, False, reasons.texts, damage(run), sampled)
@@ -130,12 +136,6 @@ class FlinkFailover(FlinkLogs):
             notes=(*filter(None, (_hang(recorded, model, master),)), *lines.notes),
             recoveries=Explained(lines.decisions, model),
         )
-
-    def _graph(self, run: FlinkRun, job: str, given: RestJob | None) -> tuple[JobGraph, str]:
-        if given is not None and given.job == job:
-            return given.graph, "job graph given"
-        graph = graph_of(run, job)
-        return graph, "job graph from the logs" if graph.origin == "log" else "job graph from the REST answer"
 
 
 def _hang(recorded: RecordedGraph, model: RecordedFailover, master: Sequence[Event]) -> str | None:
@@ -175,19 +175,6 @@ def _impossible(job: str, found: Iterable[tuple[Event, str]]) -> tuple[Task, ...
     return tuple(Task(job, _NO_MACHINE, (Stream((Observation(e, impossible=why),)),)) for e, why in found)
 
 
-def _given(run: FlinkRun, path: Path) -> RestJob:
-    """The given job graph, which must be that of one of the run's jobs."""
-    if len(run.jobs) == 1:
-        return read_rest(path, next(iter(run.jobs)))
-    given = read_rest(path)
-    if given.job not in run.jobs:
-        raise InputError(
-            f"{path}: the job graph is that of job {given.job}, which the run {run.name} does not have",
-            remedy=f"its jobs are {', '.join(run.jobs) or 'not named by any log'}",
-        )
-    return given
-
-
 def _lines(job: str, graph: JobGraph, master: Sequence[Event]) -> tuple[Task, ...]:
     """Checks the JobManager's lines for consistency, without a machine, if the job graph is insufficient for one."""
     try:
@@ -200,11 +187,6 @@ def _lines(job: str, graph: JobGraph, master: Sequence[Event]) -> tuple[Task, ..
     lines = translate(recorded, model, Causes(recorded, model, {}, judging=False), Shown(), master)
     observations = tuple(Observation(o.event, impossible=o.impossible) for o in lines.observations)
     return (Task(job, _NO_MACHINE, (Stream(observations),)),)
-
-
-def _remedy(gap: str, given: RestJob | None) -> str:
-    unknown_graph = given is None and gap.startswith("the job graph is not known")
-    return f"{gap}; give the REST API's answer about the job with --job-graph" if unknown_graph else gap
 
 
 BINDING = FlinkFailover()

@@ -1,0 +1,137 @@
+"""Region scheduling in recorded runs of Flink: correct runs are never rejected, however their logs were disturbed; the
+verdicts on tampered logs are those of a judge without a machine."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from region_judge import RegionJudge
+from shares import share
+from streamproof.conformance import Event, Plan, RunVerdict, judge
+from streamproof.conformance.flink import FlinkRun, read_run
+from streamproof.conformance.validate import validate_paths
+from streamproof_specs.flink.regions import regions_of
+from synthetic_flink import JOB, Cluster, random_run
+
+OPEN = {"adaptive-mixed", "adaptive-taskfail", "adsched", "ha-batch-recovery", "hybrid-selective", "rotation-lost"}
+"""Runs with a job that the machine does not follow: its scheduler, its exchanges, or its beginning."""
+
+
+@pytest.fixture(scope="session")
+def disturbing(tool_module: Any) -> ModuleType:
+    """The disturbing tool, which is a script."""
+    module: ModuleType = tool_module("disturb_flink_runs")
+    return module
+
+
+@pytest.mark.parametrize("part", share(range(6), 6))
+def test_every_recorded_run_is_accepted(part: int, flink_logs: Path, flink_more: Path, flink_live: Path) -> None:
+    """In Flink 1.17 and 2.3, with failures, lost TaskManagers, hybrid exchanges and speculation."""
+    runs = sorted(run for folder in (flink_logs, flink_more, flink_live) for run in folder.iterdir())[part::6]
+    found = defaultdict(set)
+    for verdict in validate_paths(runs, model="regions"):
+        found[verdict.run].add(verdict.answer)
+    assert len(found) == len(runs)
+    assert {run for run, answers in found.items() if answers != {"accepted"}} <= OPEN
+    assert not any("rejected" in answers for answers in found.values())
+
+
+@pytest.mark.parametrize("part", share(range(8), 8))
+def test_disturbed_copies_are_not_rejected(
+    part: int, disturbing: ModuleType, flink_logs: Path, flink_more: Path, flink_live: Path
+) -> None:
+    """Ten copies each time; where nothing was taken away the verdict does not change."""
+    runs = [flink_logs / name for name in ("a-taskfail-1", "c-disjoint-1", "f-clean-batch-1", "m-job-failed-1")]
+    runs += [
+        flink_live / name for name in ("adaptive-mixed", "hybrid-full2", "region-cycle", "savepoint", "speculative2")
+    ]
+    runs += [flink_more / name for name in ("adbatch", "hybrid", "pipe", "rand2", "spec", "stream")]
+    found = list(disturbing.outcomes(runs[part * 2 :] + runs[: part * 2], 10, 1000 * part, "regions"))
+    bad = [o for o in found if o.rejected or (o.harmless and o.run not in OPEN and set(o.verdicts) != {"accepted"})]
+    assert [(o.run, o.seed, o.done, o.verdicts, o.reasons) for o in bad] == []
+    assert sum("accepted" in o.verdicts for o in found) > 3
+
+
+def written(cluster: Cluster, folder: Path) -> FlinkRun:
+    """The run of a simulated cluster, with the lines at DEBUG that show the order of the vertices."""
+    path = cluster.write(folder)
+    log = path / "jobmanager.log"
+    lines = log.read_text().splitlines(keepends=True)
+    head = "2026-01-01 00:00:00,000 DEBUG org.apache.flink.runtime.executiongraph.ExecutionGraph       [] - "
+    vertices = [
+        f"{head}Connecting ExecutionJobVertex {at + 1:032x} ({v.name}) to {min(at, 1)} predecessors.\n"
+        for at, v in enumerate(cluster.graph.vertices)
+    ]
+    log.write_text("".join([*lines[:2], *vertices, *lines[2:]]))
+    return read_run(path)
+
+
+def verdict_on(run: FlinkRun) -> RunVerdict:
+    """The verdict of the binding."""
+    return judge(Plan("run", (regions_of(run, JOB),), run.events), "regions")[0]
+
+
+@pytest.mark.parametrize("part", share(range(4), 4))
+def test_simulated_jobs_are_accepted(part: int, tmp_path: Path) -> None:
+    """Random jobs with overlapping failures, which a simulation of the scheduler has run; the judge agrees."""
+    for seed in range(25 * part, 25 * part + 25):
+        cluster = random_run(Random(seed))
+        run = written(cluster, tmp_path / str(seed))
+        found = verdict_on(run)
+        assert (seed, found.answer, found.reason if found.rejection else None) == (seed, "accepted", None)
+        assert RegionJudge(cluster.graph, run.of_job(JOB)).first_wrong() is None, seed
+
+
+def tampered(rng: Random, events: list[Event]) -> list[Event]:
+    """One line is removed, moved, repeated, exchanged with another one, or is about another state, task or number."""
+    at = rng.choice(
+        [n for n, e in enumerate(events) if e.event in ("exec.transition", "failover.restart", "job.transition")]
+    )
+    event, copy = events[at], list(events)
+    match rng.randrange(5):
+        case 0:
+            del copy[at]
+        case 1:
+            to = rng.randrange(len(events))
+            copy.insert(to, copy.pop(at))
+        case 2:
+            other = rng.choice([n for n, e in enumerate(events) if e.event == event.event])
+            copy[at], copy[other] = copy[other], copy[at]
+        case 3:
+            copy.insert(rng.randrange(at, len(events)) + 1, event)
+        case _ if event.event == "failover.restart":
+            copy[at] = replace(event, args={**event.args, "count": max(0, event.args["count"] - 1)})
+        case _ if event.event == "exec.transition":
+            new = rng.choice(("SCHEDULED", "DEPLOYING", "RUNNING", "FINISHED", "CANCELED"))
+            copy[at] = replace(event, args={**event.args, "new": new})
+        case _:
+            del copy[at]
+    return [replace(e, seq=n, line=n + 1) for n, e in enumerate(copy)]
+
+
+@pytest.mark.parametrize("part", share(range(8), 8))
+def test_a_judge_without_a_machine_agrees_on_tampered_logs(part: int, tmp_path: Path) -> None:
+    """The same verdict, at the same line."""
+    answers = Counter[str]()
+    for seed in range(20 * part, 20 * part + 20):
+        rng = Random(seed)
+        cluster = random_run(rng)
+        run = written(cluster, tmp_path / str(seed))
+        for _ in range(10):
+            events = tampered(rng, list(run.events))
+            found = verdict_on(replace(run, events=tuple(events)))
+            wrong = RegionJudge(cluster.graph, events).first_wrong()
+            line = None if found.rejection is None else found.rejection.event.line - 1
+            assert (seed, line) == (seed, wrong), (
+                found.reason,
+                [str(e) for e in events[max(0, (wrong or line) - 3) :][:5]],
+            )
+            answers[found.answer] += 1
+    assert min(answers["accepted"], answers["rejected"]) > 10
