@@ -13,7 +13,7 @@ from streamproof_runtime.buffers import RECORDS
 from streamproof_runtime.errors import ProcessLost, RuntimeFailure
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.failover_variants import MASTERS
-from streamproof_runtime.faults import MOST, Fault
+from streamproof_runtime.faults import Fault
 from streamproof_runtime.flow import BUFFERS
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.job_file import JobFile
@@ -27,8 +27,6 @@ Problem = RuntimeFailure
 Lost = ProcessLost
 SCRIPT = "streamproof.run-script/1"
 """The schema of a script: the faults and choices of a run."""
-LEVELS = tuple(MOST)
-"""Levels of faults."""
 LIMIT = 500_000
 """Largest number of steps of a run."""
 

@@ -53,13 +53,6 @@ def mapped(change: Callable[..., SmtTerm], *shapes: Shape) -> Shape:
     return change(*shapes)
 
 
-def scalars(shape: Shape) -> list[SmtTerm]:
-    """The scalar terms of a shape, from left to right."""
-    if isinstance(shape, tuple):
-        return [term for part in shape for term in scalars(part)]
-    return scalars(shape.element) if isinstance(shape, SmtLanes) else [shape]
-
-
 class Script:
     """Constants and definitions by name, and the commands that declare and assert them.
 

@@ -22,8 +22,6 @@ from streamproof.system.verdict import Trace, Verdict
 __all__ = ["Refuted", "TlcCounts", "TlcDecided", "TlcOptions", "TlcReport", "count", "decide", "installed", "jar"]
 
 DEFAULT = TlcOptions()
-_TAUTOLOGY = "is a tautology"
-"""TLC's error message for a formula that is true of every behaviour of any specification."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,8 +85,8 @@ def discover(
                 return found
     if samples is not None:
         with budget.slice(BRIEFLY if brief else LEARNING_SECONDS):
-            answer = learned(encoding, requested, [*known, *found.kept], samples, budget, found.refuted)
-            found.offered = dict.fromkeys(answer.clauses, LEARNED)
+            clauses = learned(encoding, requested, [*known, *found.kept], samples, budget, found.refuted)
+            found.offered = dict.fromkeys(clauses, LEARNED)
     if brief and not found.offered:
         with budget.slice(CLOSING_SECONDS):
             budget.report("trying the set of all states", 0, len(properties))

@@ -17,23 +17,11 @@ from streamproof.symbolic.solver import Solver, SolverAnswer, SolverBudget
 from streamproof.symbolic.theory import Term
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property
-from streamproof.system.records import dataclass
 
 MOST_CLAUSES = 2_000
 """Maximum number of clauses."""
 VIEWS = 3
 """Maximum number of clauses learned from one state, each from a different order of literals."""
-
-
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """The clauses, and whether they make the claims in `supported` inductive.
-
-    Claims refuted by explored states, or by steps from them, are not supported.
-    """
-
-    clauses: tuple[Expr, ...]
-    supported: tuple[Property, ...]
 
 
 def learned(
@@ -43,8 +31,8 @@ def learned(
     samples: Samples,
     budget: SolverBudget,
     refuted: dict[Property, None],
-) -> Learned:
-    """Clauses over leaves that make the goals' events, and errors of the model, impossible by induction.
+) -> tuple[Expr, ...]:
+    """Clauses over leaves that make the goals' events, and errors of the model, impossible by induction; none if not found.
 
     `facts` are invariant conditions on leaves. Claims that the samples refute are added to `refuted`. Raises `Stopped`.
     """
@@ -59,7 +47,7 @@ def learned(
         events = {g: seen[g] for g in open_goals}
         match solver.check(encoding.any_of([mistake, *events.values(), *clauses.values()])):
             case SolverAnswer.NO:
-                return Learned(tuple(clauses), tuple(g.prop for g in open_goals))
+                return tuple(clauses)
             case SolverAnswer.UNKNOWN:
                 break
             case SolverAnswer.YES:
@@ -77,7 +65,7 @@ def learned(
                 new = [clause(cube) for cube in dict.fromkeys(cubes) if cube is not None]
                 clauses |= {c: encoding.no(encoding.holds_at(c, 1)) for c in new}
                 solver.add(*(encoding.holds_at(c, 0) for c in new))
-    return Learned((), ())
+    return ()
 
 
 def enough(encoding: Encoding, goals: Sequence[Goal], facts: Sequence[Expr], budget: SolverBudget) -> bool:
