@@ -122,7 +122,7 @@ class Target:
         """Probable mistakes in the model or a variant, one line each: functions without decorator that are never called, and
         variables of `system` (if it could be compiled) that no rule and no property reads or writes. A variant may leave out
         rules of its model."""
-        from streamproof.language.unmarked import unmarked, unused
+        from streamproof.language.spec import unmarked, unused
 
         found = unmarked(self.spec, self.variant(variant))
         return [
@@ -213,7 +213,7 @@ def stated_by(function: Callable[..., Any]) -> frozenset[str]:
 
 def _of_parts(model: Model, carries: Mapping[str, Any]) -> list[Listed]:
     """The properties that a composite inherits from its parts; an array of parts has each property once."""
-    from streamproof.language.inherited_properties import inherited
+    from streamproof.language.composite import inherited
 
     found: dict[str, Listed] = {}
     for name, part, functions, deeper in inherited(model, carries):

@@ -17,7 +17,7 @@ import pytest
 from random_systems import random_system
 from shares import share
 from streamproof.explicit import SearchOptions, exploration, explore
-from streamproof.explicit.compiled import edges, layout, prefault, search, table, worker, workers
+from streamproof.explicit.compiled import edges, layout, memory, search, table, workers
 from streamproof.explicit.compiled.memory import Reserve
 from streamproof.explicit.level_search import Budget, SearchTask
 from streamproof.system import Fairness, Kind, StreamproofError, System, TooLarge, UsageError, Verdict
@@ -51,8 +51,8 @@ def shape(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(layout, "WORD", bits)
     if batch > 1:
         monkeypatch.setattr(table, "FIRST_CAPACITY", 16)
-        monkeypatch.setattr(worker, "BATCH", batch)
-        monkeypatch.setattr(worker, "OUT_SPACE", 64)
+        monkeypatch.setattr(table, "BATCH", batch)
+        monkeypatch.setattr(table, "OUT_SPACE", 64)
         monkeypatch.setattr(workers, "BOX_BYTES", 1)
     return
 
@@ -78,7 +78,7 @@ def test_any_number_of_workers_agrees(workers: int) -> None:
 def test_memory_made_ready_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search has the same results with a thread that clears memory ahead of it, which ends with the search."""
     alone = outcome(TwoPhaseCommit(resource_managers=5).system(), tier="compiled", workers=1)
-    monkeypatch.setattr(prefault, "PAUSE", 0.0001)
+    monkeypatch.setattr(memory, "PAUSE", 0.0001)
     monkeypatch.setattr(search, "READY_FROM", 0)
     monkeypatch.setattr(exploration, "_own_workers", lambda: 2)
     before = threading.active_count()
@@ -90,17 +90,17 @@ def test_memory_made_ready_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("most", [1 << 40, 1])
 def test_memory_is_made_ready_as_far_as_it_may_be(most: int) -> None:
     """What is coming becomes resident before anyone touches it, unless the process holds too much already."""
-    size = 4 * prefault.PIECE
-    memory = Reserve(2 * size)
-    clearing = prefault.Prefault(lambda: [(memory.address, size)], Budget(SearchOptions(memory=most)))
+    size = 4 * memory.PIECE
+    room = Reserve(2 * size)
+    clearing = memory.Prefault(lambda: [(room.address, size)], Budget(SearchOptions(memory=most)))
     assert clearing._thread is not None
     end = time.monotonic() + 10
-    while clearing._thread.is_alive() and clearing._ready.get(memory.address) != size and time.monotonic() < end:
+    while clearing._thread.is_alive() and clearing._ready.get(room.address) != size and time.monotonic() < end:
         time.sleep(0.001)
     clearing.stop()
-    assert clearing._ready == ({memory.address: size} if most > 1 else {})
+    assert clearing._ready == ({room.address: size} if most > 1 else {})
     pages = (ctypes.c_ubyte * (2 * size // mmap.PAGESIZE))()
-    assert ctypes.CDLL(None).mincore(ctypes.c_void_p(memory.address), ctypes.c_size_t(2 * size), pages) == 0
+    assert ctypes.CDLL(None).mincore(ctypes.c_void_p(room.address), ctypes.c_size_t(2 * size), pages) == 0
     assert sum(page & 1 for page in pages) == (size // mmap.PAGESIZE if most > 1 else 0)
 
 

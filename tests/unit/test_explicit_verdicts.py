@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from streamproof.explicit import Disagreement, SearchOptions, explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.search import Search
+from streamproof.explicit.witness import Disagreement
 from streamproof.system import (
     BOOL,
     Action,

@@ -20,7 +20,7 @@ from random_systems import random_system
 from shares import share
 from streamproof import Model, Range, State, action, reachable, require, step
 from streamproof.explicit import SearchOptions, explore
-from streamproof.explicit.compiled import layout, runs, spill, table, worker
+from streamproof.explicit.compiled import layout, runs, spill, table
 from streamproof.explicit.compiled.deduplicate import Sizes
 from streamproof.explicit.compiled.runs import RunPart, SortedRun, key_kind, keys_of, merged
 from streamproof.explicit.compiled.spill import SpillingSearch
@@ -313,7 +313,7 @@ def test_tables_grow_less_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) 
     """Doubling would need more than is allowed; smaller steps and fuller tables hold the whole state space."""
     whole = outcome(FULL)
     monkeypatch.setattr(table, "FIRST_CAPACITY", 64)
-    monkeypatch.setattr(worker, "BATCH", 1)
+    monkeypatch.setattr(table, "BATCH", 1)
     monkeypatch.setattr(Budget, "allows", lambda self, more: more <= 30_000)
     assert outcome(FULL) == whole
     with monkeypatch.context() as without:

@@ -2,7 +2,6 @@
 
 from streamproof.explicit.exploration import Exploration, explore
 from streamproof.explicit.level_search import DEFAULT_MAX_STATES
-from streamproof.explicit.witness import Disagreement
 from streamproof.system.options import SearchOptions
 
-__all__ = ["DEFAULT_MAX_STATES", "Disagreement", "Exploration", "SearchOptions", "explore"]
+__all__ = ["DEFAULT_MAX_STATES", "Exploration", "SearchOptions", "explore"]

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from streamproof.explicit.compiled.kernel_builtins import bytes_, halves, word, words
 from streamproof.system.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from streamproof.explicit.compiled.kernel_builtins import bytes_, halves, word, words
     from streamproof.explicit.compiled.native import Module
 
 Numbers: TypeAlias = "array[int] | npt.NDArray[np.integer[Any] | np.bool_]"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, assert_never
 
 from streamproof.explicit.level_search import LevelSearch, ReductionPlan, SearchEvent, Stop, ended
 from streamproof.explicit.predicates import LARGEST_BATCH, counter
-from streamproof.explicit.witness import Witnesses
 from streamproof.interrupts import TimeUp, alarm, limit
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -27,7 +27,8 @@ from streamproof.system.verdict import Condition, Coverage, Finding, Mistake, Tr
 
 if TYPE_CHECKING:
     from streamproof.explicit.level_search import LevelSearch, ReductionPlan
-    from streamproof.explicit.liveness.findings import Temporal
+    from streamproof.explicit.liveness.decide import Temporal
+    from streamproof.explicit.witness import Witnesses
 
 _NO_SECOND_PASS = (Stop.TIME, Stop.MEMORY, Stop.INTERRUPTED)
 """Reasons to stop after which no further pass over the states is made."""
@@ -174,7 +175,7 @@ def judge(
     Also reports the violations that were not reported during the search."""
     early.after_level(search, plan)
     judges = _judge(search, plan)
-    mistake = Mistake(*judges.witnesses.mistake_of_model(search.faulty)) if search.faulty >= 0 else None
+    mistake = Mistake(*judges.witnesses().mistake_of_model(search.faulty)) if search.faulty >= 0 else None
     findings: list[Finding] = []
     for number, prop in enumerate(judges.originals):
         if prop.name in early.violated:
@@ -201,11 +202,17 @@ def violations(search: LevelSearch, plan: ReductionPlan, known: Container[str]) 
 
 def _judge(search: LevelSearch, plan: ReductionPlan) -> _Judge:
     original = search.scalarised.original
-    witnesses = Witnesses(search.scalarised, search.state, search.parent, plan.symmetry, search.instance)
+
+    @cache
+    def witnesses() -> Witnesses:
+        from streamproof.explicit.witness import Witnesses
+
+        return Witnesses(search.scalarised, search.state, search.parent, plan.symmetry, search.instance)
+
     originals = tuple(original.property(p.name) for p in search.properties)
     temporal = None
     if any(p.kind is Kind.TEMPORAL for p in originals):
-        from streamproof.explicit.liveness.findings import Temporal
+        from streamproof.explicit.liveness.decide import Temporal
 
         temporal = Temporal(search, plan, witnesses)
     return _Judge(search, plan, originals, witnesses, Interpreter(original), temporal)
@@ -217,7 +224,8 @@ class _Judge:
     plan: ReductionPlan
     originals: tuple[Property, ...]
     """The properties of the original system, not simplified."""
-    witnesses: Witnesses
+    witnesses: Callable[[], Witnesses]
+    """For the traces of violations and of reached states."""
     interpreter: Interpreter
     temporal: Temporal | None
     """For temporal properties, if there are any."""
@@ -237,7 +245,7 @@ class _Judge:
         if event is not None:
             return self._of_event(prop, event)
         if prop.kind is Kind.DEADLOCK and self.search.stuck >= 0:
-            trace = self.witnesses.stuck(self.search.stuck)
+            trace = self.witnesses().stuck(self.search.stuck)
             return _violated(prop, trace, f"nothing is enabled after {number_of(len(trace) - 1, 'step')}")
         return None
 
@@ -258,7 +266,7 @@ class _Judge:
                 because = str(limit) if self.search.stopped is None else advice(self.search)
                 return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
             if cycle is not None:
-                trace = self.witnesses.round(cycle)
+                trace = self.witnesses().round(cycle)
                 return _violated(prop, trace, lasso_text(len(trace) - len(cycle), len(cycle), fair=False))
         if mistake is not None:
             return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, mistake.error.short_text)
@@ -272,18 +280,18 @@ class _Judge:
     def _of_event(self, prop: Property, event: SearchEvent) -> Finding:
         instance = None if event.instance is None else self.search.scalarised.original.instances[event.instance]
         if event.mistake:
-            trace, error = self.witnesses.mistake_of_property(prop, event.state, instance)
+            trace, error = self.witnesses().mistake_of_property(prop, event.state, instance)
             return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.short_text)
         if prop.kind is Kind.REACHABLE:
-            trace = self.witnesses.reaching(prop, event.state)
+            trace = self.witnesses().reaching(prop, event.state)
             because = f"reached after {number_of(len(trace) - 1, 'step')}"
             return Finding(prop.name, prop.kind, Verdict.HOLDS, trace, because)
         if instance is None:
-            trace = self.witnesses.breaking(prop, event.state)
+            trace = self.witnesses().breaking(prop, event.state)
             failing = self.interpreter.failing(prop.conjuncts, trace.states[-1])
             because = f"false after {number_of(len(trace) - 1, 'step')}"
         else:
-            trace = self.witnesses.stepping(prop, event.state, instance)
+            trace = self.witnesses().stepping(prop, event.state, instance)
             failing = self.interpreter.failing(prop.conjuncts, trace.states[-2], trace.states[-1])
             because = f"broken by step {len(trace) - 1}, {instance.label}"
         if failing is not None and failing.text and len(prop.conjuncts) > 1:

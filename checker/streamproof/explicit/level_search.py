@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from streamproof.explicit.predicates import Watch
 from streamproof.interrupts import gently, left
@@ -367,3 +367,31 @@ def watch_of(number: int, prop: Property) -> Watch:
     """The watch of a property of single states: an invariant is false, or a reachability property is true."""
     wanted = prop.expr if prop.kind is Kind.REACHABLE else b.not_(prop.expr)
     return Watch(number, wanted, b.or_(check.condition for check in prop.checks))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The counters of a search at the end of a level, without its states."""
+
+    levels: tuple[int, ...]
+    initial: int
+    stuck: int
+    facts: tuple[int, ...]
+    news: tuple[int, ...]
+    events: Mapping[int, SearchEvent]
+    next: int
+
+    @property
+    def known(self) -> int:
+        """Number of states."""
+        return sum(self.levels)
+
+
+class Recorder(Protocol):
+    """Writes snapshots of a search."""
+
+    def write(self, mark: Snapshot) -> None:
+        """Write the search up to the end of a level."""
+
+    def close(self) -> None:
+        """Finish writing."""

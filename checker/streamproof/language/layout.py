@@ -11,9 +11,8 @@ from typing import Any
 
 from streamproof.language.composition import Each, Part, Parts, Shared
 from streamproof.language.declare import Decl
-from streamproof.language.machines import Machine, places_of
+from streamproof.language.machines import Machine, Pattern, parsed, places_of
 from streamproof.language.model import Model, class_place, marked, with_guards
-from streamproof.language.patterns import Pattern, parsed
 from streamproof.language.primitives import ActionMark
 from streamproof.language.reader import declared
 from streamproof.language.sources import ordinary, place

@@ -8,10 +8,9 @@ from typing import Any
 
 from streamproof.language.composite import arguments, within
 from streamproof.language.layout import instantiate
-from streamproof.language.machines import Machine, below, resolve_pattern
+from streamproof.language.machines import Given, Machine, below, parsed, resolve_pattern
 from streamproof.language.model import Model, marked
 from streamproof.language.native_machine import READ_ONLY, NativeMachine
-from streamproof.language.patterns import Given, parsed
 from streamproof.language.primitives import Disabled, InitiallyMark, Picks, PropertyMark
 from streamproof.language.reader import Scope, choice_conditions
 from streamproof.language.sources import CallSite, parameters

@@ -1,4 +1,5 @@
-"""The reader of a single machine: lowers every action once per combination of parameters and choices, then the properties."""
+"""The reader of a single machine: lowers every action once per combination of parameters and choices, then the properties
+(`properties.py`)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,6 @@ from streamproof.language.conversion import plain_inside
 from streamproof.language.declarations import check_module, known_names
 from streamproof.language.declare import Decl, State
 from streamproof.language.domains import INSTANCE_LIMIT, Domains, as_member, members, too_many
-from streamproof.language.lift import as_any_term
 from streamproof.language.lowering import Lowering
 from streamproof.language.lowering_context import Context, OutsideCalls, Pick
 from streamproof.language.model import RESERVED, Model, class_place, marked, with_guards
@@ -32,6 +32,7 @@ from streamproof.language.primitives import (
     TerminalMark,
     choose,
 )
+from streamproof.language.properties import PropertyReader, expect_total
 from streamproof.language.sources import decoration, definition, ordinary, parameters, place
 from streamproof.language.terms import ScopeNames, StateRef, describe
 from streamproof.system import build as b
@@ -176,6 +177,7 @@ class Reader:
         self._asked: dict[str, set[str]] = {}
         """For each rule that is fair in part, the picks that its condition has read."""
         self.outside = OutsideCalls()
+        self.properties = PropertyReader(model, self.sorts, self.names, self.free, self.outside, self._of_rule)
 
     def run(self, extra: tuple[Callable[..., Any], ...], termination: bool) -> System:
         """The system of the machine; `extra` are properties stated outside the model. Raises `ModelError`."""
@@ -203,21 +205,23 @@ class Reader:
                 case ActionMark():
                     actions.append(self._action(name, mark, function, unchanged))
                 case PropertyMark() if not self.without_properties and self._wanted(mark):
-                    (lemmas if mark.lemma else props).append(self._property(name, mark, function))
+                    (lemmas if mark.lemma else props).append(self.properties.property(name, mark, function))
                 case RefinementMark() if not self.without_properties and not self.safety_only:
                     refinements.append((name, mark, function, len(props)))
                 case DerivedMark() if not self.without_properties and not self.safety_only:
-                    derived.append(self._derived(name, function))
+                    derived.append(self.properties.derived(name, function))
                 case TerminalMark():
-                    cond, _, checks = self._predicate(function, 1)
+                    cond, _, checks = self.properties.predicate(function, 1)
                     ends.append(cond)
                     self.end_checks += checks
                 case InitiallyMark():
-                    initially = b.and_((initially, self._total(function, "initially", "first values")))
+                    initially = b.and_((initially, self.properties.total(function, "initially", "first values")))
                 case ConstraintMark():
                     self._expect_outermost(name, function)
                     on_steps = len(parameters(function)) == 3
-                    limit = self._total(function, "constraint", "steps" if on_steps else "states", 1 + on_steps)
+                    limit = self.properties.total(
+                        function, "constraint", "steps" if on_steps else "states", 1 + on_steps
+                    )
                     limits = self.step_constraints if on_steps else self.constraints
                     limits.append(Conjunct(limit, name, place(function)))
             self._expect(unchanged, function)
@@ -239,7 +243,7 @@ class Reader:
                     remedy="decorate it with @invariant, @step, @reachable, @temporal, @lemma or @refines(...)",
                 )
             if self._wanted(mark):
-                (lemmas if mark.lemma else props).append(self._property(function.__name__, mark, function))
+                (lemmas if mark.lemma else props).append(self.properties.property(function.__name__, mark, function))
                 self._expect(unchanged, function)
         for name, mark, function, at in reversed(refinements):
             from streamproof.language.refinement import refined
@@ -434,8 +438,10 @@ class Reader:
                 return taken
             return b.ite(pick.reached_when, taken, self._fair_where(function, condition, known, rest))
         values = [known.get(name) for name in parameters(condition)[2:]]
-        expr, _, checks = self._condition(condition, [self.model, StateRef(names=self.names), *values], self.outside)
-        _expect_total(checks, f"{condition.__name__}, the fairness of {function.__name__}", "the condition", "states")
+        expr, _, checks = self.properties.condition(
+            condition, [self.model, StateRef(names=self.names), *values], self.outside
+        )
+        expect_total(checks, f"{condition.__name__}, the fairness of {function.__name__}", "the condition", "states")
         return expr
 
     def _expect_asked(self, name: str, mark: ActionMark, given: Sequence[str], function: types.FunctionType) -> None:
@@ -499,110 +505,6 @@ class Reader:
             sorts=sorts if any(sorts) else (),
         )
 
-    # --- properties
-
-    def _temporal(self, name: str, function: Callable[..., Any]) -> Property:
-        got = parameters(function)
-        if len(got) != 2:
-            raise ModelError(
-                f"{name}({', '.join(got)}) is a temporal property",
-                loc=place(function),
-                remedy=f"write def {name}(self, s): there is no next state in it",
-            )
-        context = Context(
-            sorts=self.sorts,
-            state=self._state(),
-            label=f"{name}()",
-            in_action=False,
-            temporal=True,
-            free=self.free,
-            outside=self.outside,
-            rules=self._of_rule,
-        )
-        formula = Lowering(context).behaviour(function, [self.model, StateRef(names=self.names)])
-        checks = tuple(p.check for p in context.checks)
-        doc = inspect.getdoc(function) or ""
-        return Property(name, Kind.TEMPORAL, b.TRUE, (), checks, place(function), doc, formula)
-
-    def _predicate(
-        self, function: Callable[..., Any], states: int
-    ) -> tuple[Expr, tuple[Conjunct, ...], tuple[Check, ...]]:
-        name = function.__name__
-        got = parameters(function)
-        if len(got) != 1 + states:
-            shape = "(self, s)" if states == 1 else "(self, s, t)"
-            kind = "a condition on states" if states == 1 else "a condition on steps"
-            raise ModelError(
-                f"{name}({', '.join(got)}) is {kind}", loc=place(function), remedy=f"write def {name}{shape}"
-            )
-        args: list[Any] = [self.model, StateRef(names=self.names), StateRef(True, self.names)][: 1 + states]
-        outside = OutsideCalls()
-        found = self._condition(function, args, outside)
-        if outside.impure:
-            self.outside.impure = True
-            if self._condition(function, args, outside) != found:
-                raise ModelError(
-                    f"{name} is not deterministic: two evaluations gave different results",
-                    loc=place(function),
-                    remedy="a property must be a function of the state",
-                )
-        return found
-
-    def _condition(
-        self, function: Callable[..., Any], args: list[Any], outside: OutsideCalls
-    ) -> tuple[Expr, tuple[Conjunct, ...], tuple[Check, ...]]:
-        context = Context(
-            sorts=self.sorts,
-            state=self._state(),
-            label=f"{function.__name__}()",
-            in_action=False,
-            free=self.free,
-            outside=outside,
-            rules=self._of_rule,
-        )
-        expr, parts = Lowering(context).predicate(function, args)
-        return expr, parts, tuple(p.check for p in context.checks)
-
-    def _property(self, name: str, mark: PropertyMark, function: Callable[..., Any]) -> Property:
-        if mark.kind is Kind.TEMPORAL:
-            return self._temporal(name, function)
-        expr, parts, checks = self._predicate(function, 2 if mark.kind is Kind.STEP else 1)
-        return Property(name, mark.kind, expr, parts, checks, place(function), inspect.getdoc(function) or "")
-
-    def _derived(self, name: str, function: types.FunctionType) -> Derived:
-        """A value of each state."""
-        got = parameters(function)
-        if len(got) != 2:
-            raise ModelError(
-                f"{name}({', '.join(got)}) is a value of every state",
-                loc=place(function),
-                remedy=f"write def {name}(self, s)",
-            )
-        context = Context(
-            sorts=self.sorts,
-            state=self._state(),
-            label=f"{name}()",
-            in_action=False,
-            outside=self.outside,
-            rules=self._of_rule,
-        )
-        value, loc = Lowering(context).returned(function, [self.model, StateRef(names=self.names)])
-        expr = as_any_term(value, loc)
-        if expr is None:
-            raise ModelError(
-                f"{name}() returns {describe(value)}",
-                loc=loc,
-                remedy="return a number, a truth value, a name, or a part of the state",
-            )
-        doc = inspect.getdoc(function) or ""
-        return Derived(name, expr, tuple(p.check for p in context.checks), place(function), doc)
-
-    def _total(self, function: Callable[..., Any], mark: str, what: str, states: int = 1) -> Expr:
-        """A condition on states or steps that must have a value everywhere."""
-        expr, _, checks = self._predicate(function, states)
-        _expect_total(checks, f"@{mark} {function.__name__}", f"a condition on {what}", "of them")
-        return expr
-
     def _expect_outermost(self, name: str, function: Callable[..., Any]) -> None:
         """Raises `ModelError` for a constraint of a part of a composition."""
         if self.names is not None and self.names.path:
@@ -610,19 +512,6 @@ class Reader:
                 f"@constraint {name} is in a part of a composition",
                 loc=place(function),
                 remedy="a constraint limits the whole: state it in the outermost model",
-            )
-
-
-def _expect_total(checks: Sequence[Check], where: str, condition: str, everywhere: str) -> None:
-    """Raises `ModelError` if a check of a condition may be true for some values of the variables."""
-    for check in checks:
-        from streamproof.language.totality import may_be_true
-
-        if may_be_true(check.condition):
-            raise ModelError(
-                f"{check.message}, perhaps, in {where}",
-                loc=check.loc,
-                remedy=f"test first that the value is there: {condition} must be defined for all {everywhere}",
             )
 
 

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from streamproof.explicit.compiled.log_file import LogFile
-from streamproof.explicit.compiled.snapshot import Snapshot
-from streamproof.explicit.level_search import SearchEvent
+from streamproof.explicit.level_search import SearchEvent, Snapshot
 from streamproof.system.errors import InputError, SystemFailure, UsageError
 from streamproof.system.files import CHECKPOINT, expect_writable, new_folders, open_own, write
 from streamproof.system.fingerprint import fingerprint

@@ -12,12 +12,10 @@ import numpy.typing as npt
 
 from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.layout import Layout
-from streamproof.explicit.compiled.memory import Reserve, WordBlock
+from streamproof.explicit.compiled.memory import AHEAD_MOST, Prefault, Reserve, WordBlock
 from streamproof.explicit.compiled.native import Module, build
-from streamproof.explicit.compiled.prefault import MOST, Prefault
 from streamproof.explicit.compiled.steps import StepCounters, conditions_code, module
-from streamproof.explicit.compiled.table import Fixed
-from streamproof.explicit.compiled.worker import Worker
+from streamproof.explicit.compiled.table import Fixed, Worker
 from streamproof.explicit.level_search import Budget, Stop
 from streamproof.explicit.state_graph import StateGraph, Truths, path_to, sources
 from streamproof.system.constraint import twofold
@@ -102,7 +100,10 @@ def state_graph(search: Expanded) -> StateGraph:
     def coming() -> list[tuple[int, int]]:
         """The memory of the next steps."""
         begun = parts[0].value("EDGES")
-        return [(targets.address, min(4 * steps, 4 * begun + MOST)), (labels.address, min(2 * steps, 2 * begun + MOST))]
+        return [
+            (targets.address, min(4 * steps, 4 * begun + AHEAD_MOST)),
+            (labels.address, min(2 * steps, 2 * begun + AHEAD_MOST)),
+        ]
 
     ahead = Prefault(coming, search.budget) if search.threads > 1 and len(parts) == 1 else None
     try:

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING
 
 from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.layout import Layout, layout, packed
-from streamproof.explicit.compiled.memory import WordBlock
+from streamproof.explicit.compiled.memory import Prefault, WordBlock
 from streamproof.explicit.compiled.native import Module, build
-from streamproof.explicit.compiled.prefault import Prefault
-from streamproof.explicit.compiled.snapshot import Recorder, Snapshot
 from streamproof.explicit.compiled.steps import (
     NONE,
     StepCounters,
@@ -27,9 +25,8 @@ from streamproof.explicit.compiled.steps import (
     module,
     watch_code,
 )
-from streamproof.explicit.compiled.table import fixed_code
-from streamproof.explicit.compiled.worker import Worker
-from streamproof.explicit.level_search import LevelSearch, SearchEvent, SearchTask, Stop
+from streamproof.explicit.compiled.table import Worker, fixed_code
+from streamproof.explicit.level_search import LevelSearch, Recorder, SearchEvent, SearchTask, Snapshot, Stop
 from streamproof.explicit.search import starts
 from streamproof.system import build as b
 from streamproof.system.errors import SystemFailure

@@ -15,23 +15,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from streamproof.explicit.compiled.kernel_builtins import (
-    address,
-    clear,
-    copy,
-    halves_at,
-    invoke,
-    lanes,
-    lowest,
-    mulhi,
-    prefetch,
-    shorts_at,
-    word,
-    words,
-    words_at,
-)
-
 if TYPE_CHECKING:
+    from streamproof.explicit.compiled.kernel_builtins import (
+        address,
+        clear,
+        copy,
+        halves_at,
+        invoke,
+        lanes,
+        lowest,
+        mulhi,
+        prefetch,
+        shorts_at,
+        word,
+        words,
+        words_at,
+    )
+
     # Constants substituted when the kernels are translated: words per state, and positions in the control block.
     WORDS = SHARDS = TAG = LOW = NONE = AHEAD = SPAN = 0
     TABLE = CAPACITY = LOG = PARENTS = COUNT = NEXT = LAST = ROOM = MOST_STATES = OUT = ACTIONS = ENDS = FACTS = (

@@ -1,6 +1,7 @@
 """The known states in memory: hash table, log, predecessors, and the control block of compiled code.
 
-Several tables, each with its share of the states, can share one log.
+Several tables, each with its share of the states, can share one log. A `Worker` is the share of one thread: a table, and the
+buffers and counters of its search.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from pathlib import Path
 
 from streamproof.explicit.compiled import kernel_compiler, search_kernels
 from streamproof.explicit.compiled.kernel_compiler import translate
-from streamproof.explicit.compiled.memory import Reserve, WordBlock
+from streamproof.explicit.compiled.memory import AHEAD_LEAST, AHEAD_MOST, Reserve, WordBlock
 from streamproof.explicit.compiled.native import Module, build
-from streamproof.explicit.compiled.prefault import LEAST, MOST
+from streamproof.explicit.compiled.search_kernels import RECENT_STATES
+from streamproof.explicit.compiled.steps import StepCounters
 from streamproof.explicit.level_search import Budget
 from streamproof.system.errors import TooLarge
 
@@ -161,7 +163,7 @@ class StateTable:
         found = int.from_bytes(self._parents.bytes(4 * number, 4 * number + 4), "little")
         return -1 if found == 0xFFFFFFFF else found
 
-    def coming(self, least: int = LEAST, most: int = MOST) -> list[tuple[int, int]]:
+    def coming(self, least: int = AHEAD_LEAST, most: int = AHEAD_MOST) -> list[tuple[int, int]]:
         """The memory that the search will write next: pairs of an address and a size in bytes.
 
         Twice the used part of the log, within limits; the whole table, and, when it is half full, its size after growing.
@@ -203,3 +205,68 @@ class StateTable:
         if not self._lent:
             self._log.close()
             self._parents.close()
+
+
+OUT_SPACE = 1 << 16
+"""Largest number of successors of one batch."""
+BATCH = 1024
+"""Largest number of states of one batch."""
+
+
+class Worker:
+    """A table and the buffers for expanding states: alone, or one of several that share the log of `lender`."""
+
+    def __init__(
+        self,
+        words: int,
+        budget: Budget,
+        facts: StepCounters,
+        expand: int,
+        *,
+        me: int = 0,
+        of: int = 1,
+        lender: StateTable | None = None,
+    ) -> None:
+        degree = max(1, facts.instances)
+        self.table = StateTable(words, budget, of, lender)
+        self.facts = WordBlock(facts.fresh())
+        self.news = WordBlock([0] * facts.instances)
+        self._parts = [
+            Reserve((OUT_SPACE + degree) * 8 * words + (1 << 16)),
+            Reserve((OUT_SPACE + degree) * 2 + (1 << 16)),
+            Reserve(BATCH * 4 + (1 << 16)),
+            Reserve((OUT_SPACE + degree) * 8 + (1 << 16)),
+            Reserve((OUT_SPACE + degree) * 8 + (1 << 16)),
+            Reserve(RECENT_STATES * 8 * words),
+        ]
+        out, actions, ends, hashes, kept, recent = self._parts
+        self.table.set(
+            OUT=out.address,
+            ACTIONS=actions.address,
+            ENDS=ends.address,
+            HASHES=hashes.address,
+            KEPT=kept.address,
+            RECENT=recent.address,
+            FACTS=self.facts.address,
+            EXPAND=expand,
+            NEWS=self.news.address,
+            BATCH=max(1, min(BATCH, OUT_SPACE // degree)),
+            DEGREE=degree,
+            ME=me,
+        )
+
+    @property
+    def control(self) -> int:
+        """Address of the control block."""
+        return self.table.control.address
+
+    @property
+    def batch_room(self) -> int:
+        """Largest number of successors of one batch."""
+        return self.table.value("BATCH") * self.table.value("DEGREE")
+
+    def close(self) -> None:
+        """Free the memory."""
+        self.table.close()
+        for part in self._parts:
+            part.close()

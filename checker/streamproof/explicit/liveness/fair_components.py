@@ -15,8 +15,16 @@ from itertools import pairwise
 import numpy as np
 
 from streamproof.explicit.liveness.buchi import BuchiAutomaton, Scc
-from streamproof.explicit.liveness.fair_graph import FairGraph, Labels, Lasso, Mask, Numbers, without_stutter
-from streamproof.explicit.liveness.product import Product, ReachableProduct
+from streamproof.explicit.liveness.fair_graph import (
+    FairGraph,
+    Labels,
+    Lasso,
+    Mask,
+    Numbers,
+    Product,
+    ReachableProduct,
+    without_stutter,
+)
 from streamproof.system.records import dataclass
 
 SLICE = 1 << 18

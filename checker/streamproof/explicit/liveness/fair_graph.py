@@ -1,24 +1,26 @@
-"""The state graph with fairness constraints: the constraint that each step takes, and the valuation of each state; lassos."""
+"""The state graph with fairness constraints, and its product with one SCC of a Büchi automaton.
+
+The graph has the constraint that each step takes, and the valuation of each state. Of the product, the reachable part is
+built, with paths to its nodes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from dataclasses import field
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from streamproof.explicit.liveness.buchi import BuchiAutomaton
-from streamproof.explicit.state_graph import StateGraph
+from streamproof.explicit.digraph import Digraph
+from streamproof.explicit.liveness.buchi import BuchiAutomaton, Scc
+from streamproof.explicit.state_graph import StateGraph, sources
 from streamproof.system.errors import TooLarge
 from streamproof.system.fairness import FairnessConstraint, fairness_constraints
 from streamproof.system.model import Fairness, Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Owed, Trace, Verdict, lasso_text
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 MOST_CONSTRAINTS = (1 << 15) - 1
 
@@ -183,3 +185,211 @@ class Labels:
         column = np.array([bool(table >> v & 1) for v in range(1 << self.atoms)], dtype=np.bool_)
         found: Mask = column[self.valuations if among is None else self.valuations[among]]
         return found
+
+
+@dataclass(frozen=True)
+class Product:
+    """Nodes (a state of the graph and an automaton state that reads it) and edges.
+
+    A node can stutter if its automaton state has a self-loop; stutter edges are not stored.
+    """
+
+    state: Numbers
+    """Per node, its state of the graph."""
+    reader: npt.NDArray[np.int16]
+    """Per node, its automaton state."""
+    offsets: npt.NDArray[np.int64]
+    """Offset of the edges of each node; shape (nodes + 1,)."""
+    targets: Numbers
+    taken: Constraints
+    """Per edge, the fairness constraint that it takes; -1 for edges that change only the automaton state."""
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.state)
+
+    @property
+    def digraph(self) -> Digraph:
+        """The nodes and edges, without labels."""
+        return Digraph(self.offsets, self.targets)
+
+    @property
+    def sources(self) -> Numbers:
+        """Per edge, its source node; computed on each access."""
+        return sources(self.offsets)
+
+    def only(self, kept: Mask) -> Product:
+        """The subgraph of these nodes, in the same order."""
+        names = np.cumsum(kept, dtype=np.int32) - np.int32(1)
+        inside = np.repeat(kept, np.diff(self.offsets))
+        inside &= gather(kept, self.targets)
+        offsets = _fewer(self.offsets, inside, kept)
+        return Product(
+            self.state[kept], self.reader[kept], offsets, gather(names, self.targets[inside]), self.taken[inside]
+        )
+
+
+def product(fair: FairGraph, automaton: BuchiAutomaton, readers: Sequence[int], inside: Sequence[Mask]) -> Product:
+    """The product of the automaton states `readers` and, for each of them, the states marked in `inside`.
+
+    Nodes are ordered by automaton state, then by state. Raises `TooLarge` for more edges than can be numbered.
+    """
+    names = np.full((len(readers), fair.states), -1, dtype=np.int32)
+    total = 0
+    for at, mask in enumerate(inside):
+        count = int(np.count_nonzero(mask))
+        names[at, mask] = np.arange(total, total + count, dtype=np.int32)
+        total += count
+    state = np.concatenate([np.flatnonzero(mask).astype(np.int32) for mask in inside])
+    reader = np.concatenate([np.full(np.count_nonzero(m), r, np.int16) for r, m in zip(readers, inside, strict=True)])
+    if len(readers) == 1:
+        if inside[0].all():
+            return Product(state, reader, fair.offsets, fair.targets, fair.taken)
+        kept = gather(inside[0], fair.sources)
+        kept &= gather(inside[0], fair.targets)
+        offsets = _fewer(fair.offsets, kept, inside[0])
+        return Product(state, reader, offsets, gather(names[0], fair.targets[kept]), fair.taken[kept])
+    before, targets, taken = [], [], []
+    for at, one in enumerate(readers):
+        for to, other in enumerate(readers):
+            if other not in automaton.states[one].after:
+                continue
+            kept = gather(inside[at], fair.sources) & gather(inside[to], fair.targets)
+            before.append(gather(names[at], fair.sources[kept]))
+            targets.append(gather(names[to], fair.targets[kept]))
+            taken.append(fair.taken[kept])
+            if one != other:
+                stays = inside[at] & inside[to]
+                before.append(names[at][stays])
+                targets.append(names[to][stays])
+                taken.append(np.full(np.count_nonzero(stays), -1, dtype=np.int16))
+    refuse_more_steps(sum(map(len, before)))
+    whole = np.concatenate(before)
+    order = np.argsort(whole, kind="stable")
+    offsets = np.zeros(total + 1, dtype=np.int64)
+    np.cumsum(np.bincount(whole, minlength=total), out=offsets[1:])
+    return Product(state, reader, offsets, np.concatenate(targets)[order], np.concatenate(taken)[order])
+
+
+def _fewer(offsets: npt.NDArray[np.signedinteger[Any]], edges: Mask, nodes: Mask) -> npt.NDArray[np.int64]:
+    """Offsets of the edges of each node in a subgraph; all kept edges start at kept nodes."""
+    counts = np.zeros(len(nodes), dtype=np.int32)
+    for first in range(0, len(nodes), PIECE):
+        ends = offsets[first : first + PIECE + 1]
+        sums = np.zeros(int(ends[-1] - ends[0]) + 1, dtype=np.int32)
+        np.cumsum(edges[ends[0] : ends[-1]], dtype=np.int32, out=sums[1:])
+        counts[first : first + PIECE] = np.diff(sums[ends - ends[0]])
+    found = np.zeros(np.count_nonzero(nodes) + 1, dtype=np.int64)
+    np.cumsum(counts[nodes], out=found[1:])
+    return found
+
+
+@dataclass
+class ReachableProduct:
+    """The reachable product, computed SCC by SCC of the automaton.
+
+    All states of the graph are reachable, so an initial automaton state with a self-loop that reads everything reads all of
+    them.
+    """
+
+    fair: FairGraph
+    automaton: BuchiAutomaton
+    labels: Labels
+    everywhere: set[int] = field(default_factory=set)
+    """Automaton states that read every state of the graph on a run that visits no other automaton state."""
+    reads: dict[int, Mask] = field(default_factory=dict)
+    """Per automaton state, the states that it reads on some run."""
+    products: dict[int, tuple[Product, Numbers]] = field(default_factory=dict)
+    """Per automaton state on a cycle, the product over its SCC, and for each node its predecessor on a run; -1 where the SCC
+    is entered."""
+
+    def enter(self, scc: Scc) -> Product | None:
+        """The reachable product over an SCC, or None if it is empty. Requires that earlier SCCs have been entered."""
+        fair, states = self.fair, self.automaton.states
+        if len(scc.members) == 1:
+            only = scc.members[0]
+            if scc.cyclic and states[only].initial and states[only].label == self.automaton.everything:
+                self.everywhere.add(only)
+                self.reads[only] = np.ones(fair.states, dtype=np.bool_)
+                if not scc.accepting:
+                    return None
+        entries = {k: self._entries(scc, k) & self.labels.mask(states[k].label) for k in scc.members}
+        if not any(mask.any() for mask in entries.values()):
+            self.reads.update({k: mask for k, mask in entries.items() if k not in self.everywhere})
+            return None
+        if not scc.cyclic:
+            self.reads.update(entries)
+            return None
+        inside = [self.labels.mask(states[k].label) for k in scc.members]
+        whole = product(fair, self.automaton, scc.members, inside)
+        if all((entries[k] == mask).all() for k, mask in zip(scc.members, inside, strict=True)):
+            before = np.full(whole.nodes, -1, dtype=np.int32)
+        elif scc.members[0] in self.everywhere:
+            return whole
+        else:
+            begins = [np.flatnonzero(entries[k][whole.state] & (whole.reader == k)) for k in scc.members]
+            order, before = whole.digraph.reached(np.sort(np.concatenate(begins)).astype(np.int32))
+            if len(order) < whole.nodes:
+                kept = before >= 0
+                kept[order] = True
+                names = np.cumsum(kept, dtype=np.int32) - np.int32(1)
+                before = np.where(before >= 0, names[before], np.int32(-1))[kept]
+                whole = whole.only(kept)
+        for k in scc.members:
+            reads = np.zeros(fair.states, dtype=np.bool_)
+            reads[whole.state[whole.reader == k]] = True
+            self.reads[k] = reads
+            self.products[k] = (whole, before)
+        return whole
+
+    def _entries(self, scc: Scc, reader: int) -> Mask:
+        """The states at which a run can enter the SCC in this automaton state, its label ignored."""
+        found = np.zeros(self.fair.states, dtype=np.bool_)
+        if self.automaton.states[reader].initial:
+            found[: self.fair.graph.initial] = True
+        for other in self.automaton.before(reader):
+            if other not in scc.members:
+                reads = self.reads[other]
+                found |= reads
+                if not reads.all() and reads.any():
+                    found[self.fair.targets[gather(reads, self.fair.sources)]] = True
+        return found
+
+    def stem(self, reader: int, state: int) -> list[int]:
+        """The states of a run from an initial state to `state`, read by `reader`."""
+        path: list[int] = []
+        while True:
+            if reader in self.everywhere:
+                return [*self.fair.graph.path(state), *reversed(path)]
+            if reader in self.products:
+                reader, state = self._through(reader, state, path)
+            path.append(state)
+            if self.automaton.states[reader].initial and state < self.fair.graph.initial:
+                return path[::-1]
+            reader, state = self._before(reader, state)
+
+    def _through(self, reader: int, state: int, path: list[int]) -> tuple[int, int]:
+        """The node where the run enters the SCC of `reader`; appends the states after it to `path`."""
+        whole, before = self.products[reader]
+        node = int(np.flatnonzero((whole.state == state) & (whole.reader == reader))[0])
+        while before[node] >= 0:
+            path.append(int(whole.state[node]))
+            node = int(before[node])
+        return int(whole.reader[node]), int(whole.state[node])
+
+    def _before(self, reader: int, state: int) -> tuple[int, int]:
+        """The predecessor of (`reader`, `state`) on a run: an automaton state of an earlier SCC, and the state that it
+        reads."""
+        own = next(scc for scc in self.automaton.sccs if reader in scc.members)
+        others = [other for other in self.automaton.before(reader) if other not in own.members]
+        for other in others:
+            if self.reads[other][state]:
+                return other, state
+        steps = np.flatnonzero(self.fair.targets == state)
+        for other in others:
+            sources = self.fair.sources[steps]
+            found = np.flatnonzero(self.reads[other][sources])
+            if len(found):
+                return other, int(sources[found[0]])
+        raise AssertionError("a node that was reached has a predecessor")
