@@ -86,6 +86,26 @@ def test_foreign_files_are_kept(streamproof: Any, folder: Path) -> None:
     assert streamproof("check", "reference.die_hard", "--agree", "--junit", "j.xml").code == 2
 
 
+def test_findings_of_an_accepted_run() -> None:
+    """The case passes, with its findings as output; the other formats warn."""
+    record = {
+        "verdict": "accepted",
+        "model": "m",
+        "run": "r",
+        "trace": "t",
+        "reason": "hang: a waits",
+        "rejection": None,
+    }
+    found = [{"kind": "hang", "message": "a waits"}]
+    given = list(cases({"verdicts": [{**record, "findings": found}, {**record, "findings": []}]}, {}))
+    suite = ElementTree.fromstring(junit("streamproof validate", given).partition("?>")[2])[0]
+    assert [[(inner.tag, inner.text) for inner in case] for case in suite] == [[("system-out", "hang: a waits")], []]
+    assert (suite.attrib["failures"], suite.attrib["skipped"]) == ("0", "0")
+    (result,) = json.loads(sarif("1", given))["runs"][0]["results"]
+    assert (result["level"], result["message"]["text"]) == ("warning", "r t: hang: a waits")
+    assert list(workflow_commands(given)) == ["::warning title=m r t::hang: a waits"]
+
+
 def test_texts_are_data() -> None:
     """Neither markup, control characters nor workflow commands of a log take effect."""
     text = "a<b/>\x1b[2J]]>&\x00\n::set-env name=X::1"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from streamproof.conformance import Event
 from streamproof.conformance.validate import validate_paths
+from streamproof_specs.flink.adaptive import REASON, restart_breaches
 from streamproof_specs.flink.every_scheduler import deployed_to_lost, never
 
 JOB = r"(Job \S+ \([0-9a-f]{32}\) switched from state )"
@@ -82,7 +83,17 @@ ADAPTIVE_LIES = [
     (
         r"(3297c9e07fa8fc92295f21ea97da8eb1_[0-9a-f]{32}_[01])_1",
         r"\1_0",
-        "Source: S (1/2) attempt 0 begins after attempt 0 of an earlier execution graph",
+        "Source: S (1/2) attempt 0 begins after attempt 0",
+    ),
+    (
+        r"(3297c9e07fa8fc92295f21ea97da8eb1_[0-9a-f]{32}_[01])_1",
+        r"\1_2",
+        "Source: S (1/2) attempt 2 begins after attempt 0",
+    ),
+    (
+        r"([0-9a-f]{32}_[0-9a-f]{32}_[01])_0",
+        r"\1_1",
+        "Source: S (1/2) attempt 1 begins as the first one of its task",
     ),
     (r"(K \(2)/2(\) \(3297)", r"\1/3\2", "K has the parallelism 2 in this execution graph"),
     (
@@ -105,6 +116,61 @@ def test_a_restart_under_the_adaptive_scheduler_ends_everything(
     assert count
     (run / "jobmanager.log").write_text(edited_text)
     assert rejected(run)[1] == why
+
+
+FIRST, SECOND, LATER = "3297c9e07fa8fc92295f21ea97da8eb1", "d" * 32, "e" * 32
+"""The second execution graph of the run, one that is dropped before it, and one that is dropped after that."""
+
+
+def with_dropped(run: Path, graphs: Sequence[str]) -> None:
+    """Before the second execution graph of a run there are others whose slots are gone when they are to be reserved."""
+    log = run / "jobmanager.log"
+    lines = log.read_text().splitlines(keepends=True)
+    begin = next(at for at, line in enumerate(lines) if f"Created execution graph {FIRST}" in line)
+    end = next(at for at in range(begin, len(lines)) if "switched from state CREATED to RUNNING" in lines[at]) + 1
+    kept = [line for line in lines[begin:end] if "deploy" not in line.lower()]
+    # No line repeats another one, which would be a duplicate.
+    timed = [re.sub(r"^(\S+ \S+),\d{3}", rf"\1,00{at}", line) for at in range(len(graphs)) for line in kept]
+    dropped = [line.replace(FIRST, graphs[at // len(kept)]) for at, line in enumerate(timed)]
+    log.write_text("".join([*lines[:begin], *dropped, *lines[begin:]]))
+
+
+@pytest.mark.parametrize("graphs", [[SECOND], [SECOND, LATER]])
+def test_a_graph_without_slots_is_dropped_and_counts_no_attempts(
+    graphs: list[str], copied: Callable[[str], Path]
+) -> None:
+    """Its attempts remain SCHEDULED without a further line, and the next graph has the same numbers."""
+    run = copied("adaptive-taskfail")
+    with_dropped(run, graphs)
+    (verdict,) = validate_paths([run])
+    assert (verdict.answer, verdict.reason) == ("inconclusive", REASON)
+
+
+def test_a_suspended_jobmaster_remembers_no_attempts(copied: Callable[[str], Path]) -> None:
+    """Its successor in the same process numbers them from 0. A graph that deployed a task is not dropped silently."""
+
+    def line(seq: int, event: str, **args: object) -> Event:
+        return Event("job", "jm", seq, event, args, line=seq)
+
+    def attempt(seq: int, graph: str, number: int, new: str) -> Event:
+        of = {"vertex": "v", "subtask": 0, "task": "v", "parallelism": 1}
+        return line(seq, "exec.transition", graph=graph, number=number, new=new, **of)
+
+    def told(*between: Event, number: int) -> list[str]:
+        begin = [attempt(1, "a", 0, "SCHEDULED"), line(2, "job.transition", old="CREATED", new="RUNNING")]
+        run = [attempt(3, "a", 0, "DEPLOYING"), *between, attempt(9, "b", number, "SCHEDULED")]
+        return [why for _, why in restart_breaches([*begin, *run])]
+
+    stop = line(4, "job.transition", old="RUNNING", new="SUSPENDED")
+    gone = attempt(5, "a", 0, "CANCELED")
+    cancelling = line(4, "job.transition", old="RUNNING", new="CANCELLING")
+    cancelled = line(6, "job.transition", old="CANCELLING", new="CANCELED")
+    terminal = line(7, "sched.adaptive", new="SUSPENDED")
+    assert told(stop, gone, number=0) == told(cancelling, gone, cancelled, number=1) == []
+    assert told(cancelling, gone, cancelled, terminal, number=0) == []
+    assert told(number=0)[0] == "an execution graph begins, but of the one before v (1/1) attempt 0 is DEPLOYING"
+    assert told(stop, gone, number=1) == ["v (1/1) attempt 1 begins as the first one of its task"]
+    assert told(cancelling, gone, cancelled, number=0) == ["v (1/1) attempt 0 begins after attempt 0"]
 
 
 def test_a_task_runs_where_it_was_deployed(copied: Callable[[str], Path]) -> None:

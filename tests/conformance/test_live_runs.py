@@ -6,12 +6,16 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from streamproof.cli.verbs import run
 from streamproof.conformance.validate import validate_paths
+from streamproof.system.errors import Exit
 
 ADAPTIVE = (
     "the job runs under the adaptive scheduler: that each restart ends all attempts and begins them anew is judged,"
@@ -51,6 +55,22 @@ def test_runs_of_live_clusters_get_the_right_verdict(name: str, flink_live: Path
     expected = sorted((verdict, restarts, reason or "") for verdict, restarts, reason in VERDICTS[name])
     assert [f[:2] for f in found] == [e[:2] for e in expected]
     assert all(said.startswith(reason) for (*_, said), (*_, reason) in zip(found, expected, strict=True))
+
+
+def test_a_hang_is_a_finding_of_an_accepted_run(flink_live: Path, tmp_path: Path) -> None:
+    """In the outcome, its totals and the JSON; the exit code is 0, or 13 on request."""
+    found = tmp_path / "found.json"
+    arguments = ["validate", str(flink_live / "region-cycle"), "--json", str(found)]
+    with redirect_stdout(StringIO()) as out:
+        assert run([*arguments, "--fail-on-finding"]) == Exit.LIVENESS
+        assert run(arguments) == Exit.HOLDS
+    assert out.getvalue().count("hang: no task of a circle of regions was ever scheduled") == 2
+    assert out.getvalue().count("1 job: 1 accepted, 1 hang") == 2
+    (verdict,) = json.loads(found.read_text())["verdicts"]
+    (finding,) = verdict["findings"]
+    assert (verdict["verdict"], finding["kind"]) == ("accepted", "hang")
+    assert finding["message"] in verdict["reason"]
+    assert run(["validate", str(flink_live / "speculative2"), "--fail-on-finding"]) == Exit.HOLDS
 
 
 def test_a_rotated_file_of_library_lines_is_not_damaged(flink_live: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -116,6 +116,7 @@ LONGEST = 240
     metavar="PERCENT",
     help="End with 160 if some model judged a smaller share of the events.",
 )
+@click.option("--fail-on-finding", is_flag=True, help="End with 13 if an accepted run has a finding, such as a hang.")
 @json_option
 @ci_options
 def command(
@@ -131,12 +132,13 @@ def command(
     explain: bool,
     coverage: bool,
     min_judged: float | None,
+    fail_on_finding: bool,
     json_to: str | None,
 ) -> int:
     """Follow the runs recorded under PATHS through a model, and report for each job or channel whether the model allows it.
 
     Ends with 0 when all are accepted. Otherwise ends with 161 when one is rejected, else with 153 when the validation of
-    one failed, else with 160.
+    one failed, else with 160. An accepted run can have findings, such as a hang.
     """
     from streamproof import __version__
     from streamproof.conformance.coverage import JudgedEvents
@@ -164,6 +166,8 @@ def command(
     if not verdicts:
         raise InputError("no run was found", remedy="name folders with the logs of runs")
     code = _code(verdicts)
+    if code == Exit.HOLDS and fail_on_finding and any(verdict.findings for verdict in verdicts):
+        code = Exit.LIVENESS
     if code == Exit.HOLDS and counted is not None and min_judged is not None and counted.percent < min_judged:
         code = Exit.INCONCLUSIVE
     records = [verdict.record() for verdict in verdicts]
@@ -283,7 +287,8 @@ def _counted(verdicts: Sequence[RunVerdict]) -> str:
 
 def _answers(verdicts: Sequence[RunVerdict]) -> str:
     totals = [(answer, sum(v.answer == answer for v in verdicts)) for answer in _STYLES]
-    return ", ".join(f"{n} {answer}" for answer, n in totals if n)
+    kinds = Counter(finding.kind for verdict in verdicts for finding in verdict.findings)
+    return ", ".join((*(f"{n} {answer}" for answer, n in totals if n), *(f"{n} {kind}" for kind, n in kinds.items())))
 
 
 def _case(verdict: RunVerdict, *, named: bool, with_model: bool) -> Iterator[Line]:
@@ -299,7 +304,8 @@ def _case(verdict: RunVerdict, *, named: bool, with_model: bool) -> Iterator[Lin
     if verdict.rejection is not None:
         yield from _rejection(verdict.rejection)
     elif verdict.reason:
-        yield line(verdict.reason, indent=14, hang=14)
+        kinds = ", ".join(finding.kind for finding in verdict.findings)
+        yield line(*((StyledText(f"{kinds}: ", "failed"),) if kinds else ()), verdict.reason, indent=14, hang=14)
 
 
 def _restart(number: int, recovery: Recovery) -> Iterator[Line]:

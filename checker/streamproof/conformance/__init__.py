@@ -12,7 +12,8 @@ in the entry-point group ``streamproof.bindings`` under the model's name. A log 
 
 A binding provides: `Binding`, `Plan`, `Unit`, `Task`; `Stream` of `Observation`, or `Span` for overlapping calls;
 `Move`, `Constraint` on a `StateReader`; optionally `Explainer`, `RecoveryReader`, `Grounding`. Results are: `Tracked`,
-`RunVerdict`, `Followed`, `Rejection`, `Candidate`, `Recovery`, `RestartReason`. Machines come from `compile_model`, or from
+`RunVerdict`, `Followed`, `Rejection`, `Candidate`, `Recovery`, `RestartReason`, `RunFinding`. For drawings:
+`JobHistory` of `DrawnVertex`, `DrawnEdge` and `DrawnAttempt`. Machines come from `compile_model`, or from
 `Rules` if they have too many instances to enumerate. Unreadable input raises `InputError`. Files of events: `read_events`,
 `write_ndjson`, `write_parquet`. The share of judged events: `JudgedEvents`. In a test: `assert_conforms`.
 """
@@ -36,6 +37,7 @@ from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.event import Event
 from streamproof.conformance.event_log import EventLog
 from streamproof.conformance.events import read_events, write_ndjson, write_parquet
+from streamproof.conformance.history import DrawnAttempt, DrawnEdge, DrawnVertex, JobHistory, Since
 from streamproof.conformance.judging import judge
 from streamproof.conformance.run_verdict import (
     Candidate,
@@ -43,6 +45,7 @@ from streamproof.conformance.run_verdict import (
     Recovery,
     Rejection,
     RestartReason,
+    RunFinding,
     RunVerdict,
     Tracked,
 )
@@ -58,6 +61,9 @@ __all__ = [
     "Binding",
     "Candidate",
     "Constraint",
+    "DrawnAttempt",
+    "DrawnEdge",
+    "DrawnVertex",
     "Event",
     "EventLog",
     "Explainer",
@@ -65,6 +71,7 @@ __all__ = [
     "Grounding",
     "InputError",
     "Instance",
+    "JobHistory",
     "JudgedEvents",
     "Loc",
     "Move",
@@ -75,7 +82,9 @@ __all__ = [
     "Rejection",
     "RestartReason",
     "Rules",
+    "RunFinding",
     "RunVerdict",
+    "Since",
     "Span",
     "StateReader",
     "Stream",

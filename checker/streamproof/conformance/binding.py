@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from streamproof.conformance.event import Event
-from streamproof.conformance.run_verdict import Recovery, Tracked
+from streamproof.conformance.history import JobHistory
+from streamproof.conformance.run_verdict import Recovery, RunFinding, Tracked
 from streamproof.system import ArraySort, Instance, State, System
 from streamproof.system.errors import Loc
 from streamproof.system.records import dataclass
@@ -193,7 +194,8 @@ class Unit:
 
     `tasks` begin with the one whose model and actions are in the verdict, if `followed`. `unjudged` lists what the logs
     leave undetermined; if not empty, an accepted case counts as inconclusive. `notes` are remarks on an accepted
-    verdict, `recoveries` reads how the first task recovered from failures.
+    verdict, `recoveries` reads how the first task recovered from failures. `findings` hold if the case is accepted;
+    `history` is what the job did, for drawings.
     """
 
     trace: str
@@ -207,6 +209,8 @@ class Unit:
     """Missing records that may be the cause of any rejection, which then proves nothing."""
     notes: tuple[str, ...] = ()
     recoveries: RecoveryReader | None = None
+    findings: tuple[RunFinding, ...] = ()
+    history: JobHistory | None = None
 
 
 @dataclass(frozen=True, slots=True)

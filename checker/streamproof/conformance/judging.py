@@ -35,6 +35,7 @@ def judge(plan: Plan, model: str, judged: list[Event] | None = None) -> list[Run
                 "inconclusive",
                 unit=plan.unit,
                 title=case.title,
+                history=case.history,
                 read=read[case.trace],
                 unknown=plan.unknown,
             ),
@@ -68,7 +69,7 @@ class _Judge:
             self.judged += [e for tracked in outcomes for e in tracked.events]
         verdict = replace(self._judged(outcomes), matched=len(matched), behaviours=len(outcomes))
         if verdict.answer == "accepted" and not matched:
-            verdict = replace(verdict, answer="inconclusive", reason=NOTHING)
+            verdict = replace(verdict, answer="inconclusive", reason=NOTHING, findings=())
         if not (outcomes and case.followed):
             return verdict
         return replace(
@@ -103,16 +104,27 @@ class _Judge:
             return replace(self.open, reason=f"{exhausted[0]}; follow a shorter log, or one with more detail")
         if self.case.unjudged:
             return replace(self.open, reason="; ".join(self.case.unjudged))
-        return replace(self.open, answer="accepted", reason="; ".join(self.case.notes) or None)
+        reason = "; ".join((*(f.message for f in self.case.findings), *self.case.notes)) or None
+        return replace(self.open, answer="accepted", reason=reason, findings=self.case.findings)
 
     def _rejected(self, outcomes: list[Tracked], rejections: list[Rejection]) -> RunVerdict:
         # A contradiction within the log is reported in preference to one with the machine, at the same line.
         ends = len(self.order) + 1
-        first = min(rejections, key=lambda r: (self.place(r.event) if r.event else ends, r.kind != "contradiction"))
+        rejections = sorted(
+            rejections, key=lambda r: (self.place(r.event) if r.event else ends, r.kind != "contradiction")
+        )
+        first = rejections[0]
         damaged = self._damage_before(first.event)
         missing = f"{damaged.file}:{damaged.line} could not be read" if damaged is not None else self.case.partial
         if missing is not None:
             return replace(self.open, reason=f"{missing}, and then {first.message}")
         until = self.place(first.event) if first.event else ends
         prefix = len({self.place(e) for t in outcomes for e in t.events if self.place(e) < until})
-        return replace(self.open, answer="rejected", reason=first.message, rejection=replace(first, index=prefix))
+        rejected = {(self.place(r.event) if r.event else ends, r.message): (r.event, r.message) for r in rejections}
+        return replace(
+            self.open,
+            answer="rejected",
+            reason=first.message,
+            rejection=replace(first, index=prefix),
+            rejected=tuple(rejected.values()),
+        )

@@ -12,6 +12,7 @@ from dataclasses import field
 from typing import Any, Final, Literal
 
 from streamproof.conformance.event import Event
+from streamproof.conformance.history import JobHistory
 from streamproof.system import State, System
 from streamproof.system.records import dataclass
 
@@ -57,6 +58,15 @@ class Frontier:
     states: tuple[tuple[str, ...], ...]
     matches: tuple[PartialMatch, ...]
 
+    def record(self) -> dict[str, Any]:
+        """As plain data for verdict records."""
+        return {
+            "states": [list(state) for state in self.states],
+            "matches": [
+                {"state": m.state, "taken": list(m.taken), "then": m.then, "because": m.because} for m in self.matches
+            ],
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
@@ -97,6 +107,7 @@ class Rejection:
             "nearest": self.nearest,
             "states": self.states,
             "states_before": [dict(state) for state in self.before],
+            "frontier": self.frontier.record() if self.frontier else None,
         }
 
 
@@ -173,6 +184,14 @@ class Recovery:
 
 
 @dataclass(frozen=True, slots=True)
+class RunFinding:
+    """What a user should know of a run although the model allows it. `kind`: `hang`, the job can never finish."""
+
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Followed:
     """The model of a case, the actions along one explanation, and the largest belief."""
 
@@ -199,7 +218,8 @@ class RunVerdict:
     """The verdict of one case of a run. `unit` is the kind of a case.
 
     `read` counts its events, `matched` the accepted ones, `unknown` the records of the run that were not read.
-    `behaviours` counts the followed behaviours; None if there were none.
+    `behaviours` counts the followed behaviours; None if there were none. `rejected` are the rejected events of all of them
+    with their messages, in the order of the log; `rejection` is the first.
     """
 
     run: str
@@ -215,6 +235,9 @@ class RunVerdict:
     followed: Followed | None = None
     recoveries: tuple[Recovery, ...] = ()
     rejection: Rejection | None = None
+    rejected: tuple[tuple[Event | None, str], ...] = ()
+    findings: tuple[RunFinding, ...] = ()
+    history: JobHistory | None = None
     behaviours: int | None = None
     unrecorded: bool = False
     """Whether the run has records of another model, and none of this one: the verdict says nothing about the run."""
@@ -239,6 +262,8 @@ class RunVerdict:
             "model_actions": list(followed.model_actions) if followed else [],
             "recoveries": [recovery.record() for recovery in self.recoveries],
             "rejection": self.rejection.record() if self.rejection else None,
+            "findings": [{"kind": f.kind, "message": f.message} for f in self.findings],
+            "history": self.history.record(self.rejected) if self.history else None,
         }
         if self.behaviours is not None:
             record["behaviours"] = self.behaviours

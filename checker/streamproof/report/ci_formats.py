@@ -1,7 +1,8 @@
 """Results in formats of continuous integration: JUnit XML, SARIF 2.1.0 and workflow commands of GitHub.
 
 They are made from the JSON of `check`, `prove` and `validate`. A case is a property, or a job or channel of a recorded run.
-It passes if it holds or is accepted, is skipped if it is inconclusive, and fails otherwise, like the exit code.
+It passes if it holds or is accepted, is skipped if it is inconclusive, and fails otherwise, like the exit code. A finding
+of an accepted run is output of its test case, and a warning in the other formats.
 Sources: https://github.com/testmoapp/junitxml and
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/.
 """
@@ -13,6 +14,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 from streamproof.system.errors import Loc
@@ -27,12 +29,12 @@ _ENDINGS: Mapping[str, Ending] = {
     **dict.fromkeys(("violated", "rejected"), "failure"),
     "inconclusive": "skipped",
 }
-_LEVELS: Mapping[Ending, str] = {"failure": "error", "error": "error", "skipped": "warning"}
+_LEVELS: Mapping[Ending, str] = {"failure": "error", "error": "error", "skipped": "warning", "passed": "warning"}
 
 
 @dataclass(frozen=True, slots=True)
 class TestCase:
-    """A property, a job or a channel. `rule` is what it is judged by, `text` why it did not pass."""
+    """A property, a job or a channel. `rule` is what it is judged by, `text` why it did not pass, or its findings."""
 
     suite: str
     name: str
@@ -68,7 +70,8 @@ def cases(document: Mapping[str, Any], places: Mapping[str, Loc | None]) -> Iter
 def _judged(record: Mapping[str, Any]) -> TestCase:
     ending, rejection = _ENDINGS.get(record["verdict"], "error"), record["rejection"] or {}
     place = Loc(rejection["file"], rejection["line"]) if rejection.get("file") and rejection.get("line") else None
-    text = "" if ending == "passed" else record["reason"] or record["verdict"]
+    findings = [f"{finding['kind']}: {finding['message']}" for finding in record.get("findings") or ()]
+    text = "\n".join(findings) if ending == "passed" else record["reason"] or record["verdict"]
     name = f"{record['run']} {record['trace']}"
     return TestCase(record["model"], name, record["model"], ending, text, place)
 
@@ -89,8 +92,10 @@ def junit(title: str, given: Sequence[TestCase]) -> str:
         if case.place is not None:
             own |= {"file": visible(_path(case.place)), "line": str(case.place.line)}
         element = ElementTree.SubElement(suite, "testcase", own)
-        if case.ending != "passed":
-            text = "\n".join(map(visible, case.text.splitlines()))
+        text = "\n".join(map(visible, case.text.splitlines()))
+        if case.ending == "passed" and text:
+            ElementTree.SubElement(element, "system-out").text = text
+        elif case.ending != "passed":
             inner = ElementTree.SubElement(element, case.ending, {"message": text.partition("\n")[0]})
             inner.text = text if case.place is None else f"{visible(str(case.place))}: {text}"
     ElementTree.indent(suites)
@@ -99,16 +104,14 @@ def junit(title: str, given: Sequence[TestCase]) -> str:
 
 
 def sarif(version: str, given: Sequence[TestCase]) -> str:
-    """SARIF: a result for each case that did not pass. One without a place in a file has none."""
+    """SARIF: a result for each case that did not pass or has findings. One without a place in a file has none."""
     results = []
-    for case in given:
-        if case.ending == "passed":
-            continue
+    for case in filter(_is_result, given):
         message = visible(f"{case.name}: {case.text.partition(chr(10))[0]}")
         result: dict[str, Any] = {"ruleId": case.rule, "level": _LEVELS[case.ending], "message": {"text": message}}
         if case.place is not None:
             where = {
-                "artifactLocation": {"uri": Path(_path(case.place)).as_posix()},
+                "artifactLocation": {"uri": _uri(_path(case.place))},
                 "region": {"startLine": case.place.line},
             }
             result["locations"] = [{"physicalLocation": where}]
@@ -126,12 +129,19 @@ def sarif(version: str, given: Sequence[TestCase]) -> str:
 
 def workflow_commands(given: Sequence[TestCase]) -> Iterator[str]:
     """Lines with which a step of a GitHub workflow marks the files; values are escaped as the runner expects."""
-    for case in given:
-        if case.ending == "passed":
-            continue
-        kind = "warning" if case.ending == "skipped" else "error"
+    for case in filter(_is_result, given):
+        kind = _LEVELS[case.ending]
         place = "" if case.place is None else f"file={_property(_path(case.place))},line={case.place.line},"
         yield f"::{kind} {place}title={_property(f'{case.suite} {case.name}')}::{_data(case.text)}"
+
+
+def _is_result(case: TestCase) -> bool:
+    return case.ending != "passed" or bool(case.text)
+
+
+def _uri(path: str) -> str:
+    """The file as a URI, relative or absolute."""
+    return quote(os.fsencode(Path(path).as_posix())) if not Path(path).is_absolute() else Path(path).as_uri()
 
 
 def _path(place: Loc) -> str:

@@ -3,8 +3,12 @@
 What holds whatever parallelism it chooses (`org.apache.flink.runtime.scheduler.adaptive`: `Executing`, `Restarting`):
 
 * a graph begins when no attempt of the one before it is left, and the job has left it by CANCELLING;
-* in a graph each vertex has one parallelism, and its attempts have numbers above those of all earlier graphs;
-* a job that is CANCELLING starts nothing, and every attempt has ended when it is CANCELED.
+* a graph whose slots are gone before they are reserved is dropped instead, without a line: its attempts are SCHEDULED and
+  remain so (`CreatingExecutionGraph.handleExecutionGraphCreation`);
+* in a graph each vertex has one parallelism, and each subtask one attempt: number 0, or one above that in the last graph that
+  had the subtask and was not dropped, since only `AdaptiveScheduler.goToRestarting` counts attempts;
+* a job that is CANCELLING starts nothing, and every attempt has ended when it is CANCELED;
+* a JobMaster that was suspended, for another leader, remembers no attempts when it begins anew.
 
 Not judged is when the scheduler restarts or rescales, and to which parallelism: that depends on the slots that TaskManagers
 offer and on timers, of which the log has no lines.
@@ -39,6 +43,11 @@ class _Graph:
     parallelism: dict[str, int] = field(default_factory=dict)
     job: str = "CREATED"
 
+    @property
+    def dropped(self) -> bool:
+        """Whether the graph may have been dropped, if another one follows: nothing was deployed."""
+        return self.job in ("CREATED", "RUNNING") and set(self.state.values()) <= {"SCHEDULED"}
+
     def left(self) -> list[str]:
         """The attempts that have not ended."""
         return [f"{self.said[attempt]} is {state}" for attempt, state in self.state.items() if state in _LIVE]
@@ -47,9 +56,11 @@ class _Graph:
 def restart_breaches(events: Iterable[Event]) -> Iterator[tuple[Event, str]]:
     """The lines of one JobMaster with a complete log that break a rule, each with the reason."""
     graph: _Graph | None = None
+    suspended = False
     highest: dict[tuple[str, int], int] = {}
     for event in events:
         args = event.args
+        suspended = suspended or args.get("new") == "SUSPENDED"
         if event.event == "job.transition" and graph is not None:
             graph.job = args["new"]
             if (args["old"], args["new"]) == ("CANCELLING", "CANCELED") and graph.left():
@@ -59,7 +70,9 @@ def restart_breaches(events: Iterable[Event]) -> Iterator[tuple[Event, str]]:
         subtask, number, new = (args["vertex"], args["subtask"]), args["number"], args["new"]
         name = f"{args['task']} ({args['subtask'] + 1}/{args['parallelism']}) attempt {number}"
         if graph is None or args["graph"] != graph.name:
-            if graph is not None:
+            if suspended:
+                suspended, highest = False, {}
+            elif graph is not None and not graph.dropped:
                 if graph.left():
                     yield event, f"an execution graph begins, but of the one before {listed(graph.left())}"
                 elif graph.job != "CANCELED":
@@ -67,8 +80,9 @@ def restart_breaches(events: Iterable[Event]) -> Iterator[tuple[Event, str]]:
                 for vertex, at, last in graph.state:
                     highest[vertex, at] = max(last, highest.get((vertex, at), -1))
             graph = _Graph(args["graph"])
-        if number <= highest.get(subtask, -1):
-            yield event, f"{name} begins after attempt {highest[subtask]} of an earlier execution graph"
+        if (*subtask, number) not in graph.state and number != highest.get(subtask, -1) + 1:
+            where = f"after attempt {highest[subtask]}" if subtask in highest else "as the first one of its task"
+            yield event, f"{name} begins {where}"
         if graph.parallelism.setdefault(args["vertex"], args["parallelism"]) != args["parallelism"]:
             yield (
                 event,

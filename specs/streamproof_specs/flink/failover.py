@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from streamproof.conformance import (
     InputError,
     Observation,
     Plan,
+    RunFinding,
     Stream,
     Task,
     Unit,
@@ -33,6 +35,7 @@ from streamproof_specs.flink.every_scheduler import breaches, deployed_to_lost, 
 from streamproof_specs.flink.explain import FailoverExplainer, Shown
 from streamproof_specs.flink.given_graph import given_graph, graph_for, with_remedy
 from streamproof_specs.flink.heard import Heard
+from streamproof_specs.flink.job_history import job_history
 from streamproof_specs.flink.jobmanager_log import DECISIONS, HIDDEN, decisions_at_once, translate
 from streamproof_specs.flink.recorded import (
     RecordedFailover,
@@ -87,28 +90,31 @@ class FlinkFailover(FlinkLogs):
         return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), problem_lines(logged.problems))
 
     def _case(self, run: FlinkRun, heard: Heard, job: str, given: RestJob | None) -> Unit:
+        graph, origin = graph_for(run, job, given)
+        recorded: RecordedGraph | str
+        try:
+            recorded = recorded_graph(graph)
+        except ValueError as gap:
+            recorded = with_remedy(str(gap), given)
+        case = self._judged(run, heard, job, graph, recorded, origin)
+        known = None if isinstance(recorded, str) else recorded
+        return replace(case, history=job_history(graph, known, run.of_job(job)))
+
+    def _judged(
+        self, run: FlinkRun, heard: Heard, job: str, graph: JobGraph, recorded: RecordedGraph | str, origin: str
+    ) -> Unit:
+        """The case; `recorded` is the job graph for the machine, or why there is none."""
         events = run.of_job(job)
         master = [e for e in events if e.event in MASTER_EVENTS | _BEGINNINGS]
         reasons = outside(run, job, master)
-        graph, origin = graph_for(run, job, given)
         outputs = Counter(edge.source for edge in graph.edges) if graph.complete else {}
         followed = Attempts(run, heard, job, not reasons.beginning, outputs)
         attempts, sampled = tuple(followed.tasks()), followed.sampled
         attempts = (*_broken_rules(run, job, reasons), *attempts)
         title = run.jobs[job]
-        try:
-            recorded = recorded_graph(graph)
-        except ValueError as gap:
+        if isinstance(recorded, str):
             alone = _lines(job, graph, master) if not reasons.texts else ()
-            return Unit(
-                job,
-                title,
-                (*alone, *attempts),
-                False,
-                (*reasons.texts, with_remedy(str(gap), given)),
-                damage(run),
-                sampled,
-            )
+            return Unit(job, title, (*alone, *attempts), False, (*reasons.texts, recorded), damage(run), sampled)
         if reasons.texts:
             return Unit(job, title, attempts, False, reasons.texts, damage(run), sampled)
         groups = Groups.of(master, reasons.announced) if reasons.announced else None
@@ -133,12 +139,13 @@ class FlinkFailover(FlinkLogs):
             (main, *attempts),
             damage=damage(run),
             partial=sampled,
-            notes=(*filter(None, (_hang(recorded, model, master),)), *lines.notes),
+            notes=lines.notes,
             recoveries=Explained(lines.decisions, model),
+            findings=_hang(recorded, model, master),
         )
 
 
-def _hang(recorded: RecordedGraph, model: RecordedFailover, master: Sequence[Event]) -> str | None:
+def _hang(recorded: RecordedGraph, model: RecordedFailover, master: Sequence[Event]) -> tuple[RunFinding, ...]:
     begun = {recorded.task_of(e) for e in master if e.args.get("new") == "SCHEDULED"}
     waiting = {
         r: [
@@ -149,7 +156,8 @@ def _hang(recorded: RecordedGraph, model: RecordedFailover, master: Sequence[Eve
         for r, tasks in model.regions.items()
         if begun.isdisjoint(tasks)
     }
-    return hang(waiting, model.regions)
+    why = hang(waiting, model.regions)
+    return () if why is None else (RunFinding("hang", why),)
 
 
 def _broken_rules(run: FlinkRun, job: str, reasons: Outside) -> tuple[Task, ...]:
