@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import combinations
 
 from streamproof_models.failover.batch_job import BatchJob
@@ -54,9 +55,12 @@ class GroupedJob(BatchJob):
         """(task, group that it reads): an input gate, or a part of one."""
         self.late = [(t, g) for t, g in self.gates if self.eager and self.crosses(g)]
         """The gates whose descriptors are unknown when their task is deployed."""
-        names = list(self.partitions)
-        self.losses = [", ".join(some) or "none" for n in range(len(names) + 1) for some in combinations(names, n)]
-        """Every set of partitions, by name."""
+        self.losses = [", ".join(some) or "none" for some in self.lost_together()]
+        """Sets of partitions, by name."""
+
+    def lost_together(self) -> Iterable[tuple[str, ...]]:
+        """The sets of partitions that can be unavailable when a region fails: all; a recorded run has some."""
+        return (some for n in range(len(self.partitions) + 1) for some in combinations(self.partitions, n))
 
     def crosses(self, g: str) -> bool:
         """Whether a group is read by another region than its producers'."""

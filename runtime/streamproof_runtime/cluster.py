@@ -48,6 +48,8 @@ class Settings:
     buffers: int = BUFFERS
     records: int = RECORDS
     """Largest number of records in a buffer."""
+    eager: bool = False
+    """Whether regions are scheduled with their producers."""
     log_folder: Path | None = None
     seconds: float = LIFE
 
@@ -137,6 +139,7 @@ class Cluster:
             "records": self.settings.records,
             "restarts": self.settings.restarts,
             "variant": self.settings.variant,
+            "eager": self.settings.eager,
             "log": None if folder is None else str(folder.absolute() / f"{file}.ndjson"),
             "kill_after": None if kill is None else kill.events,
         }

@@ -62,12 +62,15 @@ def _wrong(file: JobFile, outcome: Ended) -> str:
 class Simulated:
     """Simulated runs of one job file."""
 
-    def __init__(self, path: Path, *, level: str, variant: str | None, executors: int, slots: int) -> None:
+    def __init__(
+        self, path: Path, *, level: str, variant: str | None, executors: int, slots: int, eager: bool = False
+    ) -> None:
         """Raises `RuntimeFailure` for an unknown variant, too few slots, and as `JobFile`."""
         self.file, self._level = _job_file(path, variant, executors * slots), level
         self._more: dict[str, Any] = {
             "executors": executors,
             "slots": slots,
+            "eager": eager,
             "subtask_type": VARIANTS.get(variant or "", SOUND),
             "master_type": MASTERS.get(variant or "", JobMaster),
         }
@@ -142,12 +145,13 @@ class Processes:
         seconds: float,
         buffers: int = BUFFERS,
         records: int = RECORDS,
+        eager: bool = False,
     ) -> None:
         """Raises `RuntimeFailure` as `Simulated`, for a kill of another form, and without msgpack."""
         from streamproof_runtime.cluster import Settings  # only here is msgpack needed
 
         self.file = _job_file(path, variant, executors * slots)
-        self._settings = Settings(path, executors, slots, variant, restarts, buffers, records, seconds=seconds)
+        self._settings = Settings(path, executors, slots, variant, restarts, buffers, records, eager, seconds=seconds)
         self._kills = kill_options.parse(kills, (*self._settings.names, "jobmaster"))
 
     def run(self, logs: Path | None, tell: Callable[[str], None]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from streamproof_runtime.functions import Context, Operation
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.partitions import Key, Missing, Partitions
 from streamproof_runtime.regions import Region
-from streamproof_runtime.subtask import TAKE, TERMINATED, Item, Subtask, TaskPlan, plans
+from streamproof_runtime.subtask import TAKE, TERMINATED, Action, Item, Subtask, TaskPlan, plans
 
 
 class ExecutorHost(Protocol):
@@ -115,6 +115,8 @@ class RegionExecutor:
         self.flow = Flow((), ())
         self._reported: set[str] = set()
         self._writing: list[Key] = []
+        self._waiting: dict[str, str] = {}
+        """Readers whose dataset is not stored yet."""
 
     def on_message(self, kind: str, attempt: int, rest: tuple[Any, ...]) -> None:
         """A message about an attempt of the region."""
@@ -130,6 +132,8 @@ class RegionExecutor:
                     self.fail(f"{rest[0]}: {error}", fatal=True)
         elif kind == m.DEPLOY and attempt > self.attempt:
             self.deploy(attempt, *rest)
+        elif kind == m.UPDATE and is_current:
+            self.update(*rest)
         elif kind == m.START and is_current:
             self.is_running = True
             for subtask in self.subtasks.values():
@@ -174,7 +178,9 @@ class RegionExecutor:
         """Feedback channels get queues that spill, a reader its partition, a writer a new one."""
         store, operator, number = self.executor.partitions, subtask.plan.operator, subtask.plan.number
         subtask.queues.update((channel, store.queue()) for channel in subtask.plan.feedback_inputs)
-        if operator.reads:
+        if operator.reads and operator.reads not in reads:
+            self._waiting[subtask.name] = operator.reads
+        elif operator.reads:
             subtask.items, subtask.left = store.open((operator.reads, reads[operator.reads], number))
         elif operator.writes:
             key = operator.writes, self.attempt, number
@@ -187,13 +193,26 @@ class RegionExecutor:
 
             subtask.operation = Operation(((write, None),), subtask.operation.context)
 
+    def update(self, reads: Mapping[str, int]) -> None:
+        """Readers can begin: their datasets are stored."""
+        ready = [self.subtasks[task] for task, dataset in self._waiting.items() if dataset in reads]
+        try:
+            for subtask in ready:
+                del self._waiting[subtask.name]
+                self._attach(subtask, reads)
+        except Missing as error:
+            self.fail(str(error), fatal=False, missing=error.dataset)
+            return
+        for subtask in ready if self.is_running else ():
+            self.host.woken(subtask)
+
     def cancel(self, attempt: int) -> None:
         """Drops all subtasks; messages up to this attempt are ignored from here on."""
         gone = [*self.subtasks.values()]
         for dataset, of, _ in self._writing:
             self.executor.partitions.release(dataset, of)
         self.attempt, self.is_running, self.subtasks, self._reported, self._writing = attempt, False, {}, set(), []
-        self.peers = frozenset()
+        self.peers, self._waiting = frozenset(), {}
         self.host.stopped(gone)
 
     def fail(self, reason: str, *, fatal: bool, missing: str = "") -> None:
@@ -217,12 +236,16 @@ class RegionExecutor:
             self.host.woken(subtask)
 
     def can_step(self, subtask: Subtask) -> bool:
-        """Whether a subtask has something to do, and none of its outputs waits for credit."""
-        return not self.flow.is_blocked(subtask.plan.outputs) and bool(subtask.enabled())
+        """Whether a subtask has something to do, and waits neither for a dataset nor for credit."""
+        return bool(self._enabled(subtask))
+
+    def _enabled(self, subtask: Subtask) -> Sequence[Action]:
+        is_held = subtask.name in self._waiting or self.flow.is_blocked(subtask.plan.outputs)
+        return () if is_held else subtask.enabled()
 
     def step(self, subtask: Subtask, choose: Callable[[int], int]) -> bool:
         """A subtask does one of its enabled actions, if any; what it sends is delivered or leaves. Whether it did one."""
-        enabled = () if self.flow.is_blocked(subtask.plan.outputs) else subtask.enabled()
+        enabled = self._enabled(subtask)
         if not enabled:
             return False
         kind, taken = action = enabled[choose(len(enabled)) if len(enabled) > 1 else 0]

@@ -1,8 +1,10 @@
-"""Variants of failover that omit or change one rule, to be switched on for demonstration, by the names of the model."""
+"""Variants of failover and of region scheduling that omit or change one rule, to be switched on for demonstration, by the
+names of the models."""
 
 from __future__ import annotations
 
-from streamproof_runtime.jobmaster import Decision, JobMaster, Run
+from streamproof_runtime.jobmaster import JobMaster
+from streamproof_runtime.region_runs import Decision, Run
 
 
 class RestartAll(JobMaster):
@@ -51,6 +53,19 @@ class AttemptReuse(JobMaster):
         return run.attempt
 
 
+class CounterNotReset(JobMaster):
+    """The partitions of a region that restarts still count as finished."""
+
+    def count_again(self, run: Run) -> None:
+        """They do not."""
+
+
+class StaleCache(JobMaster):
+    """The descriptor of a dataset that is made again is kept, and sent to its readers."""
+
+    keeps_stale_descriptors = True
+
+
 def _name(variant: type[JobMaster]) -> str:
     return "".join("-" + c.lower() if c.isupper() else c for c in variant.__name__).removeprefix("-")
 
@@ -59,7 +74,7 @@ MASTERS: dict[str, type[JobMaster]] = {
     _name(v): v
     for v in (
         *(RestartAll, RegionWithoutBacktracking, NoDownstreamRestart, NoVersioning, NoTopologicalOrder),
-        AttemptReuse,
+        *(AttemptReuse, CounterNotReset, StaleCache),
     )
 }
 """All variants by name."""

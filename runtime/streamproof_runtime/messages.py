@@ -13,6 +13,8 @@ HEARTBEAT, ALIVE = "heartbeat", "alive"
 DEPLOY, DEPLOYED = "deploy", "deployed"
 """``(DEPLOY, region, attempt, placement, reads)``: the TaskExecutor of each subtask, and the attempt of each dataset that the
 region reads; ``(DEPLOYED, region, attempt)`` in answer."""
+UPDATE = "update"
+"""``(UPDATE, region, attempt, reads)``: these datasets, for which readers of a deployed region wait, are stored."""
 START = "start"
 """``(START, region, attempt)``: all TaskExecutors have their subtasks."""
 CANCEL, CANCELED = "cancel", "canceled"

@@ -16,12 +16,14 @@ from streamproof_runtime.api import Job
 from streamproof_runtime.event_log import EventWriter
 from streamproof_runtime.failover_variants import MASTERS
 from streamproof_runtime.graph import ExecutionGraph
-from streamproof_runtime.jobmaster import DONE, JobMaster, Timing
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
+from streamproof_runtime.jobmaster import JobMaster
 from streamproof_runtime.links import Link, serve
 from streamproof_runtime.loop import MILLISECOND
+from streamproof_runtime.master_host import Timing
 from streamproof_runtime.process import Parent
 from streamproof_runtime.real_executor import PEERS, STOP, STOPPED
+from streamproof_runtime.region_scheduler import DONE
 from streamproof_runtime.regions import regions
 from streamproof_runtime.wire import frame, message_frame
 
@@ -48,6 +50,7 @@ class RealJobMaster:
             restarts=settings["restarts"],
             executors=len(self._names),
             patience=PATIENCE_FOR_EXECUTORS,
+            eager=settings["eager"],
         )
         self.machine = MASTERS.get(settings["variant"] or "", JobMaster)(regions(job), self, timing)
         self._links: dict[str, Link] = {}

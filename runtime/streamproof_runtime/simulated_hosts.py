@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from streamproof_runtime.executor import TaskExecutor
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
-from streamproof_runtime.jobmaster import Timing
+from streamproof_runtime.master_host import Timing
 from streamproof_runtime.messages import Message
 from streamproof_runtime.partitions import MemoryPartitions
 from streamproof_runtime.subtask import Subtask, TaskPlan
 
 if TYPE_CHECKING:
+    from streamproof_runtime.jobmaster import JobMaster
     from streamproof_runtime.simulation import Simulation
 
 
@@ -117,9 +118,9 @@ class SimulatedExecutor:
 class SimulatedJobMaster:
     """The simulated process of the JobMaster, which has no faults."""
 
-    def __init__(self, world: Simulation) -> None:
+    def __init__(self, world: Simulation, machine: type[JobMaster], timing: Timing) -> None:
         self.name, self.world = JOBMASTER, world
-        self.machine = world.master_type(world.regions, self, Timing())
+        self.machine = machine(world.regions, self, timing)
 
     def receive(self, peer: str, message: Message) -> None:
         """A message."""

@@ -15,10 +15,12 @@ from streamproof_runtime.buffers import RECORDS
 from streamproof_runtime.faults import Fault
 from streamproof_runtime.fence import fence
 from streamproof_runtime.flow import BUFFERS
-from streamproof_runtime.jobmaster import DONE, JobMaster
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
+from streamproof_runtime.jobmaster import JobMaster
 from streamproof_runtime.loop import EventLoop
+from streamproof_runtime.master_host import Timing
 from streamproof_runtime.network import Network
+from streamproof_runtime.region_scheduler import DONE
 from streamproof_runtime.regions import regions
 from streamproof_runtime.simulated_hosts import SimulatedExecutor, SimulatedJobMaster
 from streamproof_runtime.subtask import Clock, Subtask, TaskPlan
@@ -74,13 +76,15 @@ class Simulation:
         slots: int = 2,
         subtask_type: type[BatonSubtask] = BatonSubtask,
         master_type: type[JobMaster] = JobMaster,
+        eager: bool = False,
         script: Script | None = None,
         faults_given: Sequence[Fault] | None = None,
         buffers: int | None = None,
     ) -> None:
-        """`buffers`: exclusive buffers of a channel; the tape chooses among `WINDOWS` if it is None."""
+        """`eager`: regions are scheduled with their producers. `buffers`: exclusive buffers of a channel; the tape chooses
+        among `WINDOWS` if it is None."""
         self.regions = regions(job)
-        self.slots, self.subtask_type, self.master_type, self.job = slots, subtask_type, master_type, job
+        self.slots, self.subtask_type, self.job = slots, subtask_type, job
         self.tape = Tape(seed, script)
         self.choose, self._user = self.tape.stream(SCHEDULE), self.tape.stream(USER)
         self.loop = EventLoop(self.choose)
@@ -92,7 +96,7 @@ class Simulation:
         self.created: dict[str, list[Subtask]] = {}
         names = [f"tm-{i}" for i in range(1, executors + 1)]
         self.hosts = {name: SimulatedExecutor(name, self) for name in names}
-        self.master = SimulatedJobMaster(self)
+        self.master = SimulatedJobMaster(self, master_type, Timing(eager=eager))
         self.network.nodes = {JOBMASTER: self.master, **self.hosts}
         draw = self.tape.stream(FAULTS)
         stores = len(self.regions) > 1

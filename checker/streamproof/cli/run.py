@@ -66,7 +66,7 @@ _ONLY_REAL = ("kill", "restarts", "timeout")
     show_default=True,
     help="Crashes, lost and slow connections, partitions, pauses.",
 )
-@click.option("--variant", metavar="NAME", help="Variant of the termination protocol; most are wrong.")
+@click.option("--variant", metavar="NAME", help="Variant of a protocol; most are wrong.")
 @click.option(
     "--taskmanagers",
     type=click.IntRange(1, 64),
@@ -76,6 +76,13 @@ _ONLY_REAL = ("kill", "restarts", "timeout")
     help="Number of TaskExecutors.",
 )
 @click.option("--slots", type=click.IntRange(1, 64), default=2, show_default=True, metavar="N", help="Slots of each.")
+@click.option(
+    "--scheduling",
+    type=click.Choice(["lazy", "eager"]),
+    default="lazy",
+    show_default=True,
+    help="Schedule a region when its inputs are stored, or with their producers.",
+)
 @click.option("--shrink", is_flag=True, help="Find a short script of faults and choices for the first failing seed.")
 @click.option(
     "--script",
@@ -102,6 +109,7 @@ def command(
     variant: str | None,
     taskmanagers: int,
     slots: int,
+    scheduling: str,
     shrink: bool,
     script: Path | None,
     trace: Path | None,
@@ -123,12 +131,13 @@ def command(
     if trace is not None:
         expect_writable(trace, None)
     module = runtime.load()
-    shrunk = None
+    shrunk, eager = None, scheduling == "eager"
     try:
         if simulate:
-            runs, shrunk = _runs(
-                module, Path(job), seed, seeds, faults, variant, taskmanagers, slots, shrink, script, trace
+            simulated = module.Simulated(
+                Path(job), level=faults, variant=variant, executors=taskmanagers, slots=slots, eager=eager
             )
+            runs, shrunk = _runs(module, simulated, seed, seeds, shrink, script, trace)
         else:
             processes = module.Processes(
                 Path(job),
@@ -138,6 +147,7 @@ def command(
                 kills=kills,
                 restarts=restarts,
                 seconds=timeout,
+                eager=eager,
             )
             runs = [_real_run(processes, trace)]
     except module.Lost as error:
@@ -212,19 +222,14 @@ def _real_lines(job: Path, run: Mapping[str, Any]) -> Iterator[Line]:
 
 def _runs(
     module: Any,
-    job: Path,
+    simulated: Any,
     seed: int,
     seeds: int,
-    faults: str,
-    variant: str | None,
-    executors: int,
-    slots: int,
     shrink: bool,
     script: Path | None,
     trace: Path | None,
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """The runs, without their events, and the shrunk one."""
-    simulated = module.Simulated(job, level=faults, variant=variant, executors=executors, slots=slots)
     runs: list[dict[str, Any]] = []
     shrunk = None
     with Status() as status:

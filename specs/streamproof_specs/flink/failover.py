@@ -12,7 +12,6 @@ from streamproof import System
 from streamproof.conformance import (
     BOOL,
     Event,
-    InputError,
     Observation,
     Plan,
     RunFinding,
@@ -45,8 +44,9 @@ from streamproof_specs.flink.recorded import (
     without_edges,
 )
 from streamproof_specs.flink.restart_reasons import Explained
-from streamproof_specs.flink.scope import FlinkLogs, Outside, damage, doubted, outside
+from streamproof_specs.flink.scope import Outside, damage, doubted, outside
 from streamproof_specs.flink.speculation import Groups
+from streamproof_specs.flink.with_runtime import FlinkOrRuntimeLogs
 from streamproof_specs.runtime import failover as runtime
 
 MASTER_EVENTS = frozenset(
@@ -60,7 +60,7 @@ _NO_MACHINE = System("lines", (Variable("lines", BOOL, (False,)),), (), ())
 """A machine that accepts every line."""
 
 
-class FlinkFailover(FlinkLogs):
+class FlinkFailover(FlinkOrRuntimeLogs):
     """Follows every job of a recorded Flink run through the failover machine, and every attempt through its own machine.
 
     Event logs of the reference runtime are followed by a binding of their own.
@@ -69,19 +69,9 @@ class FlinkFailover(FlinkLogs):
     default = True
     reads_job_graph = True
 
-    def runs(self, path: Path) -> list[Any]:
-        """The runs of Flink, or of the runtime, under a path."""
-        return runtime.runs(path) if runtime.is_runtime(path) else super().runs(path)
-
-    def recognises(self, path: Path) -> bool:
-        """Whether there are logs of Flink or of the runtime under a path."""
-        return runtime.recognises(path) or super().recognises(path)
-
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case per job. Raises `InputError` for unreadable logs and for another job's graph."""
-        if isinstance(run, Path) and runtime.is_runtime(run):
-            if job_graph is not None:
-                raise InputError(f"{job_graph}: the log has the job graph", remedy="leave out --job-graph")
+        if self.is_of_runtime(run, job_graph):
             return runtime.plan(run)
         logged = read_run(run)
         given = given_graph(logged, job_graph)

@@ -41,13 +41,22 @@ class RuntimeJob(Failover):
 
     name = "failover"
 
-    def __init__(self, graph: JobGraph, **given: Any) -> None:
-        self._graph = graph
+    def __init__(self, graph: JobGraph, eager: bool, **given: Any) -> None:
+        self._graph, self._eager = graph, eager
         super().__init__(**given)
 
     def job_graph(self) -> JobGraph:
         """The recorded one."""
         return self._graph
+
+    def is_ready(self, s: Any, tasks: Any) -> Any:
+        """Eagerly: the producers of the inputs are at work, or have finished for good."""
+        if not self._eager:
+            return super().is_ready(s, tasks)
+        created = all(s.status[t] == "CREATED" for t in tasks)
+        return created and all(
+            s.status[p] in self.active or self.has_finished(s, p) for t in tasks for p in self.upstream[t]
+        )
 
 
 def recognises(path: Path) -> bool:
@@ -75,22 +84,33 @@ def _case(started: Event, own: Sequence[Event]) -> Unit:
     failures = sum(e.event in FAILURES and "missing" not in e.args for e in followed)
     losses = sum(e.event == "partition_lost" for e in followed)
     decisions = sum(e.event == "region_failed" for e in followed)
-    model, system = _machine(_graph(started), failures, losses, decisions)
+    model, system = _machine(job_graph(started), is_eager(started), failures, losses, decisions)
     observations, decided = [], 0
+    running: set[str] = set()
     for event in followed:
         decided += event.event == "region_failed"
-        observations.append(_Reading(model, event, decided - 1).observation())
+        reading = _Reading(model, event, decided - 1, running)
+        observations.append(reading.observation())
+        if event.event == "region_running":
+            running.update(reading.tasks())
+        elif event.event == "region_scheduled":
+            running.difference_update(reading.tasks())
     title = f"failover of {started.trace}"
     return Unit(started.trace, title, (Task(started.trace, system, (Stream(observations),)),))
 
 
 @lru_cache(maxsize=64)
-def _machine(graph: JobGraph, failures: int, losses: int, decisions: int) -> tuple[RuntimeJob, System]:
-    model = RuntimeJob(graph, failures=failures, losses=losses, restarts=decisions)
+def _machine(graph: JobGraph, eager: bool, failures: int, losses: int, decisions: int) -> tuple[RuntimeJob, System]:
+    model = RuntimeJob(graph, eager, failures=failures, losses=losses, restarts=decisions)
     return model, compile_model(model, without_properties=True)
 
 
-def _graph(started: Event) -> JobGraph:
+def is_eager(started: Event) -> bool:
+    """Whether regions are scheduled with their producers."""
+    return started.args.get("scheduling") == "EAGER"
+
+
+def job_graph(started: Event) -> JobGraph:
     """The recorded job graph. Raises `InputError` for one that is none, and for a very large one."""
     try:
         operators = [Vertex(str(name)) for name in started.args["operators"]]
@@ -108,8 +128,9 @@ def _graph(started: Event) -> JobGraph:
 class _Reading:
     """The meaning of one event."""
 
-    def __init__(self, model: RuntimeJob, event: Event, decision: int) -> None:
-        self.model, self.event, self.decision = model, event, decision
+    def __init__(self, model: RuntimeJob, event: Event, decision: int, running: set[str]) -> None:
+        """`running`: the operators of regions that have begun to run."""
+        self.model, self.event, self.decision, self.at_work = model, event, decision, running
         self.before: list[Constraint] = []
         self.after: list[Constraint] = []
 
@@ -200,6 +221,7 @@ class _Reading:
         if missing is None:
             yield Move("fail", {"t": task})
         else:
+            yield from self.reads_in_vain(task)
             yield Move("miss", {"t": task, "p": self.known(missing, self.model.partitions, "partition")})
         decision = self.decision
         self.agrees(
@@ -207,6 +229,11 @@ class _Reading:
             sorted(self.texts("restarts")),
             lambda look: sorted(t for t in self.model.tasks if self._is_in(look, t, decision)),
         )
+
+    def reads_in_vain(self, task: str) -> Iterable[Move]:
+        """A partition can be missed while the region is deployed: its reader is at work before the others."""
+        if task not in self.at_work:
+            yield Move("run", {"t": task})
 
     def _is_in(self, look: StateReader, task: str, decision: int) -> bool:
         chosen: bool = task in look("restarting", decision)
@@ -239,7 +266,10 @@ class _Reading:
 
     def given_up(self) -> Iterable[Move]:
         """The restart strategy allows no more."""
-        yield Move("give_up", {"t": self.known(self.event.args.get("task"), self.model.tasks, "operator")})
+        task = self.known(self.event.args.get("task"), self.model.tasks, "operator")
+        if "missing" in self.event.args:
+            yield from self.reads_in_vain(task)
+        yield Move("give_up", {"t": task})
 
 
 _MEANING: dict[str, Callable[[_Reading], Iterable[Move]]] = {
@@ -254,4 +284,4 @@ _MEANING: dict[str, Callable[[_Reading], Iterable[Move]]] = {
     "job_failed": _Reading.given_up,
 }
 
-__all__ = ["is_runtime", "plan", "recognises", "runs"]
+__all__ = ["is_eager", "is_runtime", "job_graph", "plan", "recognises", "runs"]

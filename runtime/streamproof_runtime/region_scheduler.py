@@ -1,0 +1,135 @@
+"""The scheduling of a job at its JobMaster: which regions are ready, their deployment, and their end.
+
+A region is scheduled lazily when the partitions that it reads are finished, eagerly when their producers are scheduled. A
+deployment has the descriptor of each dataset that the region reads; one that is not finished follows later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from streamproof_runtime import messages as m
+from streamproof_runtime.datasets import GONE, PRODUCING, RELEASED, STORED, Datasets
+from streamproof_runtime.executor_registry import ExecutorRegistry
+from streamproof_runtime.master_host import Host, Timing
+from streamproof_runtime.region_runs import CREATED, FINISHED, RUNNING, Decision, Run
+from streamproof_runtime.regions import Region, placed
+
+DONE, FAILED = "DONE", "FAILED"
+"""The job is RUNNING, DONE or FAILED."""
+
+
+class RegionScheduler:
+    """Schedules the regions of one job."""
+
+    keeps_stale_descriptors = False
+    """Whether the descriptor of a dataset that is made again is kept."""
+
+    def __init__(self, regions: Sequence[Region], host: Host, timing: Timing) -> None:
+        self.host, self.timing = host, timing
+        self.runs = [Run(region, len(regions) > 1) for region in regions]
+        self.datasets = Datasets(self.runs, host)
+        needed = max(o.parallelism for r in regions for o in r.graph.job.operators.values() if o.name in r.operators)
+        self.executors = ExecutorRegistry(needed, timing.executors)
+        self.status = RUNNING
+        self.decided = 0
+        """Number of decisions to restart."""
+        self.pending: dict[int, Decision] = {}
+        self.results: dict[str, Any] = {}
+
+    def await_executors(self) -> None:
+        """Deployments wait for all TaskExecutors from now on, but not for ever."""
+        self.executors.waits = bool(self.timing.executors)
+        if self.executors.waits:
+            self.host.call_later(self.timing.patience, "patience", self.decided)
+
+    def schedule(self) -> None:
+        """Deploys each region that is ready, if there are enough slots.
+
+        A slot takes one subtask of each operator; subtasks are spread over all TaskExecutors.
+        """
+        slots = self.executors.offered()
+        for run in self.runs if slots else ():
+            if self.status == RUNNING and run.status == CREATED and self.is_ready(run):
+                self._deploy(run, slots)
+
+    def is_ready(self, run: Run) -> bool:
+        """Whether all partitions that it reads are finished, or, if scheduled eagerly, are being made."""
+        return all(
+            self.datasets.is_finished(name) or (self.timing.eager and found.producer.is_active)
+            for name, found in self.datasets.read_by(run)
+        )
+
+    def _deploy(self, run: Run, slots: list[str]) -> None:
+        run.begin()
+        tasks = [*run.region.operators]
+        self.host.event("region_scheduled", {"tasks": tasks, "attempt": run.attempt})
+        for name, found in self.datasets.read_by(run):
+            if found.state != STORED and not (self.timing.eager and found.state == PRODUCING):
+                self.fail(run, f"the partitions of {name} are lost", name)
+                return
+        inputs = {name: self.datasets.descriptor(name) for name, found in self.datasets.read_by(run)}
+        run.placement = placed(run.region, slots, {name: found.locations for name, found in inputs.items()})
+        self.datasets.begin(run)
+        self.host.event("deployed", {"graph": str(run.region.graph), "placement": dict(run.placement)}, run.trace)
+        reads = {name: found.attempt for name, found in inputs.items() if self.datasets[name].state == STORED}
+        self.host.event("region_deployed", {"tasks": tasks, "descriptors": reads})
+        self.tell(run, (m.DEPLOY, run.region.number, run.attempt, dict(run.placement), reads))
+
+    def begin_to_run(self, run: Run) -> None:
+        """All TaskExecutors have the subtasks of a region: they start."""
+        run.status = RUNNING
+        reads = {
+            name: self.datasets.descriptor(name).attempt
+            for name, found in self.datasets.read_by(run)
+            if found.state == STORED
+        }
+        self.host.event("region_running", {"tasks": [*run.region.operators], "reads": reads})
+        self.host.event("started", {}, run.trace)
+        self.tell(run, (m.START, run.region.number, run.attempt))
+
+    def finish(self, run: Run) -> None:
+        """All subtasks have terminated: outputs are stored, inputs released, and sinks have their results."""
+        run.status = FINISHED
+        self.host.event("finished", {}, run.trace)
+        self.datasets.store(run)
+        released = [name for name, found in self.datasets.read_by(run) if found.state in (STORED, GONE)]
+        self.host.event("region_finished", {"tasks": [*run.region.operators], "released": released})
+        for name in released:
+            self.drop(name, RELEASED)
+        for name, found in self.datasets.written_by(run):
+            if found.consumer.is_active:
+                self._update(name, found.consumer)
+        self.complete()
+        self.schedule()
+
+    def _update(self, name: str, reader: Run) -> None:
+        """The readers of a dataset wait for it: it is finished."""
+        reads = {name: self.datasets.descriptor(name).attempt}
+        self.host.event("region_updated", {"tasks": [reader.region.reads[name]], "descriptors": reads})
+        self.tell(reader, (m.UPDATE, reader.region.number, reader.attempt, reads))
+
+    def complete(self) -> None:
+        """The job has finished if all regions have, and none is to start again."""
+        if all(r.status == FINISHED for r in self.runs) and not self.pending:
+            self.status = DONE
+            results = {t: v for r in self.runs for t, v in r.finished.items() if r.region.graph.operator_of[t].is_sink}
+            self.results = dict(sorted(results.items()))
+            self.host.event("job_finished", {})
+
+    def drop(self, name: str, state: str) -> None:
+        """A dataset is not needed, or void: so is its descriptor."""
+        self.datasets.drop(name, state, self.executors.slots)
+        if state == RELEASED or not self.keeps_stale_descriptors:
+            self.datasets[name].descriptor = None
+
+    def tell(self, run: Run, message: m.Message) -> None:
+        """Sends a message to the TaskExecutors of a region."""
+        for peer in sorted(set(run.placement.values())):
+            if peer in self.executors.slots:
+                self.host.send(peer, message)
+
+    def fail(self, run: Run, reason: str, missing: str = "") -> None:
+        """An active region has failed, perhaps for want of a dataset."""
+        raise NotImplementedError

@@ -1,0 +1,54 @@
+"""Random batch jobs for the runtime, and verdicts on their runs."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from streamproof.conformance import RunVerdict, judge
+from streamproof_runtime.api import Job, Stream
+from streamproof_runtime.event_log import lines
+from streamproof_runtime.functions import Process
+from streamproof_runtime.simulation import Outcome
+from streamproof_specs.flink.failover import BINDING
+
+
+def adding(number: int) -> Process:
+    """A function that adds a number."""
+    return lambda _, record: (record + number,)
+
+
+def batch(seed: int) -> tuple[Job, dict[str, Counter[int]]]:
+    """A random job of operators that add their number, with every kind of exchange, and what its sinks receive."""
+    draw = random.Random(seed)
+    job = Job("batch")
+    streams: list[tuple[Stream, Counter[int]]] = []
+    for number in range(draw.randint(1, 2)):
+        items = [draw.randrange(5) for _ in range(draw.randrange(6))]
+        streams.append((job.source(f"s{number}", items, draw.randint(1, 2)), Counter(items)))
+    for number in range(draw.randint(1, 4)):
+        stream, records = draw.choice(streams)
+        if draw.random() < 0.3:
+            other, more = draw.choice([s for s in streams if s[0].job is job])
+            if other is not stream:
+                stream, records = stream.union(other), records + more
+        stream = draw.choice((stream, stream.rebalance(), stream.key_by(lambda r: r)))
+        stream = stream.blocking() if draw.random() < 0.6 else stream
+        add = number + 1
+        made = stream.process(f"p{number}", adding(add), draw.randint(1, 2))
+        streams.append((made, Counter({r + add: n for r, n in records.items()})))
+    expected = {}
+    for number, (stream, records) in enumerate(streams):
+        if number >= 2 or len(streams) <= 2:
+            (stream.blocking() if draw.random() < 0.3 else stream).collect(f"sink{number}")
+            expected[f"sink{number}"] = records
+    return job, expected
+
+
+def verdicts(outcome: Outcome, folder: Path, binding: Any = BINDING, model: str = "failover") -> list[RunVerdict]:
+    """The verdicts on the failover of a run."""
+    log = folder / "run.ndjson"
+    log.write_text("".join(lines(outcome.entries)), encoding="ascii")
+    return judge(binding.plan(log, None), model)
