@@ -53,6 +53,13 @@ def install(supervisor: int | None) -> None:
     handle()
 
 
+def detach() -> None:
+    """For a process that the worker forked: the supervisor is told nothing of it, and Ctrl-C is for its parent."""
+    _run.supervisor = None
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 def identity(handle: int) -> object:
     """The identity of an open file: a model may close it and open another file under the same number."""
     try:

@@ -8,7 +8,8 @@ from typing import Any
 
 from streamproof import UsageError
 from streamproof_models.failover.batch_job import BatchJob
-from streamproof_models.failover.graph import Partition, Task
+from streamproof_models.failover.graph import JobGraph, Partition, Task
+from streamproof_models.failover.machine import Failover
 from streamproof_models.failover.regions import Merging, pipelined_regions
 from streamproof_models.failover.restart import tasks_to_restart
 from streamproof_models.failover.topology import Topology
@@ -17,6 +18,7 @@ from streamproof_models.topologies import is_text
 SHOWN = 20
 """Largest number of regions listed, and of tasks of one region."""
 _QUESTION = re.compile(r"(?P<what>fail|lose)=(?P<task>.+)", re.DOTALL)
+_BETWEEN = re.compile(r"(;\s*(?=(?:fail|lose)=))")
 _REMEDY = "write lose=TASK or fail=TASK, several with ; between them, as in --what-if 'lose=B(2/4); fail=C'"
 
 
@@ -59,21 +61,15 @@ def what_if(model: BatchJob, question: str) -> Iterator[str]:
     consumers: it is the same set as if the lost task fails itself. Tasks that were never scheduled do not restart.
     Raises `UsageError`.
     """
+    if any(getattr(type(model), rule) is not getattr(Failover, rule) for rule in ("fail_over", "regions_to_restart")):
+        why = f"--what-if answers by Flink's rule, not by that of variant {model.variant}"
+        raise UsageError(why, remedy="leave out --variant")
     regions = pipelined_regions(Topology(model.job_graph()), model.merging)
-    known = {_squeezed(model.task_name(v.name, i, v.parallelism)): (v.name, i) for v in regions.topology.graph.vertices
-             for i in range(v.parallelism)}  # fmt: skip
     failed: list[Task] = []
     lost: list[Partition] = []
-    for part in re.split(r";\s*(?=(?:fail|lose)=)", question):  # names may have semicolons
-        found = _QUESTION.fullmatch(part.strip())
-        task = known.get(_squeezed(found["task"])) if found else None
-        if found is None:
-            raise UsageError(f"--what-if {question!r}: {part.strip()!r} is no question", remedy=_REMEDY)
-        if task is None:
-            some = ", ".join(model.tasks[:SHOWN]) + (", ..." if len(model.tasks) > SHOWN else "")
-            raise UsageError(f"--what-if: the job has no task {found['task'].strip()!r}", remedy=f"its tasks: {some}")
+    for what, task in _asked(model, regions.topology.graph, question):
         failed.append(task)
-        if found["what"] == "lose":
+        if what == "lose":
             lost += dict.fromkeys(
                 (c.edge.dataset, task[1]) for c in regions.topology.connections
                 if c.edge.source == task[0] and c.edge.exchange.rereadable
@@ -84,6 +80,40 @@ def what_if(model: BatchJob, question: str) -> Iterator[str]:
         tasks = [regions.topology.tasks[t] for t in members if regions.topology.tasks[t] in restarted]
         if tasks:
             yield f"  region {number}: {_listed(_named(model, tasks))}"
+
+
+def _asked(model: BatchJob, graph: JobGraph, question: str) -> list[tuple[str, Task]]:
+    """The parts of a question. A name may look like several parts: the shortest names that make sense are taken."""
+    exact = {
+        model.task_name(v.name, i, v.parallelism): (v.name, i) for v in graph.vertices for i in range(v.parallelism)
+    }
+    spaceless: dict[str, list[Task]] = {}
+    for name, task in exact.items():
+        spaceless.setdefault(_squeezed(name), []).append(task)
+
+    def tasks(name: str) -> list[Task]:
+        return [exact[name]] if name in exact else spaceless.get(_squeezed(name), [])
+
+    pieces = _BETWEEN.split(question.strip())
+    most = max(len(_BETWEEN.split(name)) for name in exact)
+    rest: dict[int, list[tuple[str, Task]]] = {len(pieces) + 1: []}
+    for at in range(len(pieces) - 1, -1, -2):
+        for end in range(at + 1, min(len(pieces), at + most) + 1, 2):
+            found = _QUESTION.fullmatch("".join(pieces[at:end]))
+            if found and end + 1 in rest and len(meant := tasks(found["task"])) == 1:
+                rest[at] = [(found["what"], meant[0]), *rest[end + 1]]
+                break
+    if 0 in rest:
+        return rest[0]
+    some = ", ".join(model.tasks[:SHOWN]) + (", ..." if len(model.tasks) > SHOWN else "")
+    for piece in pieces[::2]:
+        found = _QUESTION.fullmatch(piece)
+        if found is None:
+            raise UsageError(f"--what-if {question!r}: {piece!r} is no question", remedy=_REMEDY)
+        if len(meant := tasks(found["task"])) != 1:
+            why = "several tasks" if meant else "no task"
+            raise UsageError(f"--what-if: the job has {why} {found['task'].strip()!r}", remedy=f"its tasks: {some}")
+    raise AssertionError("every part means one task")
 
 
 def _named(model: BatchJob, tasks: list[Task]) -> list[str]:

@@ -3,19 +3,38 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
+from streamproof import UsageError
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Pattern, Vertex
 from streamproof_models.failover.machine import Failover
 from streamproof_models.failover.regions import pipelined_regions
 from streamproof_models.failover.restart import tasks_to_restart
 from streamproof_models.failover.topology import Topology
 from streamproof_models.topologies import JOB_GRAPHS
-from streamproof_specs.job_graphs import what_if
+from streamproof_specs.job_graphs import graph_of_file, regions_of, what_if
+
+ALL_TO_ALL = ("HASH", "REBALANCE", "BROADCAST")
+ODD = (
+    "A",
+    "Map 1",
+    "Map1",
+    "a; b",
+    "lose=Z",
+    "fail=A(1/1)",
+    "x (1/2)",
+    "<b>",
+    "\x1b[31m",
+    "A -> B",
+    "A, B",
+    "C#0",
+    "A(1/1); fail=B",
+)
 
 
 def rest(edges: list[tuple[str, str, str, str]], parallelism: dict[str, int]) -> str:
@@ -135,6 +154,107 @@ def test_answers_are_the_restart_sets_of_the_functions() -> None:
                 assert listed == {model.task_name(v, i, sizes[v]) for v, i in expected}
                 asked += 1
     assert asked == 2 * sum(len(build().tasks) for build in JOB_GRAPHS.values())
+
+
+def pair_by_pair(sizes: dict[str, int], edges: list[Any], asked: list[tuple[str, str, int]]) -> tuple[set[Any], int]:
+    """The tasks that restart, and the number of regions, by the plain rules, one pair of tasks at a time."""
+    tasks = [(v, i) for v in sizes for i in range(sizes[v])]
+    pairs = []
+    for a, z, exchange, ship in edges:
+        p, c = sizes[a], sizes[z]
+        for i, j in product(range(p), range(c)):
+            reads = i == j * p // c if p <= c else j * p // c <= i < (j + 1) * p // c
+            if ship in ALL_TO_ALL or reads:
+                pairs.append(((a, i), (z, j), exchange))
+    region = {t: t for t in tasks}
+
+    def merge(one: Any, other: Any) -> None:
+        old, new = region[other], region[one]
+        region.update({t: new for t in tasks if region[t] == old})
+
+    for one, other, exchange in pairs:
+        if exchange.startswith("pipelined"):
+            merge(one, other)
+    while True:  # regions that wait for each other are one
+        later = {t: {t} for t in set(region.values())}
+        for _ in later:
+            for one, other, _ in pairs:
+                for found in later.values():
+                    if region[one] in found:
+                        found.add(region[other])
+        waiting = next(((x, y) for x, y in product(later, later) if x != y and y in later[x] and x in later[y]), None)
+        if waiting is None:
+            break
+        merge(*waiting)
+    lost = {(v, i) for what, v, i in asked if what == "lose"}
+    restarted = {region[v, i] for _, v, i in asked}
+    for _ in tasks:
+        restarted |= {region[other] for one, other, _ in pairs if region[one] in restarted}
+        restarted |= {region[one] for one, other, _ in pairs if region[other] in restarted and one in lost}
+    return {t for t in tasks if region[t] in restarted}, len(set(region.values()))
+
+
+def test_random_jobs_with_odd_names(tmp_path: Path) -> None:
+    """Regions and answers to questions about several tasks are those of the plain rules, whatever the names look like."""
+    rng, file, asked_of, fewer = Random("odd"), tmp_path / "job.json", 0, 0
+    while asked_of < 120:
+        names = rng.sample(ODD, rng.randint(1, 4))
+        sizes = {name: rng.choice((1, 1, 2, 3)) for name in names}
+        edges = [
+            (
+                a,
+                z,
+                rng.choice(("pipelined_bounded", "blocking", "hybrid_full")),
+                rng.choice(("FORWARD", "RESCALE", *ALL_TO_ALL)),
+            )
+            for at, z in enumerate(names)
+            for a in names[:at]
+            for _ in range(rng.choice((0, 1, 1, 2)))
+        ]
+        asked = [
+            (rng.choice(("fail", "lose")), v, rng.randrange(sizes[v])) for v in rng.choices(names, k=rng.randint(1, 3))
+        ]
+        file.write_text(rest(edges, sizes), encoding="utf-8")
+        model = Failover(**graph_of_file(str(file)))
+        question = "; ".join(f"{what}={v} ({i + 1}/{sizes[v]})" for what, v, i in asked)
+        restarted, regions = pair_by_pair(sizes, edges, asked)
+        answer = list(what_if(model, question))
+        assert answer[0] == f"if {question}: {len(restarted)} of {len(model.tasks)} tasks restart"
+        listed = ", ".join(line.partition(": ")[2] for line in answer[1:])
+        assert all(f"{v} ({i + 1}/{sizes[v]})" in listed for v, i in restarted)
+        assert len(listed) == sum(len(f"{v} ({i + 1}/{sizes[v]})") + 2 for v, i in restarted) - 2
+        assert f" in {regions} pipelined region" in next(iter(regions_of(model)))
+        fewer += len(restarted) < len(model.tasks)
+        asked_of += 1
+    assert fewer > 20
+
+
+def test_spaces_may_be_left_out_where_one_task_is_meant(tmp_path: Path) -> None:
+    """Two names that differ in spaces alone are told apart as written; otherwise the question is refused."""
+    file = tmp_path / "job.json"
+    file.write_text(rest([("Map 1", "Map1", "blocking", "FORWARD")], {"Map 1": 1, "Map1": 1}), encoding="utf-8")
+    model = Failover(**graph_of_file(str(file)))
+    assert next(iter(what_if(model, "fail=Map 1 (1/1)"))).endswith("2 of 2 tasks restart")
+    assert next(iter(what_if(model, "fail=Map1 (1/1)"))).endswith("1 of 2 tasks restart")
+    with pytest.raises(UsageError, match=r"the job has several tasks 'Map1\(1/1\)'"):
+        list(what_if(model, "fail=Map1(1/1)"))
+    many = "; ".join(["fail=Map1 (1/1)"] * 5000)
+    assert next(iter(what_if(model, many))).endswith("1 of 2 tasks restart")
+
+
+def test_regions_whose_names_would_be_equal_are_two(tmp_path: Path) -> None:
+    """Names are made of those of tasks, which may have any characters."""
+    file, edges = tmp_path / "job.json", [("A", "B", "pipelined_bounded", "FORWARD")]
+    file.write_text(rest(edges, {"A": 1, "B": 1, "A (1/1)+B": 1}), encoding="utf-8")
+    model = Failover(**graph_of_file(str(file)))
+    assert sorted(model.regions.values()) == [("A (1/1)", "B (1/1)"), ("A (1/1)+B (1/1)",)]
+
+
+@pytest.mark.parametrize("variant", ["individual", "restart-all", "no-downstream-restart", "stop-at-created"])
+def test_variants_with_another_rule_answer_no_questions(streamproof: Any, variant: str) -> None:
+    """The answer is by Flink's rule, which these do not follow."""
+    done = streamproof("check", "failover", "--variant", variant, "--what-if", "fail=A")
+    assert (done.code, f"not by that of variant {variant}\n  leave out --variant" in done.err) == (2, True), done
 
 
 def test_lost_results_restart_the_consumers_that_notice_the_loss() -> None:

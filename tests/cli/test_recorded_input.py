@@ -42,6 +42,10 @@ COLLECTED = {
     "docker": lambda line: json.dumps(
         {"log": f"{line}\n", "stream": "stdout", "time": "2026-11-21T03:17:55Z"}, separators=(",", ":")
     ),
+    "docker, written again": lambda line: json.dumps(
+        {"log": f"{line}\n", "stream": "stdout", "time": "2026-11-21T03:17:55Z"}
+    ),
+    "docker, stream first": lambda line: json.dumps({"stream": "stderr", "log": f"{line}\n"}, separators=(", ", " : ")),
     "byte order mark": lambda line: line,
 }
 

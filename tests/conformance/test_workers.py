@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +18,7 @@ from streamproof.conformance.validate import LARGE, fitting_workers, validate_pa
 from streamproof.system import InputError
 
 COUNTER = '''
-import os, signal, sys
+import os, signal, sys, time
 from pathlib import Path
 from streamproof import Model, Range, State, action
 from streamproof.conformance import EventLog
@@ -41,6 +45,11 @@ class Marked(EventLog):
         print("reading", run.stem)
         if run.stem == "deadly":
             os.kill(os.getpid(), signal.SIGKILL)
+        if run.stem == "faulty":
+            raise ZeroDivisionError("of the binding")
+        if run.stem.startswith("slow"):
+            (run.parent / f"{run.stem}.pid").write_text(str(os.getpid()))
+            time.sleep(100)
         return super().plan(run, job_graph)
 
 
@@ -135,6 +144,45 @@ def test_the_error_is_that_of_the_first_run(logs: Path) -> None:
     assert code == 2
     assert said.endswith(f"streamproof: error: {alone.value}\n")
     assert str(alone.value).startswith(f"{logs / 'b.ndjson'}:1: ")
+
+
+def test_what_a_binding_raises_is_reported_as_by_one_process(logs: Path) -> None:
+    """With the line of the binding, whichever process meets it; the runs before it are judged."""
+    log(logs / "faulty.ndjson", 2)
+    model = f"{logs / 'counter.py'}:BINDING"
+    said = {workers: validated(logs, "--model", model, "--workers", workers)[::2] for workers in ("1", "3")}
+    assert said["1"][0] == said["3"][0] == 150
+    for _, text in said.values():
+        assert re.search(r"counter\.py:\d+: unexpected ZeroDivisionError: of the binding\n", text)
+        assert "Traceback" not in text
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_no_process_is_left_behind(logs: Path, number: int) -> None:
+    """An interrupt ends all processes, and so does a kill that nobody can react to; nothing is half written."""
+    slow = [logs / f"slow{k}.pid" for k in (1, 2)]
+    for file in slow:
+        log(file.with_suffix(".ndjson"), 200)
+    command = [sys.executable, "-m", "streamproof", "validate", str(logs), "--model", f"{logs / 'counter.py'}:BINDING"]
+    more = ["--workers", "2", "--json", str(logs / "out.json"), "--events", str(logs / "events")]
+    with subprocess.Popen([*command, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        until(lambda: all(file.exists() and file.read_text() for file in slow))
+        running.send_signal(number)
+        _, err = running.communicate(timeout=60)
+    pids = [int(file.read_text()) for file in slow]
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+    assert running.returncode == (-9 if number == signal.SIGKILL else 130)
+    assert number == signal.SIGKILL or err.endswith("\nstreamproof: error: interrupted\n")
+    assert not (logs / "out.json").exists()
+    assert not [file for file in logs.glob("events/*") if not file.name.endswith(".ndjson")]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Waits for a condition, at most a minute."""
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_a_program_with_threads_is_not_forked(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

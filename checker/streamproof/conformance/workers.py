@@ -16,10 +16,14 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import NoReturn, cast
 
+from streamproof import interrupts
 from streamproof.conformance.found_runs import FoundRun, JudgedRun, RunReading, ValidationRequest, judge_readings
 from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.system import StreamproofError
 from streamproof.system.errors import SystemFailure
+
+PARENT_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG of Linux: this process gets a signal when the thread that forked it ends."""
 
 Found = tuple[FoundRun, Sequence[RunReading]]
 
@@ -28,6 +32,7 @@ class _JudgingProcess:
     """A process that judges one run at a time, of those that were found."""
 
     def __init__(self, found: Sequence[Found], request: ValidationRequest) -> None:
+        parent = os.getpid()
         numbers, to_it = os.pipe()
         from_it, answers = os.pipe()
         try:
@@ -39,7 +44,7 @@ class _JudgingProcess:
         if not self._pid:
             os.close(to_it)
             os.close(from_it)
-            _serve(found, request, numbers, answers)
+            _serve(found, request, numbers, answers, parent)
         os.close(numbers)
         os.close(answers)
         self._to_it, self.answers = os.fdopen(to_it, "wb"), os.fdopen(from_it, "rb")
@@ -53,10 +58,10 @@ class _JudgingProcess:
             pickle.dump(number, self._to_it)
             self._to_it.flush()
 
-    def receive(self, run: FoundRun) -> JudgedRun | StreamproofError:
-        """Waits for what it has judged of the run, or could not read."""
+    def receive(self, run: FoundRun) -> JudgedRun | StreamproofError | None:
+        """Waits for what it has judged of the run, or could not read; None for what this process is to judge."""
         try:
-            return cast("JudgedRun | StreamproofError", pickle.load(self.answers))
+            return cast("JudgedRun | StreamproofError | None", pickle.load(self.answers))
         except (EOFError, pickle.UnpicklingError):
             self.ended = True
             code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
@@ -78,11 +83,11 @@ def judge_in_processes(
 ) -> Iterator[JudgedRun]:
     """What was judged of each run, in their order. A process that dies gives its own run the verdict `error`.
 
-    Raises what the first run that cannot be judged raises, after what was judged before it, and `SystemFailure` if no process
-    can be started.
+    Raises what the first run that cannot be judged raises, whatever it is, after what was judged before it, and
+    `SystemFailure` if no process can be started.
     """
     waiting = deque(sorted(range(len(found)), key=lambda number: -found[number][0].size))
-    results: dict[int, JudgedRun | StreamproofError] = {}
+    results: dict[int, JudgedRun | StreamproofError | None] = {}
     busy: dict[int, _JudgingProcess] = {}
     idle: list[_JudgingProcess] = []
     due = 0
@@ -103,6 +108,8 @@ def judge_in_processes(
                 on_progress(f"{due + len(results)} of {len(found)} runs")
             while due in results:
                 judged = results.pop(due)
+                if judged is None:
+                    judged = judge_readings(found[due][1], request)
                 if isinstance(judged, StreamproofError):
                     raise judged
                 yield judged
@@ -112,21 +119,18 @@ def judge_in_processes(
             process.stop()
 
 
-def _serve(found: Sequence[Found], request: ValidationRequest, numbers: int, answers: int) -> NoReturn:
+def _serve(found: Sequence[Found], request: ValidationRequest, numbers: int, answers: int, parent: int) -> NoReturn:
     """The main loop of a process, which never returns to what its parent does."""
     code = 1
     try:
-        os.setsid()  # Ctrl-C is for the process that prints the verdicts
+        interrupts.detach()
+        _end_with(parent)
         # Output of a user's model must not mix with that of the parent.
         sys.stdout = sys.stderr
         with os.fdopen(numbers, "rb") as asked, os.fdopen(answers, "wb") as told:
             while True:
                 number = pickle.load(asked)
-                try:
-                    answer: JudgedRun | StreamproofError = judge_readings(found[number][1], request)
-                except StreamproofError as error:
-                    answer = error
-                pickle.dump(answer, told)
+                told.write(_answer(found[number][1], request))
                 told.flush()
     except (EOFError, BrokenPipeError):
         code = 0  # no run is left, or nobody waits for answers
@@ -134,3 +138,27 @@ def _serve(found: Sequence[Found], request: ValidationRequest, numbers: int, ans
         sys.excepthook(*sys.exc_info())
     finally:
         os._exit(code)
+
+
+def _answer(readings: Sequence[RunReading], request: ValidationRequest) -> bytes:
+    """What is judged of a run, pickled: None if it cannot be, or if judging it fails unexpectedly."""
+    try:
+        judged: JudgedRun | StreamproofError = judge_readings(readings, request)
+    except StreamproofError as error:
+        judged = error
+    except BaseException:  # of a user's binding: the parent meets it, too, and reports it
+        return pickle.dumps(None)
+    try:
+        return pickle.dumps(judged)
+    except Exception:
+        return pickle.dumps(None)
+
+
+def _end_with(parent: int) -> None:
+    """End this process with the one that forked it, also where that is killed."""
+    with suppress(Exception):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)

@@ -53,6 +53,7 @@ from streamproof.system.sorts import (
     cardinality,
     cardinality_up_to,
     compatible,
+    contains,
     default,
     index_keys,
     is_scalar,
@@ -78,6 +79,8 @@ def lifted(have: Sort, want: Sort) -> Sort | None:
         case (QueueSort(x, capacity), QueueSort(y, _)):
             inner = lifted(x, y)
             return None if inner is None else QueueSort(inner, capacity)
+        case (BagSort(), _) | (_, BagSort()):
+            return have if compatible(have, want) else None
         case (ArraySort(i, x), ArraySort(j, y)) if i == j and not isinstance(i, TermRange):
             inner = lifted(x, y)
             return None if inner is None else ArraySort(i, inner)
@@ -194,6 +197,19 @@ def to_term(value: Term, sort: Sort, loc: Loc | None, unwrap: Unwrap | None = No
     return _Lifting(loc, unwrap, paths).to_term(value, sort, False)
 
 
+class _OutsideBag(ModelError):
+    """A list has a value that its bag cannot hold, in some states."""
+
+
+def bag_inside(value: Term, sort: BagSort, loc: Loc | None) -> tuple[Expr, Expr]:
+    """The elements of a bag or list that are values of a bag of `sort`, as a bag, and whether there are others."""
+    if not isinstance(value, tuple | list | PartialList):
+        return to_term(value, sort, loc), b.FALSE
+    items = value.items if isinstance(value, PartialList) else [(b.TRUE, v) for v in value]
+    bag, outside = _Lifting(loc, None, None).inside(sort, items)
+    return bag, b.or_(wrong for wrong, _ in outside)
+
+
 @dataclass(frozen=True, slots=True)
 class _Lifting:
     """One conversion: its location and its treatment of options."""
@@ -201,6 +217,8 @@ class _Lifting:
     loc: Loc | None
     unwrap: Unwrap | None
     paths: Paths | None
+    beside: bool = False
+    """Whether the term becomes an alternative of another one, so that no later check sees a bag that has no such value."""
 
     def to_term(self, value: Term, sort: Sort, inside: bool) -> Expr:
         loc = self.loc
@@ -315,13 +333,20 @@ class _Lifting:
         return queue
 
     def bag(self, sort: BagSort, items: Iterable[tuple[Expr, Any]]) -> Expr:
-        made = self.each(sort.item, items)
-        outside = [(b.and_((there, b.not_(b.in_domain(value, sort.item)))), value) for there, value in made]
+        bag, outside = self.inside(sort, items)
+        if self.beside and any(wrong is not b.FALSE for wrong, _ in outside):
+            raise _OutsideBag(f"a value of the bag leaves {sort.item}", loc=self.loc)
         if self.paths is not None and self.loc is not None:
             for wrong, value in outside:
                 self.paths.check(wrong, f"a value of the bag leaves {sort.item}", self.loc, ("value", value))
-        bag = sequences.bag_from(sort, made, self.loc)
-        return b.ite(b.or_(wrong for wrong, _ in outside), sequences.none_such(sort), bag, self.loc) if made else bag
+        wrong = b.or_(wrong for wrong, _ in outside)
+        return b.ite(wrong, sequences.none_such(sort), bag, self.loc) if outside else bag
+
+    def inside(self, sort: BagSort, items: Iterable[tuple[Expr, Any]]) -> tuple[Expr, list[tuple[Expr, Expr]]]:
+        """The bag of the elements that are values of its item sort, and all elements with the condition that they are not."""
+        made = self.each(sort.item, items)
+        outside = [(b.and_((there, b.not_(b.in_domain(value, sort.item)))), value) for there, value in made]
+        return sequences.bag_from(sort, made, self.loc), outside
 
     def each(self, element: Sort, items: Iterable[tuple[Expr, Any]]) -> list[tuple[Expr, Expr]]:
         run = partial(self.to_term, sort=element, inside=True)
@@ -347,10 +372,8 @@ def widened(term: Expr, sort: Sort) -> Expr:
     if is_scalar(sort) or term.sort == sort:
         return term
     match sort, term:
-        case BagSort(capacity=capacity), Const(value=counts) if sum(counts) > capacity:
-            return b.const(sort, default(sort))  # `none_such`: the check before it fails
-        case _, Const(value=value):
-            return b.const(sort, value)
+        case _, Const(value=value):  # the check before it fails for a value outside, as `none_such` is
+            return b.const(sort, value if contains(sort, value) else default(sort))
         case _, Ite(cond=cond, then=then, other=other):
             return b.ite(cond, widened(then, sort), widened(other, sort), term.loc)
         case ArraySort(index, element), _ if not isinstance(index, TermRange):
@@ -435,6 +458,8 @@ def merge(cond: Expr, then: Term, other: Term, loc: Loc | None) -> Term:
                 if then is not None
                 else _absent(b.not_(cond), other)
             )
+    except _OutsideBag:
+        return Cases(cond, then, other)
     except ModelError:
         return Undefined(f"is {describe(then)} on one path and {describe(other)} on another", "give it one sort")
     left, right = natural(then, loc), natural(other, loc)
@@ -457,7 +482,7 @@ def _liftable(value: Term) -> bool:
 
 
 def _lift_beside(value: Term, term: Expr, loc: Loc | None) -> Expr:
-    return to_term(value, term.sort, loc)
+    return _Lifting(loc, None, None, beside=True).to_term(value, term.sort, False)
 
 
 def _absent(present: Expr, term: Expr) -> Expr:

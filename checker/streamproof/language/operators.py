@@ -14,7 +14,7 @@ from streamproof.language import sequences
 from streamproof.language.cases import Case
 from streamproof.language.conversion import expect_faithful, is_faithful
 from streamproof.language.elements import distinct, elements, refuse_iterator, refuse_lazy
-from streamproof.language.lift import alike, lifted, natural, recast, to_term
+from streamproof.language.lift import alike, bag_inside, lifted, natural, recast, to_term
 from streamproof.language.lowering_context import Context
 from streamproof.language.lvalues import convert, dereference, resolve_deep, unwrap_option
 from streamproof.language.sequences import count, ranks
@@ -257,8 +257,7 @@ def compare(context: Context, op: ast.cmpop, left: Term, right: Term, loc: Loc, 
         return _subset(op, x, y, loc)
     for side in (left, right):
         if is_expr(side) and isinstance(side.sort, BagSort):
-            x, y = (to_term(resolve_deep(context, one), side.sort, loc) for one in (left, right))
-            return _included(op, x, y, loc)
+            return _included(context, op, left, right, side.sort, loc)
     if _is_local_set(left) or _is_local_set(right):
         return _local_subset(context, op, left, right, loc)
     a, c = integer(context, left, loc, texts[0]), integer(context, right, loc, texts[1])
@@ -327,12 +326,20 @@ def _subset(op: ast.cmpop, x: Expr, y: Expr, loc: Loc) -> Expr:
             return b.and_((b.subset(y, x), b.not_(b.eq(x, y))), loc)
 
 
-def _included(op: ast.cmpop, x: Expr, y: Expr, loc: Loc) -> Term:
-    """The comparison of two bags by the counts of their elements."""
+def _included(context: Context, op: ast.cmpop, left: Term, right: Term, sort: BagSort, loc: Loc) -> Term:
+    """The comparison of two bags, or of a bag and a list, by the counts of all values, also of those that are no items."""
+    left, right = resolve_deep(context, left), resolve_deep(context, right)
+    for at, side in enumerate((left, right)):
+        if isinstance(side, Cases):
+            ways = [(one, right) if at == 0 else (left, one) for one in (side.then, side.other)]
+            then, other = (partial(_included, context, op, *way, sort, loc) for way in ways)
+            return context.conditional(side.cond, then, other, loc)
     if isinstance(op, ast.Gt | ast.GtE):
-        x, y = y, x
-    below = sequences.included(x, y, loc)
-    return simple(below if isinstance(op, ast.LtE | ast.GtE) else b.and_((below, b.not_(b.eq(x, y))), loc))
+        left, right = right, left
+    (x, x_outside), (y, y_outside) = bag_inside(left, sort, loc), bag_inside(right, sort, loc)
+    below = b.and_((sequences.included(x, y, loc), b.not_(x_outside)))
+    differ = b.or_((y_outside, b.not_(b.eq(x, y))))
+    return simple(b.and_((below,) if isinstance(op, ast.LtE | ast.GtE) else (below, differ), loc))
 
 
 def equal(context: Context, left: Term, right: Term, loc: Loc) -> Term:

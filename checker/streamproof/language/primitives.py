@@ -11,7 +11,6 @@ from contextvars import ContextVar
 from dataclasses import field
 from typing import Any, NoReturn, TypeVar, overload
 
-from streamproof.language.cases import Case
 from streamproof.language.conversion import plain
 from streamproof.language.sources import as_model_error, caller
 from streamproof.system.errors import EvaluationError, Loc, ModelError, StreamproofError
@@ -170,7 +169,8 @@ def choose(domain: Iterable[Any] = (), /, **branches: Any) -> Any:
     picks.used += 1
     if value not in options:
         raise Disabled
-    same = (o for o in options if o == value and (isinstance(o, Case) or type(plain(o)) is type(value)))
+    scalar = bool | int | str  # True is equal to 1; a record of the state is equal to the tuple of its fields
+    same = (o for o in options if o == value and (not isinstance(plain(o), scalar) or type(plain(o)) is type(value)))
     return next(same, value)
 
 

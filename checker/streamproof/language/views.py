@@ -7,9 +7,9 @@ state gets another one. Scalars and options are plain values. Assigning a contai
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from operator import ge, le
 from typing import Any, Protocol, assert_never
 
 from streamproof.language.cases import Case, case_class, fields_of, unknown_case
@@ -492,20 +492,30 @@ class BagView(View):
     def __contains__(self, value: object) -> bool:
         return self._count(value, None) > 0
 
-    def _counts(self, other: Any) -> Value:
-        return raw(self._sort, other, CallSite(), "the other bag")
+    def _counters(self, other: Any) -> tuple[Counter[Value], Counter[Value]]:
+        """The counts of both operands; a list may have values that are no items."""
+        sort, spot = self._sort, CallSite()
+        if isinstance(other, tuple | list):
+            items = [raw(sort.item, v, spot, "a part of the other bag") for v in other]
+        else:
+            items = bag_items(sort, raw(sort, other, spot, "the other bag"))
+        return Counter(bag_items(sort, self._place.get())), Counter(items)
 
     def __le__(self, other: Any) -> bool:
-        return all(map(le, self._place.get(), self._counts(other)))
+        own, theirs = self._counters(other)
+        return own <= theirs
 
     def __ge__(self, other: Any) -> bool:
-        return all(map(ge, self._place.get(), self._counts(other)))
+        own, theirs = self._counters(other)
+        return own >= theirs
 
     def __lt__(self, other: Any) -> bool:
-        return bool(self <= other and self != other)
+        own, theirs = self._counters(other)
+        return own < theirs
 
     def __gt__(self, other: Any) -> bool:
-        return bool(self >= other and self != other)
+        own, theirs = self._counters(other)
+        return own > theirs
 
 
 class SetView(View):

@@ -47,8 +47,11 @@ class BatchJob(Model):
         parallelism = {v.name: v.parallelism for v in topology.graph.vertices}
         self.tasks = tuple(self.task_name(v, i, parallelism[v]) for v, i in topology.tasks)
         regions = [tuple(self.tasks[t] for t in r) for r in pipelined_regions(topology, self.merging).members]
-        self.regions = {_region_name(tasks): tasks for tasks in regions}
+        self.regions: dict[str, tuple[str, ...]] = {}
         """Region -> its tasks."""
+        for tasks in regions:
+            name = _region_name(tasks)
+            self.regions[name if name not in self.regions else f"{name} #{len(self.regions)}"] = tasks
         self.region_of = {t: r for r, tasks in self.regions.items() for t in tasks}
         self.component_of = dict(zip(self.tasks, connected_components(topology), strict=True))
         """Task -> a number for its connected component of the job graph."""

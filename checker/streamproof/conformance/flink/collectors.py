@@ -17,8 +17,8 @@ _STAMP: Final = r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [
 _ORIGIN: Final = re.compile(r"\[(pod/[^\]\s]{1,300})\] |([\w.-]{1,200}) *\| ")
 _WRAPPED: Final = re.compile(rf"(?:{_ORIGIN.pattern})(?:{_STAMP})?|{_STAMP}")
 _PARTIAL: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) std(?:out|err) P ")
-_DOCKER: Final = '{"log":"'
-"""The beginning of each line of Docker's json-file driver."""
+_DOCKER: Final = re.compile(r'\{\s*(?:"stream"\s*:\s*"std(?:out|err)"\s*,\s*)?"log"\s*:\s*"')
+"""The beginning of each line of Docker's json-file driver, also after a tool that reads and writes JSON."""
 _LONGEST: Final = 1 << 20
 MOST_ORIGINS: Final = 1000
 """Maximum number of processes in one file."""
@@ -26,7 +26,7 @@ MOST_ORIGINS: Final = 1000
 
 def unwrapped(text: str) -> str:
     """A line without a log collector's prefix; unchanged if no prefix is recognised."""
-    if text.startswith(_DOCKER):
+    if _DOCKER.match(text):
         found = _docker(text)
         return text if found is None else COLOUR.sub("", found.rstrip("\r\n"))
     begin = _WRAPPED.match(text)
@@ -80,7 +80,7 @@ def unwrap(lines: Iterable[str | None], origin: str | None) -> Iterator[str | No
 
 def _part(text: str) -> tuple[str, bool]:
     """The content of a collector's line, and whether the process's line ends with it."""
-    if text.startswith(_DOCKER):
+    if _DOCKER.match(text):
         found = _docker(text)
         if found is not None:
             return COLOUR.sub("", found.rstrip("\r\n")), found.endswith("\n") or len(found) < 1 << 13
