@@ -136,6 +136,9 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"startTimeUnixNano": "1.5e18"}, "startTimeUnixNano must be nanoseconds since 1970, got '1.5e18'"),
     ({"endTimeUnixNano": 0}, "endTimeUnixNano must be nanoseconds since 1970, got 0"),
     ({"endTimeUnixNano": "1"}, "endTimeUnixNano is before startTimeUnixNano"),
+    ({"endTimeUnixNano": 1 << 64}, "endTimeUnixNano must be nanoseconds since 1970, got 18446744073709551616"),
+    ({"events": [{"name": "e", "timeUnixNano": 10**30}]}, "timeUnixNano must be nanoseconds since 1970"),
+    ({"status": "STATUS_CODE_ERROR"}, "status must be a JSON object"),
     ({"name": ""}, "name must be text that is not empty, got ''"),
     ({"events": {}}, "events must be a list of JSON objects"),
     ({"events": [{"name": "e"}]}, "events[0]: timeUnixNano must be nanoseconds since 1970, got None"),
@@ -176,8 +179,13 @@ def test_a_bad_span_is_refused(tmp_path: Path, fields: dict[str, Any], text: str
             "two different resources are called 'p', which is one process",
         ),
         (message("p", span(1, "e", 1, 2, 2), span(2, "e", 1, 2, 1)), "is its own ancestor"),
+        (message("q", span(0, "e", 1, 2)), "two different spans have the id 0000000000000001"),
+        (
+            {"resourceSpans": [{"resource": {"attributes": []}, "instrumentationLibrarySpans": []}]},
+            "instrumentationLibrarySpans are spans of an older version of OTLP",
+        ),
     ],
-    ids=["logs", "event", "id", "nameless", "namesake", "ancestor"],
+    ids=["logs", "event", "id", "nameless", "namesake", "ancestor", "two processes", "older"],
 )  # fmt: skip
 def test_messages_that_are_refused(tmp_path: Path, second: dict[str, Any], text: str) -> None:
     """Other signals, other files, and spans that contradict each other."""
@@ -315,3 +323,29 @@ def test_overlapping_calls_survive_every_form(tmp_path: Path) -> None:
     write_parquet(events, tmp_path / "a.parquet")
     write_ndjson(events, tmp_path / "a.ndjson")
     assert read_events(tmp_path / "a.parquet") == events == read_events(tmp_path / "a.ndjson")
+
+
+def test_damaged_messages_are_read_or_refused(tmp_path: Path) -> None:
+    """Whatever takes the place of a field: a verdict, or an error with the line; never another exception."""
+    rng, refused, nowhere = random.Random("damage"), 0, 0
+    junk = [None, {}, [], "", 0, -1, 1.5, True, "x", 10**30, [None], [[]], {"a": 1}, {"key": None}, "\x1b[31m"]
+    for _ in range(400):
+        messages, *_ = drawn(rng)
+        messages = json.loads(json.dumps(messages))
+        places = [(holder, key) for message_ in messages for holder, key in _places(message_)]
+        holder, key = rng.choice(places)
+        holder[key] = rng.choice(junk)
+        try:
+            assert verdict(written(tmp_path, *messages)) in ("accepted", "rejected", "inconclusive")
+        except InputError as error:
+            nowhere += error.loc is None and "the file has no events" not in error.message
+            refused += 1
+    assert refused > 200
+    assert nowhere == 0
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """All fields and elements inside a JSON value."""
+    for key in list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield value, key
+        yield from _places(value[key])

@@ -83,7 +83,10 @@ def otlp_events(messages: Iterable[tuple[object, int]], name: str, run: str) -> 
     spans that name none. Raises `InputError` (file, line, field, remedy)."""
     reader = _OtlpReader(name, run)
     for data, line in messages:
-        reader.message(data, line)
+        try:
+            reader.message(data, line)
+        except RecursionError:
+            raise reader.refuse("the line is nested too deeply", "attributes have a few levels at most") from None
     return _numbered(reader.items, reader.spans)
 
 
@@ -115,6 +118,11 @@ class _OtlpReader:
         for at, resource in enumerate(self.objects(data, "resourceSpans", "")):
             path = f"resourceSpans[{at}]"
             about = self.attributes(resource.get("resource") or {}, f"{path}.resource")
+            if "instrumentationLibrarySpans" in resource:
+                raise self.refuse(
+                    f"{path}: instrumentationLibrarySpans are spans of an older version of OTLP, which are not read",
+                    "export with version 0.15 of OTLP or newer, which has scopeSpans",
+                )
             for scope_at, scope in enumerate(self.objects(resource, "scopeSpans", path)):
                 inner = f"{path}.scopeSpans[{scope_at}]"
                 for span_at, span in enumerate(self.objects(scope, "spans", inner)):
@@ -125,10 +133,10 @@ class _OtlpReader:
         process = self.process(about, path)
         key = (self.identity(data, "traceId", 32, path), self.identity(data, "spanId", 16, path))
         if key in self._raw:
-            if self._raw[key] == data:
+            if self._raw[key] == (process, data):
                 return  # exported twice: delivery is at least once
             raise self.refuse(f"{path}: two different spans have the id {key[1]}", "give each span once")
-        self._raw[key] = data
+        self._raw[key] = process, data
         begins, ends = self.time(data, "startTimeUnixNano", path), self.time(data, "endTimeUnixNano", path)
         if ends < begins:
             raise self.refuse(
@@ -143,7 +151,10 @@ class _OtlpReader:
         made = _Span(key, process, begins, ends, parent, links, self._loc)
         self.spans[key] = made
         args = self.attributes(data, path)
-        if (data.get("status") or {}).get("code") in (2, "STATUS_CODE_ERROR"):
+        status = data.get("status") or {}
+        if not isinstance(status, dict):
+            raise self.refuse(f"{path}.status must be a JSON object", "write OTLP JSON, as the file exporter does")
+        if status.get("code") in (2, "STATUS_CODE_ERROR"):
             args["otel.status_code"] = "ERROR"
         trace = args.pop(TRACE, about.get(TRACE, self.run))
         if not isinstance(trace, str):
@@ -222,7 +233,7 @@ class _OtlpReader:
     def time(self, data: dict[str, Any], name: str, path: str) -> int:
         """The nanoseconds since 1970 in a field: a number, or its text."""
         found = _whole(data.get(name))
-        if found is None or found <= 0:
+        if found is None or not 0 < found < 1 << 64:
             raise self.refuse(
                 f"{path}: {name} must be nanoseconds since 1970, got {data.get(name)!r}",
                 "write the time as a whole number or its text; spans are exported when they have ended",

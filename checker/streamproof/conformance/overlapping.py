@@ -117,7 +117,8 @@ class OverlapTracker:
         for number in self._accounts(point):
             account, at = self.task.spans[number], point.at[number]
             settled = False
-            for end, taken in self._steps.explained(account[at].observation, point.state):
+            head = self._steps.explained(account[at].observation, point.state) if self._due(point.at, number) else ()
+            for end, taken in head:
                 settled = True
                 yield _Point(_raised(point.at, number), point.early, end), taken
             for other in self._beside[number][at]:
@@ -139,8 +140,8 @@ class OverlapTracker:
                 yield _Point(point.at, point.early, after), (instance.action,)
 
     def _accounts(self, point: _Point) -> list[int]:
-        """The accounts that may continue."""
-        found = [n for n, at in enumerate(point.at) if at < len(self.task.spans[n]) and self._due(point.at, n)]
+        """The accounts that are not at their end. Where the next span waits for another process, later ones may not."""
+        found = [n for n, at in enumerate(point.at) if at < len(self.task.spans[n])]
         rank = self.rank
         if rank is None or not self.task.any_order:
             return found
