@@ -139,9 +139,10 @@ def test_gangs_need_two_regions_and_too_few_slots(variant: str, parameters: dict
     assert set(found.values()) == {Verdict.HOLDS}
 
 
-def test_a_released_partition_costs_nothing_in_a_job_of_two_tasks() -> None:
-    """With one blocking exchange nothing is downstream of the reader: Flink's rule is as good as the other."""
-    assert all_hold(LIFECYCLE_FAILOVER.system("released-when-read", topology="pair"))
+@pytest.mark.parametrize("smaller", [{"topology": "pair"}, {"executors": 1}], ids=str)
+def test_a_released_partition_costs_nothing_in_a_smaller_case(smaller: dict[str, Any]) -> None:
+    """With two tasks nothing is downstream of the reader; one TaskExecutor loses both partitions: Flink's rule is as good."""
+    assert all_hold(LIFECYCLE_FAILOVER.system("released-when-read", **smaller))
 
 
 def test_regions_with_pipelined_exchanges_fail_over() -> None:
