@@ -1,4 +1,4 @@
-"""The processes of one run: starts the JobMaster and the TaskExecutors, replaces those that die, and ends them all.
+"""The processes of one run: starts the JobMaster and the TaskExecutors, replaces each that dies, and ends them all.
 
 No process, socket or file outlives it: each process ends when the pipe from this one closes, sockets are theirs, and there
 is no file but the event logs.
@@ -96,9 +96,11 @@ class Cluster:
         self._due: list[tuple[float, Kill]] = []
         self._over: list[Any] | None = None
         self._seen: list[str] = []
+        self._decided = self._first_attempt = 0
+        """Restarts that the JobMaster has decided, and its first attempt, which is later than those of lost ones."""
 
     def run(self) -> ClusterOutcome:
-        """Runs the job. Raises `RuntimeFailure`, and `ProcessLost` if the JobMaster has ended before the job."""
+        """Runs the job. Raises `RuntimeFailure`, and `ProcessLost` if a process has ended too often."""
         try:
             listener = listening()
         except OSError as error:
@@ -107,32 +109,32 @@ class Cluster:
             ) from error
         end = time.monotonic() + self.settings.seconds
         try:
-            with listener:
-                port = listener.getsockname()[1]
-                self._start(JOBMASTER, 0, port, listener)
-            for name in self.settings.names:
-                self._start(name, 0, port)
-            while self._over is None and time.monotonic() < end:
-                self._look(min([end, *(when for when, _ in self._due)]), port)
+            with listener:  # of the JobMaster, and of one that replaces it
+                for name in (JOBMASTER, *self.settings.names):
+                    self._start(name, 0, listener)
+                while self._over is None and time.monotonic() < end:
+                    self._look(min([end, *(when for when, _ in self._due)]), listener)
             return self._outcome()
         finally:
             self._end()
 
     # --- processes
 
-    def _start(self, name: str, incarnation: int, port: int, listener: socket.socket | None = None) -> None:
+    def _start(self, name: str, incarnation: int, listener: socket.socket) -> None:
         mine = [kill for kill in self.kills if kill.name == name and kill.events is not None]
         kill = mine[incarnation] if incarnation < len(mine) else None
-        folder, file = self.settings.log_folder, name if name == JOBMASTER else f"{name}.{incarnation}"
+        is_master = name == JOBMASTER
+        folder, file = self.settings.log_folder, name if is_master and not incarnation else f"{name}.{incarnation}"
         settings: dict[str, Any] = {
-            "role": JOBMASTER if name == JOBMASTER else "taskexecutor",
+            "role": JOBMASTER if is_master else "taskexecutor",
             "name": name,
             "incarnation": incarnation,
             "parent": os.getpid(),
             "job": str(self.settings.job.absolute()),
             "secret": self._secret,
-            "port": port,
-            "listener": None if listener is None else listener.fileno(),
+            "port": listener.getsockname()[1],
+            "listener": listener.fileno() if is_master else None,
+            "first_attempt": self._first_attempt,
             "names": self.settings.names,
             "slots": self.settings.slots,
             "buffers": self.settings.buffers,
@@ -148,7 +150,7 @@ class Cluster:
                 [sys.executable, "-P", "-m", "streamproof_runtime.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                pass_fds=() if listener is None else (listener.fileno(),),
+                pass_fds=(listener.fileno(),) if is_master else (),
             )
         except OSError as error:
             raise RuntimeFailure(f"no process can be started for {name}: {error.strerror}") from error
@@ -160,7 +162,7 @@ class Cluster:
             process.stdin.write(frame(settings))
             process.stdin.flush()
 
-    def _look(self, until: float, port: int) -> None:
+    def _look(self, until: float, listener: socket.socket) -> None:
         """Waits for the next thing that happens."""
         for key, _ in self._selector.select(max(0.0, until - time.monotonic())):
             child = self._children[key.data]
@@ -170,7 +172,7 @@ class Cluster:
             if not data:
                 self._selector.unregister(key.fileobj)
                 if self._over is None:
-                    self._died(key.data, child, port)
+                    self._died(key.data, child, listener)
         while self._due and self._due[0][0] <= time.monotonic():
             _, kill = self._due.pop(0)
             kill.is_done = True
@@ -185,6 +187,7 @@ class Cluster:
             self._over = parts
             return
         event, attempt = parts
+        self._decided = attempt
         if event == "started" and "started" not in self._seen:
             now = time.monotonic()
             self._due = sorted(
@@ -193,7 +196,7 @@ class Cluster:
         self._seen.append(event)
         self._tell(f"attempt {attempt}: {event}")
 
-    def _died(self, name: str, child: _Child, port: int) -> None:
+    def _died(self, name: str, child: _Child, listener: socket.socket) -> None:
         code = child.process.wait()
         self._close(child)
         how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
@@ -204,11 +207,11 @@ class Cluster:
         elif not any(kill.name == name and kill.is_done and kill.seconds is not None for kill in self.kills):
             self._deaths[name] = self._deaths.get(name, 0) + 1
         self._tell(f"{name} has ended: {how}")
-        if name == JOBMASTER:
-            raise ProcessLost(f"the JobMaster has ended before the job ({how}); its job is lost, run it again")
         if code == BROKEN or self._deaths.get(name, 0) > DEATHS:
             raise ProcessLost(f"{name} has ended {self._deaths.get(name, 1)} times ({how}); see the messages above")
-        self._start(name, child.incarnation + 1, port)
+        if name == JOBMASTER:
+            self._first_attempt, self._decided = self._first_attempt + self._decided + 1, 0
+        self._start(name, child.incarnation + 1, listener)
 
     def _close(self, child: _Child) -> None:
         for pipe in (child.process.stdin, child.process.stdout):
@@ -236,4 +239,5 @@ class Cluster:
         counts = [[0] * 4, *stopped.values()]
         lost, longest, feedback, memory = zip(*counts, strict=True)
         reason = "" if finished else errors[-1] if errors else "the job has failed"
+        attempts += self._first_attempt
         return ClusterOutcome(finished, reason, results, attempts, sum(lost), max(longest), max(feedback), max(memory))

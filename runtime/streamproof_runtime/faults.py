@@ -15,9 +15,11 @@ from streamproof_runtime.tape import Draw
 CRASH, DISCONNECT, PARTITION, PAUSE, SLOW, LOSE = FAMILIES = (
     *("crash", "disconnect", "partition", "pause", "slow", "lose"),
 )
+SEVERE = "severe"
+"""The level at which the JobMaster crashes, too."""
 QUIET = 60 * MILLISECOND
 """Virtual time in nanoseconds after which the network and all processes are well."""
-MOST = {"none": 0, "light": 1, "heavy": 3}
+MOST = {"none": 0, "light": 1, "heavy": 3, SEVERE: 3}
 """Largest number of faults of one family, by level."""
 _SLOWEST = 50
 """Largest factor of a slow connection."""
@@ -88,6 +90,9 @@ def drawn(choose: Draw, level: str, executors: list[str], jobmaster: str, *, sto
                 nodes = pairs[choose(len(pairs))]
             factor = 2 + choose(_SLOWEST - 1) if kind == SLOW else 1
             found.append(Fault(kind, at, nodes, 0 if kind in (DISCONNECT, LOSE) else duration, factor))
+    for _ in range(choose(most + 1) if level == SEVERE else 0):
+        at = choose(QUIET // 2) >> choose(6)
+        found.append(Fault(CRASH, at, (jobmaster,), min(choose(QUIET // 2) >> choose(5), QUIET - at)))
     return sorted(found, key=lambda fault: (fault.at, fault.kind, fault.nodes))
 
 

@@ -2,6 +2,9 @@
 
 A job is scheduled region by region (`region_scheduler`), and fails over by regions (`region_failover`). Messages carry region
 and attempt; those of another attempt than the current one are ignored. The results count when all regions have finished.
+
+A JobMaster that replaces a lost one begins the job anew: TaskExecutors that lose their JobMaster stop all subtasks and drop
+what they store. Its attempts have larger numbers, so that nothing of an earlier attempt is taken for one of its own.
 """
 
 from __future__ import annotations
@@ -16,13 +19,19 @@ from streamproof_runtime.regions import job_graph
 NAME = "jobmaster"
 
 
+def job_trace(job: str, session: int) -> str:
+    """The trace of a job's own events: ``job``, and ``job@n`` of the JobMaster that n others were before."""
+    return f"{job}@{session}" if session else job
+
+
 class JobMaster(RegionFailover):
     """Coordinates one job."""
 
     def start(self) -> None:
         """Records the job graph, and starts the heartbeats."""
         scheduling = "EAGER" if self.timing.eager else "LAZY"
-        self.host.event("job_started", {**job_graph([run.region for run in self.runs]), "scheduling": scheduling})
+        about = {"scheduling": scheduling, "first_attempt": self.first_attempt}
+        self.host.event("job_started", {**job_graph([run.region for run in self.runs]), **about})
         self.host.call_later(self.timing.heartbeat_interval, "heartbeat", 0)
         self.await_executors()
 

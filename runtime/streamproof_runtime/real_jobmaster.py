@@ -17,7 +17,7 @@ from streamproof_runtime.event_log import EventWriter
 from streamproof_runtime.failover_variants import MASTERS
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
-from streamproof_runtime.jobmaster import JobMaster
+from streamproof_runtime.jobmaster import JobMaster, job_trace
 from streamproof_runtime.links import Link, serve
 from streamproof_runtime.loop import MILLISECOND
 from streamproof_runtime.master_host import Timing
@@ -52,7 +52,10 @@ class RealJobMaster:
             patience=PATIENCE_FOR_EXECUTORS,
             eager=settings["eager"],
         )
-        self.machine = MASTERS.get(settings["variant"] or "", JobMaster)(regions(job), self, timing)
+        self.machine = MASTERS.get(settings["variant"] or "", JobMaster)(
+            regions(job), self, timing, settings["first_attempt"]
+        )
+        self._trace = job_trace(job.name, settings["incarnation"])
         self._links: dict[str, Link] = {}
         self._addresses: dict[str, tuple[int, int]] = {}
         self._over = asyncio.Event()
@@ -100,7 +103,7 @@ class RealJobMaster:
         self._events += 1
         if self._log is not None:
             try:
-                self._log.write((self.job.name + trace, JOBMASTER, event, args, {}, {}))
+                self._log.write((self.job.name + trace if trace else self._trace, JOBMASTER, event, args, {}, {}))
             except OSError as error:
                 self.parent.broken(f"the event log of the JobMaster cannot be written: {error}")
         if self._events == self._kill_after:

@@ -26,8 +26,8 @@ class RegionFailover(RegionScheduler):
     restarts_readers = True
     """Whether the readers of what is made again restart."""
 
-    def __init__(self, regions: Sequence[Region], host: Host, timing: Timing) -> None:
-        super().__init__(regions, host, timing)
+    def __init__(self, regions: Sequence[Region], host: Host, timing: Timing, first_attempt: int = 0) -> None:
+        super().__init__(regions, host, timing, first_attempt)
         self.errors: list[str] = []
 
     def fail(self, run: Run, reason: str, missing: str = "") -> None:

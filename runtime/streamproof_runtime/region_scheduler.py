@@ -26,9 +26,10 @@ class RegionScheduler:
     keeps_stale_descriptors = False
     """Whether the descriptor of a dataset that is made again is kept."""
 
-    def __init__(self, regions: Sequence[Region], host: Host, timing: Timing) -> None:
-        self.host, self.timing = host, timing
-        self.runs = [Run(region, len(regions) > 1) for region in regions]
+    def __init__(self, regions: Sequence[Region], host: Host, timing: Timing, first_attempt: int = 0) -> None:
+        """`first_attempt` is larger than the attempts of all earlier JobMasters of the job."""
+        self.host, self.timing, self.first_attempt = host, timing, first_attempt
+        self.runs = [Run(region, len(regions) > 1, attempt=first_attempt) for region in regions]
         self.datasets = Datasets(self.runs, host)
         needed = max(o.parallelism for r in regions for o in r.graph.job.operators.values() if o.name in r.operators)
         self.executors = ExecutorRegistry(needed, timing.executors)

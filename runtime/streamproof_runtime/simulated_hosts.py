@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamproof_runtime.executor import TaskExecutor
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
+from streamproof_runtime.jobmaster import job_trace
 from streamproof_runtime.master_host import Timing
 from streamproof_runtime.messages import Message
 from streamproof_runtime.partitions import MemoryPartitions
@@ -116,19 +117,35 @@ class SimulatedExecutor:
 
 
 class SimulatedJobMaster:
-    """The simulated process of the JobMaster, which has no faults."""
+    """The simulated process of the JobMaster."""
 
     def __init__(self, world: Simulation, machine: type[JobMaster], timing: Timing) -> None:
         self.name, self.world = JOBMASTER, world
+        self.is_alive, self.session, self.earlier = True, 0, 0
+        self._type, self._timing = machine, timing
         self.machine = machine(world.regions, self, timing)
 
     def receive(self, peer: str, message: Message) -> None:
-        """A message."""
-        self.machine.on_message(peer, message)
+        """A message, unless the process is down."""
+        if self.is_alive:
+            self.machine.on_message(peer, message)
 
     def connection_lost(self, peer: str) -> None:
         """A lost connection."""
-        self.machine.on_lost(peer)
+        if self.is_alive:
+            self.machine.on_lost(peer)
+
+    def crash(self) -> None:
+        """The process is gone, with all that it had."""
+        self.is_alive = False
+
+    def restart(self) -> None:
+        """Another process begins the job anew, after the attempts of the lost one."""
+        if not self.is_alive:
+            lost = self.machine
+            self.is_alive, self.session, self.earlier = True, self.session + 1, self.earlier + lost.decided + 1
+            self.machine = self._type(self.world.regions, self, self._timing, lost.first_attempt + lost.decided + 1)
+            self.machine.start()
 
     def send(self, target: str, message: Message) -> None:
         """By the network."""
@@ -140,8 +157,13 @@ class SimulatedJobMaster:
 
     def call_later(self, delay: int, timer: str, number: int) -> None:
         """By the loop."""
-        self.world.loop.call_later(delay, self.machine.on_timer, timer, number)
+        self.world.loop.call_later(delay, self._on_timer, self.session, timer, number)
+
+    def _on_timer(self, session: int, timer: str, number: int) -> None:
+        if self.is_alive and session == self.session:
+            self.machine.on_timer(timer, number)
 
     def event(self, event: str, args: Mapping[str, Any], trace: str = "") -> None:
         """Into the log."""
-        self.world.log(self.world.job.name + trace, JOBMASTER, event, args, {}, {})
+        name = self.world.job.name
+        self.world.log(name + trace if trace else job_trace(name, self.session), JOBMASTER, event, args, {}, {})

@@ -107,14 +107,14 @@ class Simulation:
 
     def run(self, limit: int = LIMIT) -> Outcome:
         """Runs until the job has finished, has failed, or cannot go on."""
-        master = self.master.machine
         with fence():
-            master.start()
+            self.master.machine.start()
             for host in self.hosts.values():
                 host.executor.register()
             for fault in self.faults:
                 self.loop.call_at(fault.at, faults.apply, fault, self)
-            over = self.loop.run(lambda: master.is_over or self._is_stuck(), limit)
+            over = self.loop.run(lambda: self.master.machine.is_over or self._is_stuck(), limit)
+        master = self.master.machine
         finished = master.status == DONE
         reason = "" if finished else self._why(over)
         lost = sum(s.lost for s in self._current())
@@ -122,7 +122,7 @@ class Simulation:
             finished,
             reason,
             master.results,
-            master.decided + 1,
+            self.master.earlier + master.decided + 1,
             self.loop.steps,
             self.loop.now,
             lost,
@@ -177,10 +177,16 @@ class Simulation:
     # --- faults
 
     def crash(self, node: str, duration: int) -> None:
-        """The process of a TaskExecutor dies and starts again after a while."""
-        self.hosts[node].crash()
+        """A process dies and starts again after a while."""
+        host = self.master if node == JOBMASTER else self.hosts[node]
+        host.crash()
         self.network.restarted(node)
-        self.loop.call_later(duration, self.hosts[node].restart)
+        self.loop.call_later(duration, self._restart, node, host)
+
+    def _restart(self, node: str, host: SimulatedExecutor | SimulatedJobMaster) -> None:
+        host.restart()
+        if node == JOBMASTER:  # what was sent to it meanwhile found no process
+            self.network.restarted(node)
 
     def disconnect(self, one: str, other: str) -> None:
         """A connection is lost."""

@@ -15,7 +15,7 @@ from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
 from streamproof.entries import RUNTIMES, every
 from streamproof.system.errors import Exit, InputError, SystemFailure, UsageError
-from streamproof.system.files import RUN_LOG, RUN_PART, RUN_SCRIPT, expect_writable, new_folders, remove, write
+from streamproof.system.files import RUN_LOG, RUN_PART, RUN_SCRIPT, Form, expect_writable, new_folders, remove, write
 from streamproof.system.options import bytes_about
 from streamproof.traces.lines import Line, StyledText, line
 
@@ -61,10 +61,10 @@ _ONLY_REAL = ("kill", "restarts", "timeout")
 @click.option("--seeds", type=click.IntRange(min=1), default=1, metavar="N", help="Number of seeds, from --seed on.")
 @click.option(
     "--faults",
-    type=click.Choice(["none", "light", "heavy"]),
+    type=click.Choice(["none", "light", "heavy", "severe"]),
     default="none",
     show_default=True,
-    help="Crashes, lost and slow connections, partitions, pauses.",
+    help="Crashes, lost and slow connections, partitions, pauses; severe: crashes of the JobMaster, too.",
 )
 @click.option("--variant", metavar="NAME", help="Variant of a protocol; most are wrong.")
 @click.option(
@@ -199,14 +199,19 @@ def _real_run(processes: Any, trace: Path | None) -> dict[str, Any]:
     """A run on processes. Logs of an earlier run in the folder are removed."""
     with new_folders([] if trace is None else [trace]), Status() as status:
         if trace is not None:
-            master = trace / "jobmaster.ndjson"
-            parts = [log for log in trace.glob("tm-*.*.ndjson") if log.name.split(".")[1].isdigit()]
-            for log in (master, *parts):
-                expect_writable(log, RUN_LOG if log == master else RUN_PART)
-            for log in (master, *parts):
-                remove(log, RUN_LOG if log == master else RUN_PART)
+            later = [log for kind in ("jobmaster", "tm-*") for log in trace.glob(f"{kind}.*.ndjson")]
+            logs = [trace / "jobmaster.ndjson", *(log for log in later if log.name.split(".")[1].isdigit())]
+            for log in logs:
+                expect_writable(log, _form(log))
+            for log in logs:
+                remove(log, _form(log))
         run: dict[str, Any] = processes.run(trace, status)
     return run
+
+
+def _form(log: Path) -> Form:
+    """What the log of a process begins with."""
+    return RUN_LOG if log.name.startswith("jobmaster") else RUN_PART
 
 
 def _real_lines(job: Path, run: Mapping[str, Any]) -> Iterator[Line]:

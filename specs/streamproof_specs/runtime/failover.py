@@ -29,7 +29,7 @@ from streamproof.conformance import (
 )
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Pattern, Vertex
 from streamproof_models.failover.machine import Failover
-from streamproof_specs.runtime.logs import JOBMASTER, events_of, first_event, runs
+from streamproof_specs.runtime.logs import events_of, first_event, jobs, runs
 
 MOST = 200
 """Largest number of operators of a job."""
@@ -71,16 +71,13 @@ def is_runtime(path: Path) -> bool:
 
 
 def plan(run: Path) -> Plan:
-    """One case: the job. Raises `InputError` for a log that is not the runtime's own."""
+    """One case for each JobMaster of the job. Raises `InputError` for a log that is not the runtime's own."""
     events = events_of(run)
-    own = [e for e in events if e.process == JOBMASTER and "#" not in e.trace]
-    started = [e for e in own if e.event == "job_started"]
-    cases = tuple(_case(e, sorted((o for o in own if o.trace == e.trace), key=lambda o: o.seq)) for e in started)
+    cases = tuple(_case(started, own) for started, own in jobs(events, _MEANING))
     return Plan(run.resolve().name.partition(".")[0], cases, tuple(events), unit="job", nothing="no job has begun")
 
 
-def _case(started: Event, own: Sequence[Event]) -> Unit:
-    followed = [e for e in own if e.event in _MEANING]
+def _case(started: Event, followed: Sequence[Event]) -> Unit:
     failures = sum(e.event in FAILURES and "missing" not in e.args for e in followed)
     losses = sum(e.event == "partition_lost" for e in followed)
     decisions = sum(e.event == "region_failed" for e in followed)
@@ -89,7 +86,7 @@ def _case(started: Event, own: Sequence[Event]) -> Unit:
     running: set[str] = set()
     for event in followed:
         decided += event.event == "region_failed"
-        reading = _Reading(model, event, decided - 1, running)
+        reading = _Reading(model, event, decided - 1, running, first_attempt(started))
         observations.append(reading.observation())
         if event.event == "region_running":
             running.update(reading.tasks())
@@ -110,6 +107,14 @@ def is_eager(started: Event) -> bool:
     return started.args.get("scheduling") == "EAGER"
 
 
+def first_attempt(started: Event) -> int:
+    """The first attempt of each region: 0, unless the JobMaster replaces another one."""
+    value = started.args.get("first_attempt", 0)
+    if type(value) is not int:
+        raise InputError(f"{started} needs the argument 'first_attempt', a number", loc=started.loc)
+    return value
+
+
 def job_graph(started: Event) -> JobGraph:
     """The recorded job graph. Raises `InputError` for one that is none, and for a very large one."""
     try:
@@ -128,9 +133,9 @@ def job_graph(started: Event) -> JobGraph:
 class _Reading:
     """The meaning of one event."""
 
-    def __init__(self, model: RuntimeJob, event: Event, decision: int, running: set[str]) -> None:
-        """`running`: the operators of regions that have begun to run."""
-        self.model, self.event, self.decision, self.at_work = model, event, decision, running
+    def __init__(self, model: RuntimeJob, event: Event, decision: int, running: set[str], first: int) -> None:
+        """`running`: the operators of regions that have begun to run; `first`: the attempt that the machine calls 0."""
+        self.model, self.event, self.decision, self.at_work, self.first = model, event, decision, running, first
         self.before: list[Constraint] = []
         self.after: list[Constraint] = []
 
@@ -168,8 +173,12 @@ class _Reading:
             )
         )
 
-    def _read(self, name: str, key: str) -> Callable[[StateReader], Any]:
-        return lambda look: look(name, key)
+    def _attempt(self, name: str, key: str) -> Callable[[StateReader], Any]:
+        def read(look: StateReader) -> Any:
+            found = look(name, key)
+            return None if found is None else found + self.first
+
+        return read
 
     # --- events
 
@@ -181,7 +190,7 @@ class _Reading:
         self.agrees("operators of the region", sorted(tasks), lambda _: members, before=True)
         yield Move("schedule", {"r": region})
         for task in tasks:
-            self.agrees(f"attempt of {task}", self.event.args.get("attempt"), self._read("attempt", task))
+            self.agrees(f"attempt of {task}", self.event.args.get("attempt"), self._attempt("attempt", task))
 
     def running(self) -> Iterable[Move]:
         """All tasks of a region begin to read."""
@@ -194,7 +203,7 @@ class _Reading:
                 self.agrees(
                     f"attempt of {partition} that {task} reads",
                     reads.get(partition),
-                    self._read("read", f"{task}<{partition}"),
+                    self._attempt("read", f"{task}<{partition}"),
                 )
 
     def finished(self) -> Iterable[Move]:

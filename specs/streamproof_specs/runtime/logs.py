@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from streamproof_specs.baton import SPEC
 JOBMASTER = "jobmaster"
 """The process that records the graph of an attempt, and its end."""
 MASTER_LOG = f"{JOBMASTER}.ndjson"
-_EXECUTOR_LOG = re.compile(r"tm-\d+\.\d+\.ndjson", re.ASCII)
-"""The log of each process of a TaskExecutor: its name, and how many processes of that name were before it."""
+_PART_LOG = re.compile(r"(?:tm-\d+|jobmaster)\.\d+\.ndjson", re.ASCII)
+"""The log of each process of a TaskExecutor, and of each JobMaster but the first: its name, and how many processes of that
+name were before it."""
 LOG = EventLog(SPEC)
 
 
@@ -45,9 +47,19 @@ def events_of(run: Path) -> list[Event]:
     return _joined(run) if run.is_dir() else [*read_events(run)]
 
 
+def jobs(events: Iterable[Event], followed: Container[str]) -> Iterator[tuple[Event, list[Event]]]:
+    """The beginning of each job, or of each JobMaster of one, with its events of these kinds, unless it has none."""
+    own = [e for e in events if e.process == JOBMASTER and "#" not in e.trace]
+    for started in own:
+        if started.event == "job_started":
+            found = [e for e in own if e.trace == started.trace and e.event in followed]
+            if found:
+                yield started, sorted(found, key=lambda e: e.seq)
+
+
 def _parts(folder: Path) -> list[Path]:
     """The logs of the processes of a run."""
-    return [folder / MASTER_LOG, *sorted(f for f in folder.iterdir() if _EXECUTOR_LOG.fullmatch(f.name))]
+    return [folder / MASTER_LOG, *sorted(f for f in folder.iterdir() if _PART_LOG.fullmatch(f.name))]
 
 
 def _joined(folder: Path) -> list[Event]:

@@ -28,8 +28,8 @@ from streamproof.conformance import (
 )
 from streamproof_models.failover.graph import JobGraph
 from streamproof_models.regions import RegionScheduling
-from streamproof_specs.runtime.failover import is_eager, job_graph
-from streamproof_specs.runtime.logs import JOBMASTER, events_of
+from streamproof_specs.runtime.failover import first_attempt, is_eager, job_graph
+from streamproof_specs.runtime.logs import events_of, jobs
 
 ACTIVE = ("SCHEDULED", "DEPLOYING", "RUNNING")
 
@@ -53,23 +53,17 @@ class ScheduledJob(RegionScheduling):
 
 
 def plan(run: Path) -> Plan:
-    """One case: the job. Raises `InputError` for a log that is not the runtime's own."""
+    """One case for each JobMaster of the job. Raises `InputError` for a log that is not the runtime's own."""
     events = events_of(run)
-    own = [e for e in events if e.process == JOBMASTER and "#" not in e.trace]
-    cases = tuple(
-        _case(e, sorted((o for o in own if o.trace == e.trace), key=lambda o: o.seq))
-        for e in own
-        if e.event == "job_started"
-    )
+    cases = tuple(_case(started, own) for started, own in jobs(events, _MEANING))
     return Plan(run.resolve().name.partition(".")[0], cases, tuple(events), unit="job", nothing="no job has begun")
 
 
-def _case(started: Event, own: Sequence[Event]) -> Unit:
-    followed = [e for e in own if e.event in _MEANING]
+def _case(started: Event, followed: Sequence[Event]) -> Unit:
     failures = sum(e.event == "region_failed" for e in followed)
     graph = job_graph(started)
     model, rules = _machine(graph, tuple(_lost(graph, followed)), is_eager(started), 1 << failures.bit_length())
-    reading = SchedulingEvents(model)
+    reading = SchedulingEvents(model, first_attempt(started))
     observations = [reading.observation(event) for event in followed]
     task = Task(started.trace, rules.system, (Stream(observations),), grounding=rules.instances)
     return Unit(started.trace, f"regions of {started.trace}", (task,))
@@ -118,9 +112,10 @@ def numbers(event: Event, name: str) -> dict[str, int]:
 class SchedulingEvents:
     """The meaning of the events of a job, in their order."""
 
-    def __init__(self, model: ScheduledJob) -> None:
-        self.model = model
-        self.attempts = dict.fromkeys(model.tasks, 0)
+    def __init__(self, model: ScheduledJob, first: int) -> None:
+        """`first`: the attempt that the machine calls 0."""
+        self.model, self.first = model, first
+        self.attempts = dict.fromkeys(model.tasks, first)
         self.restarting: dict[str, int] = {}
         """Operators that a failure restarts and that have not started again, with the newest decision."""
         self.decisions = 0
@@ -189,7 +184,7 @@ class SchedulingEvents:
                 self.wrong = self.wrong or f"{task} has not started again after decision {self.restarting[task]}"
         for group in self.model.groups:
             if self.model.crosses(group) and self.model.region_of[self.model.producers[group][0]] == region:
-                self.agrees(f"attempt that makes {group}", event.args.get("attempt"), _reader("epoch", group))
+                self.agrees(f"attempt that makes {group}", event.args.get("attempt"), self._epoch(group))
         yield Move("schedule", {"r": region})
 
     def deployed(self, event: Event) -> Iterable[Move]:
@@ -219,7 +214,7 @@ class SchedulingEvents:
         self.agrees(
             "attempts in the descriptors",
             numbers(event, "descriptors"),
-            lambda look: {gate[1]: sent for gate in gates if (sent := _sent(look, gate)) is not None},
+            lambda look: {gate[1]: sent for gate in gates if (sent := self._sent(look, gate)) is not None},
         )
 
     def running(self, event: Event) -> Iterable[Move]:
@@ -234,7 +229,14 @@ class SchedulingEvents:
         return (Move("run", {"t": task}) for task in tasks)
 
     def _reads(self, gate: tuple[str, str], attempt: int) -> None:
-        self.agrees(f"attempt of {gate[1]} that {gate[0]} reads", attempt, lambda look: _sent(look, gate))
+        self.agrees(f"attempt of {gate[1]} that {gate[0]} reads", attempt, lambda look: self._sent(look, gate))
+
+    def _epoch(self, group: str) -> Callable[[StateReader], Any]:
+        return lambda look: look("epoch", group) + self.first
+
+    def _sent(self, look: StateReader, gate: tuple[str, str]) -> Any:
+        """The attempt in the descriptor that was sent for an input; None if none was."""
+        return look("descriptor", gate) + self.first if look("gate", gate) != "NONE" else None
 
     def finished(self, event: Event) -> Iterable[Move]:
         """All tasks of a region, in the order of the job; its inputs, which nobody else reads, are released."""
@@ -311,11 +313,6 @@ class SchedulingEvents:
         task = self.known(event, event.args.get("task"), self.model.tasks, "operator")
         self.agrees(f"{task} is at work", True, lambda look: look("status", task) in ACTIVE, before=True)
         return ()
-
-
-def _sent(look: StateReader, gate: tuple[str, str]) -> Any:
-    """The attempt in the descriptor that was sent for an input; None if none was."""
-    return look("descriptor", gate) if look("gate", gate) != "NONE" else None
 
 
 def _reader(name: str, key: Any) -> Callable[[StateReader], Any]:

@@ -1,0 +1,106 @@
+"""A JobMaster that is lost is replaced: the job begins anew, with the right result, and logs that are accepted."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from batch_jobs import batch, verdicts
+from runtime_processes import run
+from runtime_runs import EXAMPLES, JOBS, example
+from streamproof.conformance import judge
+from streamproof_runtime.event_log import lines
+from streamproof_runtime.faults import CRASH, Fault
+from streamproof_runtime.job_file import JobFile
+from streamproof_runtime.jobmaster import JobMaster
+from streamproof_runtime.loop import MILLISECOND
+from streamproof_runtime.master_host import Host, Timing
+from streamproof_runtime.regions import Region
+from streamproof_runtime.simulation import Simulation
+from streamproof_specs.flink.failover import BINDING as FAILOVER
+from streamproof_specs.flink.regions import BINDING as REGIONS
+from streamproof_specs.runtime.baton import BINDING as BATON
+
+BINDINGS = ((FAILOVER, "failover"), (REGIONS, "regions"), (BATON, "baton"))
+LOST = [Fault(CRASH, 300_000, ("jobmaster",), MILLISECOND)]
+
+
+def check(seed: int, folder: Path) -> int:
+    """A run of a random batch job is right, and accepted if its JobMaster was lost; how often it was."""
+    job, expected = batch(seed)
+    simulation = Simulation(job, seed=seed, level="severe", eager=seed % 2 == 1)
+    outcome = simulation.run(100_000)
+    assert outcome.finished, (seed, outcome.reason)
+    assert not outcome.lost
+    assert {name: Counter(records or ()) for name, records in outcome.results.items()} == expected, seed
+    for binding, model in BINDINGS if simulation.master.session else ():
+        assert {v.answer for v in verdicts(outcome, folder, binding, model)} <= {"accepted"}, (seed, model)
+    return simulation.master.session
+
+
+def test_batch_jobs_survive_their_jobmaster(tmp_path: Path) -> None:
+    """Beside crashes of TaskExecutors and all other faults."""
+    assert sum(check(seed, tmp_path) for seed in range(12)) > 3
+
+
+@pytest.mark.long
+def test_many_batch_jobs_survive_their_jobmaster(tmp_path: Path) -> None:
+    """A thousand of them."""
+    assert sum(check(seed, tmp_path) for seed in range(1000)) > 400
+
+
+def test_loops_survive_their_jobmaster() -> None:
+    """Their results are as expected."""
+    sessions = 0
+    for name in JOBS:
+        file = JobFile(EXAMPLES / f"{name}.py")
+        for seed in range(4):
+            simulation = Simulation(file.job(), seed=seed, level="severe")
+            outcome = simulation.run()
+            assert (outcome.finished, outcome.lost) == (True, 0), (name, seed, outcome.reason)
+            assert file.wrong(outcome.results) == "", (name, seed)
+            sessions += simulation.master.session
+    assert sessions > 4
+
+
+def test_each_jobmaster_has_a_trace_and_attempts_of_its_own() -> None:
+    """The later one begins after all attempts of the lost one, and a run repeats."""
+    first, again = (Simulation(example("sales").job(), seed=5, faults_given=LOST).run() for _ in range(2))
+    assert first.digest == again.digest
+    records = [json.loads(line) for line in lines(first.entries)]
+    started = {r["trace"]: r["args"]["first_attempt"] for r in records if r["event"] == "job_started"}
+    assert started == {"sales": 0, "sales@1": 1}
+    attempts = {r["trace"]: r["args"]["attempt"] for r in records if r["event"] == "region_scheduled"}
+    assert attempts == {"sales": 0, "sales@1": 1}
+
+
+class Unfenced(JobMaster):
+    """Begins with attempt 0 again."""
+
+    def __init__(self, regions: Sequence[Region], host: Host, timing: Timing, first_attempt: int = 0) -> None:
+        super().__init__(regions, host, timing)
+
+
+def test_attempts_are_not_used_twice() -> None:
+    """Else TaskExecutors take a deployment of the new JobMaster for an old one."""
+    outcome = Simulation(example("sales").job(), seed=5, faults_given=LOST, master_type=Unfenced).run(20_000)
+    assert not outcome.finished
+
+
+def test_a_killed_jobmaster_is_replaced(tmp_path: Path) -> None:
+    """On processes, with a TaskExecutor killed as well, and the JobMaster twice."""
+    kills = ["jobmaster@12", "jobmaster@6", "tm-1@9"]
+    found = run(EXAMPLES / "sales.py", tmp_path, executors=3, kills=kills)
+    assert found["wrong"] == ""
+    assert found["checked"]
+    assert [kill["happened"] for kill in found["kills"]][:2] == [True, True]
+    assert found["attempts"] >= 3
+    names = {f"jobmaster{part}.ndjson" for part in ("", ".1", ".2")}
+    assert {f.name for f in tmp_path.glob("jobmaster*")} == names
+    for binding, model in BINDINGS:
+        (log,) = binding.runs(tmp_path)
+        assert {v.answer for v in judge(binding.plan(log, None), model)} == {"accepted"}, model
