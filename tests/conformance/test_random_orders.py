@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from streamproof import Model, Range, State, action, require
-from streamproof.conformance import EventLog, judge
+from streamproof.conformance import Event, EventLog, JudgedEvents, judge
 
 
 class Cell(Model):
@@ -122,3 +122,30 @@ def test_a_later_call_may_come_before_one_that_waits(tmp_path: Path) -> None:
         file.write_text("".join(f"{json.dumps(event)}\n" for event in events))
         (verdict,) = judge(BINDING.plan(file, None), "cell")
         assert verdict.answer == answer
+
+
+def test_behaviours_of_one_log_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """Processes and numbers are the same in two traces; each rejection is that of its trace alone, and events count once."""
+    wrong = [("p", 0, 1), ("p", 1, 1), ("p", 2, 0), ("q", 0, 1), ("p", 3, 0)]
+    events: Log = [
+        {"trace": "one", "process": p, "seq": n, "event": "read" if p == "q" else "write", "args": {"v": v}}
+        for p, n, v in wrong
+    ]
+    events[3]["clock"] = {"q": 1, "p": 3}
+    for at, event in enumerate(event for event in events if event["process"] == "p"):
+        event["clock"] = {"p": at + 1}
+    other: Log = [{**event, "trace": "two", "args": {"v": 0}} for event in reversed(events)]
+    file, found = tmp_path / "log.ndjson", []
+    for log in (events, [*events, *other], [*other, *events]):
+        file.write_text("".join(f"{json.dumps(event)}\n" for event in log))
+        counted = JudgedEvents()
+        judged: list[Event] = []
+        plan = BINDING.plan(file, None)
+        (verdict,) = (v for v in judge(plan, "cell", judged) if v.trace == "one")
+        counted.add("run", plan.events, judged)
+        counted.finish()
+        assert counted.read.total() == len(log)
+        assert verdict.rejection is not None
+        found.append((str(verdict.rejection.event), verdict.rejection.index, verdict.matched))
+    assert found[0] == found[1] == found[2]
+    assert found[0][1] == 3

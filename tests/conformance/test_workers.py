@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -183,6 +184,34 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def test_runs_of_one_name_keep_their_events(logs: Path) -> None:
+    """Several files, or folders, of one name get numbers: each has its verdicts and its file of events."""
+    for at, folder in enumerate((logs / "x", logs / "y")):
+        folder.mkdir()
+        log(folder / "a.ndjson", at + 2)
+    (logs / "a-2.ndjson").write_bytes((logs / "b.ndjson").read_bytes())
+    model, outcomes = f"{logs / 'counter.py'}:BINDING", []
+    for workers in ("1", "3"):
+        events = logs / f"events{workers}"
+        paths = (logs / "x", logs / "a-2.ndjson", logs / "y", logs / "a.ndjson")
+        done = validated(*paths, "--model", model, "--workers", workers, "--events", events, "--json", "-")
+        verdicts = json.loads(done[1][done[1].index("{") :])["verdicts"]
+        assert [(v["run"], v["events"]["matched"]) for v in verdicts] == [("a", 2), ("a-2", 11), ("a-3", 3), ("a-4", 1)]
+        outcomes.append({file.name: file.read_bytes() for file in events.iterdir()})
+    assert outcomes[0] == outcomes[1]
+    assert {name: data.count(b"\n") for name, data in outcomes[0].items()} == {
+        "a.ndjson": 2, "a-2.ndjson": 11, "a-3.ndjson": 3, "a-4.ndjson": 1
+    }  # fmt: skip
+
+
+def test_runs_of_flink_in_folders_of_one_name(flink_logs: Path, tmp_path: Path) -> None:
+    """Two runs, though both folders are called alike."""
+    for outer, run in (("x", "a-taskfail-1"), ("y", "a-pipelined-1")):
+        shutil.copytree(flink_logs / run, tmp_path / "logs" / outer / "run")
+    validated(tmp_path / "logs", "--events", tmp_path / "events")
+    assert sorted(file.name for file in (tmp_path / "events").iterdir()) == ["run-2.ndjson", "run.ndjson"]
 
 
 def test_a_program_with_threads_is_not_forked(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

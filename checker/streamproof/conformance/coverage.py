@@ -18,8 +18,8 @@ class JudgedEvents:
     read: Counter[str] = field(default_factory=Counter)
     judged: Counter[str] = field(default_factory=Counter)
     _run: str | None = None
-    _events: dict[tuple[str, int, str], bool] = field(default_factory=dict)
-    """The events of the last run by process, number and family: whether they were judged."""
+    _events: dict[tuple[tuple[str, str, int], str], bool] = field(default_factory=dict)
+    """The events of the last run by their key and family: whether they were judged."""
 
     def add(self, run: str, events: Iterable[Event], judged: Iterable[Event]) -> None:
         """The events of one run, and those that one more model judged."""
@@ -27,14 +27,14 @@ class JudgedEvents:
             self.finish()
             self._run = run
         for event in events:
-            self._events.setdefault((event.process, event.seq, event.event), False)
+            self._events.setdefault((event.key, event.event), False)
         for event in judged:
-            self._events[event.process, event.seq, event.event] = True
+            self._events[event.key, event.event] = True
 
     def finish(self) -> None:
         """Counts the last run."""
-        self.read.update(family for _, _, family in self._events)
-        self.judged.update(family for (_, _, family), known in self._events.items() if known)
+        self.read.update(family for _, family in self._events)
+        self.judged.update(family for (_, family), known in self._events.items() if known)
         self._events.clear()
 
     @property

@@ -36,6 +36,11 @@ class Event:
     none: those between the two may have happened before or after it. None: all earlier ones precede it."""
 
     @property
+    def key(self) -> tuple[str, str, int]:
+        """What no other event of a log has: trace, process and number."""
+        return self.trace, self.process, self.seq
+
+    @property
     def loc(self) -> Loc | None:
         """The source position of the event, if known."""
         return None if self.file is None or self.line is None else Loc(self.file, self.line)

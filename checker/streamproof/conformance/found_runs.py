@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -58,6 +59,8 @@ class FoundRun:
     """The size of its files, in bytes."""
     command: str = ""
     """Names the command: what was found for it is kept until another one comes."""
+    again: int = 1
+    """Its number if there are several runs of its name, which is then part of the name from 2 on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +130,10 @@ def readings_under(path: Path, request: ValidationRequest) -> list[list[RunReadi
         expect_recorded(path)
     found = [(name, binding, run) for name, binding in bindings.items() for run in binding.runs(path)]
     several = len({name for name, *_ in found}) > 1
-    places: dict[str, list[RunReading]] = {}
+    places: dict[tuple[str, str], list[RunReading]] = {}
     for name, binding, run in found:
         kind = f".{name}" if several and not binding.default else ""
-        places.setdefault(_name_of(run), []).append(RunReading(name, binding, run, kind))
+        places.setdefault(_place_of(run), []).append(RunReading(name, binding, run, kind))
     return list(places.values())
 
 
@@ -138,11 +141,15 @@ def found_runs(
     paths: Iterable[Path], request: ValidationRequest, command: str = ""
 ) -> list[tuple[FoundRun, list[RunReading]]]:
     """The runs under paths. Raises `InputError` for a path without any."""
+    under = [(path, place, rs) for path in paths for place, rs in enumerate(readings_under(path, request))]
+    titles = [_title_of(readings[0].run) for *_, readings in under]
+    taken: set[str] = set()
     found = []
-    for path in paths:
-        for place, readings in enumerate(readings_under(path, request)):
-            name = Path(_name_of(readings[0].run)).name
-            found.append((FoundRun(path, place, name, _size_of(readings), command), readings))
+    for (path, place, readings), title in zip(under, titles, strict=True):
+        again = next(n for n in count(1) if (f"{title}-{n}" not in {*taken, *titles} if n > 1 else title not in taken))
+        taken.add(title if again == 1 else f"{title}-{again}")
+        name = Path(_name_of(readings[0].run)).name
+        found.append((FoundRun(path, place, name, _size_of(readings), command, again), readings))
     return found
 
 
@@ -158,13 +165,17 @@ def judge_found(run: FoundRun, request: ValidationRequest) -> JudgedRun:
             for other in [kept for kept in _KEPT if kept[0] != run.command]:
                 del _KEPT[other]
             _KEPT[known] = readings_under(run.path, request)
-        return judge_readings(_KEPT[known][run.place], request)
+        return judge_readings(_KEPT[known][run.place], request, again=run.again)
 
 
 def judge_readings(
-    readings: Sequence[RunReading], request: ValidationRequest, on_progress: Callable[[str], None] | None = None
+    readings: Sequence[RunReading],
+    request: ValidationRequest,
+    on_progress: Callable[[str], None] | None = None,
+    *,
+    again: int = 1,
 ) -> JudgedRun:
-    """The verdicts on one run, and its events written if requested.
+    """The verdicts on one run, and its events written if requested. `again`: as in `FoundRun`.
 
     Raises `InputError` for a job graph that is not the run's, and `SystemFailure` if the events cannot be written.
     """
@@ -174,6 +185,8 @@ def judge_readings(
             # With all models, the job graph is for those that read one.
             without = request.model == ALL and not getattr(reading.binding, "reads_job_graph", reading.binding.default)
             plan = reading.binding.plan(reading.run, None if without else request.job_graph)
+            if again > 1:
+                plan = replace(plan, name=f"{plan.name}-{again}")
             if on_progress is not None:
                 on_progress(plan.name)
             found.problems += [visible(str(problem)) for problem in plan.problems[:DAMAGE_SHOWN]]
@@ -189,9 +202,20 @@ def judge_readings(
     return found
 
 
+def _place_of(run: Any) -> tuple[str, str]:
+    """What several bindings agree on about a run, and no other run has: its name, and its folder."""
+    return _name_of(run), str(run if isinstance(run, Path) else getattr(run, "folder", ""))
+
+
 def _name_of(run: Any) -> str:
     """What several bindings call a run."""
     return str(getattr(run, "name", run))
+
+
+def _title_of(run: Any) -> str:
+    """What its verdicts and its file of events are called."""
+    name = Path(_name_of(run)).name
+    return name.partition(".")[0] if isinstance(run, Path) else name
 
 
 def _size_of(readings: Sequence[RunReading]) -> int:

@@ -19,7 +19,7 @@ NOTHING = "no event of the run says anything about the model"
 
 def judge(plan: Plan, model: str, judged: list[Event] | None = None) -> list[RunVerdict]:
     """The verdicts of one run. The events that a model accepted are added to `judged`."""
-    order = {(e.process, e.seq): at for at, e in enumerate(plan.events)}
+    order = {e.key: at for at, e in enumerate(plan.events)}
     read = Counter(e.trace for e in plan.events)
     if not plan.cases:
         nothing = RunVerdict(plan.name, "", model, "inconclusive", plan.nothing, plan.unit, unknown=plan.unknown)
@@ -49,13 +49,13 @@ class _Judge:
     """Follows the behaviours of one case and combines the outcomes into one verdict."""
 
     def __init__(
-        self, case: Unit, order: dict[tuple[str, int], int], open_verdict: RunVerdict, judged: list[Event] | None
+        self, case: Unit, order: dict[tuple[str, str, int], int], open_verdict: RunVerdict, judged: list[Event] | None
     ) -> None:
         self.case, self.order, self.open, self.judged = case, order, open_verdict, judged
 
     def place(self, event: Event) -> int:
         """The position of an event in the run."""
-        return self.order.get((event.process, event.seq), len(self.order))
+        return self.order.get(event.key, len(self.order))
 
     def verdict(self) -> RunVerdict:
         """The verdict and its reasons. Any rejection takes precedence over any inconclusive outcome."""
@@ -64,7 +64,7 @@ class _Judge:
             outcomes = self._outcomes()
         except StreamproofError as error:
             return replace(self.open, answer="error", reason=str(error))
-        matched = {(e.process, e.seq) for tracked in outcomes for e in tracked.events}
+        matched = {e.key for tracked in outcomes for e in tracked.events}
         if self.judged is not None:
             self.judged += [e for tracked in outcomes for e in tracked.events]
         verdict = replace(self._judged(outcomes), matched=len(matched), behaviours=len(outcomes))

@@ -84,8 +84,8 @@ def _judged(
 
         yield from judge_in_processes(found, request, processes, on_progress)
         return
-    for _, readings in found:
-        yield judge_readings(readings, request, on_progress)
+    for run, readings in found:
+        yield judge_readings(readings, request, on_progress, again=run.again)
 
 
 def fitting_workers(sizes: Sequence[int]) -> int:

@@ -109,7 +109,7 @@ def judge_in_processes(
             while due in results:
                 judged = results.pop(due)
                 if judged is None:
-                    judged = judge_readings(found[due][1], request)
+                    judged = judge_readings(found[due][1], request, again=found[due][0].again)
                 if isinstance(judged, StreamproofError):
                     raise judged
                 yield judged
@@ -130,7 +130,7 @@ def _serve(found: Sequence[Found], request: ValidationRequest, numbers: int, ans
         with os.fdopen(numbers, "rb") as asked, os.fdopen(answers, "wb") as told:
             while True:
                 number = pickle.load(asked)
-                told.write(_answer(found[number][1], request))
+                told.write(_answer(found[number], request))
                 told.flush()
     except (EOFError, BrokenPipeError):
         code = 0  # no run is left, or nobody waits for answers
@@ -140,10 +140,10 @@ def _serve(found: Sequence[Found], request: ValidationRequest, numbers: int, ans
         os._exit(code)
 
 
-def _answer(readings: Sequence[RunReading], request: ValidationRequest) -> bytes:
+def _answer(found: Found, request: ValidationRequest) -> bytes:
     """What is judged of a run, pickled: None if it cannot be, or if judging it fails unexpectedly."""
     try:
-        judged: JudgedRun | StreamproofError = judge_readings(readings, request)
+        judged: JudgedRun | StreamproofError = judge_readings(found[1], request, again=found[0].again)
     except StreamproofError as error:
         judged = error
     except BaseException:  # of a user's binding: the parent meets it, too, and reports it
