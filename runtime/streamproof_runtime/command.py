@@ -15,6 +15,7 @@ from streamproof_runtime.event_log import lines
 from streamproof_runtime.failover_variants import MASTERS
 from streamproof_runtime.faults import Fault
 from streamproof_runtime.flow import BUFFERS
+from streamproof_runtime.flow_variants import FLOWS
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.job_file import JobFile
 from streamproof_runtime.jobmaster import JobMaster
@@ -32,8 +33,9 @@ LIMIT = 500_000
 
 
 def _job_file(path: Path, variant: str | None, slots: int) -> JobFile:
-    if variant is not None and variant not in {**VARIANTS, **MASTERS}:
-        raise Problem(f"no variant {variant!r}; there are {', '.join((*VARIANTS, *MASTERS))}")
+    known = (*VARIANTS, *MASTERS, *FLOWS)
+    if variant is not None and variant not in known:
+        raise Problem(f"no variant {variant!r}; there are {', '.join(known)}")
     file = JobFile(path)
     most = max(o.parallelism for o in ExecutionGraph(file.job()).job.operators.values())
     if most > slots:
@@ -73,6 +75,7 @@ class Simulated:
             "eager": eager,
             "subtask_type": VARIANTS.get(variant or "", SOUND),
             "master_type": MASTERS.get(variant or "", JobMaster),
+            "flow": FLOWS.get(variant or ""),
         }
 
     def seed(self, seed: int) -> dict[str, Any]:

@@ -57,16 +57,27 @@ def digest(entries: Iterable[Entry]) -> str:
 
 
 class EventWriter:
-    """Writes events to a new file, one system call each: a killed process loses at most the event that it is writing."""
+    """Writes events to a new file, one system call each: a killed process loses at most the event that it is writing, and
+    those that were kept since the last one."""
 
     def __init__(self, path: Path) -> None:
         """Raises `OSError`, also if there is a file."""
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._numbering = Numbering()
+        self._kept: list[str] = []
 
     def write(self, entry: Entry) -> None:
         """Writes an event before anything that it sends can leave."""
-        text = self._numbering.line(entry).encode()
+        self._kept.append(self._numbering.line(entry))
+        self.flush()
+
+    def keep(self, entry: Entry) -> None:
+        """An event that is written with the next one, or by `flush`, which is called before anything leaves."""
+        self._kept.append(self._numbering.line(entry))
+
+    def flush(self) -> None:
+        """Writes the events that were kept."""
+        text, self._kept = "".join(self._kept).encode(), []
         while text:
             text = text[os.write(self._file, text) :]
 

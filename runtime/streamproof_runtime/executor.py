@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from streamproof_runtime import messages as m
+from streamproof_runtime.channels import Channels
 from streamproof_runtime.errors import OutsideSimulation, Unsendable
-from streamproof_runtime.flow import BUFFERS, Flow
+from streamproof_runtime.flow import BUFFERS, FLOATING
+from streamproof_runtime.flow_variants import FlowRules
 from streamproof_runtime.functions import Context, Operation
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.partitions import Key, Missing, Partitions
@@ -44,8 +46,12 @@ class TaskExecutor:
         partitions: Partitions,
         incarnation: int = 0,
         buffers: int = BUFFERS,
+        floating: int = FLOATING,
+        flow: FlowRules | None = None,
     ) -> None:
-        self.name, self.slots, self.incarnation, self.buffers = name, slots, incarnation, buffers
+        """`buffers`: exclusive buffers of a channel; `floating`: floating buffers of a gate."""
+        self.name, self.slots, self.incarnation = name, slots, incarnation
+        self.buffers, self.floating, self.flow = buffers, floating, flow or FlowRules()
         self.host, self.partitions = host, partitions
         self.parts = [RegionExecutor(self, region, len(regions) > 1) for region in regions]
         self._part_of = {task: part for part in self.parts for task in part.graph.tasks}
@@ -105,14 +111,14 @@ class RegionExecutor:
 
     def __init__(self, executor: TaskExecutor, region: Region, several: bool) -> None:
         self.executor, self.region, self.several = executor, region, several
-        self.name, self.buffers, self.host = executor.name, executor.buffers, executor.host
+        self.name, self.host = executor.name, executor.host
         self.graph, self.plans = region.graph, plans(region.graph)
         self.attempt = -1
         self.is_running = False
         self.subtasks: dict[str, Subtask] = {}
         self.placement: Mapping[str, str] = {}
         self.peers: frozenset[str] = frozenset()
-        self.flow = Flow((), ())
+        self.channels = self._channels()
         self._reported: set[str] = set()
         self._writing: list[Key] = []
         self._waiting: dict[str, str] = {}
@@ -121,15 +127,9 @@ class RegionExecutor:
     def on_message(self, kind: str, attempt: int, rest: tuple[Any, ...]) -> None:
         """A message about an attempt of the region."""
         is_current = attempt == self.attempt and bool(self.subtasks)
-        if kind == m.DATA:
-            if is_current:
-                self.deliver(*rest)
-        elif kind == m.CREDIT:
-            if is_current:
-                try:
-                    self.grant(*rest)
-                except Unsendable as error:
-                    self.fail(f"{rest[0]}: {error}", fatal=True)
+        if kind in (m.DATA, m.CREDIT, m.BACKLOG):
+            if is_current or (not self.executor.flow.fenced and self._has_ends(rest[0])):
+                self._on_channel(kind, *rest)
         elif kind == m.DEPLOY and attempt > self.attempt:
             self.deploy(attempt, *rest)
         elif kind == m.UPDATE and is_current:
@@ -158,11 +158,8 @@ class RegionExecutor:
         own = [task for task, executor in placement.items() if executor == self.name]
         trace = f"/{self.region.number}#{attempt}" if self.several else f"#{attempt}"
         self.subtasks = {task: self.host.create(self.plans[task], trace) for task in own}
-        channels = self.graph.channels.values()
-        ends = [(c.source, c.target) for c in channels if {c.source, c.target} & {*own}]
-        limited = [c for c in channels if not c.edge.feedback]
-        outgoing = [c.name for c in limited if c.source in self.subtasks]
-        self.flow = Flow(outgoing, [c.name for c in limited if c.target in self.subtasks], self.buffers)
+        self.channels = self._channels()
+        ends = [(c.source, c.target) for c in self.graph.channels.values() if {c.source, c.target} & {*own}]
         self.peers = frozenset(placement[t] for pair in ends for t in pair) - {self.name}
         try:
             for subtask in self.subtasks.values():
@@ -220,7 +217,42 @@ class RegionExecutor:
         self.cancel(self.attempt)
         self.tell(m.FAILED, reason, fatal, missing)
 
-    def deliver(self, channel: str, item: Item) -> None:
+    # --- channels
+
+    def _channels(self) -> Channels:
+        executor = self.executor
+        return Channels(self, self.graph.channels, executor.flow, executor.buffers, executor.floating)
+
+    def _has_ends(self, channel: str) -> bool:
+        found = self.graph.channels[channel]
+        return not self.subtasks.keys().isdisjoint((found.source, found.target))
+
+    def _on_channel(self, kind: str, channel: str, *rest: Any) -> None:
+        """A message about a channel."""
+        try:
+            if kind == m.DATA:
+                self.deliver(channel, *rest)
+            elif kind == m.CREDIT:
+                self.channels.granted(channel, *rest)
+            else:
+                self.channels.backlogged(channel, *rest)
+        except Unsendable as error:
+            self.fail(f"{channel}: {error}", fatal=True)
+
+    def send_about(self, channel: str, to: str, kind: str, *more: Any) -> bool:
+        """Sends a message about a channel to the TaskExecutor of a subtask; False if it is this one."""
+        target = self.placement[to]
+        if target == self.name:
+            return False
+        self.host.send(target, (kind, self.region.number, self.attempt, channel, *more))
+        return True
+
+    def wake(self, task: str) -> None:
+        """A subtask may have something to do."""
+        if self.is_running and task in self.subtasks:
+            self.host.woken(self.subtasks[task])
+
+    def deliver(self, channel: str, item: Item, backlog: int) -> None:
         """An item has arrived for a subtask."""
         to = self.graph.channels[channel]
         subtask = self.subtasks[to.target]
@@ -232,15 +264,15 @@ class RegionExecutor:
         longest = self.executor.longest
         if len(subtask.queues[channel]) > longest[to.edge.feedback]:
             longest[to.edge.feedback] = len(subtask.queues[channel])
-        if self.is_running:
-            self.host.woken(subtask)
+        self.channels.received(subtask, channel, backlog)
+        self.wake(to.target)
 
     def can_step(self, subtask: Subtask) -> bool:
         """Whether a subtask has something to do, and waits neither for a dataset nor for credit."""
         return bool(self._enabled(subtask))
 
     def _enabled(self, subtask: Subtask) -> Sequence[Action]:
-        is_held = subtask.name in self._waiting or self.flow.is_blocked(subtask.plan.outputs)
+        is_held = subtask.name in self._waiting or self.channels.is_blocked(subtask)
         return () if is_held else subtask.enabled()
 
     def step(self, subtask: Subtask, choose: Callable[[int], int]) -> bool:
@@ -265,36 +297,9 @@ class RegionExecutor:
     def _carry_on(self, subtask: Subtask, taken: str) -> None:
         """After a step: returns the credit of an item that was taken, sends, and reports the end of a subtask."""
         if taken:
-            self.free(taken)
-        sent, subtask.sent = subtask.sent, []
-        for channel, item in sent:
-            if self.flow.admit(channel, item):
-                self.carry(channel, item)
+            self.channels.taken(subtask, taken)
+        if subtask.sent:
+            self.channels.sent(subtask)
         if subtask.phase == TERMINATED and subtask.name not in self._reported:
             self._reported.add(subtask.name)
             self.tell(m.FINISHED, subtask.name, subtask.result())
-
-    def carry(self, channel: str, item: Item) -> None:
-        """Takes an item to the receiver of its channel."""
-        target = self.placement[self.graph.channels[channel].target]
-        if target == self.name:
-            self.deliver(channel, item)
-        else:
-            self.host.send(target, (m.DATA, self.region.number, self.attempt, channel, item))
-
-    def free(self, channel: str) -> None:
-        """A subtask has taken an item: its buffer is free, and the sender of the channel learns of it in time."""
-        credits = self.flow.free(channel)
-        if credits:
-            source = self.placement[self.graph.channels[channel].source]
-            if source == self.name:
-                self.grant(channel, credits)
-            else:
-                self.host.send(source, (m.CREDIT, self.region.number, self.attempt, channel, credits))
-
-    def grant(self, channel: str, credits: int) -> None:
-        """The receiver of a channel has free buffers."""
-        for item in self.flow.grant(channel, credits):
-            self.carry(channel, item)
-        if self.is_running:
-            self.host.woken(self.subtasks[self.graph.channels[channel].source])

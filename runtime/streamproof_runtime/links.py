@@ -45,6 +45,10 @@ def listening() -> socket.socket:
     return made
 
 
+def _nothing() -> None:
+    pass
+
+
 class Link:
     """A connection to a peer that has proved itself; messages of one turn of the event loop leave together."""
 
@@ -52,6 +56,8 @@ class Link:
         self._reader, self._writer = reader, writer
         self._frames = Frames()
         self._leaving: list[bytes] = []
+        self.before: Callable[[], None] = _nothing
+        """Called before anything leaves."""
         found: socket.socket = writer.get_extra_info("socket")
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -65,6 +71,7 @@ class Link:
         """Hands all that was sent to the operating system."""
         data, self._leaving = b"".join(self._leaving), []
         if data and not self._writer.is_closing():
+            self.before()
             self._writer.write(data)
 
     async def first(self) -> Any:

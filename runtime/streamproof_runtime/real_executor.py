@@ -9,6 +9,7 @@ import resource
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from streamproof_runtime.api import Job
 from streamproof_runtime.event_log import EventWriter
 from streamproof_runtime.executor import TaskExecutor
 from streamproof_runtime.file_partitions import FilePartitions
+from streamproof_runtime.flow import FLOATING
+from streamproof_runtime.flow_variants import FLOWS
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.links import Link, connect, listening, serve
@@ -47,9 +50,17 @@ class Outgoing:
     """A connection that this process opens; what is sent before it is open waits for it."""
 
     def __init__(
-        self, port: int, secret: bytes, hello: Any, handle: Callable[[Any], None], lost: Callable[[], None]
+        self,
+        port: int,
+        secret: bytes,
+        hello: Any,
+        handle: Callable[[Any], None],
+        lost: Callable[[], None],
+        before: Callable[[], None],
     ) -> None:
+        """`before` is called before anything leaves."""
         self._link: Link | None = None
+        self._before = before
         self._waiting: list[bytes] = []
         self._handle, self._lost = handle, lost
         self._task = asyncio.create_task(self._run(port, secret, hello))
@@ -68,6 +79,7 @@ class Outgoing:
         except OSError:
             await asyncio.sleep(RETRY)
         else:
+            self._link.before = self._before
             for data in self._waiting:
                 self._link.send(data)
             await self._link.each(self._handle)
@@ -96,6 +108,7 @@ class RealExecutor:
         self.machine = TaskExecutor(
             *(self.name, settings["slots"], regions(job), self),
             *(FilePartitions(), self.incarnation, settings["buffers"]),
+            *(FLOATING, FLOWS.get(settings["variant"] or "")),
         )
         self._ready: deque[Subtask] = deque()
         self._queued: set[str] = set()
@@ -115,6 +128,7 @@ class RealExecutor:
         steps = asyncio.create_task(self._steps())
         steps.add_done_callback(lambda task: task.cancelled() or task.result())
         await self._over.wait()
+        self._flush()
 
     # --- steps
 
@@ -152,16 +166,23 @@ class RealExecutor:
         trace = self.job.name + trace
 
         def log(process: str, event: str, args: Mapping[str, Any], state: Mapping[str, Any], clock: Clock) -> None:
-            self._events += 1
             if self._log is not None:
-                try:
-                    self._log.write((trace, process, event, args, state, clock))
-                except OSError as error:
-                    self.parent.broken(f"the event log of {self.name} cannot be written: {error}")
+                self._log.keep((trace, process, event, args, state, clock))
+            if not clock:
+                return  # of a channel: it is written with the next event, or before anything leaves
+            self._flush()
+            self._events += 1
             if self._events == self._kill_after:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         return self._type(plan, log, _chosen, self._records)
+
+    def _flush(self) -> None:
+        if self._log is not None:
+            try:
+                self._log.flush()
+            except OSError as error:
+                self.parent.broken(f"the event log of {self.name} cannot be written: {error}")
 
     # --- messages
 
@@ -175,13 +196,15 @@ class RealExecutor:
         if link is None:
             port, _ = self._addresses[target]
             hello = [self.name, self.incarnation]
-            link = Outgoing(port, self._secret, hello, lambda _: None, lambda: self._link_lost(target))
+            lost = partial(self._link_lost, target)
+            link = Outgoing(port, self._secret, hello, lambda _: None, lost, self._flush)
             self._links[target] = link
         link.send(data)
 
     def _open_control(self) -> None:
         hello = [self.name, self.incarnation, self._own_port, str(self._graph)]
-        self._control = Outgoing(self._port, self._secret, hello, self._of_jobmaster, self._control_lost)
+        handlers = self._of_jobmaster, self._control_lost, self._flush
+        self._control = Outgoing(self._port, self._secret, hello, *handlers)
 
     def _of_jobmaster(self, value: Any) -> None:
         if value[0] == STOP:

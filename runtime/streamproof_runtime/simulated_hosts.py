@@ -48,7 +48,8 @@ class SimulatedExecutor:
 
     def _new(self, incarnation: int) -> TaskExecutor:
         world = self.world
-        return TaskExecutor(self.name, world.slots, world.regions, self, self.partitions, incarnation, world.buffers)
+        memory = world.buffers, world.floating, world.flow
+        return TaskExecutor(self.name, world.slots, world.regions, self, self.partitions, incarnation, *memory)
 
     def receive(self, peer: str, message: Message | None) -> None:
         """A message, or None for a lost connection, unless the process is down."""

@@ -14,7 +14,8 @@ from streamproof_runtime.api import Job
 from streamproof_runtime.buffers import RECORDS
 from streamproof_runtime.faults import Fault
 from streamproof_runtime.fence import fence
-from streamproof_runtime.flow import BUFFERS
+from streamproof_runtime.flow import BUFFERS, FLOATING
+from streamproof_runtime.flow_variants import FlowRules
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster import JobMaster
 from streamproof_runtime.loop import EventLoop
@@ -24,7 +25,7 @@ from streamproof_runtime.region_scheduler import DONE
 from streamproof_runtime.regions import regions
 from streamproof_runtime.simulated_hosts import SimulatedExecutor, SimulatedJobMaster
 from streamproof_runtime.subtask import Clock, Subtask, TaskPlan
-from streamproof_runtime.tape import FAULTS, NETWORK, SCHEDULE, USER, Script, Tape
+from streamproof_runtime.tape import FAULTS, MEMORY, NETWORK, SCHEDULE, USER, Script, Tape
 from streamproof_runtime.termination import BatonSubtask
 
 LIMIT = 2_000_000
@@ -34,6 +35,8 @@ STUCK = 10 * faults.QUIET
 
 WINDOWS = (BUFFERS, 1, 2, 5)
 """Numbers of exclusive buffers; with few, small jobs wait for credit as well."""
+FLOATINGS = (FLOATING, 0, 1, 2)
+"""Numbers of floating buffers of a gate."""
 SIZES = (1, RECORDS, 2, 3)
 """Largest numbers of records in a buffer; with few, small jobs have many steps."""
 
@@ -80,6 +83,7 @@ class Simulation:
         script: Script | None = None,
         faults_given: Sequence[Fault] | None = None,
         buffers: int | None = None,
+        flow: FlowRules | None = None,
     ) -> None:
         """`eager`: regions are scheduled with their producers. `buffers`: exclusive buffers of a channel; the tape chooses
         among `WINDOWS` if it is None."""
@@ -91,6 +95,8 @@ class Simulation:
         network = self.tape.stream(NETWORK)
         self.buffers = WINDOWS[network(len(WINDOWS))] if buffers is None else buffers
         self.records = SIZES[network(len(SIZES))]
+        self.floating = FLOATINGS[self.tape.stream(MEMORY)(len(FLOATINGS))]
+        self.flow = flow
         self.network = Network(self.loop, network)
         self.entries: list[event_log.Entry] = []
         self.created: dict[str, list[Subtask]] = {}

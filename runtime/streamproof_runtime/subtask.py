@@ -107,6 +107,8 @@ class Subtask:
         self.sent: list[tuple[str, Item]] = []
         self.clock: Clock = {}
         self.lost = 0
+        self.ended: set[str] = set()
+        """Inputs on which END has been taken."""
         self.items: Iterator[Any] = iter(())
         self.left = 0
         operator = plan.operator
@@ -226,6 +228,10 @@ class Subtask:
         self.clock = clock = {**self.clock, self.name: self.clock.get(self.name, 0) + 1}
         self._log(self.name, event, args, self.state(), clock)
         return clock
+
+    def note(self, event: str, args: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+        """Records an event of flow control, which has no clock: it happens between two events of the subtask."""
+        self._log(self.name, event, args, state, {})
 
     def state(self) -> dict[str, Any]:
         """What the subtask knows of its own state."""

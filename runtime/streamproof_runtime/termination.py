@@ -42,7 +42,6 @@ class BatonSubtask(Subtask):
 
     def __init__(self, plan: TaskPlan, log: Log, choose: Callable[[int], int], records: int = 1) -> None:
         super().__init__(plan, log, choose, records)
-        self.ended: set[str] = set()
         self.id = 0
         self.since_baton = NONE
         self.arrived: dict[Baton, set[str]] = {}

@@ -82,9 +82,9 @@ def frame(value: Any) -> bytes:
 def message_frame(message: Message) -> bytes:
     """A message as a frame; raises as `frame`."""
     if message[0] == DATA:
-        _, region, attempt, channel, item = message
+        *head, item, backlog = message
         _, clock, *rest = item
-        return frame([DATA, region, attempt, channel, [item[0], dict(clock), *rest]])
+        return frame([*head, [item[0], dict(clock), *rest], backlog])
     return frame([dict(part) if isinstance(part, Mapping) else part for part in message])
 
 

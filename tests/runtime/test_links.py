@@ -69,12 +69,13 @@ def test_frames_are_joined(sent: list[Any], size: int) -> None:
 def test_an_item_with_a_baton_arrives() -> None:
     """The kinds of batons are part of messages."""
     baton = Baton(Scope(("L",)), ("M",), (1, 2))
-    assert one(message_frame((DATA, 0, 3, "a>b", (2, {"a": 1}, baton, True, 0)))) == [
+    assert one(message_frame((DATA, 0, 3, "a>b", (2, {"a": 1}, baton, True, 0), 7))) == [
         DATA,
         0,
         3,
         "a>b",
         [2, {"a": 1}, baton, True, 0],
+        7,
     ]
 
 

@@ -13,6 +13,7 @@ from streamproof_runtime.event_log import lines
 from streamproof_runtime.simulation import Outcome, Simulation
 from streamproof_runtime.variants import SOUND, VARIANTS
 from streamproof_specs.runtime.baton import BINDING
+from streamproof_specs.runtime.credit import BINDING as CREDIT
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 JOBS = ("collatz", "components", "pagerank", "shortest_paths", "word_count")
@@ -33,6 +34,13 @@ def verdicts(outcome: Outcome, folder: Path) -> list[RunVerdict]:
     log = folder / "run.ndjson"
     log.write_text("".join(lines(outcome.entries)), encoding="ascii")
     return judge(BINDING.plan(log, None), "baton")
+
+
+def credit_verdicts(outcome: Outcome, folder: Path) -> list[RunVerdict]:
+    """The verdicts on the gates of a run."""
+    log = folder / "run.ndjson"
+    log.write_text("".join(lines(outcome.entries)), encoding="ascii")
+    return judge(CREDIT.plan(log, None), "credit")
 
 
 def walked(graph: str, seed: int, variant: str = "", level: str = "none", **more: Any) -> tuple[str, Outcome]:

@@ -31,7 +31,7 @@ from streamproof.conformance import (
 from streamproof_models.baton import Baton
 from streamproof_models.scoped_text import parse
 from streamproof_models.scopes import ScopeError
-from streamproof_specs.runtime.logs import JOBMASTER, LOG, events_of, first_event, runs
+from streamproof_specs.runtime.logs import FLOW, JOBMASTER, LOG, attempts, events_of, first_event, runs
 
 RECORD_EVENTS = ("record_produced", "record_received", "record_processed")
 MOST = 200
@@ -95,11 +95,8 @@ class RuntimeBaton(Binding):
             return LOG.plan(run, job_graph)
         if job_graph is not None:
             raise InputError(f"{job_graph}: the log has the job graph", remedy="leave out --job-graph")
-        events = events_of(run)
-        traces: dict[str, list[Event]] = {}
-        for event in events:
-            if "#" in event.trace:
-                traces.setdefault(event.trace, []).append(event)
+        events = [event for event in events_of(run) if event.event not in FLOW]
+        traces = attempts(events)
         begun = {
             t: own for t, own in traces.items() if any(e.process != JOBMASTER or e.event == "finished" for e in own)
         }

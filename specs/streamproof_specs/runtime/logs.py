@@ -18,6 +18,13 @@ _PART_LOG = re.compile(r"(?:tm-\d+|jobmaster)\.\d+\.ndjson", re.ASCII)
 """The log of each process of a TaskExecutor, and of each JobMaster but the first: its name, and how many processes of that
 name were before it."""
 LOG = EventLog(SPEC)
+FLOW = frozenset(
+    {
+        *("gate_opened", "buffers_sent", "credits_received", "backlog_announced"),
+        *("buffer_received", "backlog_received", "credits_announced", "channel_released"),
+    }
+)
+"""Events of the ends of channels, which have no clock."""
 
 
 def runs(path: Path) -> list[Any]:
@@ -55,6 +62,15 @@ def jobs(events: Iterable[Event], followed: Container[str]) -> Iterator[tuple[Ev
             found = [e for e in own if e.trace == started.trace and e.event in followed]
             if found:
                 yield started, sorted(found, key=lambda e: e.seq)
+
+
+def attempts(events: Iterable[Event]) -> dict[str, list[Event]]:
+    """The events of each attempt of a region, by trace."""
+    found: dict[str, list[Event]] = {}
+    for event in events:
+        if "#" in event.trace:
+            found.setdefault(event.trace, []).append(event)
+    return found
 
 
 def _parts(folder: Path) -> list[Path]:
