@@ -229,6 +229,18 @@ def test_random_jobs_with_odd_names(tmp_path: Path) -> None:
     assert fewer > 20
 
 
+def test_every_form_of_an_answer_gives_one_graph(tmp_path: Path) -> None:
+    """The job, its plan alone, the plan as the REST API wraps it, and an archive of the history server."""
+    file = tmp_path / "job.json"
+    job = json.loads(rest(DETOUR, {"A": 1, "B": 2, "C": 1}))
+    archive = {"archive": [{"path": f"/jobs/{'f' * 32}", "json": json.dumps(job)}]}
+    texts = set()
+    for form in (job, {"job": job}, job["plan"], {"plan": job["plan"]}, {"plan": {"plan": job["plan"]}}, archive):
+        file.write_text(json.dumps(form), encoding="utf-8")
+        texts.add(graph_of_file(str(file))["topology"])
+    assert len(texts) == 1
+
+
 def test_spaces_may_be_left_out_where_one_task_is_meant(tmp_path: Path) -> None:
     """Two names that differ in spaces alone are told apart as written; otherwise the question is refused."""
     file = tmp_path / "job.json"

@@ -103,7 +103,7 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
             f"{file}: the API gave no answer: {answer[:120]}", remedy="request it again while the JobManager is running"
         )
     answer = _expect(answer, dict, "job", file)
-    if "vertices" not in answer and "jid" not in answer:
+    if "vertices" not in answer and ("jid" not in answer or "nodes" in answer):
         answer = _from_plan(data, file) or answer
     found = _text(answer, "jid", file)
     if job is not None and found != job:
