@@ -698,12 +698,21 @@ def test_random_rules(tmp_path: Path) -> None:
         ("s.net = [s.a, s.b]", "s.a <= 3"),
         ("s.net = [s.b, s.a, s.b]", "s.a <= 3"),
         ("s.net = [s.queue.head, s.b]\n        b2 = choose(s.net)\n        s.a = b2", "s.a <= 3"),
+        ("s.opt = min(s.few, default=s.opt)", "(max(s.queue, default=None) is None) == (len(s.queue) == 0)"),
+        (
+            "s.opt = s.opt if s.p else max(s.net, default=s.opt)",
+            "min(s.few, default=s.opt) == first(s.few, default=s.opt)",
+        ),
+        (
+            "s.rec.who = max((v for v in s.arr if v > 2), default=None)",
+            "max((v for v in s.arr if v > s.a), default=s.opt) != 1",
+        ),
         *(("s.a = 1", f"{{(s.maybe if s.recs[0].ok else Stop()), Stop()}} {o} s.msgs") for o in ("<=", "<", ">=", ">")),
         *(("s.a = 1", f"s.msgs {o} {{(s.maybe if s.recs[0].ok else Stop()), Stop()}}") for o in ("<=", "<", ">=", ">")),
     ],
 )
 def test_rules_that_once_differed(tmp_path: Path, rule: str, claim: str) -> None:
-    """A bag of values that may lie outside its items; a set with None beside a container that Python asks first."""
+    """A bag of values that may lie outside its items; an option as default of `max`; a set with None beside a container."""
     stats = dict.fromkeys(("rules", "refused", "taken", "disabled", "error"), 0)
     lines = (
         "@action(i='n')",

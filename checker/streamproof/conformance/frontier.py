@@ -23,7 +23,18 @@ def frontier_dot(verdicts: Sequence[RunVerdict]) -> str:
         lines += [f"  subgraph cluster_{number} {{", f"    label={quoted(name)};"]
         event, root = str(rejection.event) if rejection.event else "the end of the log", f"r{number}"
         place = f"{rejection.event.file}:{rejection.event.line}" if rejection.event and rejection.event.file else ""
-        lines.append(box(root, [f"accepted: {rejection.index} event{'' if rejection.index == 1 else 's'}", f"then {event}", place, rejection.message], []))
+        lines.append(
+            box(
+                root,
+                [
+                    f"accepted: {rejection.index} event{'' if rejection.index == 1 else 's'}",
+                    f"then {event}",
+                    place,
+                    rejection.message,
+                ],
+                [],
+            )
+        )
         if rejection.frontier is not None:
             lines += _frontier(verdict, root)
         lines.append("  }")

@@ -20,6 +20,7 @@ from streamproof.language.elements import (
     sources,
     unconditional,
 )
+from streamproof.language.lift import merge
 from streamproof.language.lowering_context import Context
 from streamproof.language.operators import equal, integer
 from streamproof.language.symbolic_parameters import range_between
@@ -47,6 +48,7 @@ from streamproof.system.sorts import (
     ArraySort,
     BagSort,
     EnumSort,
+    OptionSort,
     QueueSort,
     RangeSort,
     SetSort,
@@ -173,6 +175,9 @@ def extreme(context: Context, name: str, options: list[tuple[Expr, Term]], fallb
     if fallback is ABSENT:
         context.check(b.not_(found), f"{name}() of an empty collection", loc)
         return simple(best)
+    fallback = lvalues.dereference(context, fallback)
+    if fallback is None or (is_expr(fallback) and isinstance(fallback.sort, OptionSort)):
+        return merge(found, best, fallback, loc)
     none = [(b.not_(found), fallback)]
     for _, term in context.of_each(none, lambda value: integer(context, value, loc, "default"), loc):
         best = b.ite(found, best, term, loc)
