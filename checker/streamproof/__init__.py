@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from streamproof.explicit.simulation import simulate as simulate
     from streamproof.language.cases import Case
     from streamproof.language.composition import Parts, each, part
+    from streamproof.language.conversion import ANY, any_of
     from streamproof.language.declare import (
-        ANY,
         Array,
         Bag,
         Bool,
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
         State,
         Symmetric,
         Union,
-        any_of,
     )
     from streamproof.language.model import Model
     from streamproof.language.native import Native
@@ -113,8 +112,9 @@ __version__ = VERSION
 AUTHORING = {
     "sorts": (
         "language.declare",
-        "ANY Array Bag Bool Decl Enum Int Nat Option Queue Range Record Set Symmetric Union any_of",
+        "Array Bag Bool Decl Enum Int Nat Option Queue Range Record Set Symmetric Union",
     ),
+    "initial values": ("language.conversion", "ANY any_of"),
     "cases": ("language.cases", "Case"),
     "state": ("language.declare", "State"),
     "models": ("language.spec", "Model"),

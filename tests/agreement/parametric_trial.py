@@ -18,7 +18,7 @@ from streamproof.cli.prove_any import FOR_EVERY_SIZE, ProofRefuted, check_proof,
 from streamproof.cli.selection import Selection
 from streamproof.explicit import SearchOptions, explore
 from streamproof.language import guarded, parametric, symbolic_parameters
-from streamproof.language.declare import first_values_at_most
+from streamproof.language.conversion import first_values_at_most
 from streamproof.registry import Target
 from streamproof.symbolic.parametric import prove_any
 from streamproof.symbolic.parametric.proof import AnySize

@@ -16,7 +16,7 @@ from itertools import islice, product, zip_longest
 from typing import Any
 
 from streamproof.language.constants import integers_in
-from streamproof.language.declare import first_values_at_most
+from streamproof.language.conversion import first_values_at_most
 from streamproof.language.model import Model
 from streamproof.language.native import Native
 from streamproof.language.native_machine import NativeMachine

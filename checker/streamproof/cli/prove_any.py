@@ -185,7 +185,7 @@ def search_instances(
     Raises `ProofRefuted` if that property was proved."""
     from streamproof.agree.readings import HEAVIEST, candidates
     from streamproof.explicit import explore
-    from streamproof.language.declare import first_values_at_most
+    from streamproof.language.conversion import first_values_at_most
 
     searched: list[Searched] = []
     left = ALL_STATES

@@ -8,7 +8,7 @@ for all operands, so that expanding the text gives back the ground terms.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -75,6 +75,9 @@ class Surroundings(Protocol):
 
     def note(self, terms: Terms, value: bool) -> None:
         """What follows is evaluated only where this condition has this value."""
+
+    def sure(self, condition: Callable[[Expr], Expr], terms: Terms) -> bool:
+        """Whether the condition is known to be true of the term in every row."""
 
     def fresh(self, text: str) -> str:
         """A bound name that is unused here."""

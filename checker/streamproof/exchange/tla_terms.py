@@ -14,6 +14,7 @@ from dataclasses import field
 from itertools import count
 from typing import assert_never
 
+from streamproof.exchange.tla_cases import case_field, is_case, of_option, of_queue, of_union
 from streamproof.exchange.tla_families import GROUND, Family, Shapes, Tables, Terms, known
 from streamproof.exchange.tla_layout import (
     WIDTH,
@@ -25,21 +26,16 @@ from streamproof.exchange.tla_layout import (
     bulleted,
     chosen,
     closed,
-    listed,
 )
-from streamproof.exchange.tla_names import TlaNames, field_name, string
+from streamproof.exchange.tla_names import TlaNames, field_name
 from streamproof.exchange.tla_quantifiers import LONG, bounded, connected, parts, summed
 from streamproof.exchange.tla_values import (
-    case_fields,
     domain,
     fields,
     function,
     literal,
-    message,
     record,
-    resting,
     separated_by,
-    tag_field,
 )
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -48,11 +44,8 @@ from streamproof.system.expr import Expr, children
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     ArraySort,
-    OptionSort,
-    QueueSort,
     RecordSort,
     Scalar,
-    UnionSort,
     ValueKeys,
     default,
     values,
@@ -297,13 +290,13 @@ class Passage:
             case e.Size():
                 return beside("Cardinality(", self.text(parts(terms)[0]), ")")
             case e.MakeCase() | e.IsCase() | e.Payload():
-                return self._of_union(terms)
+                return of_union(self, terms)
             case e.MakeArray() | e.MakeRecord() | e.Select() | e.Store() | e.Field() | e.WithField():
                 return self._of_structure(terms)
             case e.Some() | e.IsNone() | e.Unwrap():
-                return self._of_option(terms)
+                return of_option(self, terms)
             case e.Length() | e.Peek() | e.Push() | e.Pop():
-                return self._of_queue(terms)
+                return of_queue(self, terms)
             case _:
                 assert_never(first)
 
@@ -318,7 +311,7 @@ class Passage:
             case e.Member():
                 return self._member("\\notin", arg)
             case e.IsCase():
-                return self._is_case(arg, "#")
+                return is_case(self, arg, "#")
             case e.IsNone():
                 option = self.text(parts(arg)[0])
                 return beside(closed(option, Bind.ATOM), '.tag = "Some"', bind=Bind.COMPARED)
@@ -404,7 +397,7 @@ class Passage:
             case e.Select():
                 return self._selected(*args)
             case e.Field(record=e.Payload() as whole, name=name):
-                return self._case_field(args[0], name)
+                return case_field(self, args[0], name)
             case e.Field(record=whole, name=name):
                 return beside(closed(self.text(args[0]), Bind.ATOM), f".{_field(whole, name)}")
             case _:
@@ -517,110 +510,6 @@ class Passage:
         assert isinstance(first, e.WithField)
         within = tuple(b.field(t.record, t.name) for t in value if isinstance(t, e.WithField))
         return (f".{_field(first.record, first.name)} = ", self._replacing(within, parts(value)[1]))
-
-    # --- unions
-
-    def _of_union(self, terms: Terms) -> Text:
-        first, [arg] = terms[0], parts(terms)
-        match first:
-            case e.MakeCase(sort=UnionSort() as sort, case=case):
-                names = [n for n, _ in sort.payload(case).fields]
-                return message(sort, case, [self.text(tuple(b.field(t, n) for t in arg)) for n in names])
-            case e.Payload(sort=RecordSort() as own):
-                return record(
-                    [
-                        (n, self._case_field(terms, name))
-                        for (n, _), (name, _) in zip(fields(own), own.fields, strict=True)
-                    ]
-                )
-            case _:
-                return self._is_case(terms, "=")
-
-    def _is_case(self, terms: Terms, operator: str) -> Text:
-        first, [arg] = terms[0], parts(terms)
-        assert isinstance(first, e.IsCase)
-        assert isinstance(first.arg.sort, UnionSort)
-        tag = f".{tag_field(first.arg.sort)} {operator} {string(first.case)}"
-        return beside(closed(self.text(arg), Bind.ATOM), tag, bind=Bind.COMPARED)
-
-    def _case_field(self, payload: Terms, name: str) -> Text:
-        """A field of a case, with its default in other cases."""
-        first, [arg] = payload[0], parts(payload)
-        assert isinstance(first, e.Payload)
-        union, own, case = first.arg.sort, first.sort, first.case
-        assert isinstance(union, UnionSort)
-        assert isinstance(own, RecordSort)
-        at = own.index(name)
-        value = beside(closed(self.text(arg), Bind.ATOM), f".{case_fields(union, case)[at][0]}")
-        if self.sure(lambda t: b.is_case(t, case), arg):
-            return value
-        there = beside(closed(self.text(arg), Bind.ATOM), f".{tag_field(union)} = {string(case)}", bind=Bind.COMPARED)
-        return chosen(there, value, literal(own.fields[at][1], default(own)[at]))
-
-    # --- options and queues
-
-    def _of_option(self, terms: Terms) -> Text:
-        first, [arg] = terms[0], parts(terms)
-        text = self.text(arg)
-        match first:
-            case e.Some():
-                return beside("Some(", text, ")")
-            case e.IsNone():
-                return beside(closed(text, Bind.ATOM), '.tag = "None"', bind=Bind.COMPARED)
-            case _:
-                sort = arg[0].sort
-                assert isinstance(sort, OptionSort)
-                value, usual = beside(closed(text, Bind.ATOM), ".value"), default(sort.element)
-                if usual == resting(sort.element) or self.sure(lambda t: b.not_(b.is_none(t)), arg):
-                    return value
-                there = beside(closed(text, Bind.ATOM), '.tag = "Some"', bind=Bind.COMPARED)
-                return chosen(there, value, literal(sort.element, usual))
-
-    def _of_queue(self, terms: Terms) -> Text:
-        first, args = terms[0], parts(terms)
-        sort = args[0][0].sort
-        assert isinstance(sort, QueueSort)
-        queue = self.text(args[0])
-        size = beside("Len(", queue, ")")
-        match first:
-            case e.Length():
-                return size
-            case e.Pop():
-                rest = beside("Tail(", queue, ")")
-                if self.sure(lambda q: b.less(b.num(0), b.length(q)), args[0]):
-                    return rest
-                empty = beside(closed(queue, Bind.COMPUTED), " = <<>>", bind=Bind.COMPARED)
-                return chosen(empty, queue, rest)
-            case e.Push():
-                longer = beside("Append(", queue, ", ", self.text(args[1]), ")")
-                if self.sure(lambda q: b.less(b.length(q), b.num(sort.capacity)), args[0]):
-                    return longer
-                return chosen(beside(size, f" < {sort.capacity}", bind=Bind.COMPARED), longer, queue)
-            case _:
-                return self._peeked(sort, queue, size, args)
-
-    def _peeked(self, sort: QueueSort, queue: Text, size: Text, args: Sequence[Terms]) -> Text:
-        index = args[1]
-        constants = {t.value for t in index if isinstance(t, e.Const)}
-        at = self.text(index)
-        if constants == {0}:
-            found = beside("Head(", queue, ")")
-        elif len(constants) == len(set(index)) == 1:
-            found = beside(closed(queue, Bind.ATOM), f"[{constants.pop() + 1}]")
-        else:
-            found = beside(closed(queue, Bind.ATOM), "[", closed(at, Bind.ATOM), " + 1]")
-        whole = list(zip(self.given, args[0], index, strict=True))
-        if all(here(b.and_((b.less_eq(b.num(0), i), b.less(i, b.length(q))))) is b.TRUE for here, q, i in whole):
-            return found
-        number = closed(at, Bind.COMPUTED)
-        short = beside(size, " > ", number, bind=Bind.COMPARED)
-        if set(index) == {b.num(0)}:
-            inside = beside(closed(queue, Bind.COMPUTED), " # <<>>", bind=Bind.COMPARED)
-        elif all(here(b.less_eq(b.num(0), i)) is b.TRUE for here, _, i in whole):
-            inside = short
-        else:
-            inside = listed("/\\", [beside(number, " >= 0", bind=Bind.COMPARED), short])
-        return chosen(inside, found, literal(sort.element, default(sort.element)))
 
     # --- families inside terms
 

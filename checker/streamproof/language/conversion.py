@@ -1,4 +1,5 @@
-"""Conversion of values written by an author (numbers, texts, lists, dicts, sets, names) to values of a sort; keys of arrays.
+"""Conversion of values written by an author (numbers, texts, lists, dicts, sets, names) to values of a sort; keys of arrays;
+several initial values (`any_of`, `ANY`).
 
 Lowering expands the meaning of numbers, texts and containers that meet the state, so a host value must have the meaning
 of its plain base type. It would not see a subclass's own `__contains__`, `__eq__`, `__len__` and the like.
@@ -12,17 +13,22 @@ from __future__ import annotations
 import ast
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any, assert_never
+from itertools import islice, product
+from typing import Any, Final, assert_never
 
 from streamproof.language.cases import Case, fields_of, unknown_case
+from streamproof.language.sources import caller
 from streamproof.language.symbolic_parameters import SymbolicInt, term_of
 from streamproof.language.terms import Cases, Term, is_expr, symbolic
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, nearest
 from streamproof.system.expr import Expr
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     ArraySort,
     BagSort,
@@ -43,6 +49,7 @@ from streamproof.system.sorts import (
     index_value,
     key_sort,
     key_type,
+    values,
 )
 
 _EXACT = frozenset({bool, int, str, float, bytes, types.NoneType, tuple, list, dict, set, frozenset, range})
@@ -348,3 +355,86 @@ def as_operand(part: Any) -> Expr:
     return (
         b.truth(host) if type(host) is bool else b.num(host) if type(host) is int else b.const(EnumSort((host,)), host)
     )
+
+
+INITIAL_LIMIT: Final = 5_000_000
+"""Maximum number of initial values of one variable; a larger number is an error in a model for exploration."""
+
+
+FIRST_LIMIT: ContextVar[int] = ContextVar("limit", default=INITIAL_LIMIT)
+
+
+@contextmanager
+def first_values_at_most(number: int) -> Iterator[None]:
+    """Within this context, raises `ModelError` for variables with more initial values than the given maximum."""
+    token = FIRST_LIMIT.set(number)
+    try:
+        yield
+    finally:
+        FIRST_LIMIT.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Several possible initial values; each gives an initial state."""
+
+    values: tuple[Any, ...]
+
+    def __repr__(self) -> str:
+        return f"any_of({', '.join(map(repr, self.values))})"
+
+
+class AnyValue:
+    """The type of the marker `ANY`."""
+
+    def __repr__(self) -> str:
+        return "ANY"
+
+
+ANY: Final = AnyValue()
+"""Permits every value of the sort as an initial value."""
+
+
+def any_of(*options: Any) -> AnyOf:
+    """Permits each of the given initial values."""
+    if not options:
+        raise ModelError("any_of() has no values", loc=caller(), remedy="name them: any_of(1, 2), or write ANY")
+    return AnyOf(options)
+
+
+def varies(init: Any) -> bool:
+    """Whether an initial value is, or contains, several."""
+    if isinstance(init, Mapping):
+        return any(map(varies, init.values()))
+    return isinstance(init, AnyOf | AnyValue) or (type(init) in (list, tuple) and any(map(varies, init)))
+
+
+def each_value(sort: Sort, init: Any) -> Iterator[Any]:
+    """Every initial value that an `any_of` or `ANY`, on its own or inside a list or dict, permits."""
+    if isinstance(sort, OptionSort) and not isinstance(init, AnyOf | AnyValue):
+        sort = sort.element
+    if isinstance(init, AnyValue):
+        yield from values(sort)
+    elif isinstance(init, AnyOf):
+        for option in init.values:
+            yield from each_value(sort, option)
+    elif isinstance(init, Mapping):
+        rows = [_each_inside(sort, name, part) for name, part in init.items()]
+        yield from (dict(zip(init, row, strict=True)) for row in product(*rows))
+    elif type(init) in (list, tuple) and varies(init):
+        yield from map(list, product(*(_each_inside(sort, at, part) for at, part in enumerate(init))))
+    else:
+        yield init
+
+
+def _each_inside(sort: Sort, name: Any, init: Any) -> tuple[Any, ...]:
+    """The same for a part of a value: a field by its name or position, an element of an array, a queue or a set."""
+    match sort:
+        case RecordSort(fields):
+            parts: Mapping[Any, Sort] = {**dict(fields), **{at: s for at, (_, s) in enumerate(fields)}}
+            inner = parts.get(name, sort)
+        case BagSort(item=element) | ArraySort(_, element) | QueueSort(element, _) | SetSort(element):
+            inner = element
+        case _:
+            inner = sort
+    return tuple(islice(each_value(inner, init), FIRST_LIMIT.get() + 1))

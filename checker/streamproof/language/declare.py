@@ -9,13 +9,22 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
 from itertools import islice, product
 from typing import Any, Final
 
 from streamproof.language.cases import Case, is_case_class
-from streamproof.language.conversion import expect_faithful, plain, sort_of_keys, to_value
+from streamproof.language.conversion import (
+    ANY,
+    FIRST_LIMIT,
+    AnyOf,
+    AnyValue,
+    each_value,
+    expect_faithful,
+    plain,
+    sort_of_keys,
+    to_value,
+    varies,
+)
 from streamproof.language.sources import caller, is_ours
 from streamproof.language.symbolic_parameters import (
     SymbolicInt,
@@ -40,7 +49,6 @@ from streamproof.system.sorts import (
     BOOL,
     EMPTY,
     ArraySort,
-    BagSort,
     BoolSort,
     EnumSort,
     OptionSort,
@@ -62,49 +70,8 @@ from streamproof.system.sorts import (
 )
 from streamproof.system.unbounded import endless, integers, ranges, term_range
 
-INITIAL_LIMIT: Final = 5_000_000
-"""Maximum number of initial values of one variable; a larger number is an error in a model for exploration."""
 PARTS_LIMIT: Final = 1_000_000
 """Maximum number of scalar components of one variable; engines have lower limits."""
-_LIMIT: ContextVar[int] = ContextVar("limit", default=INITIAL_LIMIT)
-
-
-@contextmanager
-def first_values_at_most(number: int) -> Iterator[None]:
-    """Within this context, raises `ModelError` for variables with more initial values than the given maximum."""
-    token = _LIMIT.set(number)
-    try:
-        yield
-    finally:
-        _LIMIT.reset(token)
-
-
-@dataclass(frozen=True, slots=True)
-class AnyOf:
-    """Several possible initial values; each gives an initial state."""
-
-    values: tuple[Any, ...]
-
-    def __repr__(self) -> str:
-        return f"any_of({', '.join(map(repr, self.values))})"
-
-
-class _Any:
-    """The type of the marker `ANY`."""
-
-    def __repr__(self) -> str:
-        return "ANY"
-
-
-ANY: Final = _Any()
-"""Permits every value of the sort as an initial value."""
-
-
-def any_of(*options: Any) -> AnyOf:
-    """Permits each of the given initial values."""
-    if not options:
-        raise ModelError("any_of() has no values", loc=caller(), remedy="name them: any_of(1, 2), or write ANY")
-    return AnyOf(options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,44 +110,6 @@ class Decl:
         return values(self.sort)
 
 
-def _varies(init: Any) -> bool:
-    """Whether an initial value is, or contains, several."""
-    if isinstance(init, Mapping):
-        return any(map(_varies, init.values()))
-    return isinstance(init, AnyOf | _Any) or (type(init) in (list, tuple) and any(map(_varies, init)))
-
-
-def _each(sort: Sort, init: Any) -> Iterator[Any]:
-    """Every initial value that an `any_of` or `ANY`, on its own or inside a list or dict, permits."""
-    if isinstance(sort, OptionSort) and not isinstance(init, AnyOf | _Any):
-        sort = sort.element
-    if isinstance(init, _Any):
-        yield from values(sort)
-    elif isinstance(init, AnyOf):
-        for option in init.values:
-            yield from _each(sort, option)
-    elif isinstance(init, Mapping):
-        rows = [_each_inside(sort, name, part) for name, part in init.items()]
-        yield from (dict(zip(init, row, strict=True)) for row in product(*rows))
-    elif type(init) in (list, tuple) and _varies(init):
-        yield from map(list, product(*(_each_inside(sort, at, part) for at, part in enumerate(init))))
-    else:
-        yield init
-
-
-def _each_inside(sort: Sort, name: Any, init: Any) -> tuple[Any, ...]:
-    """The same for a part of a value: a field by its name or position, an element of an array, a queue or a set."""
-    match sort:
-        case RecordSort(fields):
-            parts: Mapping[Any, Sort] = {**dict(fields), **{at: s for at, (_, s) in enumerate(fields)}}
-            inner = parts.get(name, sort)
-        case BagSort(item=element) | ArraySort(_, element) | QueueSort(element, _) | SetSort(element):
-            inner = element
-        case _:
-            inner = sort
-    return tuple(islice(_each(inner, init), _LIMIT.get() + 1))
-
-
 def _parts(decl: Decl) -> tuple[Any, ...]:
     return decl.sort, decl.first, decl.loc, decl.guessed
 
@@ -199,15 +128,15 @@ def _decl(sort: Sort, init: Any, otherwise: Iterable[Value]) -> Decl:
         options: Iterable[Value] = ()
     elif init is None and not isinstance(sort, OptionSort):
         options = otherwise
-    elif isinstance(init, _Any):
+    elif isinstance(init, AnyValue):
         options = [ANY] if isinstance(sort, RangeSort) and endless(sort) else values(sort)
-    elif _varies(init):
-        options = (to_value(sort, v, loc) for v in _each(sort, init))
+    elif varies(init):
+        options = (to_value(sort, v, loc) for v in each_value(sort, init))
     else:
         options = [to_value(sort, init, loc)]
     _expect_fits(sort, loc)
-    limit = _LIMIT.get()
-    if isinstance(init, _Any) and options != [ANY] and cardinality_up_to(sort, limit) > limit:
+    limit = FIRST_LIMIT.get()
+    if isinstance(init, AnyValue) and options != [ANY] and cardinality_up_to(sort, limit) > limit:
         raise _too_many(sort, limit, loc)
     first = tuple(dict.fromkeys(islice(options, limit + 1)))
     if len(first) > limit:
@@ -372,8 +301,8 @@ def Record(init: Any = None, **fields: Decl) -> Decl:
             raise ModelError(f"field {name!r} is not an identifier", loc=loc, remedy="use letters, digits and _")
     decls = {n: _element(d, loc) for n, d in fields.items()}
     sort = RecordSort(tuple((n, d.sort) for n, d in decls.items()))
-    if init is None and math.prod(len(d.first) for d in decls.values()) > _LIMIT.get():
-        raise _too_many(sort, _LIMIT.get(), loc)
+    if init is None and math.prod(len(d.first) for d in decls.values()) > FIRST_LIMIT.get():
+        raise _too_many(sort, FIRST_LIMIT.get(), loc)
     decl = _decl(sort, init, product(*(d.first for d in decls.values())))
     return replace(decl, guessed=init is None and any(d.guessed for d in decls.values()))
 
@@ -412,8 +341,8 @@ def Union(*cases: Any, init: Any = None) -> Decl:
                 )
     sort = UnionSort(tuple((name, RecordSort(tuple((n, d.sort) for n, d in f))) for name, f in found.items()))
     first, fields_of_first = next(iter(found.items()))
-    if init is None and math.prod(len(d.first) for _, d in fields_of_first) > _LIMIT.get():
-        raise _too_many(sort, _LIMIT.get(), loc)
+    if init is None and math.prod(len(d.first) for _, d in fields_of_first) > FIRST_LIMIT.get():
+        raise _too_many(sort, FIRST_LIMIT.get(), loc)
     decl = _decl(sort, init, ((first, row) for row in product(*(d.first for _, d in fields_of_first))))
     return replace(decl, guessed=init is None and any(d.guessed for _, d in fields_of_first))
 
@@ -441,18 +370,18 @@ def Array(index: Any, element: Decl, init: Any = None) -> Decl:
         return _everywhere(sort, inner, init)
     _expect_fits(sort, loc)
     count = cardinality(keys)
-    many = type(init) is not SymbolicInt and isinstance(init, _Any | AnyOf | Mapping)
+    many = type(init) is not SymbolicInt and isinstance(init, AnyValue | AnyOf | Mapping)
     if init is not None and not many and _is_element(inner.sort, init):
         return _decl(sort, None, [(to_value(inner.sort, init, loc),) * count])
     if init is None:
-        if len(inner.first) ** count > _LIMIT.get():
-            raise _too_many(sort, _LIMIT.get(), loc)
+        if len(inner.first) ** count > FIRST_LIMIT.get():
+            raise _too_many(sort, FIRST_LIMIT.get(), loc)
         every = iter([inner.first * count]) if len(inner.first) == 1 else product(inner.first, repeat=count)
         return replace(_decl(sort, None, every), guessed=inner.guessed and count > 0)
     if (
-        _varies(init)
-        and not isinstance(init, _Any)
-        and all(_is_element(inner.sort, v) for v in _each(inner.sort, init))
+        varies(init)
+        and not isinstance(init, AnyValue)
+        and all(_is_element(inner.sort, v) for v in each_value(inner.sort, init))
     ):
         raise ModelError(
             f"the first values {init!r} are those of one element",
@@ -466,7 +395,7 @@ def Array(index: Any, element: Decl, init: Any = None) -> Decl:
 def _everywhere(sort: ArraySort, inner: Decl, init: Any) -> Decl:
     """An array of unbounded length; every index has the same initial value, or the same choice of initial values."""
     loc = caller()
-    if type(init) is not SymbolicInt and isinstance(init, _Any | AnyOf | Mapping | list | tuple):
+    if type(init) is not SymbolicInt and isinstance(init, AnyValue | AnyOf | Mapping | list | tuple):
         raise ModelError(
             f"the first values of an array with {sort.index} as index are not given one by one",
             loc=loc,

@@ -175,7 +175,8 @@ def _cases(given: Decl) -> tuple[Any, ...]:
     every = sorts.values(given.sort)
     if not isinstance(given.sort, sorts.UnionSort):
         return tuple(every)
-    from streamproof.language.views import FixedValue, look
+    from streamproof.language.value_places import FixedValue
+    from streamproof.language.views import look
 
     return tuple(look(given.sort, FixedValue(v)) for v in every)
 

@@ -15,7 +15,8 @@ from streamproof.language.primitives import Disabled, InitiallyMark, Picks, Prop
 from streamproof.language.reader import Scope, choice_conditions
 from streamproof.language.sources import CallSite, parameters
 from streamproof.language.terms import Entry, PartFamily, ScopeNames, VariableName
-from streamproof.language.views import Box, FixedValue, checked, look
+from streamproof.language.value_places import Box, FixedValue
+from streamproof.language.views import checked, look
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter

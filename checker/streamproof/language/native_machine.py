@@ -18,7 +18,8 @@ from streamproof.language.primitives import COPY, PICKS, ActionMark, ConstraintM
 from streamproof.language.reader import choice_conditions
 from streamproof.language.sources import RUNNING, CallSite, as_model_error, parameters, place
 from streamproof.language.terms import describe
-from streamproof.language.views import Box, FixedValue, checked, look
+from streamproof.language.value_places import Box, FixedValue
+from streamproof.language.views import checked, look
 from streamproof.system.constraint import cut_name
 from streamproof.system.errors import ModelError, StreamproofError, UsageError, nearest
 from streamproof.system.expr import Expr

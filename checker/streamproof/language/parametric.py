@@ -7,8 +7,9 @@ from itertools import count
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from streamproof.language.conversion import ANY
 from streamproof.language.declarations import parameter_types
-from streamproof.language.declare import ANY, Decl
+from streamproof.language.declare import Decl
 from streamproof.language.guarded import unguarded
 from streamproof.language.model import Model
 from streamproof.language.symbolic_parameters import SymbolicInt, UniformArray, watching

@@ -546,23 +546,6 @@ def compatible(a: Sort, b: Sort) -> bool:
             return a == b
 
 
-def within(a: Sort, b: Sort) -> bool:
-    """Whether every value of `a` is a value of `b`, decided on the sorts alone."""
-    match a, b:
-        case (RangeSort(lo, hi), RangeSort(lo2, hi2)) if type(b) is RangeSort:
-            return lo2 <= lo and hi <= hi2
-        case (OptionSort(x), OptionSort(y)) | (SetSort(x), SetSort(y)):
-            return within(x, y)
-        case (QueueSort(x, m), QueueSort(y, n)):
-            return m <= n and within(x, y)
-        case (ArraySort(i, x), ArraySort(j, y)):
-            return i == j and within(x, y) and isinstance(a, BagSort) == isinstance(b, BagSort)
-        case (RecordSort(f), RecordSort(g)) | (UnionSort(f), UnionSort(g)):
-            return compatible(a, b) and all(within(x, y) for (_, x), (_, y) in zip(f, g, strict=True))
-        case _:
-            return a == b
-
-
 def show(sort: Sort, value: Value) -> str:
     """The text of `value`: records and arrays with their names and keys, sets sorted."""
     match sort:
