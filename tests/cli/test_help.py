@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from shares import share
 from streamproof import __version__
 from streamproof.cli.verbs import cli
 from streamproof.registry import bundled, find
@@ -132,7 +133,7 @@ def test_bundled_models_are_listed_with_what_their_variants_break(streamproof: A
     assert streamproof("models").out.startswith("baton  ")
 
 
-@pytest.mark.parametrize("name", bundled())
+@pytest.mark.parametrize("name", share(bundled(), 3))
 def test_listed_properties_are_those_of_the_compiled_system(name: str) -> None:
     """What `models` tells without compiling is what the system has, names, kinds and order."""
     target = find(name)

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from shares import share
 from streamproof.certify.verifier import MAGIC
 from streamproof.conformance.flink.times import ClockReading
 
@@ -105,7 +106,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("kind", BOMBS)
-@pytest.mark.parametrize("options", [[], ["--any", "n"]])
+@pytest.mark.parametrize("options", share([[], ["--any", "n"]], 2))
 def test_what_a_certificate_unpacks_to_is_bounded(kind: str, options: list[str], folder: Path) -> None:
     """A small file that unpacks to a large one is rejected within a gigabyte, also one for every size."""
     evidence, why = BOMBS[kind]
@@ -190,7 +191,7 @@ def test_parts_of_another_type_are_rejected_in_our_words(part: str, folder: Path
 # --- the code cache
 
 
-@pytest.mark.parametrize("kind", ["folder", "file", "link"])
+@pytest.mark.parametrize("kind", share(["folder", "file", "link"], 3))
 def test_code_that_others_may_write_is_not_run(kind: str, folder: Path) -> None:
     """A folder or file of compiled code that somebody else can write, or a link, is not used, and a note says so."""
     cache = folder / "cache"

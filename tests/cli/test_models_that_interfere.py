@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from shares import share
+
 MODEL = """
 import os, signal, sys
 from streamproof import *
@@ -82,14 +84,17 @@ def test_what_is_called_at_the_end_does_not_change_the_answer(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     "first",
-    [
-        "os.write(1, b'one')",
-        "os.system('echo two')",
-        "import atexit; atexit.register(lambda: print('three'))",
-        "sys.__stdout__.close()",
-        "os.close(1)",
-        "os.fork()",
-    ],
+    share(
+        [
+            "os.write(1, b'one')",
+            "os.system('echo two')",
+            "import atexit; atexit.register(lambda: print('three'))",
+            "sys.__stdout__.close()",
+            "os.close(1)",
+            "os.fork()",
+        ],
+        3,
+    ),
 )
 def test_standard_output_is_for_answers_alone(first: str, tmp_path: Path) -> None:
     """The JSON document is whole, and the only one."""
@@ -115,20 +120,23 @@ def test_odd_exceptions_are_the_models(first: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "first",
-    [
-        "sys.setrecursionlimit(60)",
-        "def hook(event, given):\n    if event == 'open': raise RuntimeError('no')\nsys.addaudithook(hook)",
-        "import builtins; builtins.len = lambda x: 3",
-        "import builtins; del builtins.isinstance",
-        "import builtins; builtins.open = builtins.print = None",
-        "import builtins; builtins.__import__ = None",
-        "sys.path.clear(); sys.meta_path.clear()",
-        "sys.modules.clear()",
-        "sys.modules[__name__] = None",
-        "class Meta(type(Model)):\n    def __getattribute__(c, n):\n        if n == '__mro__': raise ValueError\n"
-        "        return super().__getattribute__(n)\nclass Model(Model, metaclass=Meta): pass",
-        "Q = Bool()\nfor _ in range(400): Q = Array(1, Q)\nRange = lambda *_: Q",
-    ],
+    share(
+        [
+            "sys.setrecursionlimit(60)",
+            "def hook(event, given):\n    if event == 'open': raise RuntimeError('no')\nsys.addaudithook(hook)",
+            "import builtins; builtins.len = lambda x: 3",
+            "import builtins; del builtins.isinstance",
+            "import builtins; builtins.open = builtins.print = None",
+            "import builtins; builtins.__import__ = None",
+            "sys.path.clear(); sys.meta_path.clear()",
+            "sys.modules.clear()",
+            "sys.modules[__name__] = None",
+            "class Meta(type(Model)):\n    def __getattribute__(c, n):\n        if n == '__mro__': raise ValueError\n"
+            "        return super().__getattribute__(n)\nclass Model(Model, metaclass=Meta): pass",
+            "Q = Bool()\nfor _ in range(400): Q = Array(1, Q)\nRange = lambda *_: Q",
+        ],
+        3,
+    ),
 )
 def test_a_model_that_harms_the_program_is_no_defect_of_it(first: str, tmp_path: Path) -> None:
     """One message, with the model's line where there is one, that blames neither side for sure."""

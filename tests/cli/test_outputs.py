@@ -227,7 +227,7 @@ def produced(streamproof: Command, place: Path, case: Case) -> list[Path]:
     return [path for path in new if path.name != ".streamproof.json"]
 
 
-@pytest.mark.parametrize("case", share(ALL, 3, first=2))
+@pytest.mark.parametrize("case", share(ALL, 6, first=2))
 def test_only_its_own_files_are_replaced(case: Case, place: Path, streamproof: Command) -> None:
     """What somebody else put in the place of a file stays, and the verb ends with 153; what it wrote itself is replaced.
 
@@ -291,7 +291,7 @@ FULL = [
 ]
 
 
-@pytest.mark.parametrize("case", share(FULL, 3, first=1), ids=lambda case: case.words)
+@pytest.mark.parametrize("case", share(FULL, 9, first=1), ids=lambda case: case.words)
 def test_a_full_disk_leaves_nothing_behind(case: Case, place: Path, streamproof: Command) -> None:
     """When there is no room, one message says so, older files are as they were, and there are no new ones, nor folders."""
     produced(streamproof, place, case)

@@ -79,6 +79,7 @@ def test_streamproof_imports_nothing_that_lies_beside_a_model(planted: Path) -> 
         assert not (planted / OWNED).exists(), (planted / OWNED).read_text()
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_spark_runs_nothing_of_the_working_folder(planted: Path) -> None:
     """Not in its daemon and workers, and not in the processes that plan a read."""

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from shares import share
+
 MODEL = """
 import abc, collections, contextlib, copy, dataclasses, enum, functools, gc, itertools, json, math, operator, re, sys
 import threading, types, typing
@@ -879,7 +881,7 @@ def lines_of(text: str, part: str) -> Iterator[int]:
     yield from range(first, first + part.count("\n") + 1)
 
 
-@pytest.mark.parametrize("leak", LEAKS)
+@pytest.mark.parametrize("leak", share(LEAKS, 3))
 def test_a_leak_is_refused_at_its_line(streamproof: Any, folder: Path, leak: str) -> None:
     """Whoever looks at a free parameter, or lives on an error that a number does not cause, is named with the line."""
     before, body = LEAKS[leak]
@@ -897,7 +899,7 @@ def test_a_leak_is_refused_at_its_line(streamproof: Any, folder: Path, leak: str
     assert int(found[1]) in own, (done.err, own)
 
 
-@pytest.mark.parametrize("way", BENIGN)
+@pytest.mark.parametrize("way", share(BENIGN, 3))
 def test_ordinary_python_is_read(streamproof: Any, folder: Path, way: str) -> None:
     """Storing, handing on and computing is allowed, whichever way Python is written."""
     written(folder, *BENIGN[way])

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from shares import share
+
 RUNS = Path(__file__).parents[1] / "data" / "flink" / "logs.tar.xz"
 RUN = "a-taskfail-1"
 
@@ -50,7 +52,7 @@ COLLECTED = {
 }
 
 
-@pytest.mark.parametrize("collector", COLLECTED)
+@pytest.mark.parametrize("collector", share(COLLECTED, 2))
 def test_what_collectors_put_around_lines_is_taken_off(streamproof: Any, run: Path, collector: str) -> None:
     """The verdict is that of the plain logs, without a warning."""
     plain = streamproof("validate", "run")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from model_verdicts import established
+from shares import share
 from streamproof.cli.verbs import run
 from streamproof.explicit import explore
 from streamproof.system import Verdict
@@ -32,7 +33,7 @@ COUNTS = {
 """Distinct states, generated states and depth, at the parameters that a variant is refuted with."""
 
 
-@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 2), ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """The default rules have all properties; each variant violates what is expected of it, and nothing else."""
     established(SPEC, variant, COUNTS[variant])

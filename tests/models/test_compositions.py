@@ -64,7 +64,7 @@ def all_hold(system: System) -> bool:
     return set(verdicts(system).values()) == {Verdict.HOLDS}
 
 
-@pytest.mark.parametrize(("name", "variant"), SMALL, ids=str)
+@pytest.mark.parametrize(("name", "variant"), share(SMALL, 3), ids=str)
 def test_every_expected_verdict_is_established(name: str, variant: str | None) -> None:
     """The composition holds; each variant violates exactly what its specification says."""
     spec = SPECS[name]

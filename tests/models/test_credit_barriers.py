@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from model_verdicts import established
+from shares import share
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import System, Verdict
 from streamproof_specs.credit import SPEC as FLOW
@@ -25,7 +26,7 @@ COUNTS = {
 """Distinct states, generated states and depth."""
 
 
-@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 2), ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """Barriers keep their place, and what holds of flow control without them holds; each broken rule shows as expected."""
     established(SPEC, variant, COUNTS[variant])

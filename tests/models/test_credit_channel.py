@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from model_verdicts import established
+from shares import share
 from streamproof.explicit import explore
 from streamproof.system import Verdict
 from streamproof_specs.credit_channel import SPEC
@@ -20,7 +21,7 @@ COUNTS = {
 """Distinct states, generated states and depth."""
 
 
-@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 2), ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """Credit is conserved and nothing overflows; each broken rule shows in what is expected of it."""
     established(SPEC, variant, COUNTS[variant])
@@ -33,11 +34,14 @@ NEVER_PAID = {"release_floating_buffers", "on_empty_buffer", "receive_backlog_an
 
 @pytest.mark.parametrize(
     ("parameters", "never"),
-    [
-        ({"exclusive": 0, "produced": 1}, {"send_stored", "poll_priority"}),
-        (BATCH, {"release_subpartition", "add", "send_data", "send_event", "poll_priority"}),
-        ({"overtaking": True, "produced": 1}, {"send_stored", *NEVER_PAID}),
-    ],
+    share(
+        [
+            ({"exclusive": 0, "produced": 1}, {"send_stored", "poll_priority"}),
+            (BATCH, {"release_subpartition", "add", "send_data", "send_event", "poll_priority"}),
+            ({"overtaking": True, "produced": 1}, {"send_stored", *NEVER_PAID}),
+        ],
+        3,
+    ),
 )
 def test_the_properties_hold_in_every_mode(parameters: dict[str, Any], never: set[str]) -> None:
     """Without exclusive buffers, from a stored partition, with urgent events: all holds, and each rule has its place."""

@@ -47,7 +47,7 @@ COUNTS = {
 """Distinct states, generated states and depth of the machine and each variant at its default parameters."""
 
 
-@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 2), ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """Every property of the machine and of each variant gets the verdict that is expected, with the exact counts."""
     established(SPEC, variant, COUNTS[variant])

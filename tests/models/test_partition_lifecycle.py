@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model_verdicts import established
+from shares import share
 from streamproof.explicit import explore
 from streamproof.system import Verdict
 from streamproof_specs.partition_lifecycle import SPEC
@@ -47,7 +48,7 @@ COUNTS: dict[str | None, tuple[int, int, int]] = {
 """Distinct states, generated states and depth, at the parameters that a variant is refuted at."""
 
 
-@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 3), ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """Needed partitions are kept and others deleted; each broken rule shows in what is expected of it."""
     established(SPEC, variant, COUNTS[variant])
@@ -61,16 +62,19 @@ def test_every_property_has_a_variant_that_breaks_it() -> None:
 
 @pytest.mark.parametrize(
     ("variant", "parameters", "counts"),
-    [
-        (None, {"executors": 2}, (327070, 3127697, 30)),
-        (None, {"partitions": 2, "attempts": 1}, (14496, 89592, 25)),
-        (None, {"jobs": 2, "partitions": 2, "attempts": 1, "crashes": 0}, (73821, 680169, 27)),
-        ("grace", {"executors": 2, "attempts": 1}, (78976, 795135, 25)),
-        ("pipelined", {"executors": 2, "crashes": 0, "failures": 0}, (65178, 639821, 22)),
-        ("caching", {"consumers": 2}, (10769, 72531, 30)),
-        ("memory-only", {"consumers": 2}, (17273, 124129, 30)),
-        ("persistent", {"executors": 2, "attempts": 1, "crashes": 0, "failures": 0}, (87456, 968865, 26)),
-    ],
+    share(
+        [
+            (None, {"executors": 2}, (327070, 3127697, 30)),
+            (None, {"partitions": 2, "attempts": 1}, (14496, 89592, 25)),
+            (None, {"jobs": 2, "partitions": 2, "attempts": 1, "crashes": 0}, (73821, 680169, 27)),
+            ("grace", {"executors": 2, "attempts": 1}, (78976, 795135, 25)),
+            ("pipelined", {"executors": 2, "crashes": 0, "failures": 0}, (65178, 639821, 22)),
+            ("caching", {"consumers": 2}, (10769, 72531, 30)),
+            ("memory-only", {"consumers": 2}, (17273, 124129, 30)),
+            ("persistent", {"executors": 2, "attempts": 1, "crashes": 0, "failures": 0}, (87456, 968865, 26)),
+        ],
+        3,
+    ),
     ids=str,
 )
 def test_the_machine_holds_at_other_sizes(

@@ -9,6 +9,7 @@ from itertools import chain, product
 import networkx as nx
 import pytest
 
+from shares import share
 from streamproof_models.scoped_graphs import Bounds, graphs_of, scoped_graphs
 from streamproof_models.scoped_rules import validate
 from streamproof_models.scoped_text import parse
@@ -111,16 +112,19 @@ def test_what_is_generated_is_what_there_is(count: int, loops: int, parallelism:
 
 @pytest.mark.parametrize(
     ("bounds", "numbers"),
-    [
-        (Bounds(6, loops=0), [1, 1, 3, 16, 164, 3341]),
-        (Bounds(5), [1, 2, 15, 183, 3601]),
-        (Bounds(5, feedback=None), [1, 2, 17, 256, 6254]),
-        (Bounds(5, depth=1), [1, 2, 13, 144, 2730]),
-        (Bounds(6, joins=0), [1, 2, 11, 66, 410, 2453]),
-        (Bounds(5, joins=1), [1, 2, 15, 139, 1322]),
-        (Bounds(3, parallelism=2), [2, 13, 387]),
-        (Bounds(3, sources=2), [1, 2, 17]),
-    ],
+    share(
+        [
+            (Bounds(6, loops=0), [1, 1, 3, 16, 164, 3341]),
+            (Bounds(5), [1, 2, 15, 183, 3601]),
+            (Bounds(5, feedback=None), [1, 2, 17, 256, 6254]),
+            (Bounds(5, depth=1), [1, 2, 13, 144, 2730]),
+            (Bounds(6, joins=0), [1, 2, 11, 66, 410, 2453]),
+            (Bounds(5, joins=1), [1, 2, 15, 139, 1322]),
+            (Bounds(3, parallelism=2), [2, 13, 387]),
+            (Bounds(3, sources=2), [1, 2, 17]),
+        ],
+        2,
+    ),
     ids=str,
 )
 def test_numbers_of_graphs(bounds: Bounds, numbers: list[int]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from model_verdicts import established
+from shares import share
 from streamproof import ModelError, Spec, step
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Verdict
@@ -30,7 +31,7 @@ COUNTS = {
 """Distinct states, generated states and depth, at the parameters that a variant is refuted with."""
 
 
-@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 2), ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """The scheduler loses no slot and no subtask; each broken rule shows in what is expected of it."""
     established(SPEC, variant, COUNTS[variant])
@@ -44,12 +45,15 @@ def test_every_property_is_refuted_by_a_variant() -> None:
 
 @pytest.mark.parametrize(
     ("parameters", "distinct"),
-    [
-        ({"tasks": "A A B"}, 17348),
-        ({"tasks": "A B Q", "slots": 2}, 62283),
-        ({"tasks": "A H0 T0", "slots": 2}, 21462),
-        pytest.param({"tasks": "A H0 T0 Q Q"}, 1041534, marks=pytest.mark.long),
-    ],
+    share(
+        [
+            ({"tasks": "A A B"}, 17348),
+            ({"tasks": "A B Q", "slots": 2}, 62283),
+            ({"tasks": "A H0 T0", "slots": 2}, 21462),
+            pytest.param({"tasks": "A H0 T0 Q Q"}, 1041534, marks=pytest.mark.long),
+        ],
+        3,
+    ),
     ids=str,
 )
 def test_the_scheduler_holds_at_other_sizes(parameters: dict[str, Any], distinct: int) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from shares import share
 from streamproof import Spec
 from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.exploration import measured
@@ -58,7 +59,7 @@ COSTS: list[tuple[Any, dict[str, Any], int]] = [
 ]
 
 
-@pytest.mark.parametrize(("model", "parameters", "most"), COSTS, ids=lambda v: str(getattr(v, "__name__", v)))
+@pytest.mark.parametrize(("model", "parameters", "most"), share(COSTS, 2), ids=lambda v: str(getattr(v, "__name__", v)))
 def test_messages_after_the_end(model: Any, parameters: dict[str, Any], most: int) -> None:
     """The largest value of the counter in all states; one less is too little to count to."""
     assert largest(model, parameters) == most

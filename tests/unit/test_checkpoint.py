@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from shares import share
 from streamproof.explicit import Exploration, SearchOptions, exploration, explore
 from streamproof.system import InputError, SystemFailure, UsageError
 from streamproof_models.reference.ewd998 import Ewd998
@@ -32,7 +33,7 @@ def cut(folder: Path, states: int, **more: Any) -> Exploration:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("states", [1, 50, 3000, 8000])
+@pytest.mark.parametrize("states", share([1, 50, 3000, 8000], 3))
 def test_a_run_that_was_cut_short_goes_on(tmp_path: Path, workers: int, states: int) -> None:
     """Counts, findings, coverage and the order of states are those of a run in one piece, by any number of workers."""
     assert cut(tmp_path, states, workers=workers).stopped == "max_states"

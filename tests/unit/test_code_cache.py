@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from shares import share
 from streamproof.explicit.compiled.native import CACHE_VARIABLE, CacheEntry
 
 CHECK = ("check", "reference.two_phase_commit", "-q", "--tier", "compiled", "--workers", "1")
@@ -84,7 +85,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("kind", DAMAGE)
+@pytest.mark.parametrize("kind", share(DAMAGE, 3))
 def test_damaged_code_is_compiled_again(kind: str, kept: dict[str, bytes], tmp_path: Path) -> None:
     """Whatever has happened to the files, the counts are right, and the files are intact afterwards."""
     for name, data in kept.items():

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from shares import share
 from streamproof import (
     NONE,
     STRONG,
@@ -506,7 +507,7 @@ def bundled_composites() -> Iterator[Any]:
             yield pytest.param(spec.model.build(variant, **given), WALKS.get(entry, 2), id=f"{entry} {variant or ''}")
 
 
-@pytest.mark.parametrize(("model", "walks"), list(bundled_composites()))
+@pytest.mark.parametrize(("model", "walks"), share(list(bundled_composites()), 3))
 def test_bundled_composites_run_natively(model: Model, walks: int) -> None:
     """The functions of bundled composites do what their systems do."""
     assert walked(model, walks=walks) > 50
