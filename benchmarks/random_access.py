@@ -6,11 +6,11 @@ import statistics
 import sys
 import time
 
-from streamproof.explicit.compiled.kernel_builtins import mulhi, prefetch, word, words
-from streamproof.explicit.compiled.kernel_compiler import translate
 from streamproof.explicit.compiled.memory import Reserve
-from streamproof.explicit.compiled.native import build
 from streamproof.explicit.compiled.search_kernels import _mix
+from streamproof.explicit.kernel_builtins import mulhi, prefetch, word, words
+from streamproof.explicit.kernel_compiler import translate
+from streamproof.explicit.native_code import build
 
 
 def probe(table: words, capacity: word, first: word, last: word) -> word:

@@ -19,7 +19,8 @@ from shares import share
 from streamproof.agree import asking
 from streamproof.agree.comparing import differences
 from streamproof.agree.opinion import Opinion
-from streamproof.explicit.compiled import kernel_compiler, table
+from streamproof.explicit import kernel_compiler
+from streamproof.explicit.compiled import table
 from streamproof.system import Action, Conjunct, Expr, Fairness, Instance, Kind, Property, RangeSort, System, Variable
 from streamproof.system import build as b
 

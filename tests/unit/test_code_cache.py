@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shares import share
-from streamproof.explicit.compiled.native import CACHE_VARIABLE, CacheEntry
+from streamproof.explicit.native_code import CACHE_VARIABLE, CacheEntry
 
 CHECK = ("check", "reference.two_phase_commit", "-q", "--tier", "compiled", "--workers", "1")
 COUNTS = "1146 states generated, 288 distinct states found"
@@ -132,7 +132,7 @@ def test_key_has_every_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_foreign_files_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Old code makes room; files of others do not, even object files."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
-    monkeypatch.setattr("streamproof.explicit.compiled.native.KEPT", 2)
+    monkeypatch.setattr("streamproof.explicit.native_code.KEPT", 2)
     (tmp_path / "mine.o").write_bytes(b"mine")
     for at in range(5):
         CacheEntry({"code": str(at)}).store(b"x")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamproof.explicit.compiled.kernel_builtins import halves_at, mulhi, word, words, words_at
-from streamproof.explicit.compiled.kernel_compiler import translate
-from streamproof.explicit.compiled.native import CACHE_VARIABLE, Module, build
+from streamproof.explicit.kernel_builtins import halves_at, mulhi, word, words, words_at
+from streamproof.explicit.kernel_compiler import translate
+from streamproof.explicit.native_code import CACHE_VARIABLE, Module, build
 
 MASK = (1 << 64) - 1
 WORDS = st.integers(0, MASK)

@@ -281,7 +281,7 @@ def constraint_lines(header: Mapping[str, Any]) -> list[str]:
 
 def _print_accepted(path: Path, shown: Shown, smt: Path | None, begun: float, json_to: str | None) -> None:
     from streamproof.report.console import print_lines
-    from streamproof.traces.lines import line
+    from streamproof.system.lines import line
 
     stream = people(json_to)
     width = max(len(name) for name in shown.header["claims"])

@@ -16,8 +16,8 @@ from streamproof.cli.verbs import Verb
 from streamproof.entries import RUNTIMES, every
 from streamproof.system.errors import Exit, InputError, SystemFailure, UsageError
 from streamproof.system.files import RUN_LOG, RUN_PART, RUN_SCRIPT, Form, expect_writable, new_folders, remove, write
+from streamproof.system.lines import Line, StyledText, line
 from streamproof.system.options import bytes_about
-from streamproof.traces.lines import Line, StyledText, line
 
 SCHEMA = "streamproof.run/1"
 _SHOWN = 10

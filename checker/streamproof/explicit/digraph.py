@@ -1,6 +1,6 @@
 """Directed graphs: strongly connected components, breadth-first search, a first and shortest cycle.
 
-The loops are kernels in the language of `compiled.kernel_compiler`. On `array`s (the Python tier) they run as Python
+The loops are kernels in the language of `kernel_compiler`. On `array`s (the Python tier) they run as Python
 functions; on NumPy arrays they are compiled.
 """
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from streamproof.explicit.compiled.kernel_builtins import bytes_, halves, word, words
-    from streamproof.explicit.compiled.native import Module
+    from streamproof.explicit.kernel_builtins import bytes_, halves, word, words
+    from streamproof.explicit.native_code import Module
 
 Numbers: TypeAlias = "array[int] | npt.NDArray[np.integer[Any] | np.bool_]"
 
@@ -220,7 +220,7 @@ def _back(before: Numbers, last: int, start: int) -> list[int]:
 
 def _addresses(kernel: Callable[..., int], arguments: tuple[Any, ...]) -> Iterator[int]:
     """The arguments of a compiled kernel: numbers unchanged, arrays as their addresses."""
-    from streamproof.explicit.compiled.kernel_compiler import WIDTHS
+    from streamproof.explicit.kernel_compiler import WIDTHS
 
     for name, argument in zip(kernel.__code__.co_varnames, arguments, strict=False):
         if isinstance(argument, int):
@@ -234,8 +234,8 @@ def _addresses(kernel: Callable[..., int], arguments: tuple[Any, ...]) -> Iterat
 
 @cache
 def _compiled() -> Module:
-    from streamproof.explicit.compiled.kernel_compiler import translate
-    from streamproof.explicit.compiled.native import build
+    from streamproof.explicit.kernel_compiler import translate
+    from streamproof.explicit.native_code import build
 
     kernels = (number_components, first_on_cycle, breadth_first)
     return build(translate(kernels, {}), [kernel.__name__ for kernel in kernels], optimise=True)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from streamproof.pipeline.sweeps.plan import Mark, SweepPlan, SweepPoint
 from streamproof.system.errors import Exit
+from streamproof.system.lines import Style
 from streamproof.system.verdict import number_of
-from streamproof.traces.lines import Style
 
 UNDECIDED: tuple[Mark, ...] = ("inconclusive", "error", "open")
 REFUSED: Mark = "refused"

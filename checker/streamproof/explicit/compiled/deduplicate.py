@@ -13,19 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from streamproof.explicit.compiled import search_kernels
-from streamproof.explicit.compiled.kernel_builtins import (
-    address,
-    halves_at,
-    invoke,
-    prefetch,
-    shorts_at,
-    word,
-    words,
-    words_at,
-)
-from streamproof.explicit.compiled.kernel_compiler import translate
 from streamproof.explicit.compiled.memory import Reserve
-from streamproof.explicit.compiled.native import Module, build
 from streamproof.explicit.compiled.runs import key_kind, keys_of
 from streamproof.explicit.compiled.search_kernels import (
     _ask,
@@ -41,6 +29,18 @@ from streamproof.explicit.compiled.search_kernels import (
 )
 from streamproof.explicit.compiled.spill_file import Array, SpillFile
 from streamproof.explicit.compiled.table import LOAD, SLACK, StateTable
+from streamproof.explicit.kernel_builtins import (
+    address,
+    halves_at,
+    invoke,
+    prefetch,
+    shorts_at,
+    word,
+    words,
+    words_at,
+)
+from streamproof.explicit.kernel_compiler import translate
+from streamproof.explicit.native_code import Module, build
 from streamproof.system.records import dataclass
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.layout import Layout
 from streamproof.explicit.compiled.memory import AHEAD_MOST, Prefault, Reserve, WordBlock
-from streamproof.explicit.compiled.native import Module, build
 from streamproof.explicit.compiled.steps import StepCounters, conditions_code, module
 from streamproof.explicit.compiled.table import Fixed, Worker
 from streamproof.explicit.level_search import Budget, Stop
+from streamproof.explicit.native_code import Module, build
 from streamproof.explicit.state_graph import StateGraph, Truths, path_to, sources
 from streamproof.system.constraint import twofold
 from streamproof.system.errors import TooLarge

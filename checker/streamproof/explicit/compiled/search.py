@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.layout import Layout, layout, packed
 from streamproof.explicit.compiled.memory import Prefault, WordBlock
-from streamproof.explicit.compiled.native import Module, build
 from streamproof.explicit.compiled.steps import (
     NONE,
     StepCounters,
@@ -27,6 +26,7 @@ from streamproof.explicit.compiled.steps import (
 )
 from streamproof.explicit.compiled.table import Worker, fixed_code
 from streamproof.explicit.level_search import LevelSearch, Recorder, SearchEvent, SearchTask, Snapshot, Stop
+from streamproof.explicit.native_code import Module, build
 from streamproof.explicit.search import starts
 from streamproof.system import build as b
 from streamproof.system.errors import SystemFailure

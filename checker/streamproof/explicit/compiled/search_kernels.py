@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from streamproof.explicit.compiled.kernel_builtins import (
+    from streamproof.explicit.kernel_builtins import (
         address,
         clear,
         copy,

@@ -11,13 +11,14 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from streamproof.explicit.compiled import kernel_compiler, search_kernels
-from streamproof.explicit.compiled.kernel_compiler import translate
+from streamproof.explicit import kernel_compiler
+from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.memory import AHEAD_LEAST, AHEAD_MOST, Reserve, WordBlock
-from streamproof.explicit.compiled.native import Module, build
 from streamproof.explicit.compiled.search_kernels import RECENT_STATES
 from streamproof.explicit.compiled.steps import StepCounters
+from streamproof.explicit.kernel_compiler import translate
 from streamproof.explicit.level_search import Budget
+from streamproof.explicit.native_code import Module, build
 from streamproof.system.errors import TooLarge
 
 FIRST_CAPACITY = 1 << 20
