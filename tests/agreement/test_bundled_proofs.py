@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from shares import share
 from streamproof.cli.prove import PROVABLE
 from streamproof.cli.selection import select
 from streamproof.explicit import SearchOptions, explore
@@ -114,7 +115,7 @@ def asked(system: System) -> list[str]:
     return [p.name for p in system.properties if p.kind in PROVABLE]
 
 
-@pytest.mark.parametrize(("model", "variant", "size"), list(bundled()))
+@pytest.mark.parametrize(("model", "variant", "size"), share(bundled(), 3))
 def test_induction_and_pdr_agree(
     model: str, variant: str | None, size: str | None, request: pytest.FixtureRequest
 ) -> None:

@@ -46,7 +46,14 @@ print(code, *(name for name in sys.modules if name.split(".")[0] == "streamproof
 
 @pytest.mark.parametrize(
     ("model", "most"),
-    [("reference.die_hard", 90), ("failover", 90), ("regions", 90), ("partition_lifecycle", 90), ("baton", 93), ("slots", 98)],
+    [
+        ("reference.die_hard", 90),
+        ("failover", 90),
+        ("regions", 90),
+        ("partition_lifecycle", 90),
+        ("baton", 93),
+        ("slots", 98),
+    ],
 )
 def test_a_check_loads_few_modules(tmp_path: Path, model: str, most: int) -> None:
     """A check of a bundled model loads a bounded number of the program's modules: what it does not need stays unloaded."""
