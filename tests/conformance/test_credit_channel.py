@@ -9,7 +9,6 @@ import re
 import shutil
 from collections import defaultdict
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -21,6 +20,7 @@ from streamproof.conformance.validate import validate_paths
 from streamproof.system import InputError, UsageError
 from streamproof_specs.flink.credit_channel import BINDING
 from streamproof_specs.flink.failover import FlinkFailover
+from tampering.credit_lies import Tampering
 
 RUNS = {
     "a-2x2-e2-f3-slow": (4, 1203),
@@ -112,23 +112,16 @@ def test_without_a_default_binding_the_models_are_named(tmp_path: Path, monkeypa
     monkeypatch.setattr(FlinkFailover, "default", False)
     with pytest.raises(UsageError, match="no binding recognises") as caught:
         bindings_for(tmp_path)
-    names = "baton, checkpoints, credit_channel, failover, regions, slot_pool"
+    names = "baton, checkpoints, credit, credit_channel, failover, partition_lifecycle, regions, slot_pool"
     assert caught.value.remedy == f"name a model with --model: {names}"
 
 
 # --- tampering
 
 
-@pytest.fixture(scope="session")
-def tool(tool_module: Any) -> ModuleType:
-    """The tampering tool, which is a script."""
-    module: ModuleType = tool_module("tamper_credit_traces")
-    return module
-
-
-def missed(tool: ModuleType, run: Path, kinds: tuple[str, ...], sample: int) -> list[str]:
+def missed(run: Path, kinds: tuple[str, ...], sample: int) -> list[str]:
     """The edits of the named kinds, so many of each, spread over the run, that are not rejected where they should be."""
-    tampering = tool.Tampering.of(run)
+    tampering = Tampering.of(run)
     edits = defaultdict(list)
     for edit in tampering.edits():
         if edit.kind.startswith(kinds):
@@ -150,16 +143,14 @@ CREDIT = ("credit doubled", "p.credit_add repeated", "c.credit_announce repeated
 
 
 @pytest.mark.parametrize("name", share(["d-2x2-e1-f1", "i-2x2-e0-f4-ckpt", "u117-2x2-e1-f2"], 3))
-def test_lost_and_doubled_credit_and_gaps_are_rejected_at_the_record(
-    name: str, tool: ModuleType, flink_credit: Path
-) -> None:
+def test_lost_and_doubled_credit_and_gaps_are_rejected_at_the_record(name: str, flink_credit: Path) -> None:
     """A lost announcement, a credit that counts twice, a buffer without credit, a gap: each is found where it is."""
-    assert missed(tool, flink_credit / name, LOST + GAPS + CREDIT, 1) == []
+    assert missed(flink_credit / name, LOST + GAPS + CREDIT, 1) == []
 
 
-def test_swapped_barriers_are_rejected(tool: ModuleType, flink_credit: Path) -> None:
+def test_swapped_barriers_are_rejected(flink_credit: Path) -> None:
     """A barrier that changes places with data, in all that both ends say, is rejected where it is sent."""
-    assert missed(tool, flink_credit / "h-2x2-e2-f2-ckpt", ("barrier swapped",), 4) == []
+    assert missed(flink_credit / "h-2x2-e2-f2-ckpt", ("barrier swapped",), 4) == []
 
 
 NUMBERS = (
@@ -170,11 +161,9 @@ NUMBERS = (
 
 
 @pytest.mark.parametrize("name", share(["k-2x2-e2-f3-batch", "d-2x2-e1-f1"], 2))
-def test_numbers_that_are_off_by_one_are_rejected_at_the_record(
-    name: str, tool: ModuleType, flink_credit: Path
-) -> None:
+def test_numbers_that_are_off_by_one_are_rejected_at_the_record(name: str, flink_credit: Path) -> None:
     """Whatever a call was given, returned, or left behind in its counters, one more of it is found."""
-    assert missed(tool, flink_credit / name, NUMBERS, 2) == []
+    assert missed(flink_credit / name, NUMBERS, 2) == []
 
 
 REMOVED = (
@@ -184,15 +173,15 @@ REMOVED = (
 
 
 @pytest.mark.parametrize("name", share(["d-2x2-e1-f1", "i-2x2-e0-f4-ckpt"], 2))
-def test_calls_that_are_missing_are_missed(name: str, tool: ModuleType, flink_credit: Path) -> None:
+def test_calls_that_are_missing_are_missed(name: str, flink_credit: Path) -> None:
     """A call that is left out shows at the next one that depends on it, or that made it."""
-    assert missed(tool, flink_credit / name, REMOVED, 2) == []
+    assert missed(flink_credit / name, REMOVED, 2) == []
 
 
 @pytest.mark.parametrize("name", ["d-2x2-e1-f1", "h-2x2-e2-f2-ckpt", "k-2x2-e2-f3-batch", "u117-2x2-e1-f2"])
-def test_a_release_that_is_missing_is_missed(name: str, tool: ModuleType, flink_credit: Path) -> None:
+def test_a_release_that_is_missing_is_missed(name: str, flink_credit: Path) -> None:
     """A request to cancel that has returned has released the reader, in its thread: the end of the record is no excuse."""
-    assert missed(tool, flink_credit / name, ("p.release removed",), 100) == []
+    assert missed(flink_credit / name, ("p.release removed",), 100) == []
 
 
 # --- files
@@ -292,12 +281,12 @@ def test_a_job_graph_is_refused_for_channels(small: Path, tmp_path: Path) -> Non
         validate_paths([small], model="credit_channel", job_graph=tmp_path / "rest.json")
 
 
-def test_the_documented_table_has_every_kind_of_edit(tool: ModuleType, flink_credit: Path) -> None:
+def test_the_documented_table_has_every_kind_of_edit(flink_credit: Path) -> None:
     """The users' page lists the edits that the tool makes; none of those that must be caught was missed."""
     page = (Path(__file__).parents[2] / "docs" / "how-to-validate-flink-credit.md").read_text()
     rows = [line.strip("| \n").split(" | ") for line in page.splitlines() if line.count(" | ") == 4]
     table = {row[0]: tuple(map(int, row[1:])) for row in rows if row[1].isdigit()}
-    made = {edit.kind for edit in tool.Tampering.of(flink_credit / "i-2x2-e0-f4-ckpt").edits()}
+    made = {edit.kind for edit in Tampering.of(flink_credit / "i-2x2-e0-f4-ckpt").edits()}
     assert made <= table.keys()
     certain = LOST + GAPS[:-1] + CREDIT + NUMBERS[:10]
     assert [kind for kind, counts in table.items() if kind.startswith(certain) and counts[3]] == []

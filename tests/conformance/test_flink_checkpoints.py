@@ -51,7 +51,7 @@ def test_all_models_judge_a_run(flink_live: Path, flink_logs: Path) -> None:
     runs = [flink_live / "ckpt-expo", flink_logs / "b-lostpart-1"]
     found = [(v.run, v.model, v.answer) for v in validate_paths(runs, model="all")]
     assert [run for run, _, _ in found] == sorted([run for run, _, _ in found], reverse=True)
-    assert {each for each in found if each[1] not in ("regions", "slot_pool")} == {
+    assert {each for each in found if each[1] in ("failover", "checkpoints")} == {
         ("ckpt-expo", "failover", "accepted"),
         ("ckpt-expo", "checkpoints", "accepted"),
         ("b-lostpart-1", "failover", "accepted"),
@@ -72,7 +72,7 @@ def test_a_run_without_any_record_counts_beside_one_of_its_name(
     both = validate_paths([flink_logs / "b-lostpart-1", empty], model="all")
     assert [(v.model, v.unrecorded) for v in both if not v.trace] == [
         ("checkpoints", True),
-        *((model, False) for model in ("failover", "checkpoints", "regions", "slot_pool")),
+        *((model, False) for model in ("failover", "checkpoints", "partition_lifecycle", "regions", "slot_pool")),
     ]
     paths = [str(flink_logs / "b-lostpart-1"), str(empty)]
     assert run(["validate", paths[0], "--model", "all"]) == 0
@@ -86,7 +86,7 @@ def test_all_models_with_a_job_graph(flink_logs: Path) -> None:
     found = {(v.model, v.answer) for v in validate_paths([folder], model="all", job_graph=graph)}
     assert found == {
         ("checkpoints", "inconclusive"),
-        *((model, "accepted") for model in ("failover", "regions", "slot_pool")),
+        *((model, "accepted") for model in ("failover", "partition_lifecycle", "regions", "slot_pool")),
     }
 
 

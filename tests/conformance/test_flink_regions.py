@@ -19,6 +19,7 @@ from streamproof.conformance.flink import FlinkRun, read_run
 from streamproof.conformance.validate import validate_paths
 from streamproof_specs.flink.regions import regions_of
 from synthetic_flink import JOB, Cluster, random_run
+from tampering import region_lies
 
 OPEN = {"adaptive-mixed", "adaptive-taskfail", "adsched", "ha-batch-recovery", "hybrid-selective", "rotation-lost"}
 """Runs with a job that the machine does not follow: its scheduler, its exchanges, or its beginning."""
@@ -57,6 +58,22 @@ def test_disturbed_copies_are_not_rejected(
     bad = [o for o in found if o.rejected or (o.harmless and o.run not in OPEN and set(o.verdicts) != {"accepted"})]
     assert [(o.run, o.seed, o.done, o.verdicts, o.reasons) for o in bad] == []
     assert sum("accepted" in o.verdicts for o in found) > 3
+
+
+@pytest.mark.parametrize("name", share(region_lies.RUNS, len(region_lies.RUNS), first=3))
+def test_lies_about_regions_are_rejected_at_the_line(
+    name: str, flink_logs: Path, flink_more: Path, flink_live: Path
+) -> None:
+    """One edit of each kind that fits the run."""
+    folders = {"logs": flink_logs, "more": flink_more, "live": flink_live}
+    run = folders[name.partition("/")[0]] / name.partition("/")[2]
+    kinds = defaultdict(list)
+    for edit in region_lies.edits(run):
+        kinds[edit.kind].append(edit)
+    assert len(kinds) > 5
+    for kind, edits in kinds.items():
+        found = region_lies.outcome(run, edits[len(edits) // 2])
+        assert not found.is_missed, (kind, found.what, found.place, found.expected, found.message)
 
 
 def written(cluster: Cluster, folder: Path) -> FlinkRun:

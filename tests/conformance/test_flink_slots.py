@@ -14,6 +14,7 @@ import pytest
 
 from shares import share
 from streamproof.conformance.validate import validate_paths
+from tampering import slot_lies
 
 OPEN = {"region-cycle", "rotation-lost"}
 """A run without slots, and one whose beginning is missing."""
@@ -32,13 +33,6 @@ TAMPERED = {
 def disturbing(tool_module: Any) -> ModuleType:
     """The disturbing tool, which is a script."""
     module: ModuleType = tool_module("disturb_flink_runs")
-    return module
-
-
-@pytest.fixture(scope="session")
-def tampering(tool_module: Any) -> ModuleType:
-    """The tampering tool, which is a script."""
-    module: ModuleType = tool_module("tamper_flink_slots")
     return module
 
 
@@ -76,30 +70,26 @@ def test_disturbed_copies_are_not_rejected(
 @pytest.mark.parametrize(
     ("folder", "name"), share([(folder, name) for folder, names in TAMPERED.items() for name in names], 8, first=3)
 )
-def test_lies_about_slots_are_rejected_at_the_line(
-    folder: str, name: str, tampering: ModuleType, flink_logs: Path, flink_live: Path
-) -> None:
+def test_lies_about_slots_are_rejected_at_the_line(folder: str, name: str, flink_logs: Path, flink_live: Path) -> None:
     """One edit of each kind that fits the run."""
     run = (flink_logs if folder == "logs" else flink_live) / name
     kinds = defaultdict(list)
-    for edit in tampering.edits(run):
+    for edit in slot_lies.edits(run):
         kinds[edit.kind].append(edit)
     assert len(kinds) > 10
     for kind, edits in kinds.items():
-        found = tampering.outcome(run, edits[len(edits) // 2])
+        found = slot_lies.outcome(run, edits[len(edits) // 2])
         assert found.hit, (kind, found.edit.what, found.place, found.expected, found.message)
 
 
 @pytest.mark.long
-def test_every_lie_about_slots_is_rejected_at_its_line(
-    tampering: ModuleType, flink_logs: Path, flink_live: Path
-) -> None:
+def test_every_lie_about_slots_is_rejected_at_its_line(flink_logs: Path, flink_live: Path) -> None:
     """All edits at all places. A slot that is dropped twice may have been offered again by a TaskManager without a log."""
     runs = [flink_logs / name for name in TAMPERED["logs"]] + [flink_live / name for name in TAMPERED["live"]]
     missed = []
     for run in runs:
-        for edit in tampering.edits(run):
-            found = tampering.outcome(run, edit)
+        for edit in slot_lies.edits(run):
+            found = slot_lies.outcome(run, edit)
             if not found.hit and not (edit.kind == "released twice" and found.verdict == "accepted"):
                 missed.append((run.name, edit.kind, edit.what, found.place, found.message))
     assert missed == []

@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from collections import Counter, defaultdict
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from shares import share
+from tampering import failover_lies
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="session")
-def tool() -> ModuleType:
-    """The tampering tool, which is a script."""
-    spec = importlib.util.spec_from_file_location("tamper_flink_logs", ROOT / "tools" / "tamper_flink_logs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def check(tool: ModuleType, run: Path, sample: int | None) -> int:
+def check(run: Path, sample: int | None) -> int:
     """Tries the edits that fit a run, or of each kind so many, spread over the run; returns the number of kinds."""
     edits = defaultdict(list)
-    for edit in tool.edits(run):
+    for edit in failover_lies.edits(run):
         edits[edit.kind].append(edit)
     for kind, found in edits.items():
         step = 1 if sample is None else -(-len(found) // sample)
         for edit in found[step // 2 :: step]:
-            outcome = tool.outcome(run, edit)
+            outcome = failover_lies.outcome(run, edit)
             legal = edit.may_be_legal and outcome.verdict == "accepted"
             assert outcome.hit or legal, (kind, edit.what, outcome.place, outcome.expected, outcome.message)
     return len(edits)
@@ -49,41 +35,42 @@ def check(tool: ModuleType, run: Path, sample: int | None) -> int:
         3,
     ),
 )
-def test_tampered_runs_are_rejected_at_the_line(name: str, kinds: int, tool: ModuleType, flink_logs: Path) -> None:
+def test_tampered_runs_are_rejected_at_the_line(name: str, kinds: int, flink_logs: Path) -> None:
     """Decisions, failures, attempts, the order of scheduling, the job's lines, the TaskManagers' logs: each is caught."""
-    assert check(tool, flink_logs / name, 1) == kinds
+    assert check(flink_logs / name, 1) == kinds
 
 
 @pytest.mark.parametrize(("name", "kinds"), share([("stream", 24), ("rand2", 27), ("global", 22)], 3))
-def test_tampered_runs_with_rare_turns_are_rejected_at_the_line(
-    name: str, kinds: int, tool: ModuleType, flink_more: Path
-) -> None:
+def test_tampered_runs_with_rare_turns_are_rejected_at_the_line(name: str, kinds: int, flink_more: Path) -> None:
     """The same where failures overlap, the whole job fails, and executors are lost."""
-    assert check(tool, flink_more / name, 1) == kinds
+    assert check(flink_more / name, 1) == kinds
 
 
 @pytest.mark.long
-def test_every_edit_is_caught(tool: ModuleType, flink_logs: Path, flink_more: Path) -> None:
+def test_every_edit_is_caught(flink_logs: Path, flink_more: Path) -> None:
     """All edits at all places of all runs in which something failed."""
     runs = [flink_more / name for name in ("rand2", "stream", "global", "pipe")]
     runs += [flink_logs / name for name in ("a-pipelined-1", "a-taskfail-1", "a-taskfail-2", "b-delfile-1")]
     runs += [flink_logs / name for name in ("b-lostpart-1", "b-lostpart-2", "b117-lostpart-1", "c-disjoint-1")]
     runs += [flink_logs / name for name in ("d-credit-3", "k-insufficient-buffers-1", "m-job-failed-1")]
-    assert sum(check(tool, run, None) for run in runs) > 350
+    assert sum(check(run, None) for run in runs) > 350
 
 
-def test_the_documented_table_is_the_tools(tool: ModuleType, flink_logs: Path, flink_more: Path) -> None:
+def test_the_documented_table_is_the_tools(flink_logs: Path, flink_more: Path) -> None:
     """The users' page lists every kind of edit, as often as its command makes them; all but exchanged neighbours are hits."""
     page = (ROOT / "docs" / "how-to-validate-flink.md").read_text()
     rows = re.findall(r"^\| ([^|]+?) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", page, re.MULTILINE)
     documented = {kind: tuple(map(int, counts)) for kind, *counts in rows}
     made: Counter[str] = Counter()
     for folder, pattern in re.findall(
-        r"\b(logs|more)/(\S+)", page.partition("tamper_flink_logs.py --every 4 ")[2].split("```")[0]
+        r"\b(logs|more)/(\S+)", page.partition("lies.py --machine failover --every 4 ")[2].split("```")[0]
     ):
         for run in named(flink_logs if folder == "logs" else flink_more, pattern):
             made.update(
-                {kind: -(-count // 4) for kind, count in Counter(edit.kind for edit in tool.edits(run)).items()}
+                {
+                    kind: -(-count // 4)
+                    for kind, count in Counter(edit.kind for edit in failover_lies.edits(run)).items()
+                }
             )
     assert {kind: counts[0] for kind, counts in documented.items()} == made
     for kind, (count, hit, near, missed) in documented.items():

@@ -230,6 +230,8 @@ class _Reader:
         if self._cut(record) or self.repetitions.repeats(form.family, args, record):
             return
         self._explain(form.family, args, record)
+        if form.family in ("hb.timeout", "hb.unreachable", "hb.recv", "hb.trigger"):
+            args["component"] = head.logger
         self.drafts.append(
             Draft(process, self.seq, form.family, args, head.ts, head.job, head.thread, record.file, record.line)
         )

@@ -1,103 +1,39 @@
-"""Tampers with recorded runs of Flink, one edit at a time, and reports the edits that validation detects, and where.
+"""Edits of recorded runs of Flink, one at a time: decisions, failures, attempts, the job, TaskManagers.
 
-    python tools/tamper_flink_logs.py RUN...            a table: edits made, rejected at the edited line, elsewhere, accepted
-    python tools/tamper_flink_logs.py RUN... --list     also every edit that was not rejected at its line
-
-RUN is a folder of logs. Every kind of edit is applied at every place of the run where it makes sense. An edit that removes a
-line must be detected at the next line that depends on it; this tool determines that line from the text of the logs and the
-job graph, not with the model.
+Every kind of edit is applied at every place of the run where it makes sense. An edit that removes a line must be detected at
+the next line that depends on it, which is determined here from the text of the logs and the job graph, not with the model.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import re
-import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
-from streamproof.conformance import Event, validate_paths
-from streamproof.conformance.flink import FlinkRun, graph_of, read_run
+from streamproof.conformance.flink import graph_of
 from streamproof.conformance.flink.graph import producers_of
-from streamproof.conformance.flink.log_lines import read_head
+from tampering import edits as common
+from tampering.edits import Edit, Outcome, Record
 
+MODEL = "failover"
+RUNS = (
+    *("more/rand2", "more/stream", "more/global", "more/pipe", "logs/a-pipelined-1", "logs/a-taskfail-1"),
+    *("logs/a-taskfail-2", "logs/b-delfile-1", "logs/b-lostpart-1", "logs/b-lostpart-2", "logs/b117-lostpart-1"),
+    *("logs/c-disjoint-1", "logs/d-credit-3", "logs/k-insufficient-buffers-1", "logs/m-job-failed-1"),
+)
+"""Recorded runs in `tests/data/flink` for the table."""
 DECISIONS = ("failover.restart", "failover.global.restart")
 
 Task = tuple[str, int]
 """Vertex and subtask."""
 
 
-@dataclass(eq=False, slots=True)
-class Record:
-    """A record of a log: its lines, and the event read from it."""
-
-    lines: list[str]
-    event: Event | None = None
-
-    @property
-    def logged_event(self) -> Event:
-        """The event of the record. Raises `ValueError` if it has none."""
-        if self.event is None:
-            raise ValueError(f"no event is in {self.lines[0]!r}")
-        return self.event
-
-    def edited(self, *changes: tuple[str, str]) -> Record:
-        """A copy with text replaced in all its lines."""
-        lines = self.lines
-        for old, new in changes:
-            lines = [line.replace(old, new) for line in lines]
-        return Record(lines, self.event)
-
-    def again(self) -> Record:
-        """A copy that was logged a millisecond later: a line that is there twice with its time was delivered twice."""
-
-        def later(found: re.Match[str]) -> str:
-            at = datetime.fromisoformat(found[0].replace(",", ".")) + timedelta(milliseconds=1)
-            return at.isoformat(sep=found[0][10], timespec="milliseconds").replace(".", found[0][19])
-
-        first = re.sub(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3}", later, self.lines[0], count=1)
-        return Record([first, *self.lines[1:]], self.event)
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """One edit. `at` are the records of which one must be rejected; empty if the edit may be legal."""
-
-    kind: str
-    what: str
-    files: dict[str, list[Record]]
-    at: tuple[Record, ...]
-    may_be_legal: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The verdict on an edit: `place` is (file, line) of the rejection, None without one."""
-
-    edit: Edit
-    verdict: str
-    place: tuple[str, int] | None
-    expected: frozenset[tuple[str, int]]
-    message: str
-
-    @property
-    def hit(self) -> bool:
-        """Whether the edited line was rejected."""
-        return self.place in self.expected
-
-
 @dataclass(slots=True)
-class Run:
+class JobRun(common.Run):
     """A recorded run. Only its first job is edited."""
 
-    folder: Path
-    logged: FlinkRun = field(init=False)
-    files: dict[str, list[Record]] = field(init=False)
     master: str = field(init=False)
     job: str = field(init=False)
     readers: dict[Task, set[Task]] = field(init=False)
@@ -106,19 +42,8 @@ class Run:
     """Tasks -> tasks that they are connected to."""
 
     def __post_init__(self) -> None:
-        self.logged = read_run(self.folder)
+        common.Run.__post_init__(self)
         self.job = next(iter(self.logged.jobs))
-        events = {(Path(e.file or "").name, e.line): e for e in self.logged.events}
-        self.files = {}
-        for path in sorted(self.folder.glob("*.log")):
-            records: list[Record] = []
-            for number, text in enumerate(path.read_text().splitlines(keepends=True), 1):
-                event = events.get((path.name, number))
-                if event is not None or not records or read_head(text.rstrip("\n")) is not None:
-                    records.append(Record([text], event))
-                else:
-                    records[-1].lines.append(text)
-            self.files[path.name] = records
         self.master = next(
             f for f, rs in self.files.items() if any(r.event and r.event.event == "exec.transition" for r in rs)
         )
@@ -185,7 +110,9 @@ def after(records: list[Record], place: Record, new: Record) -> list[Record]:
     return [*records[:at], new, *records[at:]]
 
 
-def following(run: Run, records: Iterable[Record], place: Record, test: Callable[[Record], bool]) -> tuple[Record, ...]:
+def following(
+    run: JobRun, records: Iterable[Record], place: Record, test: Callable[[Record], bool]
+) -> tuple[Record, ...]:
     """The first of the job's records after `place` (which may be removed) that passes a test."""
     original = run.files[run.master]
     behind = set(map(id, original[original.index(place) + 1 :]))
@@ -198,7 +125,7 @@ def following(run: Run, records: Iterable[Record], place: Record, test: Callable
 # --- the edits
 
 
-def decisions(run: Run) -> Iterator[Edit]:
+def decisions(run: JobRun) -> Iterator[Edit]:
     """Decisions to restart: removed, doubled, with another number of tasks, for another attempt."""
     file, records = run.master, run.files[run.master]
     attempts = list(dict.fromkeys(attempt_of(r) for r in run.of("exec.transition")))
@@ -232,7 +159,7 @@ def _moves_on(x: Record) -> bool:
     return x.logged_event.event == "job.transition"
 
 
-def failures(run: Run) -> Iterator[Edit]:
+def failures(run: JobRun) -> Iterator[Edit]:
     """Failures followed by a decision: removed, or with another partition as their cause."""
     file, records = run.master, run.files[run.master]
     partitions = {
@@ -265,7 +192,7 @@ def failures(run: Run) -> Iterator[Edit]:
                 )
 
 
-def scheduling(run: Run) -> Iterator[Edit]:
+def scheduling(run: JobRun) -> Iterator[Edit]:
     """Consumers deployed before their producers finish, and producers that never finish."""
     file, records = run.master, run.files[run.master]
     finished = run.of("exec.transition", new="FINISHED")
@@ -313,7 +240,7 @@ def scheduling(run: Run) -> Iterator[Edit]:
         yield Edit("FINISHED line removed", str(f.logged_event), {file: left}, following(run, left, f, depends))
 
 
-def attempts(run: Run) -> Iterator[Edit]:
+def attempts(run: JobRun) -> Iterator[Edit]:
     """Attempt numbers used twice or left out; finished tasks that run again; restarts of tasks that were not to restart."""
     file, records = run.master, run.files[run.master]
     scheduled = run.of("exec.transition", new="SCHEDULED")
@@ -325,12 +252,7 @@ def attempts(run: Run) -> Iterator[Edit]:
                 continue
             pattern = re.compile(rf"{re.escape(stem)}_{number}(?!\d)")
             files = {
-                name: [
-                    Record([pattern.sub(f"{stem}_{new}", line) for line in x.lines], x.event)
-                    if any(stem in line for line in x.lines)
-                    else x
-                    for x in rs
-                ]
+                name: [Record(pattern.sub(f"{stem}_{new}", x.text), x.event) if stem in x.text else x for x in rs]
                 for name, rs in run.files.items()
             }
             at = files[file][records.index(r)]
@@ -342,7 +264,7 @@ def attempts(run: Run) -> Iterator[Edit]:
         ):
             again = f.edited(("RUNNING to FINISHED", old), ("INITIALIZING to FINISHED", old))
             # Within the same millisecond, such a line would equal another line of the log: a duplicate delivery.
-            if all(again.lines != record.lines for record in records):
+            if all(again.text != record.text for record in records):
                 yield Edit(kind, str(f.logged_event), {file: after(records, f, again)}, (again,))
         early = f.edited(("RUNNING to FINISHED", "RUNNING to CANCELING"))
         yield Edit(
@@ -376,7 +298,7 @@ def attempts(run: Run) -> Iterator[Edit]:
             name: [
                 x
                 for x in rs
-                if not any(gone in line for line in x.lines[:1]) or (x.event and x.logged_event.event in DECISIONS)
+                if gone not in x.text.partition("\n")[0] or (x.event and x.logged_event.event in DECISIONS)
             ]
             for name, rs in run.files.items()
         }
@@ -396,7 +318,7 @@ def attempts(run: Run) -> Iterator[Edit]:
         )
 
 
-def jobs(run: Run) -> Iterator[Edit]:
+def jobs(run: JobRun) -> Iterator[Edit]:
     """Lines of the job itself: removed, or its end before the end of its tasks."""
     file, records = run.master, run.files[run.master]
     for j in run.of("job.transition"):
@@ -414,7 +336,7 @@ def jobs(run: Run) -> Iterator[Edit]:
         yield Edit("Deploying line doubled", str(d.logged_event), {file: after(records, d, copy)}, (copy,))
 
 
-def swaps(run: Run) -> Iterator[Edit]:
+def swaps(run: JobRun) -> Iterator[Edit]:
     """Two adjacent lines exchanged; for lines about different tasks, this is often legal."""
     file, records = run.master, run.files[run.master]
     followed = run.of("exec.transition", "exec.deploy", "job.transition", *DECISIONS)
@@ -436,7 +358,7 @@ def swaps(run: Run) -> Iterator[Edit]:
         )
 
 
-def executors(run: Run) -> Iterator[Edit]:
+def executors(run: JobRun) -> Iterator[Edit]:
     """The TaskManagers' logs."""
     for file, records in run.files.items():
         if file == run.master:
@@ -498,68 +420,11 @@ KINDS = (decisions, failures, scheduling, attempts, jobs, swaps, executors)
 
 def edits(folder: Path) -> Iterator[Edit]:
     """All edits of a run."""
-    run = Run(folder)
+    run = JobRun(folder)
     for kind in KINDS:
         yield from kind(run)
 
 
 def outcome(folder: Path, edit: Edit) -> Outcome:
-    """Validates the edited run, in a separate folder."""
-    with tempfile.TemporaryDirectory() as scratch:
-        target = Path(scratch, folder.name)
-        target.mkdir()
-        for path in folder.iterdir():
-            if path.name not in edit.files:
-                os.symlink(path.resolve(), target / path.name)
-        places: set[tuple[str, int]] = set()
-        for name, records in edit.files.items():
-            number = 1
-            with (target / name).open("w") as stream:
-                for record in records:
-                    if record in edit.at:
-                        places.add((name, number))
-                    stream.writelines(record.lines)
-                    number += len(record.lines)
-        verdict = validate_paths([target])[0]
-    loc = verdict.rejection.event.loc if verdict.rejection and verdict.rejection.event else None
-    place = None if loc is None else (Path(loc.file).name, loc.line)
-    return Outcome(edit, verdict.answer, place, frozenset(places), verdict.reason or "")
-
-
-def table(outcomes: Iterable[Outcome]) -> str:
-    """Number of edits and detections by kind, as Markdown."""
-    made, hit, near, missed = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
-    for o in outcomes:
-        made[o.edit.kind] += 1
-        (hit if o.hit else missed if o.place is None else near)[o.edit.kind] += 1
-    rows = [f"| {k} | {made[k]} | {hit[k]} | {near[k]} | {missed[k]} |" for k in made]
-    return "\n".join(
-        ["| edit | made | rejected at the line | rejected elsewhere | not rejected |", "|---|--:|--:|--:|--:|", *rows]
-    )
-
-
-def main() -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", nargs="+", type=Path)
-    parser.add_argument("--list", action="store_true", help="print the edits that were not rejected at their line")
-    parser.add_argument("--kind", default="", help="only kinds of edits with this text in their name")
-    parser.add_argument("--every", type=int, default=1, help="only every n-th edit of a kind in a run")
-    given = parser.parse_args()
-    outcomes: list[Outcome] = []
-    for folder in given.runs:
-        seen: Counter[str] = Counter()
-        for edit in edits(folder):
-            seen[edit.kind] += 1
-            if given.kind in edit.kind and (seen[edit.kind] - 1) % given.every == 0:
-                found = outcome(folder, edit)
-                outcomes.append(found)
-                if given.list and not found.hit and not (edit.may_be_legal and found.place is None):
-                    where = f"{found.place}, expected {sorted(found.expected)}"
-                    print(f"{folder.name}: {edit.kind}: {edit.what[:300]}")
-                    print(f"    {found.verdict} at {where}: {found.message[:300]}")
-    print(table(outcomes))
-
-
-if __name__ == "__main__":
-    main()
+    """The verdict on an edit."""
+    return common.outcome(folder, edit)

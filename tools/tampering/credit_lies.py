@@ -1,16 +1,14 @@
-"""Edits recorded traces of credit-based flow control, one record at a time, and counts the verdicts of `validate`.
+"""Edits of recorded traces of credit-based flow control, one record at a time.
 
-Run from the root of the repository: ``python tools/tamper_credit_traces.py [--every N] RUN ...`` prints the table of
-`docs/how-to-validate-flink-credit.md`. An edit hits if the first rejected record is the edited one; for a removed record, if
-it is the next record of the same channel, at either end, that depends on it.
+An edit hits if the first rejected record is the edited one; for a removed record, if it is the next record of the same
+channel, at either end, that depends on it.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,11 @@ from streamproof_models.credit_channel import BLOCKING, DATA
 from streamproof_specs.flink.credit_channel import channel_case, merged
 from streamproof_specs.flink.credit_nesting import by_channel
 from streamproof_specs.flink.credit_records import Recorded, Recording, read_recording, trace_runs
+from tampering.edits import Outcome
+
+MODEL = "credit_channel"
+RUNS = ("credit/k-2x2-e2-f3-batch",)
+"""Recorded runs in `tests/data/flink` for the table."""
 
 NUMBERS: dict[str, tuple[str, ...]] = {
     "c.excl_request": ("n",),
@@ -47,7 +50,7 @@ Change = Callable[[dict[str, list[Recorded]]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class RecordEdit:
     """One edit of one record: its kind, the record, and the change of the records of the run."""
 
     kind: str
@@ -55,15 +58,10 @@ class Edit:
     change: Change
     removes: bool = False
 
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The result of an edit: whether the run is rejected, and at which record."""
-
-    rejected: bool
-    hit: bool
-    place: str
-    message: str
+    @property
+    def what(self) -> str:
+        """The edited record."""
+        return f"{Path(self.record.event.file or '').name}:{self.record.event.line}"
 
 
 @dataclass(slots=True)
@@ -78,17 +76,19 @@ class Tampering:
         (run,) = trace_runs(path)
         return cls(read_recording(run))
 
-    def edits(self) -> Iterator[Edit]:
+    def edits(self) -> Iterator[RecordEdit]:
         """All edits, record by record."""
         for process, records in self.recording.processes.items():
             for at, record in enumerate(records):
                 if record.channel:
                     yield from self._of_record(process, records, at)
 
-    def _of_record(self, process: str, records: Sequence[Recorded], at: int) -> Iterator[Edit]:
+    def _of_record(self, process: str, records: Sequence[Recorded], at: int) -> Iterator[RecordEdit]:
         record = records[at]
         name, args = record.name, record.event.args
-        yield Edit(f"{name} removed", record, lambda ps: ps.__setitem__(process, _without(ps[process], record)), True)
+        yield RecordEdit(
+            f"{name} removed", record, lambda ps: ps.__setitem__(process, _without(ps[process], record)), True
+        )
         for field in NUMBERS.get(name, ()):
             number = record.number(field)
             if number is not None:
@@ -107,13 +107,13 @@ class Tampering:
         if name == "p.send" and args.get("type") in BLOCKING:
             yield from self._swapped(process, records, at)
 
-    def _changed(self, process: str, record: Recorded, kind: str, **values: Any) -> Edit:
+    def _changed(self, process: str, record: Recorded, kind: str, **values: Any) -> RecordEdit:
         other = replace(record, event=replace(record.event, args={**record.event.args, **values}))
-        return Edit(
+        return RecordEdit(
             kind, record, lambda ps: ps.__setitem__(process, [other if r is record else r for r in ps[process]])
         )
 
-    def _repeated(self, process: str, record: Recorded) -> Edit:
+    def _repeated(self, process: str, record: Recorded) -> RecordEdit:
         """The record repeated right after itself, with its own positions."""
 
         def change(processes: dict[str, list[Recorded]]) -> None:
@@ -124,9 +124,9 @@ class Tampering:
             spread.insert(at + 1, replace(again, event=event, begun=again.done + 1, done=again.done + 2))
             processes[process] = spread
 
-        return Edit(f"{record.name} repeated", record, change, True)
+        return RecordEdit(f"{record.name} repeated", record, change, True)
 
-    def _swapped(self, process: str, records: Sequence[Recorded], at: int) -> Iterator[Edit]:
+    def _swapped(self, process: str, records: Sequence[Recorded], at: int) -> Iterator[RecordEdit]:
         """A barrier and adjacent data are swapped in the sent and in the received records."""
         barrier = records[at]
         mine = [r for r in records if r.channel == barrier.channel and r.name == "p.send"]
@@ -135,9 +135,9 @@ class Tampering:
             if other.event.args.get("type") in DATA:
                 before = other.done < barrier.done
                 kind = f"barrier swapped with the data {'before' if before else 'behind'} it, on both ends"
-                yield Edit(kind, min(barrier, other, key=lambda r: r.done), _swap(barrier, other), True)
+                yield RecordEdit(kind, min(barrier, other, key=lambda r: r.done), _swap(barrier, other), True)
 
-    def outcome(self, edit: Edit) -> Outcome:
+    def outcome(self, edit: RecordEdit) -> Outcome:
         """The verdict of `validate` on the channel of the edited record."""
         processes = {p: list(rs) for p, rs in self.recording.processes.items()}
         edit.change(processes)
@@ -147,15 +147,15 @@ class Tampering:
         case = channel_case(channel, records, recording)
         events = tuple(merged([r for rs in records.values() for r in rs]))
         (verdict,) = judge(Plan("tampered", (case,), events), "credit_channel")
-        rejection = verdict.rejection
-        if rejection is None:
-            return Outcome(False, False, "", verdict.answer)
-        event = rejection.event
-        if event is None:
-            return Outcome(True, False, "end of the record", rejection.message)
+        event = verdict.rejection.event if verdict.rejection else None
+        said = verdict.reason or ""
+        if event is None or event.line is None:
+            place = ("end of the record", 0) if verdict.rejection else None
+            return Outcome(edit.kind, edit.what, verdict.answer, place, False, said)
         own = event.loc == edit.record.event.loc
         hit = own or (edit.removes and _soon(edit.record, event, records))
-        return Outcome(True, hit, f"{Path(event.file or '').name}:{event.line} {event.event}", rejection.message)
+        place = (Path(event.file or "").name, event.line)
+        return Outcome(edit.kind, edit.what, verdict.answer, place, hit, said)
 
 
 def _soon(record: Recorded, rejected: Event, records: dict[str, list[Recorded]]) -> bool:
@@ -214,29 +214,16 @@ def _content(record: Recorded, other: Recorded) -> dict[str, Any]:
     return {f: other.event.args[f] for f in ("type", "bytes", "backlog") if f in record.event.args}
 
 
-def main() -> None:
-    """Prints how many edits of each kind were made, rejected at the record, rejected elsewhere, and not rejected."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--every", type=int, default=1, help="make every N-th edit of each kind")
-    parser.add_argument("--missed", action="store_true", help="name the edits that were not rejected, or elsewhere")
-    parser.add_argument("runs", nargs="+", type=Path)
-    options = parser.parse_args()
-    table: dict[str, Counter[str]] = defaultdict(Counter)
-    for path in options.runs:
-        tampering, seen = Tampering.of(path), Counter[str]()
-        for edit in tampering.edits():
-            seen[edit.kind] += 1
-            if (seen[edit.kind] - 1) % options.every:
-                continue
-            outcome = tampering.outcome(edit)
-            table[edit.kind]["hit" if outcome.hit else "elsewhere" if outcome.rejected else "missed"] += 1
-            if options.missed and not outcome.hit:
-                where = f"{path.name}/{Path(edit.record.event.file or '').name}:{edit.record.event.line}"
-                print(f"{edit.kind} at {where}: {outcome.place or outcome.message} {outcome.message}")
-    print("| edit | made | rejected at the record | rejected elsewhere | not rejected |\n|---|--:|--:|--:|--:|")
-    for kind, counts in sorted(table.items()):
-        print(f"| {kind} | {counts.total()} | {counts['hit']} | {counts['elsewhere']} | {counts['missed']} |")
+@lru_cache(maxsize=1)
+def _tampering(folder: Path) -> Tampering:
+    return Tampering.of(folder)
 
 
-if __name__ == "__main__":
-    main()
+def edits(folder: Path) -> Iterator[RecordEdit]:
+    """All edits of a run."""
+    return _tampering(folder).edits()
+
+
+def outcome(folder: Path, edit: RecordEdit) -> Outcome:
+    """The verdict on an edit."""
+    return _tampering(folder).outcome(edit)
