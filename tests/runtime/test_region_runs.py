@@ -25,19 +25,22 @@ from streamproof_specs.runtime.baton import BINDING as BATON
 Records = list[dict[str, Any]]
 
 
-def own_events(seed: int, *, eager: bool, job: Any = None, **more: Any) -> Records:
-    """The JobMaster's events of a run of a job, by default a random one, with heavy faults."""
-    found = Simulation(job or batch(seed)[0], seed=seed, level="heavy", eager=eager, **more).run(100_000)
+def own_events(seed: int, *, eager: bool, job: Any = None, level: str = "heavy") -> Records:
+    """The JobMaster's own events of a run of a job, by default a random one, with faults."""
+    found = Simulation(job or batch(seed)[0], seed=seed, level=level, eager=eager).run(100_000)
     records = map(json.loads, lines(found.entries))
     return [r for r in records if r["process"] == "jobmaster" and "#" not in r["trace"]]
 
 
 def is_accepted(records: Records, folder: Path) -> bool:
     """Whether the machine accepts a log; numbered anew. One that is no log is not accepted."""
-    log = folder / "run.ndjson"
-    log.write_text("".join(json.dumps({**r, "seq": n}) + "\n" for n, r in enumerate(records)), encoding="ascii")
+    log, numbers = folder / "run.ndjson", Counter[str]()
+    with log.open("w", encoding="ascii") as file:
+        for record in records:
+            file.write(json.dumps({**record, "seq": numbers[record["trace"]]}) + "\n")
+            numbers[record["trace"]] += 1
     try:
-        return [v.answer for v in judge(BINDING.plan(log, None), "regions")] == ["accepted"]
+        return {v.answer for v in judge(BINDING.plan(log, None), "regions")} == {"accepted"}
     except InputError:
         return False
 
@@ -114,7 +117,7 @@ def another(draw: random.Random, value: Any, job: dict[str, Any]) -> Any:
 def compared(seed: int, folder: Path, changes: int) -> tuple[int, int]:
     """Both judges give one answer for a run and its changed copies; how many copies were accepted and rejected."""
     draw = random.Random(seed)
-    records = own_events(seed, eager=seed % 3 == 0)
+    records = own_events(seed, eager=seed % 3 == 0, level=draw.choice(("heavy", "severe")))
     if not any(kind == "BLOCKING" for _, _, kind in records[0]["args"]["exchanges"]):
         return 0, 0
     assert accepts(records), seed

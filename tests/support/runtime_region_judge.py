@@ -33,7 +33,7 @@ class RegionJudge:
         self.ends = {f"{a}>{b}": (a, b) for a, b, kind in started["exchanges"] if kind == "BLOCKING"}
         regions = set(self.region.values())
         self.status = dict.fromkeys(regions, NEW)
-        self.attempt = dict.fromkeys(regions, 0)
+        self.attempt = dict.fromkeys(regions, started["first_attempt"])
         self.pending: dict[frozenset[str], int] = {}
         """Regions that stop, with the decision that starts them again."""
         self.released: set[str] = set()
@@ -190,12 +190,16 @@ class RegionJudge:
 
 
 def accepts(records: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether the JobMaster's events of one job are a run."""
-    own = [r for r in records if r["process"] == "jobmaster" and "#" not in r["trace"]]
-    judge = RegionJudge(own[0]["args"])
+    """Whether the JobMasters' events of one job are a run."""
+    judges: dict[str, RegionJudge] = {}
     try:
-        for record in own:
-            judge.read(record["event"], record.get("args", {}))
+        for record in records:
+            trace = record["trace"]
+            refuse((trace in judges) is (record["event"] == "job_started"), "not the beginning")
+            if trace not in judges:
+                judges[trace] = RegionJudge(record["args"])
+            else:
+                judges[trace].read(record["event"], record.get("args", {}))
     except (Refused, TypeError):  # an argument too many or too few
         return False
     return True

@@ -103,8 +103,11 @@ def _machine(graph: JobGraph, eager: bool, failures: int, losses: int, decisions
 
 
 def is_eager(started: Event) -> bool:
-    """Whether regions are scheduled with their producers."""
-    return started.args.get("scheduling") == "EAGER"
+    """Whether regions are scheduled with their producers. Raises `InputError` for another way than lazy or eager."""
+    value = started.args.get("scheduling", "LAZY")
+    if value not in ("LAZY", "EAGER"):
+        raise InputError(f"{started}: regions are scheduled LAZY or EAGER, not {value!r}", loc=started.loc)
+    return bool(value == "EAGER")
 
 
 def first_attempt(started: Event) -> int:

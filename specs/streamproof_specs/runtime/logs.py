@@ -55,13 +55,26 @@ def events_of(run: Path) -> list[Event]:
 
 
 def jobs(events: Iterable[Event], followed: Container[str]) -> Iterator[tuple[Event, list[Event]]]:
-    """The beginning of each job, or of each JobMaster of one, with its events of these kinds, unless it has none."""
-    own = [e for e in events if e.process == JOBMASTER and "#" not in e.trace]
-    for started in own:
-        if started.event == "job_started":
-            found = [e for e in own if e.trace == started.trace and e.event in followed]
-            if found:
-                yield started, sorted(found, key=lambda e: e.seq)
+    """The beginning of each job, or of each JobMaster of one, with its events of these kinds, unless it has none.
+
+    Raises `InputError` for events without, or before, the beginning of their job, and for a second beginning.
+    """
+    own: dict[str, list[Event]] = {}
+    for event in events:
+        if event.process == JOBMASTER and "#" not in event.trace:
+            own.setdefault(event.trace, []).append(event)
+    for trace, found in own.items():
+        started, *rest = sorted(found, key=lambda e: e.seq)
+        judged = [e for e in rest if e.event in followed]
+        if started.event != "job_started" and started.event in followed:
+            judged.insert(0, started)
+        if judged and started.event != "job_started":
+            raise InputError(f"{judged[0]} is not after the beginning of job {trace}", loc=judged[0].loc)
+        again = next((e for e in rest if e.event == "job_started"), None)
+        if again is not None:
+            raise InputError(f"job {trace} begins a second time: {again}", loc=again.loc)
+        if judged:
+            yield started, judged
 
 
 def attempts(events: Iterable[Event]) -> dict[str, list[Event]]:

@@ -266,6 +266,8 @@ class SchedulingEvents:
         region, lost = self.model.region_of[task], [p for p in self.model.partitions if p in self.gone]
         again = self.model.tasks_to_restart(region, ", ".join(lost) or "none")
         recorded = [self.known(event, name, self.model.tasks, "operator") for name in texts(event, "restarts")]
+        whole = (t for r in {self.model.region_of[t] for t in recorded} for t in self.model.regions[r])
+        self.expect("operators of whole regions", sorted(recorded), sorted(whole))
         pending = {*self.restarting}
         # Which void outputs a later decision makes again is a matter of failover: those operators are CREATED here.
         self.agrees(
