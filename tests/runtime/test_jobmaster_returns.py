@@ -12,7 +12,7 @@ import pytest
 from batch_jobs import batch, verdicts
 from runtime_processes import run
 from runtime_runs import EXAMPLES, JOBS, example
-from streamproof.conformance import judge
+from streamproof.conformance import InputError, judge
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.faults import CRASH, Fault
 from streamproof_runtime.job_file import JobFile
@@ -76,6 +76,24 @@ def test_each_jobmaster_has_a_trace_and_attempts_of_its_own() -> None:
     assert started == {"sales": 0, "sales@1": 1}
     attempts = {r["trace"]: r["args"]["attempt"] for r in records if r["event"] == "region_scheduled"}
     assert attempts == {"sales": 0, "sales@1": 1}
+
+
+def test_all_jobmasters_of_a_log_have_one_job_graph(tmp_path: Path) -> None:
+    """Another one is refused, as is a JobMaster without a beginning, or with two."""
+    outcome = Simulation(example("sales").job(), seed=5, faults_given=LOST).run()
+    records = [json.loads(line) for line in lines(outcome.entries)]
+    at = next(n for n, r in enumerate(records) if r["trace"] == "sales@1")
+    other = {**records[at], "args": {**records[at]["args"], "exchanges": records[at]["args"]["exchanges"][1:]}}
+    for change, words in (
+        ([other], "has another job graph"),
+        ([], "is not after the beginning of job sales@1"),
+        ([records[at], {**records[at], "seq": 1_000}], "begins a second time"),
+    ):
+        log = tmp_path / "run.ndjson"
+        log.write_text("".join(json.dumps(r) + "\n" for r in [*records[:at], *change, *records[at + 1 :]]))
+        for binding in (FAILOVER, REGIONS):
+            with pytest.raises(InputError, match=words):
+                binding.plan(log, None)
 
 
 class Unfenced(JobMaster):

@@ -91,7 +91,7 @@ def changed(draw: random.Random, records: Records) -> Records:
         to = min(len(rest), max(1, at + draw.randint(-3, 3)))
         return [*rest[:to], record, *rest[to:]]
     args = dict(record.get("args", {}))
-    if not args:
+    if not args or record["event"] == "job_started":
         return rest
     name = draw.choice(sorted(args))
     args[name] = another(draw, args[name], records[0]["args"])

@@ -73,6 +73,9 @@ def jobs(events: Iterable[Event], followed: Container[str]) -> Iterator[tuple[Ev
         again = next((e for e in rest if e.event == "job_started"), None)
         if again is not None:
             raise InputError(f"job {trace} begins a second time: {again}", loc=again.loc)
+        first = own.get(trace.rpartition("@")[0], found)[0].args
+        if any(started.args.get(name) != first.get(name) for name in ("operators", "exchanges") if judged):
+            raise InputError(f"{started} has another job graph than the first JobMaster of the job", loc=started.loc)
         if judged:
             yield started, judged
 
