@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from letters import Letters
+from shares import share
 from streamproof import (
     ANY,
     Array,
@@ -237,7 +238,7 @@ def outcome(run: Callable[..., Any], *args: Any) -> tuple[Any, ...]:
         return ("error", error.message, error.loc and error.loc.line)
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).variant or type(m).title())
+@pytest.mark.parametrize("model", share(MODELS, 3), ids=lambda m: type(m).variant or type(m).title())
 def test_native_steps_are_the_lowered_ones(model: Model) -> None:
     """On random walks: the same instances enabled, the same next states, errors and truth of properties."""
     system = type(model).system(type(model).variant, **model.settings())

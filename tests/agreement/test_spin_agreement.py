@@ -83,7 +83,7 @@ def agree(system: System) -> None:
         assert (answer.verdict, answer.length) == (finding.verdict, length), answer.property
 
 
-@pytest.mark.parametrize("row", share(MODELS, 3, whole=True), ids=name)
+@pytest.mark.parametrize("row", share(MODELS, 6, whole=True), ids=name)
 def test_bundled_models(row: Row) -> None:
     """Counts breadth first and depth first, the depth, verdicts and the shortest lengths are equal."""
     spec, variant, parameters = row

@@ -46,7 +46,7 @@ LIVE: list[tuple[type[Model], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("model", "parameters", "name"), LIVE, ids=[m.title() for m, _, _ in LIVE])
+@pytest.mark.parametrize(("model", "parameters", "name"), share(LIVE, 3), ids=[m.title() for m, _, _ in LIVE])
 def test_bundled_temporal_properties(model: type[Model], parameters: dict[str, Any], name: str) -> None:
     """What holds under the published fairness holds for Spin, to which fairness was spelt out."""
     decided = spin.decide(model.system(**parameters), [name], QUICK)
@@ -152,7 +152,7 @@ def test_only_temporal_properties_have_texts_of_their_own() -> None:
 VARIANTS = [(name, variant) for name in bundled() for variant in (None, *find(name).spec.model.variants)]
 
 
-@pytest.mark.parametrize("name", share(bundled(), 4, first=1))
+@pytest.mark.parametrize("name", share(bundled(), 8, first=1))
 def test_every_bundled_model_is_exported(name: str) -> None:
     """Each is written, with a text for each temporal property."""
     _written(small_system(name))

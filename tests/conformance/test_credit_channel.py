@@ -41,7 +41,7 @@ def verdicts(path: Path) -> list[dict[str, Any]]:
     return [verdict.record() for verdict in validate_paths([path], model="credit_channel")]
 
 
-@pytest.mark.parametrize("name", sorted(RUNS))
+@pytest.mark.parametrize("name", share(sorted(RUNS), 3))
 def test_recorded_channels_are_accepted(name: str, flink_credit: Path) -> None:
     """Every channel of every recorded run is a behaviour of the machine, with all its events."""
     records = verdicts(flink_credit / name)

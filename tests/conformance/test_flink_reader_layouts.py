@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from shares import share
 from streamproof.conformance.event import Event
 from streamproof.conformance.flink import FlinkRun, read_run
 from streamproof.conformance.flink.causes import read_causes
@@ -79,7 +80,7 @@ def _line(layout: str, date: str, time: str, ms: str, level: str, logger: str, m
     )
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", share(LAYOUTS, 2))
 def test_layouts(name: str, flink_logs: Path, tmp_path: Path) -> None:
     """The events of a run do not depend on the layout of its log; time and job are read as the layout has them."""
     layout, first = LAYOUTS[name]

@@ -156,7 +156,7 @@ def set_back(run: Path, zones: tuple[bytes, bytes]) -> None:
 
 
 @pytest.mark.parametrize("name", [up, down])
-@pytest.mark.parametrize("layout", share(["plain", *LAYOUTS], 3))
+@pytest.mark.parametrize("layout", share(["plain", *LAYOUTS], 6))
 def test_rotated_logs_are_ordered_in_every_layout(layout: str, name: Callable[[str, int], str], run: Path) -> None:
     """Parts within one second, and parts before and after midnight, numbered in either direction."""
     if layout != "plain":
@@ -177,11 +177,14 @@ def test_a_clock_that_is_set_back_between_two_parts(zones: tuple[bytes, bytes], 
 
 @pytest.mark.parametrize(
     "pattern",
-    [
-        "{}-2026-11-21-{}.log",
-        "{}.2026-11-21.{}.log",
-        "{}_20261121-{}.log",
-    ],
+    share(
+        [
+            "{}-2026-11-21-{}.log",
+            "{}.2026-11-21.{}.log",
+            "{}_20261121-{}.log",
+        ],
+        3,
+    ),
 )
 @pytest.mark.parametrize("only", ["", "taskmanager"])
 def test_parts_with_a_date_before_the_ending(pattern: str, only: str, run: Path) -> None:
