@@ -26,6 +26,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "reference.token_ring": {"n": 3, "values": 3},
     "regions": {"topology": "mixed", "parallelism": 1},
     "region_slots": {"topology": "pair", "instances": 1},
+    "slot_owners": {"instances": 1, "slots": 1},
     "slot_pool": {"failures": 0},
     "slots": {"instances": 1, "slots": 2, "tasks": "A Q"},
     "reference.ewd998": {"n": 2, "most": 2},
