@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
 from xml.etree import ElementTree
+
+import pytest
 
 from streamproof.conformance import Event, write_ndjson
 from streamproof.report.ci_formats import cases, junit, sarif, workflow_commands
@@ -23,9 +27,61 @@ def endings(file: Path) -> dict[str, str]:
     return found
 
 
+SARIF: dict[str, tuple[set[str], set[str]]] = {
+    "log": ({"version", "runs"}, {"$schema"}),
+    "run": ({"tool"}, {"results"}),
+    "tool": ({"driver"}, set()),
+    "driver": ({"name"}, {"version", "rules"}),
+    "rule": ({"id"}, set()),
+    "result": ({"message"}, {"ruleId", "level", "locations"}),
+    "message": ({"text"}, set()),
+    "location": ({"physicalLocation"}, set()),
+    "physicalLocation": ({"artifactLocation"}, {"region"}),
+    "artifactLocation": ({"uri"}, set()),
+    "region": ({"startLine"}, set()),
+}
+"""The properties that the schema of SARIF 2.1.0 requires of each kind of object (of a message and of a location one is
+required among several), and the others used here; it allows no properties but its own."""
+URI = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})+")
+"""Characters of a reference to a URI (RFC 3986), without a fragment."""
+
+
+def assert_sarif(document: Any) -> None:
+    """The document has the required properties, with values of the right kind, and no unknown ones."""
+    kinds = {"runs": "run", "rules": "rule", "results": "result", "locations": "location"}
+
+    def check(value: Any, kind: str) -> None:
+        required, optional = SARIF[kind]
+        assert required <= value.keys() <= required | optional, (kind, value)
+        for name, inner in value.items():
+            if isinstance(inner, dict):
+                check(inner, name)
+            elif isinstance(inner, list):
+                assert kinds[name]
+                for item in inner:
+                    check(item, kinds[name])
+            elif name == "startLine":
+                assert type(inner) is int
+                assert inner >= 1
+            else:
+                assert isinstance(inner, str), (kind, name)
+
+    check(document, "log")
+    assert document["version"] == "2.1.0"
+    for run in document["runs"]:
+        ids = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+        assert len(ids) == len(set(ids))
+        for result in run["results"]:
+            assert result["level"] in {"none", "note", "warning", "error"}
+            for location in result.get("locations", ()):
+                assert URI.fullmatch(location["physicalLocation"]["artifactLocation"]["uri"])
+
+
 def results(file: Path) -> list[dict[str, Any]]:
     """The results of a SARIF file."""
-    (run,) = json.loads(file.read_text())["runs"]
+    document = json.loads(file.read_text())
+    assert_sarif(document)
+    (run,) = document["runs"]
     assert {r["ruleId"] for r in run["results"]} <= {rule["id"] for rule in run["tool"]["driver"]["rules"]}
     return list(run["results"])
 
@@ -73,6 +129,18 @@ def test_proofs_and_recorded_runs(streamproof: Any, folder: Path) -> None:
     assert place == {"artifactLocation": {"uri": "log.ndjson"}, "region": {"startLine": 4}}
 
 
+@pytest.mark.parametrize("name", ["a b#c.log", "100%.log", "é?.log", "x:y.log", "\x1b[2J.log"])
+def test_files_of_sarif_are_uris(name: str, tmp_path: Path) -> None:
+    """Relative to the working folder or absolute, whatever their names."""
+    for file in (name, str(tmp_path / name)):
+        place = {"file": file, "line": 3}
+        record = {"verdict": "rejected", "model": "m", "run": "r", "trace": "", "reason": "no", "rejection": place}
+        document = json.loads(sarif("1", list(cases({"verdicts": [record]}, {}))))
+        assert_sarif(document)
+        uri = document["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        assert unquote(urlsplit(urljoin("file:///here/", uri)).path) == (file if file[0] == "/" else f"/here/{file}")
+
+
 def test_foreign_files_are_kept(streamproof: Any, folder: Path) -> None:
     """Refused before the search; a file of its own is replaced."""
     for option, name in (("--junit", "a.xml"), ("--sarif", "a.json")):
@@ -114,6 +182,7 @@ def test_texts_are_data() -> None:
     given = list(cases({"verdicts": [record]}, {}))
     root = ElementTree.fromstring(junit("streamproof validate", given).partition("?>")[2])
     assert [child.tag for child in root.iter()] == ["testsuites", "testsuite", "testcase", "failure"]
+    assert_sarif(json.loads(sarif("1", given)))
     assert "\x1b" not in json.loads(sarif("1", given))["runs"][0]["results"][0]["message"]["text"]
     (command,) = workflow_commands(given)
     assert command.startswith("::error file=x%2Cline=1%3A%3Ay.log,line=7,title=m a<b/>")

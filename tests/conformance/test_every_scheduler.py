@@ -69,6 +69,35 @@ def test_no_task_is_at_work_when_the_job_has_finished(name: str, copied: Callabl
     assert "RUNNING" in rejected(run)[1]
 
 
+@pytest.mark.parametrize(
+    ("name", "log", "task"),
+    [
+        ("adaptive-taskfail", "jobmanager.log", "K (1/2)"),
+        ("ha-batch-recovery", "jobmanager-2.log", "C (1/2)"),
+        ("ha-batch-recovery", "jobmanager.log", "B (2/3)"),
+    ],
+)
+def test_a_task_runs_once_at_a_time_also_in_runs_that_are_not_followed(
+    name: str, log: str, task: str, copied: Callable[[str], Path]
+) -> None:
+    """A second attempt of a subtask is RUNNING beside the first one; without it nothing is rejected."""
+    run = copied(name)
+    assert {verdict.answer for verdict in validate_paths([run])} == {"inconclusive"}
+    lines = (run / log).read_text().splitlines(keepends=True)
+    own = re.compile(rf"- {re.escape(task)} \((\w+_\d+)_(\d+)\) switched from (\w+) to (\w+)")
+    end, last = next((at, m) for at, line in enumerate(lines) if (m := own.search(line)) and m[4] == "RUNNING")
+    attempt = f"{last[1]}_{last[2]}"
+    second = [
+        re.sub(r"^(\S+ \S+),\d{3}", r"\1,999", line.replace(attempt, f"{last[1]}_{int(last[2]) + 1}"))
+        for line in lines[: end + 1]
+        if (m := own.search(line)) and f"{m[1]}_{m[2]}" == attempt
+    ]
+    (run / log).write_text("".join([*lines[: end + 1], *second, *lines[end + 1 :]]))
+    line, why = rejected(run)
+    assert line == end + 2
+    assert why == f"attempt {int(last[2]) + 1} of {task} begins, but attempt {last[2]} is RUNNING"
+
+
 ADAPTIVE_LIES = [
     (
         r"\n[^\n]* K \(1/2\) [^\n]* from CANCELING to CANCELED\.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from html.parser import HTMLParser
 from typing import Any
 
 import pyarrow as pa
@@ -15,49 +14,9 @@ from hypothesis import strategies as st
 from streamproof.pipeline.tables import SCHEMAS
 from streamproof.report.html import render_report
 from streamproof.report.html_facts import Bin, Spread, duration, facts_of, natural, second_bins, size_bins
+from strict_page import StrictPage
 
-_VOID = {"meta", "link", "br", "hr", "img", "input", "line", "rect", "path"}
 _START = datetime(2026, 11, 21, 3, 27, 2, tzinfo=UTC)
-
-
-class _Page(HTMLParser):
-    """Reads a page strictly: every element closed in order; collects tags, text and what would be fetched."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[str] = []
-        self.text: list[str] = []
-        self.fetched: list[str] = []
-        self.ids: set[str] = set()
-        self.links: set[str] = set()
-        self.feed(page)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        for name, value in attrs:
-            if name in {"src", "srcset", "data", "action", "xlink:href", "poster"} or (tag == "link"):
-                self.fetched.append(f"{tag} {name}={value}")
-            if name == "href":
-                self.links.add(value or "")
-            if name == "id":
-                self.ids.add(value or "")
-            assert not name.startswith("on")
-        if tag not in _VOID or tag == "rect":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_startendtag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        if tag not in _VOID:
-            self.open.pop()
-
-    def handle_data(self, data: str) -> None:
-        self.text.append(data)
 
 
 def _row(name: str, **values: Any) -> dict[str, Any]:
@@ -116,7 +75,7 @@ def _full(name: str = "B (1/2)") -> dict[str, pa.Table]:
 def test_the_page_is_well_formed_and_fetches_nothing() -> None:
     """Every element closes in order; no script, no style sheet, no picture, no link leaves the page."""
     page = _render(_full())
-    read = _Page(page)
+    read = StrictPage(page)
     assert read.tags[:3] == ["html", "head", "meta"]
     assert "script" not in read.tags
     assert read.fetched == []
@@ -129,15 +88,15 @@ def test_the_page_is_well_formed_and_fetches_nothing() -> None:
 @given(st.text(alphabet=st.sampled_from("<>&\"'/=ab ;{}%"), min_size=1, max_size=20))
 def test_no_text_from_a_log_becomes_markup(name: str) -> None:
     """Whatever a task, a file, an action or a message is called, the page has the same elements and shows the text."""
-    plain = _Page(_render(_full("x"), title="x", skipped=[("x", "x")]))
-    hostile = _Page(_render(_full(name), title=name, skipped=[(name, name)]))
+    plain = StrictPage(_render(_full("x"), title="x", skipped=[("x", "x")]))
+    hostile = StrictPage(_render(_full(name), title=name, skipped=[(name, name)]))
     assert hostile.tags == plain.tags
     assert name in hostile.text
 
 
 def test_numbers_of_the_page() -> None:
     """What the headline, the warnings and the tables say is what the tables hold."""
-    text = " ".join(" ".join(_Page(_render(_full())).text).split())
+    text = " ".join(" ".join(StrictPage(_render(_full())).text).split())
     for said in (
         "5 runs, 4 verdicts against B (1/2), failover; events from 2026-11-21 03:27:02 UTC to 2026-11-21 03:28:17 UTC",
         "1 rejected 1 error 1 inconclusive 1 not validated 1 accepted",
@@ -160,7 +119,7 @@ def test_rejections_are_explained_in_words() -> None:
         "rejections", kind="action", event="exec.deploy", count=3, example_run="r", example_file="jm.log",
         example_line=12, example_message="B is not scheduled\nnearest: schedule(B)",
     )  # fmt: skip
-    text = " ".join(_Page(_render(_tables(runs=[_run("r")], rejections=[row]))).text)
+    text = " ".join(StrictPage(_render(_tables(runs=[_run("r")], rejections=[row]))).text)
     said = "No action of the model explains the event exec.deploy 3 runs B is not scheduled\nnearest: schedule(B)"
     assert " ".join(said.split()) in " ".join(text.split())
     assert "for example in r at jm.log:12" in " ".join(text.replace("jm.log :12", "jm.log:12").split())
@@ -179,7 +138,7 @@ def test_many_runs_are_cut_and_said_to_be() -> None:
     coverage = [_row("coverage", model="failover", action="start", runs=2_500, count=2_500, never=False)]
     page = _render(_tables(runs=runs, coverage=coverage))
     assert len(page) < 1_000_000
-    text = " ".join(" ".join(_Page(page).text).split())
+    text = " ".join(" ".join(StrictPage(page).text).split())
     assert "run-9999" in text
     assert "The first 500, worst verdict first. All 10,000 are in tables/runs.parquet ." in text
     assert "Bars show the share of runs that took the action." in text
@@ -188,7 +147,7 @@ def test_many_runs_are_cut_and_said_to_be() -> None:
 
 def test_a_log_of_another_length_than_validated_is_pointed_out() -> None:
     """An accepted verdict on another version of the log is worth nothing, and says so."""
-    text = " ".join(" ".join(_Page(_render(_tables(runs=[_run("r", log_events=12), _run("s")]))).text).split())
+    text = " ".join(" ".join(StrictPage(_render(_tables(runs=[_run("r", log_events=12), _run("s")]))).text).split())
     assert (
         "1 accepted run has another number of events in the log given here than validation read: r (12 in the log, 10 read)"
         in text

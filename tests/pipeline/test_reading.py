@@ -16,9 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamproof.pipeline.fields import BadRecord
 from streamproof.pipeline.inputs import Source, discover
 from streamproof.pipeline.reading import Broken, ParsedRecord, Piece, from_json, line_of, objects, split, to_json
-from streamproof.pipeline.records import BadRecord, event_row, verdict_row
+from streamproof.pipeline.records import event_row, verdict_row
 
 
 def _source(path: Path) -> Source:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -66,8 +67,18 @@ def verdicts(verdict: Any) -> list[dict[str, Any]]:
     """Verdicts on the three runs, one of them by two models."""
     recoveries = [_recovery(2, 2.75, 3), _recovery(5, None, 1), _recovery(9, 8, 2, announced=4)]
     rejection = {"index": 1, "event": "start", "kind": "action", "file": "jm.log", "line": 17, "message": "not enabled"}
+    vertex = {"name": "<A>", "parallelism": 1, "regions": [0]}
+    attempt = {
+        "vertex": 0,
+        "subtask": 0,
+        "number": 0,
+        "place": None,
+        "states": [["RUNNING", _ts(1)], ["FAILED", _ts(2)]],
+    }
+    history = {"vertices": [vertex], "edges": [], "states": [], "attempts": [attempt], "rejected": []}
+    rejection["frontier"] = {"states": [["n = 1"]], "matches": []}
     return [
-        verdict("r1", recoveries=recoveries),
+        verdict("r1", recoveries=recoveries, history=history, findings=[{"kind": "hang", "message": "A waits"}]),
         verdict("r1", "inconclusive", model="slots", actions={"give": 1}, model_actions=["give"], recoveries=recoveries),
         verdict(
             "r2", "rejected", reason="not enabled", actions={"start": 1}, rejection=rejection,
@@ -225,6 +236,22 @@ def test_every_form_gives_the_same_tables(
     write(tmp_path / "in" / f"verdicts.{verdicts_as}", verdicts)
     build_report([tmp_path / "in"], tmp_path / "out")
     assert _tables(tmp_path / "out") == _tables(made[0] / "out")
+    assert _drawings(tmp_path / "out") == _drawings(made[0] / "out")
+
+
+def _drawings(out: Path) -> str:
+    """The part of the page with the drawings."""
+    return (out / "report.html").read_text().partition('<section id="drawings">')[2].partition("<section")[0]
+
+
+def test_verdicts_are_drawn_worst_first(made: tuple[Path, ReportResult]) -> None:
+    """Those with something to draw, with links from the table of runs; a finding is named there."""
+    page, drawings = (made[0] / "out" / "report.html").read_text(), _drawings(made[0] / "out")
+    assert re.findall(r'<article id="(run-\d)">\s*<h3><code>(\w+)', drawings) == [("run-1", "r2"), ("run-2", "r1")]
+    assert '<a href="#run-1"><code>r2</code></a>' in page
+    assert "<code>n = 1</code>" in drawings
+    assert "&lt;A&gt; (1/1) attempt 0: RUNNING +0 ms, FAILED +1 s" in drawings
+    assert '<span class="sub bad">hang</span>' in page
 
 
 def test_equal_inputs_give_equal_bytes_and_leave_other_files(made: tuple[Path, ReportResult]) -> None:

@@ -251,7 +251,8 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 def _expect_event(path: str, head: bytes, lines: Sequence[dict[str, Any] | None]) -> None:
     """Raises `InputError` if none of the first lines is an event, before workers read the others."""
-    from streamproof.pipeline.records import BadRecord, event_row
+    from streamproof.pipeline.fields import BadRecord
+    from streamproof.pipeline.records import event_row
 
     problem = ""
     for record in lines:

@@ -9,12 +9,23 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
 from streamproof.conformance.run_verdict import ANSWERS, SCHEMA
+from streamproof.pipeline.fields import (
+    BadRecord,
+    as_count,
+    as_list,
+    as_mapping,
+    as_optional_text,
+    as_text,
+    as_time,
+    shortened,
+)
+from streamproof.pipeline.run_history import history_row
 
 _TIME = pa.timestamp("us", tz="UTC")
 
@@ -48,17 +59,15 @@ VERDICT_TYPES: dict[str, pa.DataType] = {
     "model_actions": pa.list_(pa.string()),
     "recoveries": pa.list_(_RECOVERY),
     "rejection": _REJECTION,
+    "findings": pa.string(),
+    "history": pa.string(),
     "digest": pa.string(),
 }
-"""One verdict record; `digest` is independent of the order of keys."""
+"""One verdict record. `findings` are their kinds, `history` is JSON text (see `history_row`), and `digest` is independent of
+the order of keys."""
 
-_LARGEST = 2**63 - 1
-_NESTED = ("parameters", "events", "actions", "model_actions", "recoveries", "rejection")
+_NESTED = ("parameters", "events", "actions", "model_actions", "recoveries", "rejection", "findings", "history")
 _COUNTS = ("read", "matched", "ignored", "unknown")
-
-
-class BadRecord(ValueError):
-    """Why a record is invalid; the caller adds its position."""
 
 
 EventKey = tuple[str, bool, str, str, str]
@@ -74,16 +83,16 @@ def event_row(data: object, run: str) -> tuple[EventKey, datetime | None]:
             raise BadRecord(f"the event has no `{name}`")
     seq = data["seq"]
     if not isinstance(seq, int) or isinstance(seq, bool):
-        raise BadRecord(f"`seq` must be a whole number, got {_short(seq)}")
+        raise BadRecord(f"`seq` must be a whole number, got {shortened(seq)}")
     named = data.get("run") is not None
     key = (
-        _text(data["run"], "run") if named else run,
+        as_text(data["run"], "run") if named else run,
         named,
-        _text(data["trace"], "trace"),
-        _text(data["process"], "process"),
-        _text(data["event"], "event"),
+        as_text(data["trace"], "trace"),
+        as_text(data["process"], "process"),
+        as_text(data["event"], "event"),
     )
-    return key, _time(data.get("ts"), "ts")
+    return key, as_time(data.get("ts"), "ts")
 
 
 def verdict_row(data: object) -> tuple[Any, ...]:
@@ -92,54 +101,60 @@ def verdict_row(data: object) -> tuple[Any, ...]:
         raise BadRecord("the verdict is not a JSON object")
     schema = data.get("schema") or SCHEMA
     if schema != SCHEMA:
-        raise BadRecord(f"the verdict is of schema {_short(schema)}, this version reads {SCHEMA}")
+        raise BadRecord(f"the verdict is of schema {shortened(schema)}, this version reads {SCHEMA}")
     record = {name: _decoded(value, name) if name in _NESTED else value for name, value in data.items()}
     for name in ("run", "model", "verdict"):
         if record.get(name) is None:
             raise BadRecord(f"the verdict has no `{name}`")
     verdict = record["verdict"]
     if verdict not in ANSWERS:
-        raise BadRecord(f"`verdict` must be one of {', '.join(ANSWERS)}, got {_short(verdict)}")
+        raise BadRecord(f"`verdict` must be one of {', '.join(ANSWERS)}, got {shortened(verdict)}")
     if verdict != "error" and not isinstance(record.get("events"), Mapping):
         raise BadRecord("the verdict has no `events` counts")
-    events = _mapping(record.get("events"), "events")
+    events = as_mapping(record.get("events"), "events")
     actions = {
-        _text(name, "actions"): _count(count, f"actions.{name}")
-        for name, count in _mapping(record.get("actions"), "actions").items()
+        as_text(name, "actions"): as_count(count, f"actions.{name}")
+        for name, count in as_mapping(record.get("actions"), "actions").items()
     }
     rejection = record.get("rejection")
     if rejection is not None and verdict == "accepted":
         raise BadRecord("the verdict is `accepted` and yet names a rejected event")
     return (
-        _text(record["run"], "run"),
-        _text(record.get("trace") or "", "trace"),
-        _text(record["model"], "model"),
-        _optional(record.get("variant"), "variant"),
-        _json(_mapping(record.get("parameters"), "parameters")),
+        as_text(record["run"], "run"),
+        as_text(record.get("trace") or "", "trace"),
+        as_text(record["model"], "model"),
+        as_optional_text(record.get("variant"), "variant"),
+        _json(as_mapping(record.get("parameters"), "parameters")),
         verdict,
-        _optional(record.get("reason"), "reason"),
-        *(_count(events.get(name, 0), f"events.{name}") for name in _COUNTS),
+        as_optional_text(record.get("reason"), "reason"),
+        *(as_count(events.get(name, 0), f"events.{name}") for name in _COUNTS),
         [{"action": name, "count": count} for name, count in sorted(actions.items())],
-        sorted({_text(name, "model_actions") for name in _sequence(record.get("model_actions"), "model_actions")}),
-        [_recovery(item, number) for number, item in enumerate(_sequence(record.get("recoveries"), "recoveries"), 1)],
-        None if rejection is None else _rejection(_mapping(rejection, "rejection")),
+        sorted({as_text(name, "model_actions") for name in as_list(record.get("model_actions"), "model_actions")}),
+        [_recovery(item, number) for number, item in enumerate(as_list(record.get("recoveries"), "recoveries"), 1)],
+        None if rejection is None else _rejection(as_mapping(rejection, "rejection")),
+        ", ".join(_kind(item) for item in as_list(record.get("findings"), "findings")) or None,
+        history_row(record),
         hashlib.sha256(_json(record).encode()).hexdigest(),
     )
 
 
+def _kind(finding: object) -> str:
+    return as_text(as_mapping(finding, "findings[]").get("kind"), "findings[].kind")
+
+
 def _recovery(item: object, number: int) -> dict[str, Any]:
     place = f"recoveries[{number - 1}]"
-    data = _mapping(item, place)
-    tasks = [_text(task, f"{place}.tasks") for task in _sequence(data.get("tasks"), f"{place}.tasks")]
+    data = as_mapping(item, place)
+    tasks = [as_text(task, f"{place}.tasks") for task in as_list(data.get("tasks"), f"{place}.tasks")]
     announced = data.get("announced")
     return {
         "number": number,
-        "decided": _time(data.get("decided"), f"{place}.decided"),
-        "recovered": _time(data.get("recovered"), f"{place}.recovered"),
-        "failed": _optional(data.get("failed"), f"{place}.failed"),
-        "cause": _optional(data.get("cause"), f"{place}.cause"),
-        "announced": None if announced is None else _count(announced, f"{place}.announced"),
-        "size": _count(data.get("size", len(tasks)), f"{place}.size"),
+        "decided": as_time(data.get("decided"), f"{place}.decided"),
+        "recovered": as_time(data.get("recovered"), f"{place}.recovered"),
+        "failed": as_optional_text(data.get("failed"), f"{place}.failed"),
+        "cause": as_optional_text(data.get("cause"), f"{place}.cause"),
+        "announced": None if announced is None else as_count(announced, f"{place}.announced"),
+        "size": as_count(data.get("size", len(tasks)), f"{place}.size"),
         "tasks": tasks,
     }
 
@@ -147,12 +162,12 @@ def _recovery(item: object, number: int) -> dict[str, Any]:
 def _rejection(data: Mapping[str, Any]) -> dict[str, Any]:
     line, index = data.get("line"), data.get("index")
     return {
-        "index": None if index is None else _count(index, "rejection.index"),
-        "event": _optional(data.get("event"), "rejection.event"),
-        "kind": _optional(data.get("kind"), "rejection.kind"),
-        "file": _optional(data.get("file"), "rejection.file"),
-        "line": None if line is None else _count(line, "rejection.line"),
-        "message": _optional(data.get("message"), "rejection.message"),
+        "index": None if index is None else as_count(index, "rejection.index"),
+        "event": as_optional_text(data.get("event"), "rejection.event"),
+        "kind": as_optional_text(data.get("kind"), "rejection.kind"),
+        "file": as_optional_text(data.get("file"), "rejection.file"),
+        "line": None if line is None else as_count(line, "rejection.line"),
+        "message": as_optional_text(data.get("message"), "rejection.message"),
     }
 
 
@@ -171,63 +186,5 @@ def _decoded(value: object, name: str) -> object:
     return value
 
 
-def _mapping(value: object, name: str) -> Mapping[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise BadRecord(f"`{name}` must be a JSON object, got {_short(value)}")
-    return value
-
-
-def _sequence(value: object, name: str) -> list[Any]:
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise BadRecord(f"`{name}` must be a list, got {_short(value)}")
-    return value
-
-
-def _text(value: object, name: str) -> str:
-    if not isinstance(value, str):
-        raise BadRecord(f"`{name}` must be text, got {_short(value)}")
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError as failure:  # an unpaired surrogate, which JSON escapes can express
-            raise BadRecord(f"`{name}` is not valid Unicode text") from failure
-    return value
-
-
-def _optional(value: object, name: str) -> str | None:
-    return None if value is None else _text(value, name)
-
-
-def _count(value: object, name: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _LARGEST:
-        raise BadRecord(f"`{name}` must be a whole number from 0, got {_short(value)}")
-    return value
-
-
-def _time(value: object, name: str) -> datetime | None:
-    """A time as UTC; one without a zone is read as UTC, which is right for differences within one log."""
-    if value is None:
-        return None
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError as failure:
-            raise BadRecord(
-                f"`{name}` must be a time such as 2026-11-21T03:17:55.749Z, got {_short(value)}"
-            ) from failure
-    if not isinstance(value, datetime):
-        raise BadRecord(f"`{name}` must be a time as ISO 8601 text, got {_short(value)}")
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
 def _json(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +17,7 @@ from streamproof.pipeline import reading, tables
 from streamproof.pipeline.inputs import Inputs, Kind, Skipped, discover
 from streamproof.pipeline.session import LOCAL, Progress, reporting, spark_failures, spark_session
 from streamproof.report.html import render_report
+from streamproof.report.run_details import CheckKey
 from streamproof.system.files import PAGE, PARQUET, Content, Form, expect_writable, write_all
 from streamproof.system.records import dataclass, replace
 
@@ -63,7 +64,7 @@ def build_report(
     expect_writable(out / PAGE_NAME, PAGE)
     found = discover(inputs, without=out)
     with spark_session(master) as spark:
-        collected, left_out = _collect(spark, found, master, progress)
+        collected, left_out, drawn, drawable = _collect(spark, found, master, progress)
     found = replace(found, skipped=(*found.skipped, *left_out))
     if progress:
         progress(f"writing {out}")
@@ -72,6 +73,8 @@ def build_report(
         title=title or "Conformance report",
         read=[source.path for source in found.sources],
         skipped=[(item.path, item.reason) for item in found.skipped],
+        drawn=drawn,
+        drawable=drawable,
     )
     _write(collected, page, out)
     return _result(collected, out, found)
@@ -79,8 +82,8 @@ def build_report(
 
 def _collect(
     spark: SparkSession, found: Inputs, master: str, progress: Progress | None
-) -> tuple[dict[str, pa.Table], list[Skipped]]:
-    """The tables, and the skipped records."""
+) -> tuple[dict[str, pa.Table], list[Skipped], dict[CheckKey, Any], int]:
+    """The tables, the skipped records, and what to draw (see `tables.histories`)."""
     from pyspark.sql import functions as F
 
     from streamproof.pipeline.source import EventSource, VerdictSource
@@ -105,8 +108,10 @@ def _collect(
             events, verdicts = events.where("trouble IS NULL"), verdicts.where("trouble IS NULL")
             with reporting(spark, progress, "making the tables"):
                 tables.refuse_merged_runs(events, found.sources)
-                made = tables.tabulate(events, tables.checks(verdicts))
-                return {name: tables.collect(name, table) for name, table in made.items()}, left_out
+                checked = tables.checks(verdicts)
+                made = tables.tabulate(events, checked)
+                collected = {name: tables.collect(name, table) for name, table in made.items()}
+                return collected, left_out, *tables.histories(checked)
         finally:
             read_events.unpersist()
             read_verdicts.unpersist()

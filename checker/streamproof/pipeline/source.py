@@ -15,8 +15,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from streamproof.pipeline.fields import BadRecord
 from streamproof.pipeline.reading import Broken, Piece, from_json, objects
-from streamproof.pipeline.records import VERDICT_TYPES, BadRecord, EventKey, event_row, verdict_row
+from streamproof.pipeline.records import VERDICT_TYPES, EventKey, event_row, verdict_row
 
 _PLACE = {"source": pa.string(), "position": pa.int64(), "problem": pa.string(), "left_out": pa.int64()}
 _TIME = pa.timestamp("us", tz="UTC")

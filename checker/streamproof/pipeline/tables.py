@@ -6,13 +6,15 @@ and not to a check, so a recovery in two checks counts once.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from streamproof.pipeline.inputs import Skipped, Source
 from streamproof.pipeline.reading import line_of
+from streamproof.report.run_details import CHECK, CheckKey, check_key, most_interesting
 from streamproof.system.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         rejected_file=_TEXT,
         rejected_line=_COUNT,
         rejected_message=_TEXT,
+        findings=_TEXT,
     ),
     "events": _columns(run=_TEXT, process=_TEXT, event=_TEXT, count=_COUNT),
     "actions": _columns(run=_TEXT, model=_TEXT, action=_TEXT, count=_COUNT),
@@ -91,7 +94,6 @@ _ORDER: dict[str, tuple[str, ...]] = {
     "recoveries": ("run", "trace", "decided", "number", "failed", "size"),
     "rejections": ("kind", "event"),
 }
-_CHECK = ("run", "trace", "model", "variant", "parameters")
 
 
 def counted(events: DataFrame) -> DataFrame:
@@ -162,19 +164,19 @@ def checks(verdicts: DataFrame) -> DataFrame:
     """The verdict records without duplicates. Raises `InputError` if two records contradict each other."""
     from pyspark.sql import functions as F
 
-    same = verdicts.groupBy(*_CHECK).agg(
+    same = verdicts.groupBy(*CHECK).agg(
         F.count_distinct("digest").alias("versions"),
         F.min(F.struct("source", "position", "verdict")).alias("a"),
         F.max(F.struct("source", "position", "verdict")).alias("b"),
     )
-    clash = same.where("versions > 1").orderBy(*_CHECK).head()
+    clash = same.where("versions > 1").orderBy(*CHECK).head()
     if clash is not None:
         raise InputError(
             f"two different verdicts of model {clash.model} on run {clash.run}: "
             f"{clash.a.verdict} in {clash.a.source} and {clash.b.verdict} in {clash.b.source}",
             remedy="give one of the two, or rename a run if they are different runs",
         )
-    return verdicts.dropDuplicates([*_CHECK, "digest"])
+    return verdicts.dropDuplicates([*CHECK, "digest"])
 
 
 def tabulate(events: DataFrame, verdicts: DataFrame) -> Mapping[str, DataFrame]:
@@ -202,6 +204,19 @@ def tabulate(events: DataFrame, verdicts: DataFrame) -> Mapping[str, DataFrame]:
     }
 
 
+def histories(verdicts: DataFrame) -> tuple[dict[CheckKey, Any], int]:
+    """What to draw of the most interesting verdicts of `checks`, and the number of those of which something can be drawn."""
+    from pyspark.sql import functions as F
+
+    drawable = verdicts.where("history IS NOT NULL")
+    keys = [row.asDict() for row in drawable.select(*CHECK, "verdict").toLocalIterator()]
+    chosen = {check_key(row) for row in most_interesting(keys)}
+    runs = sorted({key[0] for key in chosen})
+    rows = drawable.where(F.col("run").isin(runs)).select(*CHECK, "history").toLocalIterator() if runs else ()
+    found = {check_key(row.asDict()): row.history for row in rows}
+    return {key: json.loads(found[key]) for key in sorted(chosen, key=str)}, len(keys)
+
+
 def collect(name: str, table: DataFrame) -> pa.Table:
     """One finished table on the driver, with the columns, types and order of `SCHEMAS`."""
     schema = SCHEMAS[name]
@@ -220,7 +235,7 @@ def _runs(events: DataFrame, verdicts: DataFrame) -> DataFrame:
     )
     total = "aggregate(transform({0}, x -> x.{1}), 0L, (a, b) -> a + b)"
     results = verdicts.select(
-        *_CHECK, "verdict", "reason",
+        *CHECK, "verdict", "reason", "findings",
         *(F.col(name).alias(f"events_{name}") for name in ("read", "matched", "ignored", "unknown")),
         F.expr(total.format("actions", "count")).alias("actions"),
         F.size("recoveries").alias("recoveries"),

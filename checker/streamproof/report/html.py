@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from importlib.metadata import version
+from typing import Any
 
 import pyarrow as pa
 from jinja2 import Environment
 
 from streamproof.report import html_charts, html_facts
 from streamproof.report.pages import environment
+from streamproof.report.run_details import CheckKey, check_key, details_of
 from streamproof.system.verdict import number_of
 
 _KINDS = {
@@ -22,15 +24,32 @@ _KINDS = {
 }
 """Descriptions of the kinds of rejection; other kinds are shown unchanged."""
 
+_PHASES = (
+    ("waiting", "waiting for a slot"),
+    ("starting", "being deployed"),
+    ("running", "running"),
+    ("cancelling", "being cancelled, job restarting"),
+    ("finished", "finished"),
+)
+
 
 def render_report(
-    tables: Mapping[str, pa.Table], *, title: str, read: Sequence[str], skipped: Sequence[tuple[str, str]]
+    tables: Mapping[str, pa.Table],
+    *,
+    title: str,
+    read: Sequence[str],
+    skipped: Sequence[tuple[str, str]],
+    drawn: Mapping[CheckKey, Mapping[str, Any]] | None = None,
+    drawable: int = 0,
 ) -> str:
     """The page for the tables of a report; `read` and `skipped` (path, reason) are its input files.
+
+    `drawn` has what to draw of some verdicts, `drawable` is the number of those of which something could be drawn.
 
     Deterministic, byte for byte: the page has no date.
     """
     facts = html_facts.facts_of(tables)
+    details = details_of(facts.rows, drawn or {})
     return (
         _environment()
         .get_template("report.html.j2")
@@ -40,6 +59,10 @@ def render_report(
             read=read,
             skipped=skipped[: html_facts.SKIPPED_ROWS],
             skipped_total=len(skipped),
+            details=details,
+            drawable=max(drawable, len(details)),
+            anchors={check_key(detail.row): detail.anchor for detail in details},
+            anchor_of=check_key,
             version=version("streamproof"),
             most_events=max((row["events_read"] or row["log_events"] or 0 for row in facts.rows), default=0),
             most_actions=max((row["actions"] or 0 for row in facts.rows), default=0),
@@ -61,6 +84,7 @@ def _environment() -> Environment:
         matrix_row=html_charts.matrix_row,
         marks={"accepted": "✓", "rejected": "✗", "inconclusive": "?", "error": "!", "not validated": "·"},
         kinds=_KINDS,
+        phases=_PHASES,
     )
     return found
 

@@ -28,6 +28,8 @@ RECOVERY_ROWS = 40
 EVENT_ROWS = 60
 SKIPPED_ROWS = 20
 
+_SUMMED = ("events_read", "events_matched", "events_ignored", "actions", "recoveries", "restarted_tasks", "log_events")
+
 Row = Mapping[str, Any]
 
 
@@ -136,6 +138,11 @@ class PageFacts:
     actions: int
     rows: tuple[Row, ...]
     rows_total: int
+    sums: Mapping[str, int]
+    """Sums over all rows of the table of runs."""
+    twice: int
+    """Number of runs with several verdicts, which count in several rows."""
+    findings: tuple[tuple[str, int], ...]
     rejections: tuple[Row, ...]
     coverage: tuple[RunCoverage, ...]
     recoveries: Recoveries
@@ -162,6 +169,9 @@ def facts_of(tables: Mapping[str, pa.Table]) -> PageFacts:
         actions=_sum(tables["actions"], "count"),
         rows=tuple(rows[:RUN_ROWS]),
         rows_total=len(rows),
+        sums={name: sum(row[name] or 0 for row in rows) for name in _SUMMED},
+        twice=sum(count > 1 for count in Counter((row["run"], row["trace"]) for row in rows).values()),
+        findings=tuple(sorted(Counter(row["findings"] for row in rows if row["findings"]).items())),
         rejections=tuple(sorted(tables["rejections"].to_pylist(), key=lambda row: (-row["count"], row["kind"]))),
         coverage=_coverage(tables),
         recoveries=_recoveries(tables["recoveries"]),

@@ -1,0 +1,83 @@
+"""The section of the page about one run: job graph, time line, restarts, and the states of the model before a rejection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from streamproof.report.html_facts import SEVERITY, Row, natural
+from streamproof.report.job_graph import MOST_VERTICES, drawn_graph
+from streamproof.report.timeline import MOST_REJECTED, MOST_RESTARTS, Timeline, timeline
+from streamproof.system.records import dataclass
+
+CHECK: Final = ("run", "trace", "model", "variant", "parameters")
+"""What identifies a verdict."""
+MOST_DETAILED: Final = 30
+"""Maximum number of verdicts with a section."""
+
+CheckKey = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunDetail:
+    """The section about one verdict; `row` is its row in the table of runs."""
+
+    anchor: str
+    row: Row
+    graph: Markup | None
+    regions: int
+    notes: tuple[str, ...]
+    timeline: Timeline | None
+    restarts: Sequence[Mapping[str, Any]]
+    restarts_total: int
+    rejected: Sequence[Mapping[str, Any]]
+    rejected_total: int
+    rejection: Mapping[str, Any] | None
+
+
+def check_key(row: Mapping[str, Any]) -> CheckKey:
+    """The key of a verdict."""
+    return tuple(row[name] for name in CHECK)
+
+
+def most_interesting(rows: Sequence[Row]) -> list[Row]:
+    """Of the verdicts that can be drawn, those that get a section: the worst first."""
+    ranked = sorted(rows, key=lambda row: (SEVERITY.index(row["verdict"]), natural(row["run"]), row["trace"]))
+    return ranked[:MOST_DETAILED]
+
+
+def details_of(rows: Sequence[Row], drawn: Mapping[CheckKey, Mapping[str, Any]]) -> tuple[RunDetail, ...]:
+    """The sections, in the order of the table of runs; `drawn` has the parts to draw (see `pipeline.run_history`)."""
+    found = [row for row in rows if check_key(row) in drawn]
+    return tuple(_detail(f"run-{number}", row, drawn[check_key(row)]) for number, row in enumerate(found, 1))
+
+
+def _detail(anchor: str, row: Row, drawn: Mapping[str, Any]) -> RunDetail:
+    history, restarts = drawn["history"], drawn["restarts"]
+    notes: list[str] = []
+    graph, chart, regions = None, None, 0
+    if history is not None and history["vertices"]:
+        graph = drawn_graph(history["vertices"], history["edges"])
+        regions = len({region for vertex in history["vertices"] for region in vertex["regions"]})
+        chart = timeline(history, restarts)
+        if len(history["vertices"]) > MOST_VERTICES:
+            notes.append(
+                f"The {MOST_VERTICES} of {len(history['vertices']):,} vertices nearest to the sources are drawn."
+            )
+        notes += [f"Not known: {part}." for part in history["missing"][:3]]
+    rejected = history["rejected"] if history is not None else []
+    return RunDetail(
+        anchor,
+        row,
+        graph,
+        regions,
+        tuple(notes),
+        chart,
+        restarts[:MOST_RESTARTS],
+        len(restarts),
+        rejected[:MOST_REJECTED],
+        len(rejected),
+        drawn["rejection"],
+    )

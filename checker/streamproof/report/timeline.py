@@ -1,0 +1,333 @@
+"""The time line of a job's execution attempts: a row for each task, or for a large job one for each vertex.
+
+Rows are stretched to the width of the page; marks and lines over them are placed in percent.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from itertools import groupby
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from streamproof.report.html_facts import duration
+from streamproof.report.job_graph import colour, cut
+from streamproof.report.time_scale import WIDTH, TimeScale, time_scale
+from streamproof.system.records import dataclass
+from streamproof.system.verdict import number_of
+
+MOST_TASKS: Final = 48
+MOST_ATTEMPTS: Final = 400
+"""Largest job that is drawn task by task."""
+MOST_SINGLE: Final = 16
+"""Maximum number of tasks with rows of their own in a large job."""
+MOST_EACH: Final = 25
+"""Maximum number of attempts in such a row."""
+MOST_VERTICES: Final = 24
+MOST_LINES: Final = 40
+"""Maximum number of restarts with a line over all rows; more are marks in a row of their own."""
+MOST_RESTARTS: Final = 12
+MOST_REJECTED: Final = 10
+_STEPS = 125
+"""Number of steps of a vertex's row."""
+_HIGH = 14
+_FULL = 28
+_APART = 30.0
+
+_PHASES: Mapping[str, str] = {
+    "CREATED": "waiting",
+    "SCHEDULED": "waiting",
+    "DEPLOYING": "starting",
+    "INITIALIZING": "starting",
+    "RUNNING": "running",
+    "CANCELING": "cancelling",
+    "FINISHED": "finished",
+    "FAILED": "",
+    "CANCELED": "",
+}
+"""Phases of an attempt, by its state; empty: it is over."""
+_AREA = ("running", "starting", "waiting", "cancelling")
+_BARS: Mapping[str, tuple[int, int]] = {
+    "waiting": (5, 4),
+    "starting": (3, 8),
+    "running": (1, 12),
+    "cancelling": (1, 12),
+    "finished": (6, 2),
+}
+"""Top and height of the bar of a phase."""
+_JOB: Mapping[str, str] = {
+    "RUNNING": "running",
+    **dict.fromkeys(("RESTARTING", "FAILING", "CANCELLING"), "cancelling"),
+    **dict.fromkeys(("FINISHED", "FAILED", "CANCELED", "SUSPENDED"), ""),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A sign over a row or over all rows, at a share of the width."""
+
+    left: float
+    text: str
+    style: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRow:
+    """A row: without `bar` a heading. `style` is the class of its region."""
+
+    label: str
+    title: str = ""
+    style: str = ""
+    bar: Markup | None = None
+    marks: tuple[Mark, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The drawing, with sentences about what it leaves out."""
+
+    rows: tuple[TimeRow, ...]
+    ticks: tuple[tuple[float, str], ...]
+    cuts: tuple[Mark, ...]
+    lines: tuple[Mark, ...]
+    notes: tuple[str, ...]
+    by_vertex: bool
+
+
+def timeline(history: Mapping[str, Any], restarts: Sequence[Mapping[str, Any]]) -> Timeline | None:
+    """The time line; None if no attempt has a time."""
+    return _Drawing(history, restarts).timeline()
+
+
+@dataclass(slots=True)
+class _Drawing:
+    history: Mapping[str, Any]
+    restarts: Sequence[Mapping[str, Any]]
+    attempts: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
+    scale: TimeScale | None = None
+
+    def timeline(self) -> Timeline | None:
+        """See `timeline`."""
+        history = self.history
+        self.attempts = [
+            (at, a) for at, a in enumerate(history["attempts"]) if any(t is not None for _, t in a["states"])
+        ]
+        known = [t for _, a in self.attempts for _, t in a["states"]] + [t for _, t in history["states"]]
+        known += [r["decided"] for r in self.restarts] + [r["at"] for r in history["rejected"]]
+        self.scale = time_scale(t for t in known if t is not None)
+        if self.scale is None or not self.attempts:
+            return None
+        tasks: dict[tuple[int, int], list[tuple[int, Mapping[str, Any]]]] = defaultdict(list)
+        for at, attempt in self.attempts:
+            tasks[attempt["vertex"], attempt["subtask"]].append((at, attempt))
+        large = len(tasks) > MOST_TASKS or len(self.attempts) > MOST_ATTEMPTS
+        notes = list(self._left_out())
+        rows = list(self._job())
+        if large:
+            rows += self._by_vertex(tasks, notes)
+        else:
+            for vertex, group in groupby(sorted(tasks), key=lambda task: task[0]):
+                rows.append(self._heading(vertex))
+                rows += [self._task(task, tasks[task]) for task in group]
+        cuts = tuple(
+            Mark(c.x / 10, f"{duration(c.seconds)}", "", f"{duration(c.seconds)} without a line are cut")
+            for c in self.scale.cuts
+        )
+        ticks = tuple((x / 10, text) for x, text in self.scale.ticks())
+        return Timeline(tuple(rows), ticks, cuts, tuple(self._lines()), tuple(notes), large)
+
+    def _left_out(self) -> Iterator[str]:
+        history = self.history
+        recorded = len(history["attempts"])
+        if history["total_attempts"] > recorded:
+            total = history["total_attempts"]
+            yield f"The verdict's JSON has the first {recorded:,} of {total:,} attempts; the others are not drawn."
+        untimed = recorded - len(self.attempts)
+        if untimed:
+            many = number_of(untimed, "attempt has", "attempts have")
+            yield f"{many} no times in the log and {'is' if untimed == 1 else 'are'} not drawn."
+
+    # --- rows
+
+    def _x(self, time: float) -> float:
+        assert self.scale is not None
+        return self.scale.x(time)
+
+    def _after(self, time: float) -> str:
+        assert self.scale is not None
+        return f"+{duration(max(time - self.scale.start, 0.0))}"
+
+    def _job(self) -> Iterator[TimeRow]:
+        states = [(state, t) for state, t in self.history["states"] if t is not None]
+        if not states:
+            return
+        pieces, said = [], []
+        for at, (state, t) in enumerate(states):
+            phase = _JOB.get(state, "waiting")
+            until = self._x(states[at + 1][1]) if at + 1 < len(states) else WIDTH
+            said.append(f"{cut(state)} {self._after(t)}")
+            if phase:
+                pieces.append(_bar(phase, self._x(t), until, (3, 8)))
+        yield TimeRow("job", ", ".join(said[:20]), "", _svg(pieces, _HIGH))
+        decided = {round(self._x(r["decided"])) for r in self.restarts if r["decided"] is not None}
+        if len(self.restarts) > MOST_LINES and decided:
+            marks = [_line("restart", float(x)) for x in sorted(decided)]
+            yield TimeRow("restarts", f"{len(self.restarts):,} decisions to restart", "", _svg(marks, _HIGH))
+
+    def _heading(self, vertex: int) -> TimeRow:
+        found = self.history["vertices"][vertex]
+        return TimeRow(cut(found["name"]), f"{cut(found['name'])}, parallelism {found['parallelism']}")
+
+    def _task(
+        self, task: tuple[int, int], attempts: Sequence[tuple[int, Mapping[str, Any]]], label: str = ""
+    ) -> TimeRow:
+        vertex = self.history["vertices"][task[0]]
+        name = f"{cut(vertex['name'])} ({task[1] + 1}/{vertex['parallelism']})"
+        region = vertex["regions"][task[1]] if task[1] < len(vertex["regions"]) else None
+        marks: list[Mark] = []
+        pieces = [self._attempt(at, attempt, name, marks) for at, attempt in attempts]
+        said = name if region is None else f"{name}, region {region + 1}"
+        short = label or f"{task[1] + 1}/{vertex['parallelism']}"
+        return TimeRow(short, said, "" if region is None else colour(region), _svg(pieces, _HIGH), tuple(marks))
+
+    def _attempt(self, at: int, attempt: Mapping[str, Any], name: str, marks: list[Mark]) -> Markup:
+        states = [(state, t) for state, t in attempt["states"] if t is not None]
+        pieces, said = [], []
+        for n, (state, t) in enumerate(states):
+            phase, x = _PHASES.get(state, "waiting"), self._x(t)
+            until = self._x(states[n + 1][1]) if n + 1 < len(states) else WIDTH
+            said.append(f"{cut(state)} {self._after(t)}")
+            if phase:
+                pieces.append(_bar(phase, x, until, _BARS[phase]))
+            elif state == "FAILED":
+                marks.append(Mark(x / 10, "✗", "failed", f"{name} attempt {attempt['number']} FAILED {self._after(t)}"))
+            else:
+                pieces.append(_line("canceled", x))
+        begun = self._x(states[0][1])
+        pieces.append(_line("begun", begun))
+        if attempt["number"]:
+            marks.append(Mark(begun / 10, str(attempt["number"]), "number", f"attempt {attempt['number']} begins"))
+        for rejected in self.history["rejected"][:MOST_REJECTED]:
+            if rejected["attempt"] == at and rejected["at"] is not None:
+                marks.append(Mark(self._x(rejected["at"]) / 10, "▲", "rejected", cut(rejected["message"], 300)))
+        place = f" on {cut(attempt['place'])}" if attempt["place"] else ""
+        return Markup("<g><title>{} attempt {}{}: {}</title>{}</g>").format(
+            name, attempt["number"], place, ", ".join(said), Markup().join(pieces)
+        )
+
+    # --- a large job
+
+    def _by_vertex(
+        self, tasks: Mapping[tuple[int, int], Sequence[tuple[int, Mapping[str, Any]]]], notes: list[str]
+    ) -> Iterator[TimeRow]:
+        rejected = {r["attempt"] for r in self.history["rejected"]}
+        notable = [
+            task
+            for task, attempts in sorted(tasks.items())
+            if any(at in rejected or any(s == "FAILED" for s, _ in a["states"]) for at, a in attempts)
+        ]
+        notable.sort(key=lambda task: not any(at in rejected for at, _ in tasks[task]))
+        vertices = sorted({vertex for vertex, _ in tasks})
+        single = notable[:MOST_SINGLE]
+        few = f" {len(single)} of the {len(notable):,} tasks that failed or have a rejected line" if notable else ""
+        notes.append(
+            f"The job has {len(tasks):,} tasks with {len(self.attempts):,} attempts. A row shows how many attempts of a"
+            " vertex are in each state at a time, relative to the most of that vertex."
+            + (f" Rows of their own have{few}; the others have none." if few else "")
+        )
+        if len(vertices) > MOST_VERTICES:
+            notes.append(f"The first {MOST_VERTICES} of {len(vertices):,} vertices have a row.")
+        for vertex in vertices[:MOST_VERTICES]:
+            yield self._heading(vertex)
+            yield self._area(vertex)
+        if single:
+            yield TimeRow("tasks that failed or have a rejected line")
+        for task in single:
+            attempts = tasks[task]
+            name = cut(self.history["vertices"][task[0]]["name"], 14)
+            yield self._task(task, attempts[-MOST_EACH:], f"{name} {task[1] + 1}")
+        if any(len(tasks[task]) > MOST_EACH for task in single):
+            notes.append(f"Of these tasks the last {MOST_EACH} attempts are drawn.")
+
+    def _area(self, vertex: int) -> TimeRow:
+        """How many attempts of a vertex are in each phase, over time."""
+        share = {phase: [0.0] * _STEPS for phase in _AREA}
+        failed: set[int] = set()
+        width = WIDTH / _STEPS
+        count = 0
+        for _, attempt in self.attempts:
+            if attempt["vertex"] != vertex:
+                continue
+            count += 1
+            states = [(state, t) for state, t in attempt["states"] if t is not None]
+            for n, (state, t) in enumerate(states):
+                phase, x = _PHASES.get(state, "waiting"), self._x(t)
+                until = self._x(states[n + 1][1]) if n + 1 < len(states) else WIDTH
+                if state == "FAILED":
+                    failed.add(round(x))
+                for step in range(int(x / width), min(int(until / width) + 1, _STEPS)) if phase in share else ():
+                    share[phase][step] += max(min(until, (step + 1) * width) - max(x, step * width), 0.0) / width
+        most = max((sum(share[p][n] for p in _AREA) for n in range(_STEPS)), default=0.0) or 1.0
+        floor = [float(_FULL)] * _STEPS
+        pieces = []
+        for phase in _AREA:
+            top = [y - share[phase][n] * _FULL / most for n, y in enumerate(floor)]
+            if any(share[phase]):
+                pieces.append(Markup('<path class="t-{}" d="{}"/>').format(phase, _stairs(top, floor, width)))
+            floor = top
+        pieces += [_line("failed", float(x), 8) for x in sorted(failed)]
+        found = self.history["vertices"][vertex]
+        title = f"{cut(found['name'])}: {count:,} attempts, full height: {most:.3g} at a time"
+        return TimeRow(f"×{found['parallelism']}", title, "", _svg(pieces, _FULL))  # noqa: RUF001
+
+    # --- over all rows
+
+    def _lines(self) -> Iterator[Mark]:
+        last = -_APART
+        few = self.restarts if len(self.restarts) <= MOST_LINES else ()
+        for number, restart in enumerate(few, 1):
+            if restart["decided"] is None:
+                continue
+            x = self._x(restart["decided"])
+            who = f"{cut(restart['failed'])} failed" if restart["failed"] else "a global failure"
+            said = f"restart {number}, {self._after(restart['decided'])}: {who}"
+            text, last = (str(number), x) if x - last >= _APART else ("", last)
+            yield Mark(x / 10, text, "restart", said)
+        for rejected in self.history["rejected"][:MOST_REJECTED]:
+            if rejected["at"] is not None:
+                yield Mark(self._x(rejected["at"]) / 10, "✗", "rejected", f"rejected: {cut(rejected['message'], 300)}")
+
+
+def _svg(pieces: Sequence[Markup], height: int) -> Markup:
+    return Markup(
+        '<svg class="bar" viewBox="0 0 {:g} {}" height="{}" preserveAspectRatio="none" aria-hidden="true">{}</svg>'
+    ).format(WIDTH, height, height, Markup().join(pieces))
+
+
+def _bar(phase: str, x: float, until: float, place: tuple[int, int]) -> Markup:
+    width = round(max(until - x, 1.2), 1)
+    return Markup('<path class="t-{}" d="M{:g} {}h{:g}v{}h-{:g}z"/>').format(
+        phase, round(x, 1), place[0], width, place[1], width
+    )
+
+
+def _line(style: str, x: float, height: int = _HIGH) -> Markup:
+    return Markup('<path class="l-{}" d="M{:g} 0v{}"/>').format(style, round(x, 1), height)
+
+
+def _stairs(top: Sequence[float], floor: Sequence[float], width: float) -> str:
+    """A closed path between two stairs, from left to right along the top, and back along the floor."""
+    path = [f"M0 {floor[0]:.1f}"]
+    for steps, ends in ((top, range(1, len(top) + 1)), (floor[::-1], range(len(floor) - 1, -1, -1))):
+        previous = None
+        for value, end in zip(steps, ends, strict=True):
+            if previous is None or abs(value - previous) >= 0.05:
+                path.append(f"V{value:.1f}H{end * width:g}")
+                previous = value
+            else:
+                path[-1] = f"{path[-1].rpartition('H')[0]}H{end * width:g}"
+    return "".join((*path, "z"))
