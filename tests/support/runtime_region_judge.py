@@ -109,12 +109,13 @@ class RegionJudge:
 
     def updated(self, tasks: list[str], descriptors: dict[str, int]) -> None:
         """Eagerly only."""
-        refuse(any(t not in self.region for t in tasks) or (descriptors and not self.eager), "not eager")
-        for region in {self.region[t] for t in tasks} if descriptors else ():
-            self.at_work(region, DEPLOYED, RUNNING)
+        refuse(descriptors and not self.eager, "not eager")
+        refuse(any(name not in self.ends for name in descriptors), "no dataset")
+        refuse(sorted(tasks) != sorted({self.ends[name][1] for name in descriptors}), "other readers")
         for name, attempt in descriptors.items():
-            refuse(name not in self.ends or self.ends[name][1] not in tasks, "no input")
-            self.send(self.region[self.ends[name][1]], {name: attempt}, tasks)
+            reader = self.region[self.ends[name][1]]
+            self.at_work(reader, DEPLOYED, RUNNING)
+            self.send(reader, {name: attempt}, tasks)
 
     def running(self, tasks: list[str], reads: dict[str, int]) -> None:
         """It reads what it knows."""

@@ -202,7 +202,9 @@ class SchedulingEvents:
         tasks = self.tasks(event)
         yield from self._updates(event, tasks)
         recorded = numbers(event, "descriptors")
-        self._described(event, [(t, g) for t, g in self._gates(tasks) if g in recorded])
+        gates = [(t, g) for t, g in self._gates(tasks) if g in recorded]
+        self.expect("readers of these datasets", sorted(tasks), sorted({t for t, _ in gates}))
+        self._described(event, gates)
 
     def _updates(self, event: Event, tasks: Iterable[str]) -> Iterable[Move]:
         recorded = numbers(event, "descriptors")
