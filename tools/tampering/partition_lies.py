@@ -42,6 +42,7 @@ def doubles(run: Run) -> Iterator[Edit]:
         "part.releasing": "release begun twice",
         "part.consumed": "consumed twice",
         "part.init": "set up twice",
+        "gate.released": "input gate released twice",
     }
     for file, at, r in run.all(*kinds):
         if r.arg("type").startswith("HYBRID"):

@@ -180,7 +180,22 @@ def unasked(run: Run) -> Iterator[Edit]:
         yield Edit(kind, record.text[:200], run.replaced((file, at, [])), (then[2],))
 
 
-KINDS = (duplicates, identifiers, sharing, lost, unoffered, running, unasked)
+def logical(run: Run) -> Iterator[Edit]:
+    """A logical slot is allocated without a request, or twice, or removed twice."""
+    if len(list(run.all("slot.logical.request"))) < 2:
+        return
+    for file, at, record in run.all("slot.logical.request"):
+        allocated = run.first("slot.logical.alloc", lreq=record.arg("lreq"))
+        if allocated is not None:
+            files = run.replaced((file, at, []))
+            yield Edit("logical slot allocated without request", record.text[:200], files, (allocated[2],))
+    for file, at, record in run.all("slot.logical.alloc", "slot.logical.remove"):
+        kind = "allocated" if record.name == "slot.logical.alloc" else "removed"
+        again = record.again()
+        yield Edit(f"logical slot {kind} twice", record.text[:200], run.replaced((file, at, [record, again])), (again,))
+
+
+KINDS = (duplicates, identifiers, sharing, lost, unoffered, running, unasked, logical)
 
 
 def edits(folder: Path) -> Iterator[Edit]:

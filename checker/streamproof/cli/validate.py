@@ -275,7 +275,9 @@ def _coverage(
         return
     for family, read in sorted(counted.read.items()):
         judged = counted.judged[family]
-        yield line(f"{judged:>9,} of {read:>9,}  {100 * judged // read:>3} %  {family}")
+        share = f"{judged:>9,} of {read:>9,}  {100 * judged // read:>3} %  "
+        why = counted.why_not(family)
+        yield line(share, family if why is None else f"{family:<24} ", StyledText(why or "", "faint"), hang=30)
     for model, actions in untaken_actions(verdicts).items():
         yield line(f"actions of {model} that no run took: ", ", ".join(actions) or "none", hang=4)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from streamproof.conformance.event import Event
@@ -239,6 +240,8 @@ class Binding(Protocol):
     """Whether this binding judges runs only if its model is named, or all models are."""
     reads_job_graph: bool = False
     """Whether a given job graph is for this binding, too, if all models are named."""
+    unjudged: Mapping[str, str] = MappingProxyType({})
+    """Why events are not judged, by the beginning of a family's name, for all bindings of these files."""
 
     def runs(self, path: Path) -> list[Any]:
         """The runs under a path. Raises `InputError` if there is none."""

@@ -17,6 +17,8 @@ class JudgedEvents:
 
     read: Counter[str] = field(default_factory=Counter)
     judged: Counter[str] = field(default_factory=Counter)
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Why events are not judged, by the beginning of a family's name."""
     _run: str | None = None
     _events: dict[tuple[tuple[str, str, int], str], bool] = field(default_factory=dict)
     """The events of the last run by their key and family: whether they were judged."""
@@ -42,9 +44,22 @@ class JudgedEvents:
         """The share of all events that were judged; 0 without events."""
         return 100 * self.judged.total() / max(1, self.read.total())
 
-    def record(self) -> dict[str, dict[str, int]]:
+    def why_not(self, family: str) -> str | None:
+        """Why some events of a family are not judged, by the longest beginning of its name; None if all are."""
+        if self.judged[family] == self.read[family]:
+            return None
+        known = [beginning for beginning in self.reasons if family.startswith(beginning)]
+        return self.reasons[max(known, key=len)] if known else None
+
+    def record(self) -> dict[str, dict[str, int | str]]:
         """By family, as JSON data."""
-        return {name: {"read": n, "judged": self.judged[name]} for name, n in sorted(self.read.items())}
+        found: dict[str, dict[str, int | str]] = {}
+        for name, n in sorted(self.read.items()):
+            found[name] = {"read": n, "judged": self.judged[name]}
+            why = self.why_not(name)
+            if why is not None:
+                found[name]["why_not"] = why
+        return found
 
 
 def untaken_actions(verdicts: Iterable[RunVerdict]) -> Mapping[str, list[str]]:

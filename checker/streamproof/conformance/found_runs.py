@@ -193,6 +193,7 @@ def judge_readings(
             judged: list[Event] | None = [] if request.covered else None
             found.verdicts += judge(plan, reading.model, judged)
             if request.covered:
+                found.coverage.reasons.update(getattr(reading.binding, "unjudged", {}))
                 found.coverage.add("", plan.events, judged or ())
             if request.events_dir is not None:
                 _write_events(plan, request.events_dir, request.events_format, reading.kind)

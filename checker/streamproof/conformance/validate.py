@@ -67,6 +67,7 @@ def validate_paths(
         if coverage is not None:
             coverage.read += judged.coverage.read
             coverage.judged += judged.coverage.judged
+            coverage.reasons |= judged.coverage.reasons
     return verdicts
 
 

@@ -34,6 +34,8 @@ class PartitionExplainer:
         match move.action:
             case "deploy" | "end" | "discard" if self.name.startswith("attempt "):
                 return f"{self.name} is {look('execution')}"
+            case "create" | "close" if self.name.startswith("an input gate"):
+                return f"{self.name} is released that was not created, or a second time; {look('created')} were created"
             case "register" | "add_slots" | "drop_slots" | "answer" | "mark" | "lose" | "close" | "disconnect":
                 return self._connection(move, look)
             case "request" | "show" if look("stage") == "REGISTERED" and move.action == "show":

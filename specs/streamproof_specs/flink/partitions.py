@@ -18,10 +18,12 @@ from typing import Any
 from streamproof.conformance import Constraint, Event, Move, Observation, Plan, StateReader, Stream, Task, Unit
 from streamproof.conformance.flink import FlinkRun, Partition, problem_lines, read_run
 from streamproof_specs.flink.failover import MASTER_EVENTS
+from streamproof_specs.flink.logical_slots import delivered
 from streamproof_specs.flink.partition_lines import PartitionExplainer
 from streamproof_specs.flink.partitions_recorded import (
     MOST_SUBPARTITIONS,
     connection_system,
+    gates_system,
     output_system,
     partition_system,
 )
@@ -71,6 +73,7 @@ def partitions_of(run: FlinkRun, job: str) -> Unit:
     stores = _Stores(run, events, bool(reasons.announced))
     tasks = [stores.task(job, key, lines) for key, lines in stores.lines.items()]
     count = len(tasks)
+    tasks += _gates(job, run, events)
     if not reasons.beginning:
         tasks += _outputs(job, events)
         if job == next(iter(run.jobs)):
@@ -170,6 +173,11 @@ class _Stores:
                 if released is not None:
                     unlisted.add((process, bisect_left(self._lists_of[process], released)))
         missing += len(unlisted)
+        gates = Counter[tuple[str, str]]()
+        for event in self.events:
+            if event.event in ("gate.created", "gate.released"):
+                gates[event.process, event.args["attempt"]] += 1 if event.event == "gate.released" else -1
+        missing += sum(more > 0 for more in gates.values())
         return (
             None if missing < SAMPLED else f"{missing} lines at DEBUG are missing, without which others are not logged"
         )
@@ -197,7 +205,7 @@ class _Stores:
         system = partition_system(blocking, counted, 2 * reads)
         reading = _Reading(self, process, blocking, counted, tuple(lines))
         wording = PartitionExplainer(name)
-        observations = _delivered(filter(None, map(reading.observation, range(len(lines)))))
+        observations = delivered(filter(None, map(reading.observation, range(len(lines)))))
         return Task(job, system, (Stream(observations),), explainer=wording)
 
 
@@ -306,18 +314,20 @@ class _Reading:
         )
 
 
-def _delivered(observations: Iterable[Observation]) -> tuple[Observation, ...]:
-    """A line that equals an earlier one, its time included, may have been delivered twice: then it says nothing."""
-    found: list[Observation] = []
-    seen = set[tuple[str, str | None, str]]()
-    for observation in observations:
-        event = observation.event
-        about = (event.event, event.ts, str(event.args))
-        if about in seen:
-            observation = Observation(event, (*observation.alternatives, ()))
-        seen.add(about)
-        found.append(observation)
-    return tuple(found)
+def _gates(job: str, run: FlinkRun, events: Sequence[Event]) -> Iterator[Task]:
+    """The input gates of attempts, by the logs of TaskManagers that are complete from their start."""
+    lines: dict[tuple[str, str], list[Event]] = {}
+    for event in events:
+        process = run.processes[event.process]
+        if event.event in ("gate.created", "gate.released") and process.started and len(process.files) < 2:
+            lines.setdefault((event.process, event.args["attempt"]), []).append(event)
+    for (_, attempt), own in lines.items():
+        gates = max(sum(e.event == "gate.created" for e in own), *(e.args.get("gate", -1) + 1 for e in own))
+        if gates <= MOST_SUBPARTITIONS:
+            moves = (Move("create") if e.event == "gate.created" else Move("close", {"i": e.args["gate"]}) for e in own)
+            observations = delivered(Observation(e, ((move,),)) for e, move in zip(own, moves, strict=True))
+            wording = PartitionExplainer(f"an input gate of attempt {attempt[-12:]}")
+            yield Task(job, gates_system(gates), (Stream(observations),), explainer=wording)
 
 
 def _outputs(job: str, events: Sequence[Event]) -> Iterator[Task]:
@@ -328,7 +338,7 @@ def _outputs(job: str, events: Sequence[Event]) -> Iterator[Task]:
             lines.setdefault((event.process, event.args["attempt"]), []).append(event)
     for (_, attempt), own in lines.items():
         if any(e.event == "exec.discard" for e in own) and own[0].args.get("old") == "CREATED":
-            observations = _delivered(filter(None, map(_output, own)))
+            observations = delivered(filter(None, map(_output, own)))
             yield Task(
                 job, output_system(), (Stream(observations),), explainer=PartitionExplainer(f"attempt {attempt}")
             )
@@ -359,7 +369,7 @@ def _connections(run: FlinkRun, job: str) -> Iterator[Task]:
             continue
         losses = sum(e.event.startswith("hb.") and e.event != "hb.recv" for e in own)
         marked = "hb.mark" in speaks[process]
-        observations = _delivered(_connection(e, marked) for e in own)
+        observations = delivered(_connection(e, marked) for e in own)
         wording = PartitionExplainer(f"TaskManager {tm}")
         if names - {"rm.register"}:
             yield Task(job, connection_system(losses), (Stream(observations),), explainer=wording)

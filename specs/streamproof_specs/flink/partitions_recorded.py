@@ -255,6 +255,41 @@ class RecordedConnection(Model):
                 s.lost_by_master -= 1
 
 
+class RecordedGates(Model):
+    """The input gates of one task."""
+
+    name = "partition_lifecycle"
+    check_deadlock = False
+    gates: int = 1
+    """Number of gates."""
+
+    def setup(self):
+        """Domains of actions."""
+        self.places = range(self.gates)
+
+    def state(self):
+        """No gate was created."""
+        return State(created=Range(0, self.gates), closed=Array(self.gates, Bool()))
+
+    @action
+    def create(self, s):
+        """A gate is created."""
+        require(all(not closed for closed in s.closed))
+        s.created += 1
+
+    @action(i="places")
+    def close(self, s, i):
+        """A gate is released, with all its channels."""
+        require(i < s.created and not s.closed[i])
+        s.closed[i] = True
+
+
+@lru_cache(maxsize=16)
+def gates_system(gates: int) -> System:
+    """The machine of the input gates of a task."""
+    return compile_model(RecordedGates(gates=gates))
+
+
 @lru_cache(maxsize=1)
 def output_system() -> System:
     """The machine of the output of an attempt at the JobMaster."""

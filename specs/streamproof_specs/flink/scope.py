@@ -14,6 +14,7 @@ from streamproof.conformance import Binding, Event, InputError, Loc, Unit
 from streamproof.conformance.flink import MORE, TORN, FlinkRun, find_runs, read_lines, read_rest
 from streamproof_specs.flink.adaptive import REASON
 from streamproof_specs.flink.speculation import Subtask, announced
+from streamproof_specs.flink.unjudged import UNJUDGED
 
 _DAMAGED = (
     "the line looks like",
@@ -42,6 +43,8 @@ class Outside:
 
 class FlinkLogs(Binding):
     """A binding of the logs of Flink's processes."""
+
+    unjudged = UNJUDGED
 
     def runs(self, path: Path) -> list[Any]:
         """The runs under a path: a folder of logs, a folder of such folders, a file, a glob."""

@@ -16,6 +16,7 @@ from streamproof.conformance import Event, Observation, Plan, Stream, Task, Unit
 from streamproof.conformance.flink import FlinkRun, problem_lines, read_run
 from streamproof_specs.flink.failover import MASTER_EVENTS
 from streamproof_specs.flink.heard import Heard
+from streamproof_specs.flink.logical_slots import logical_slots
 from streamproof_specs.flink.scope import FlinkLogs, damage, doubted, outside
 from streamproof_specs.flink.slots_checks import Key, wrong_lines
 from streamproof_specs.flink.slots_delivered import Delivered
@@ -60,7 +61,14 @@ def slots_of(run: FlinkRun, heard: Heard, job: str) -> Unit:
     tasks = tuple(slots.tasks())
     unjudged = tuple(reasons.texts) if reasons.beginning else ()
     title = f"{run.jobs[job]}, {len(tasks)} slots"
-    return Unit(job, title, tasks, False, unjudged, damage(run), delivered.doubt or slots.sampled, tuple(slots.notes()))
+    logical, missing = logical_slots(job, run.of_job(job), not reasons.beginning)
+    doubt = delivered.doubt or slots.sampled or (sample_of(missing) if missing >= SAMPLED else None)
+    return Unit(job, title, (*tasks, *logical), False, unjudged, damage(run), doubt, tuple(slots.notes()))
+
+
+def sample_of(missing: int) -> str:
+    """Why a contradiction proves nothing."""
+    return f"{missing} lines at DEBUG are missing, without which others are not logged"
 
 
 def _events(run: FlinkRun, job: str) -> tuple[Event, ...]:
@@ -106,9 +114,7 @@ class _Slots:
                         lacking.add(event.event)
                     seen.add(event.event)
                 missing += len(lacking)
-        return (
-            None if missing < SAMPLED else f"{missing} lines at DEBUG are missing, without which others are not logged"
-        )
+        return None if missing < SAMPLED else sample_of(missing)
 
     # --- collection
 

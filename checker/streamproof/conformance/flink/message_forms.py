@@ -383,6 +383,24 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
 FAMILIES: Final[tuple[str, ...]] = tuple(dict.fromkeys(name for name, _, _ in _TABLE))
 """Names of all families, which are the names of the events."""
 
+VERSIONS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("loop.step", "loop.worker", "loop.final", "loop.end", "loop.head", "loop.tail"), "1.17-1.19"),
+    # The slot manager of 1.17 is another one, unless fine-grained resources are on.
+    **dict.fromkeys(("slot.rm.pending", "slot.rm.complete", "slot.rm.freed", "slot.tm.alloc"), "1.19-2.3"),
+}
+"""Families that not every version from 1.17 to 2.3 logs: the first and the last of 1.17, 1.19 and 2.3 that does."""
+
+
+def is_logged_by(family: str, version: str) -> bool:
+    """Whether a version of Flink, such as 2.3, should have a family's message."""
+    first, _, last = VERSIONS.get(family, "1.17-2.3").partition("-")
+    return _release(first) <= _release(version) <= _release(last)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")[:2]))
+
+
 _NUMBERS: Final = frozenset(
     [
         "subtask",
