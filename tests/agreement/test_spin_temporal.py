@@ -173,7 +173,7 @@ def _written(system: System) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["baton_channels", "checkpoints", "lifecycle_failover", "region_slots", "regions", "slot_pool"]
+    "name", share(["baton_channels", "checkpoints", "lifecycle_failover", "region_slots", "regions", "slot_pool"], 3)
 )
 def test_models_with_counts_of_spin_on_their_pages_agree(name: str) -> None:
     """A smaller instance has the same counts and safety verdicts; the long test below has all of the size `small`."""

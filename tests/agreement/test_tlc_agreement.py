@@ -140,13 +140,13 @@ def verdicts_agree(system: System) -> None:
                 verify(system, answer.property, answer.trace)
 
 
-@pytest.mark.parametrize("row", share(COUNTED, 3, whole=True), ids=name)
+@pytest.mark.parametrize("row", share(COUNTED, 6, whole=True), ids=name)
 def test_bundled_models_are_counted_alike(jar: Path, row: Row) -> None:
     """Distinct states, generated ones and depth are equal."""
     counts_agree(built(row))
 
 
-@pytest.mark.parametrize("row", share(DECIDED, 3, whole=True), ids=name)
+@pytest.mark.parametrize("row", share(DECIDED, 6, whole=True), ids=name)
 def test_bundled_models_are_decided_alike(jar: Path, row: Row) -> None:
     """Verdicts and shortest lengths are equal; TLC's behaviours are replayed and show what they must."""
     verdicts_agree(built(row))

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from shares import share
+
 ROOT = Path(__file__).resolve().parents[2]
 LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
 
@@ -117,34 +119,37 @@ def test_every_import_the_architecture_allows_is_accepted(skeleton: Path) -> Non
 
 @pytest.mark.parametrize(
     ("module", "imports", "contract"),
-    [
-        ("checker/streamproof/system/deep.py", "streamproof.language", "inside the checker"),
-        ("checker/streamproof/system/deep.py", "streamproof", "inside the checker"),
-        ("checker/streamproof/language/deep.py", "streamproof.explicit", "inside the checker"),
-        ("checker/streamproof/explicit/deep.py", "streamproof.symbolic", "inside the checker"),
-        ("checker/streamproof/symbolic/deep.py", "streamproof.explicit", "inside the checker"),
-        ("checker/streamproof/symbolic/deep.py", "streamproof.traces", "inside the checker"),
-        ("checker/streamproof/traces/deep.py", "streamproof.exchange", "inside the checker"),
-        ("checker/streamproof/conformance/deep.py", "streamproof.cli", "inside the checker"),
-        ("checker/streamproof/certify/verifier.py", "streamproof.explicit", "shares only what a system means"),
-        ("checker/streamproof/certify/verifier_any.py", "streamproof.symbolic", "shares only what a system means"),
-        ("checker/streamproof/certify/obligations.py", "streamproof.symbolic", "shares only what a system means"),
-        ("checker/streamproof/certify/smt_sums.py", "streamproof.language", "shares only what a system means"),
-        ("checker/streamproof/certify/verifier.py", "streamproof.registry", "shares only what a system means"),
-        ("checker/streamproof/certify/verifier.py", "streamproof.exchange", "shares only what a system means"),
-        ("checker/streamproof/agree/deep.py", "streamproof.certify", "inside the checker"),
-        ("checker/streamproof/unplaced/__init__.py", "streamproof.system", "inside the checker"),
-        ("checker/streamproof/exchange/deep.py", "streamproof.explicit", "exchange knows system and traces only"),
-        ("checker/streamproof/cli/deep.py", "streamproof_models", "does not know the bundled models"),
-        ("checker/streamproof/cli/deep.py", "streamproof_runtime", "does not know the bundled models"),
-        ("models/streamproof_models/deep.py", "streamproof.language", "nothing of ours but the public door"),
-        ("models/streamproof_models/deep.py", "streamproof_specs", "nothing of ours but the public door"),
-        ("specs/streamproof_specs/deep.py", "streamproof_runtime", "not the runtime"),
-        ("specs/streamproof_specs/flink/deep.py", "streamproof.conformance.binding", "but the public doors"),
-        ("specs/streamproof_specs/flink/deep.py", "streamproof.system", "but the public doors"),
-        ("runtime/streamproof_runtime/deep.py", "streamproof.system", "shares no code"),
-        ("runtime/streamproof_runtime/deep.py", "streamproof_models", "shares no code"),
-    ],
+    share(
+        [
+            ("checker/streamproof/system/deep.py", "streamproof.language", "inside the checker"),
+            ("checker/streamproof/system/deep.py", "streamproof", "inside the checker"),
+            ("checker/streamproof/language/deep.py", "streamproof.explicit", "inside the checker"),
+            ("checker/streamproof/explicit/deep.py", "streamproof.symbolic", "inside the checker"),
+            ("checker/streamproof/symbolic/deep.py", "streamproof.explicit", "inside the checker"),
+            ("checker/streamproof/symbolic/deep.py", "streamproof.traces", "inside the checker"),
+            ("checker/streamproof/traces/deep.py", "streamproof.exchange", "inside the checker"),
+            ("checker/streamproof/conformance/deep.py", "streamproof.cli", "inside the checker"),
+            ("checker/streamproof/certify/verifier.py", "streamproof.explicit", "shares only what a system means"),
+            ("checker/streamproof/certify/verifier_any.py", "streamproof.symbolic", "shares only what a system means"),
+            ("checker/streamproof/certify/obligations.py", "streamproof.symbolic", "shares only what a system means"),
+            ("checker/streamproof/certify/smt_sums.py", "streamproof.language", "shares only what a system means"),
+            ("checker/streamproof/certify/verifier.py", "streamproof.registry", "shares only what a system means"),
+            ("checker/streamproof/certify/verifier.py", "streamproof.exchange", "shares only what a system means"),
+            ("checker/streamproof/agree/deep.py", "streamproof.certify", "inside the checker"),
+            ("checker/streamproof/unplaced/__init__.py", "streamproof.system", "inside the checker"),
+            ("checker/streamproof/exchange/deep.py", "streamproof.explicit", "exchange knows system and traces only"),
+            ("checker/streamproof/cli/deep.py", "streamproof_models", "does not know the bundled models"),
+            ("checker/streamproof/cli/deep.py", "streamproof_runtime", "does not know the bundled models"),
+            ("models/streamproof_models/deep.py", "streamproof.language", "nothing of ours but the public door"),
+            ("models/streamproof_models/deep.py", "streamproof_specs", "nothing of ours but the public door"),
+            ("specs/streamproof_specs/deep.py", "streamproof_runtime", "not the runtime"),
+            ("specs/streamproof_specs/flink/deep.py", "streamproof.conformance.binding", "but the public doors"),
+            ("specs/streamproof_specs/flink/deep.py", "streamproof.system", "but the public doors"),
+            ("runtime/streamproof_runtime/deep.py", "streamproof.system", "shares no code"),
+            ("runtime/streamproof_runtime/deep.py", "streamproof_models", "shares no code"),
+        ],
+        3,
+    ),
 )
 def test_a_forbidden_import_breaks_its_contract(skeleton: Path, module: str, imports: str, contract: str) -> None:
     """One import against the architecture, anywhere inside a package, is reported under the contract it breaks."""
