@@ -100,6 +100,7 @@ def credits(folder: Path) -> None:
     (folder / "credits.py").write_text(CREDITS, encoding="utf-8")
 
 
+@pytest.mark.long
 def test_deadlock_freedom_follows_from_discovered_books(streamproof: Any, credits: None) -> None:
     """The two conservation laws are found, and with them everything is proved at k=1, whatever the limits are."""
     done = streamproof("prove", "credits.py", "-q", "--json", "-")
