@@ -46,6 +46,7 @@ from streamproof.system.sorts import (
     BagSort,
     RangeSort,
     RecordSort,
+    SetSort,
     bag_items,
     bag_of,
     bag_sort,
@@ -233,7 +234,7 @@ def test_traces_make_round_trips(tmp_path: Path) -> None:
 
 
 def test_recorded_bags() -> None:
-    """An event log has the elements as a list; partial records are matched with different elements."""
+    """An event log has the elements as a list; partial records are matched with different elements, of a set, too."""
     sort = bag_sort(RecordSort((("n", RangeSort(0, 2)), ("up", BOOL))), 3)
     value = bag_of(sort, [(1, True), (1, False)])
     assert agrees(sort, value, [{"n": 1}, {"n": 1, "up": True}])
@@ -241,6 +242,12 @@ def test_recorded_bags() -> None:
     assert not agrees(sort, value, [{"n": 1, "up": True}, {"up": True}])
     assert not agrees(sort, value, [{"n": 1}])
     assert not agrees(sort, value, [{"n": 1}, {"n": 1}, {"n": 1}])
+    members = SetSort(sort.item)
+    both = frozenset({(1, True), (1, False)})
+    assert agrees(members, both, [{"n": 1}, {"n": 1, "up": True}])
+    assert agrees(members, both, [{"n": 1}, {"n": 1}])
+    assert not agrees(members, both, [{"n": 1}, {"n": 2}])
+    assert not agrees(members, both, [{"up": True}, {"up": True, "n": 1}])
 
 
 @pytest.mark.parametrize("capacity", range(4))

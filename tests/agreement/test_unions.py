@@ -25,7 +25,8 @@ from streamproof import (
     explore,
     require,
 )
-from streamproof.conformance.event_log import agrees
+from streamproof.conformance import InputError
+from streamproof.conformance.recorded_values import agrees, expect_value
 from streamproof.exchange import tlc
 from streamproof.exchange.tla import export
 from streamproof.system.fairness import fairness_constraints
@@ -123,6 +124,9 @@ def test_recorded_values_of_a_union() -> None:
     assert agrees(sort, ("Stop", ()), {"tag": "Stop"})
     assert not agrees(sort, ("Ask", (1, True)), {"tag": "Ask", "value": {"number": 2}})
     assert not agrees(sort, ("Stop", ()), {"tag": "Ask", "value": {"number": 1}})
+    for wrong in ({"tag": ["Ask"]}, {"tag": {}}, {"tag": None}, {"tag": "Ask", "value": None}, [], "Ask"):
+        with pytest.raises(InputError, match="which is no value of Union"):
+            expect_value(sort, wrong, "s.last", None)
 
 
 def test_fairness_names_messages_as_steps_do() -> None:

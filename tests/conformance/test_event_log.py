@@ -17,6 +17,7 @@ import pytest
 from random_systems import random_system
 from streamproof import (
     Array,
+    Bool,
     Case,
     Enum,
     Model,
@@ -378,6 +379,45 @@ def test_a_log_of_which_nothing_matched_is_not_accepted(tmp_path: Path) -> None:
     write_ndjson([Event("t", "p", n, "started") for n in range(3)], tmp_path / "log.ndjson")
     (found,) = judge(EventLog(Counter3, {"started": lambda event: None}).plan(tmp_path / "log.ndjson", None), "counter")
     assert (found.answer, found.reason) == ("inconclusive", "no event is an action of the model")
+
+
+class Flagged(Model):
+    """Parameters of all kinds."""
+
+    def state(self):
+        """A number and a flag."""
+        return State(n=Range(0, 1), up=Bool())
+
+    @action(v=[0, 1])
+    def put(self, s, v):
+        """A number."""
+        s.n = v
+
+    @action(b=[True, False], pair=[("a", 1)])
+    def flag(self, s, b, pair):
+        """A truth value, and a name with a number."""
+        s.up = b
+
+
+@pytest.mark.parametrize(
+    ("event", "args", "message"),
+    [
+        ("put", {"v": True}, "v is true in the log, and 1 in the model"),
+        ("flag", {"b": 0}, "b is 0 in the log, and False in the model"),
+        ("flag", {"b": True, "pair": ["a", True]}, r'pair is \["a", true\] in the log, and \(.a., 1\) in the model'),
+        ("put", {"v": 1}, None),
+        ("flag", {"b": False, "pair": ["a", 1]}, None),
+    ],
+)
+def test_truth_values_are_no_numbers(tmp_path: Path, event: str, args: dict[str, Any], message: str | None) -> None:
+    """Python calls 1 and True equal, a log does not mean the same."""
+    log = tmp_path / "log.ndjson"
+    write_ndjson([Event("t", "p", 0, event, args)], log)
+    if message is None:
+        assert [v.answer for v in assert_conforms(log, Flagged)] == ["accepted"]
+        return
+    with pytest.raises(InputError, match=message):
+        assert_conforms(log, Flagged)
 
 
 def test_the_recipe_for_tests(tmp_path: Path, flink_logs: Path) -> None:

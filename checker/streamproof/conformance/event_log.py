@@ -67,6 +67,7 @@ class EventLog(Binding):
         self.system = model
         self._parameters = {action.name: action.parameters for action in self.system.actions}
         self._meaning, self._hidden, self._ordered = dict(meaning or {}), frozenset(hidden), ordered
+        self._values: dict[str, dict[str, dict[Any, Any]]] = {}
         for name in self._hidden - self._parameters.keys():
             raise ModelError(
                 f"{self.system.name} has no action {name!r} to hide", remedy=did_you_mean(name, self._parameters)
@@ -133,9 +134,28 @@ class EventLog(Binding):
                         filter(None, (hint, "give its moves, or None if it says nothing about the protocol"))
                     ),
                 )
-            return (Move(event.event, {name: _argument(value, event) for name, value in event.args.items()}),)
+            args = {name: _argument(value, event) for name, value in event.args.items()}
+            for name, value in args.items():
+                in_model = self._known_values(event.event).get(name, {})
+                if value in in_model and not _alike(value, in_model[value]):
+                    raise InputError(
+                        f"{name} is {json.dumps(event.args[name])} in the log, and {in_model[value]!r} in the model",
+                        loc=event.loc,
+                        remedy="truth values and numbers are different: record what the model has",
+                    )
+            return (Move(event.event, args),)
         meaning = self._meaning[event.event]
         return () if meaning is None else _meant(meaning, event)
+
+    def _known_values(self, action: str) -> dict[str, dict[Any, Any]]:
+        """The values of each parameter of an action."""
+        if action not in self._values:
+            found: dict[str, dict[Any, Any]] = {name: {} for name in self._parameters[action]}
+            self._values[action] = found
+            for instance in next(a.instances for a in self.system.actions if a.name == action):
+                for name, value in instance.args:
+                    found[name].setdefault(value, value)
+        return self._values[action]
 
     def _expect_known(self, move: Move, event: Event) -> None:
         """Raises `InputError` for an action or a parameter that the model does not have: no step could match it."""
@@ -227,6 +247,13 @@ def _meant(meaning: Callable[[Event], Move | Iterable[Move] | None], event: Even
             remedy="return a Move, a list of Moves, or None",
         )
     return moves
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether neither of two equal values has a truth value where the other has a number."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return all(map(_alike, one, other))
+    return isinstance(one, bool) == isinstance(other, bool)
 
 
 def _argument(value: Any, event: Event) -> Any:

@@ -75,7 +75,7 @@ def expect_value(sort: Sort, recorded: Any, name: str, loc: Loc | None) -> None:
             expect(isinstance(recorded, dict), "an object with some of the fields")
             _expect_fields(fields, recorded, name, loc)
         case UnionSort(cases):
-            known_case = isinstance(recorded, dict) and recorded.get("tag") in dict(cases)
+            known_case = isinstance(recorded, dict) and recorded.get("tag") in [name for name, _ in cases]
             payload = recorded.get("value", {}) if known_case else None
             expect(isinstance(payload, dict), '{"tag": case, "value": {field: ...}}')
             _expect_fields(sort.payload(recorded["tag"]).fields, payload, f"{name}.{recorded['tag']}", loc)
@@ -119,18 +119,13 @@ def agrees(sort: Sort, value: Value, recorded: Any) -> bool:
             own_case = recorded is not None and recorded.get("tag") == value[0]
             return own_case and agrees(sort.payload(value[0]), value[1], recorded.get("value", {}))
         case SetSort(element):
-            left = list(value)
-            return (
-                recorded is not None
-                and len(recorded) == len(left)
-                and all(any(agrees(element, member, part) for part in recorded) for member in left)
-            )
+            return recorded is not None and _matched(element, list(value), recorded)
         case BoolSort() | RangeSort() | EnumSort():
             return type(recorded) is type(value) and bool(recorded == value)
 
 
 def _matched(item: Sort, found: list[Value], recorded: list[Any]) -> bool:
-    """Whether recorded elements are the elements of a bag, each once: a matching, because parts may fit several."""
+    """Whether recorded elements are those of a bag or set, each once: a matching, because parts may fit several."""
     partner: dict[int, int] = {}
 
     def place(at: int, tried: set[int]) -> bool:
