@@ -164,7 +164,7 @@ def test_a_judge_without_a_machine_agrees_on_random_lines(part: int) -> None:
         other = {**of_one, "dataset": "d" * 32, "from": 0, "to": 0}
         for name in ("net.partreq", "part.releasing", "part.view"):
             events.append(Event(JOB, "tm", len(events), name, other, "2026-01-01T00:00:01.000", line=99))
-        spoken = {"part.registered", "part.released", "part.reqlocal"}
+        spoken = {"part.registered", "part.released", "part.reqlocal", "tm.transition"}
         if not spoken <= {e.event for e in events}:
             continue
         run = FlinkRun(

@@ -68,8 +68,6 @@ class PartitionExplainer:
                 return f"the connection to {self.name} is closed for want of heartbeats, but no line says that they are lost"
             case "disconnect":
                 return f"{self.name} is disconnected for want of heartbeats, but no line says that they are lost"
-            case "lose" if look("manager") != "UNKNOWN":
-                return f"{self.name} is unreachable, but its heartbeat target was not marked"
             case "add_slots" | "drop_slots" if look("manager") != "UNKNOWN":
                 return f"the slots of {self.name} are {'known already' if look('slots') else 'not known'}"
             case _:

@@ -31,7 +31,7 @@ from streamproof_specs.flink.scope import FlinkLogs, damage, doubted, outside
 
 SAMPLED = 2
 """Minimum number of missing lines at DEBUG that distinguishes a sample from a single removed line."""
-TYPES = {"BLOCKING": True, "BLOCKING_PERSISTENT": True, "PIPELINED": False, "PIPELINED_BOUNDED": False}
+TYPES = {"BLOCKING": True, "PIPELINED": False, "PIPELINED_BOUNDED": False}
 """Types of partitions that are followed -> whether they stay until the JobMaster releases them."""
 _OF_ONE = frozenset(
     f"part.{name}"
@@ -141,7 +141,8 @@ class _Stores:
         process = self.run.processes[key[0]]
         speaks = {"part.registered", "part.released"} & self.speaks[key[0]]
         complete = process.started and len(process.files) < 2
-        return len(kinds) == 1 and kinds <= TYPES.keys() and complete and "part.registered" in speaks
+        told = "part.registered" in speaks and "tm.transition" in self.speaks[key[0]]
+        return len(kinds) == 1 and kinds <= TYPES.keys() and complete and told
 
     @cached_property
     def _lists_of(self) -> Mapping[str, list[int]]:
@@ -359,17 +360,13 @@ def _connections(run: FlinkRun, job: str) -> Iterator[Task]:
         tm = event.args.get("tm") if event.event in _NAMING else event.args.get("id")
         if event.event in _NAMING or event.event in ("hb.recv", "hb.mark", "hb.timeout", "hb.unreachable"):
             lines.setdefault((event.process, str(tm)), []).append(event)
-    speaks: dict[str, set[str]] = {}
-    for event in run.events:
-        speaks.setdefault(event.process, set()).add(event.event)
     for (process, tm), own in lines.items():
         names = {e.event for e in own}
         whole = len(run.processes[process].files) < 2 and run.processes[process].role in ("jobmanager", "both")
         if not whole or own[0].event != "rm.register" or own[0].trace not in ("", job):
             continue
         losses = sum(e.event.startswith("hb.") and e.event != "hb.recv" for e in own)
-        marked = "hb.mark" in speaks[process]
-        observations = delivered(_connection(e, marked) for e in own)
+        observations = delivered(_connection(e) for e in own)
         wording = PartitionExplainer(f"TaskManager {tm}")
         if names - {"rm.register"}:
             yield Task(job, connection_system(losses), (Stream(observations),), explainer=wording)
@@ -378,8 +375,7 @@ def _connections(run: FlinkRun, job: str) -> Iterator[Task]:
 _NAMING = frozenset({"rm.register", "rm.slotregister", "rm.close", "jm.disconnect"})
 
 
-def _connection(event: Event, marked: bool) -> Observation:
-    """`marked`: the log has lines about marked heartbeat targets."""
+def _connection(event: Event) -> Observation:
     args = event.args
     silent = bool(_SILENT.search(str(args.get("why", ""))))
     master = args.get("component") not in _MANAGERS
@@ -397,8 +393,7 @@ def _connection(event: Event, marked: bool) -> Observation:
         case "hb.mark":
             move = Move("mark")
         case _:
-            counted = event.event == "hb.unreachable" and marked
-            move = Move("lose", {"counted": counted, "master": master})
+            move = Move("lose", {"master": master})
     return Observation(event, ((move,),))
 
 

@@ -189,7 +189,6 @@ class RecordedConnection(Model):
         return State(
             manager=Enum("UNKNOWN", "OPEN", "CLOSED"),
             slots=Bool(),  # the slot manager has its slots
-            marks=lost,  # heartbeat targets marked as unreachable, before the line that says so
             lost_by_manager=lost,  # heartbeats lost by the ResourceManager, before it closes the connection
             lost_by_master=lost,  # by JobMasters
             told=Bool(),  # the ResourceManager has told JobMasters that it lost the heartbeat
@@ -222,15 +221,11 @@ class RecordedConnection(Model):
     def mark(self, s):
         """Its monitor has counted the failed requests."""
         require(s.manager != "UNKNOWN")
-        s.marks += 1
 
-    @action(counted=(False, True), master=(False, True))
-    def lose(self, s, counted, master):
-        """The ResourceManager, or a JobMaster, gives it up; `counted`: because requests failed."""
+    @action(master=(False, True))
+    def lose(self, s, master):
+        """The ResourceManager, or a JobMaster, gives it up."""
         require(s.manager != "UNKNOWN")
-        if counted:
-            require(s.marks > 0)
-            s.marks -= 1
         if master:
             s.lost_by_master += 1
         else:
