@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import re
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -120,7 +122,7 @@ ADAPTIVE_LIES = [
         "Source: S (1/2) attempt 2 begins after attempt 0",
     ),
     (
-        r"([0-9a-f]{32}_[0-9a-f]{32}_[01])_0",
+        r"([0-9a-f]{32}_bc764cd8ddf7a0cff126f51c16239658_0)_0",
         r"\1_1",
         "Source: S (1/2) attempt 1 begins as the first one of its task",
     ),
@@ -200,6 +202,61 @@ def test_a_suspended_jobmaster_remembers_no_attempts(copied: Callable[[str], Pat
     assert told(number=0)[0] == "an execution graph begins, but of the one before v (1/1) attempt 0 is DEPLOYING"
     assert told(stop, gone, number=1) == ["v (1/1) attempt 1 begins as the first one of its task"]
     assert told(cancelling, gone, cancelled, number=0) == ["v (1/1) attempt 0 begins after attempt 0"]
+
+
+def adaptive_job(rng: random.Random) -> list[Event]:
+    """A job of two vertices under a simulated adaptive scheduler, which counts attempts as a `VertexAttemptNumberStore`."""
+    found: list[Event] = []
+    counts: dict[tuple[str, int], int] = {}
+
+    def line(event: str, **args: object) -> None:
+        found.append(Event("job", "jm", len(found), event, args, line=len(found)))
+
+    for graph in range(rng.randint(2, 6)):
+        size = rng.randint(1, 3)
+        tasks = [(v, n) for v in ("A", "B") for n in range(size)]
+
+        def switch(task: tuple[str, int], new: str, graph: int = graph, size: int = size) -> None:
+            of = {"graph": f"g{graph}", "vertex": task[0], "task": task[0], "subtask": task[1], "parallelism": size}
+            line("exec.transition", number=counts.get(task, 0), new=new, **of)
+
+        for task in tasks:
+            switch(task, "SCHEDULED")
+        line("job.transition", old="CREATED", new="RUNNING")
+        if rng.random() < 0.3:
+            continue  # the slots are gone
+        running = [task for task in tasks if rng.random() < 0.8]
+        for task in tasks:
+            switch(task, "DEPLOYING")
+        for task in running:
+            switch(task, "RUNNING")
+        suspended = rng.random() < 0.2
+        line("job.transition", old="RUNNING", new="SUSPENDED" if suspended else "CANCELLING")
+        for task in rng.sample(tasks, len(tasks)):
+            if not suspended:
+                switch(task, "CANCELING")
+            switch(task, "CANCELED")
+        if suspended:
+            counts.clear()
+            continue
+        line("job.transition", old="CANCELLING", new="CANCELED")
+        for task in tasks:
+            counts[task] = counts.get(task, 0) + 1
+    return found
+
+
+def test_numbers_of_attempts_in_simulated_adaptive_jobs() -> None:
+    """Of 1,000 jobs that drop graphs, change their parallelism and lose their leader no line is rejected, also without their
+    beginning, and every change of the number of an attempt's first line is."""
+    rng = random.Random(20)
+    for _ in range(1000):
+        job = adaptive_job(rng)
+        assert list(restart_breaches(job)) == []
+        at = rng.choice([n for n, e in enumerate(job) if e.args["new"] == "SCHEDULED"])
+        begun = next(n for n, e in enumerate(job) if e.event == "exec.transition" and e.args["graph"] != "g0")
+        assert list(restart_breaches(job[rng.randrange(begun) :])) == []
+        lie = replace(job[at], args={**job[at].args, "number": job[at].args["number"] + rng.choice([-1, 1, 2])})
+        assert (at, True) in {(e.seq, "begins" in why) for e, why in restart_breaches([*job[:at], lie, *job[at + 1 :]])}
 
 
 def test_a_task_runs_where_it_was_deployed(copied: Callable[[str], Path]) -> None:

@@ -16,7 +16,7 @@ offer and on timers, of which the log has no lines.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from streamproof.conformance import Event
@@ -53,9 +53,13 @@ class _Graph:
         return [f"{self.said[attempt]} is {state}" for attempt, state in self.state.items() if state in _LIVE]
 
 
-def restart_breaches(events: Iterable[Event]) -> Iterator[tuple[Event, str]]:
-    """The lines of one JobMaster with a complete log that break a rule, each with the reason."""
+def restart_breaches(events: Sequence[Event]) -> Iterator[tuple[Event, str]]:
+    """The lines of a process with a complete log that break a rule, each with the reason.
+
+    Another process may have written the beginning, in a part of the log that is not recognised as such.
+    """
     graph: _Graph | None = None
+    from_start = _from_start(events)
     suspended = False
     highest: dict[tuple[str, int], int] = {}
     for event in events:
@@ -71,7 +75,9 @@ def restart_breaches(events: Iterable[Event]) -> Iterator[tuple[Event, str]]:
         name = f"{args['task']} ({args['subtask'] + 1}/{args['parallelism']}) attempt {number}"
         if graph is None or args["graph"] != graph.name:
             if suspended:
-                suspended, highest = False, {}
+                suspended, from_start, highest = False, True, {}
+            elif graph is not None and not graph.dropped and graph.job == "CREATED":
+                from_start, highest = False, {}  # the lines about the job are in another part of the log
             elif graph is not None and not graph.dropped:
                 if graph.left():
                     yield event, f"an execution graph begins, but of the one before {listed(graph.left())}"
@@ -80,7 +86,8 @@ def restart_breaches(events: Iterable[Event]) -> Iterator[tuple[Event, str]]:
                 for vertex, at, last in graph.state:
                     highest[vertex, at] = max(last, highest.get((vertex, at), -1))
             graph = _Graph(args["graph"])
-        if (*subtask, number) not in graph.state and number != highest.get(subtask, -1) + 1:
+        judged = (from_start or subtask in highest) and (*subtask, number) not in graph.state
+        if judged and number != highest.get(subtask, -1) + 1:
             where = f"after attempt {highest[subtask]}" if subtask in highest else "as the first one of its task"
             yield event, f"{name} begins {where}"
         if graph.parallelism.setdefault(args["vertex"], args["parallelism"]) != args["parallelism"]:
@@ -92,3 +99,13 @@ def restart_breaches(events: Iterable[Event]) -> Iterator[tuple[Event, str]]:
             yield event, f"{name} is {new}, but the job is CANCELLING"
         graph.state[*subtask, number] = new
         graph.said[*subtask, number] = name
+
+
+def _from_start(events: Sequence[Event]) -> bool:
+    """Whether no graph that counts precedes the first one, which would have had the first subtask of each vertex, too; and
+    of the first one no task has all its lines before these."""
+    lines = [event.args for event in events if event.event == "exec.transition"]
+    if not lines or lines[0]["new"] != "SCHEDULED":
+        return False
+    first = [args for args in lines if args["graph"] == lines[0]["graph"]]
+    return any(args["number"] == 0 and args["subtask"] == 0 for args in first)

@@ -162,7 +162,7 @@ def _broken_rules(run: FlinkRun, job: str, reasons: Outside) -> tuple[Task, ...]
         for breach in breaches(events, complete=complete, speculative=bool(reasons.announced))
     ]
     for process in {process for process, _ in sessions} if reasons.adaptive and complete else ():
-        found += restart_breaches(e for e in run.of_job(job) if e.process == process)
+        found += restart_breaches([e for e in run.of_job(job) if e.process == process])
     for process in {process for process, _ in sessions} if complete else ():
         found += deployed_to_lost([e for e in run.events if e.process == process], job)
     return _impossible(job, found)

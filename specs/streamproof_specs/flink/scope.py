@@ -67,7 +67,9 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
         why = "no JobManager's log speaks of this job: restart decisions are logged there"
         return Outside((why,), True)
     incomplete = _incomplete(run, lines[0], master)
-    if _is_adaptive(run, job, master):
+    several = announced(run, lines[0].process) if _overlapping(master) else {}
+    # The adaptive scheduler has no speculative execution.
+    if not several and _is_adaptive(run, job, master):
         return Outside((REASON,), incomplete is not None, adaptive=True)
     graphs = {e.args["graph"] for e in master if e.event == "job.graph"}
     others = {e.args["graph"] for e in lines if e.event == "exec.transition"} - graphs
@@ -77,7 +79,7 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
         return Outside((f"more than one JobMaster ran the job{where}: the machine follows one",), False)
     if incomplete is not None:
         return Outside((incomplete,), True)
-    return Outside((), False, announced(run, lines[0].process) if _overlapping(master) else {})
+    return Outside((), False, several)
 
 
 def _incomplete(run: FlinkRun, first: Event, master: Sequence[Event]) -> str | None:
