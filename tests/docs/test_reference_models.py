@@ -15,6 +15,7 @@ import pytest
 
 from published_counts import COUNTED as COUNTED_HERE
 from published_counts import COUNTED_BY_TLC, PUBLISHED
+from shares import share
 from streamproof.cli.verbs import run
 from streamproof.registry import find
 
@@ -64,7 +65,7 @@ def test_counts(command: str, counts: tuple[str, str, str], tmp_path: Path) -> N
     assert document["verdict"] == "holds"
 
 
-@pytest.mark.parametrize(("command", "verdict"), PROVED)
+@pytest.mark.parametrize(("command", "verdict"), share(PROVED, 3))
 def test_proofs(command: str, verdict: str, tmp_path: Path) -> None:
     """The attempt to prove ends as the table says."""
     assert answer(command, tmp_path)["verdict"] == verdict

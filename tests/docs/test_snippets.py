@@ -29,7 +29,9 @@ from pathlib import Path
 
 import click
 import pytest
+from _pytest.mark import ParameterSet
 
+from shares import share
 from streamproof.cli.sweep import bound_options
 from streamproof.cli.verbs import cli, named
 from streamproof.registry import bundled, find
@@ -42,6 +44,8 @@ DOCUMENTS = sorted(
     for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
     if str(path.relative_to(ROOT)) not in ELSEWHERE
 )
+FIRST_READ = ("README.md", "docs/cli.md", "docs/language.md", "docs/tutorial.md")
+"""Documents whose commands run on every push, as do those of every second other one."""
 STARTS_SPARK = re.compile("--master|streamproof report")
 BLOCK = re.compile(r"(?:^<!-- (?P<says>[^\n]*?) -->\n\n?)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S)
 MARKED = re.compile(
@@ -147,7 +151,7 @@ def run(command: Command, folder: Path, document: str) -> None:
         raise AssertionError(f"{place}\nprinted\n\n{printed}\nbut the document shows\n\n" + "\n".join(command.shown))
 
 
-def with_marks() -> Iterator[object]:
+def with_marks() -> Iterator[ParameterSet]:
     """The documents that have something to run, without and with what is long; those that start Spark share its worker."""
     for name in DOCUMENTS:
         text = (ROOT / name).read_text(encoding="utf-8")
@@ -162,7 +166,16 @@ def with_marks() -> Iterator[object]:
                 yield pytest.param(name, long, id=name + ", long" * long, marks=[*marks, *absent])
 
 
-@pytest.mark.parametrize(("document", "long"), list(with_marks()))
+CASES = list(with_marks())
+
+
+@pytest.mark.parametrize(
+    ("document", "long"),
+    [
+        *(case for case in CASES if case.values[0] in FIRST_READ),
+        *share((case for case in CASES if case.values[0] not in FIRST_READ), 2),
+    ],
+)
 def test_snippets(document: str, long: bool, tmp_path: Path) -> None:
     """The document's files and commands, taken in order, give the output and the exit codes that it shows."""
     text = (ROOT / document).read_text(encoding="utf-8")
