@@ -19,6 +19,17 @@ DRAWN = {
     "two-heads.svg": "baton --variant uncoordinated-heads --property no_early_end --format sequence",
 }
 """The pictures that streamproof draws, each with the arguments of `streamproof export`."""
+PLOTS = ("restarts", "credit")
+"""The plots of `tools/plot_runtime.py`."""
+
+
+@pytest.mark.parametrize("name", [pytest.param("restarts", marks=pytest.mark.long), "credit"])
+def test_a_plot_is_what_its_command_draws(name: str, tmp_path: Path) -> None:
+    """The committed plot equals a fresh one: simulated runs are the same everywhere."""
+    command = [sys.executable, str(ROOT / "tools" / "plot_runtime.py"), "--only", name, "--out", str(tmp_path)]
+    subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    file = f"runtime-{name}.svg"
+    assert (tmp_path / file).read_text(encoding="utf-8") == (IMAGES / file).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -41,7 +52,7 @@ def test_every_picture_is_known_and_shown() -> None:
     sources = {path.stem: path for path in IMAGES.glob("*.dot")}
     kept = {path.name for path in IMAGES.glob("*.svg")}
     assert kept <= shown
-    assert kept == set(DRAWN) | {f"{name}.svg" for name in sources}
+    assert kept == set(DRAWN) | {f"runtime-{name}.svg" for name in PLOTS} | {f"{name}.svg" for name in sources}
     for name, source in sources.items():
         checksum = hashlib.sha256(source.read_bytes()).hexdigest()
         drawing = (IMAGES / f"{name}.svg").read_text(encoding="utf-8")

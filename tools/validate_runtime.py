@@ -1,0 +1,222 @@
+"""Simulated runs of the runtime with heavy faults, all validated on Spark, and its variants: the tables of a document.
+
+`runs`: seeds go through the jobs of `examples/`, random batch jobs, and walks through the graphs of the catalogue. Each run
+must have the right result, and every machine must accept it. `variants`: the number of runs until each variant is caught.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from batch_jobs import batch  # noqa: E402
+from runtime_runs import example  # noqa: E402
+from streamproof.conformance import InputError, judge  # noqa: E402
+from streamproof_models.scoped_topologies import NAMED  # noqa: E402
+from streamproof_runtime import walks  # noqa: E402
+from streamproof_runtime.api import Job  # noqa: E402
+from streamproof_runtime.event_log import lines  # noqa: E402
+from streamproof_runtime.failover_variants import MASTERS  # noqa: E402
+from streamproof_runtime.flow_variants import FLOWS  # noqa: E402
+from streamproof_runtime.jobmaster import JobMaster  # noqa: E402
+from streamproof_runtime.simulation import Outcome, Simulation  # noqa: E402
+from streamproof_runtime.variants import SOUND, VARIANTS  # noqa: E402
+from streamproof_specs.flink.failover import BINDING as FAILOVER  # noqa: E402
+from streamproof_specs.flink.regions import BINDING as REGIONS  # noqa: E402
+from streamproof_specs.runtime.baton import BINDING as BATON  # noqa: E402
+from streamproof_specs.runtime.credit import BINDING as CREDIT  # noqa: E402
+
+PAGE = ROOT / "docs" / "runtime-runs.md"
+EXAMPLES = ("collatz", "components", "shortest_paths", "word_count", "sales")
+JOBS = (*EXAMPLES, "batch", "walk")
+LIMIT = 100_000
+"""Largest number of steps of a run."""
+NEVER_TAKEN = {
+    (
+        "credit",
+        "stall",
+    ): "the environment: a consumer that reads no more. A log that ends while buffers wait does not say "
+    "that they would never have been read",
+    ("failover", "give_up"): "a simulated job may restart without limit; on processes `--restarts 0` reaches it "
+    "(`tests/runtime/test_processes.py`)",
+    ("regions", "stall"): "the environment",
+}
+"""Actions that no run takes, by model, with the reason."""
+
+
+def job_of(name: str, seed: int) -> tuple[Job, Callable[[Outcome], bool]]:
+    """A job, and whether an outcome has its results."""
+    if name == "batch":
+        job, expected = batch(seed)
+        return job, lambda o: {n: Counter(records or ()) for n, records in o.results.items()} == expected
+    if name == "walk":
+        job = walks.walk([*NAMED.values()][seed // len(JOBS) % len(NAMED)])
+        return job, lambda o: walks.visits(job, o.results) == walks.expected(job)
+    module = example(name)
+    job = module.job()
+    return job, lambda o: {k: v for k, v in o.results.items() if k in module.expected()} == module.expected()
+
+
+def run_seed(seed: int, folder: Path) -> tuple[str, str, Outcome]:
+    """The run of a seed, its log in a folder: the job, what is wrong, if anything, and the outcome."""
+    name = JOBS[seed % len(JOBS)]
+    job, is_right = job_of(name, seed)
+    level = "severe" if seed % 5 == 4 else "heavy"
+    outcome = Simulation(job, seed=seed, level=level, eager=seed % 2 == 1).run(LIMIT)
+    (folder / f"seed-{seed}-{name}.ndjson").write_text("".join(lines(outcome.entries)), encoding="ascii")
+    wrong = outcome.reason if not outcome.finished else "records lost" if outcome.lost else ""
+    return name, wrong or ("" if is_right(outcome) else "wrong result"), outcome
+
+
+def runs_table(seeds: int, master: str) -> tuple[str, bool]:
+    """The section of the runs, and whether all is well."""
+    jobs: dict[str, Counter[str]] = defaultdict(Counter)
+    faults: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as name:
+        folder, answer = Path(name, "runs"), Path(name, "verdicts.json")
+        folder.mkdir()
+        for seed in range(seeds):
+            job, wrong, outcome = run_seed(seed, folder)
+            jobs[job].update(runs=1, right=not wrong, attempts=outcome.attempts, events=len(outcome.entries))
+            faults.update(fault.kind for fault in outcome.faults if fault.at <= outcome.time)
+            if wrong:
+                print(f"seed {seed} of {job}: {wrong}", file=sys.stderr)
+        command = [
+            sys.executable,
+            "-m",
+            "streamproof",
+            "validate",
+            *map(str, sorted(folder.iterdir())),
+            "--model",
+            "all",
+        ]
+        command += ["--master", master, "--json", str(answer)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if not answer.exists():
+            raise SystemExit(done.stderr)
+        verdicts = json.loads(answer.read_text(encoding="utf-8"))["verdicts"]
+    answers: dict[str, Counter[str]] = defaultdict(Counter)
+    taken: dict[str, Counter[str]] = defaultdict(Counter)
+    for verdict in verdicts:
+        answers[verdict["model"]][verdict["verdict"]] += 1
+        actions = taken[verdict["model"]]
+        actions.update(dict.fromkeys(verdict.get("model_actions") or (), 0))
+        actions.update(verdict.get("actions") or {})
+        if verdict["verdict"] not in ("accepted", "inconclusive"):
+            print(f"{verdict['run']} {verdict['title']}: {verdict['reason']}", file=sys.stderr)
+    well = all(c["right"] == c["runs"] for c in jobs.values()) and not any(
+        a["rejected"] or a["error"] for a in answers.values()
+    )
+    text = f"{seeds:,} runs, seeds 0 to {seeds - 1:,}, validated on Spark (`{master}`). Faults that happened: "
+    text += ", ".join(f"{number:,} {kind}" for kind, number in sorted(faults.items())) + ".\n\n"
+    text += "| job | runs | right results | attempts | events |\n|---|---|---|---|---|\n"
+    for job, counts in jobs.items():
+        text += (
+            f"| {job} | {counts['runs']:,} | {counts['right']:,} | {counts['attempts']:,} | {counts['events']:,} |\n"
+        )
+    text += "\n| machine | behaviours | accepted | rejected | inconclusive | error |\n|---|---|---|---|---|---|\n"
+    for model, found in sorted(answers.items()):
+        cells = " | ".join(f"{found[kind]:,}" for kind in ("accepted", "rejected", "inconclusive", "error"))
+        text += f"| {model} | {found.total():,} | {cells} |\n"
+    text += "\nHow often the runs took each action of the machines:\n\n| machine | actions |\n|---|---|\n"
+    for model, actions in sorted(taken.items()):
+        shown = ", ".join(f"`{action}` {number:,}" for action, number in sorted(actions.items()) if number)
+        text += f"| {model} | {shown} |\n"
+    missing = [(m, a) for m, actions in sorted(taken.items()) for a, number in sorted(actions.items()) if not number]
+    text += "\nActions that no run took:\n\n| machine | action | why |\n|---|---|---|\n"
+    for model, action in missing:
+        text += f"| {model} | `{action}` | {NEVER_TAKEN.get((model, action), 'not explained')} |\n"
+    return text, well
+
+
+def rejections(outcome: Outcome, folder: Path) -> Iterable[str]:
+    """The machines that reject a run."""
+    log = folder / "run.ndjson"
+    log.write_text("".join(lines(outcome.entries)), encoding="ascii")
+    for model, binding in (("baton", BATON), ("failover", FAILOVER), ("regions", REGIONS), ("credit", CREDIT)):
+        if model in ("failover", "regions") and not binding.recognises(log):
+            continue
+        try:
+            if any(v.answer == "rejected" for v in judge(binding.plan(log, None), model)):
+                yield model
+        except InputError:  # such as two subtasks that are one attempt of one
+            yield f"{model} (the log contradicts itself)"
+
+
+def variant_row(variant: str, most: int, folder: Path) -> str:
+    """One line of the table of variants."""
+    first: dict[str, int] = {}
+    for number in range(most):
+        flow = variant in FLOWS
+        name = "sales" if variant in MASTERS else ("shortest_paths" if flow else "walk")
+        # Walks go through the catalogue of graphs.
+        job, is_right = job_of(name, number * len(JOBS))
+        more: dict[str, Any] = {
+            "subtask_type": VARIANTS.get(variant, SOUND),
+            "master_type": MASTERS.get(variant, JobMaster),
+            "flow": FLOWS.get(variant),
+        }
+        outcome = Simulation(job, seed=number, level="heavy", **more).run(20_000)
+        if not outcome.finished or outcome.lost or not is_right(outcome):
+            first.setdefault("result", number + 1)
+        for model in rejections(outcome, folder):
+            first.setdefault(model, number + 1)
+        if first.keys() - {"result"} or ("result" in first and number - first["result"] > 10):
+            break
+    by = ", ".join(f"{what} in run {number}" for what, number in sorted(first.items(), key=lambda f: f[1]))
+    kind = "baton" if variant in VARIANTS else "regions and failover" if variant in MASTERS else "credit"
+    return f"| `{variant}` | {kind} | {by or f'not in {most} runs'} |\n"
+
+
+def variants_table(most: int) -> str:
+    """The section of the variants."""
+    text = f"Up to {most} runs of each, with heavy faults, until a machine rejects one:\n\n"
+    text += "| variant | of | caught by |\n|---|---|---|\n"
+    with tempfile.TemporaryDirectory() as folder:
+        for variant in (*FLOWS, *MASTERS, *VARIANTS):
+            text += variant_row(variant, most, Path(folder))
+            print(text.splitlines()[-1], flush=True)
+    return text
+
+
+def placed(page: str, section: str, text: str) -> str:
+    """The page with the text of a section replaced. Raises `ValueError` for a page without it."""
+    begin = page.index(f"<!-- {section} -->\n") + len(f"<!-- {section} -->\n")
+    end = page.index(f"<!-- end of {section} -->")
+    return f"{page[:begin]}\n{text}\n{page[end:]}"
+
+
+def main() -> None:
+    """Runs, prints, and writes the page if requested; ends with 1 after a wrong result or a rejected run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("section", choices=["runs", "variants"])
+    parser.add_argument("--seeds", type=int, default=2000, help="Number of runs, or the most for each variant.")
+    parser.add_argument("--master", default="local[2]", metavar="URL", help="Spark's master.")
+    parser.add_argument("--write", action="store_true", help=f"Replace the section in {PAGE.name}.")
+    given = parser.parse_args()
+    well = True
+    if given.section == "runs":
+        text, well = runs_table(given.seeds, given.master)
+        print(text)
+    else:
+        text = variants_table(given.seeds)
+    if given.write:
+        fresh = PAGE.with_suffix(".fresh")
+        fresh.write_text(placed(PAGE.read_text(encoding="utf-8"), given.section, text), encoding="utf-8")
+        os.replace(fresh, PAGE)
+    sys.exit(0 if well else 1)
+
+
+if __name__ == "__main__":
+    main()
