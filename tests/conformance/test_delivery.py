@@ -294,3 +294,15 @@ def test_a_log_without_its_beginning_may_name_what_is_not_in_it(lie: str, run: P
     log = run / name
     log.write_bytes(re.sub(pattern, new, log.read_bytes(), count=1))
     assert verdict(run)[0] != "rejected"
+
+
+def test_a_restart_that_is_delivered_twice_happened_once(flink_live: Path, tmp_path: Path) -> None:
+    """Its lines come again while the tasks of the next attempt are deployed: they are older than lines in between."""
+    run = Path(shutil.copytree(flink_live / "adaptive-mixed", tmp_path / "run"))
+    log = run / "jobmanager.log"
+    lines = log.read_text().splitlines(keepends=True)
+    begin = next(at for at, line in enumerate(lines) if " switched from SCHEDULED to DEPLOYING" in line)
+    end = next(at for at, line in enumerate(lines) if " switched from state CANCELLING to CANCELED" in line) + 1
+    place = end + next(at for at, line in enumerate(lines[end:]) if "switched from DEPLOYING to INITIALIZING" in line)
+    log.write_text("".join([*lines[:place], *lines[begin:end], *lines[place:]]))
+    assert {verdict.answer for verdict in validate_paths([run])} <= {"accepted", "inconclusive"}

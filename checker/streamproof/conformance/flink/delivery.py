@@ -72,7 +72,8 @@ class Repetitions:
     """Whether the repeated line is in another part of the log."""
     _seen: dict[tuple[str, str, int], tuple[int, str, int]] = field(default_factory=dict)
     _states: dict[str, str] = field(default_factory=dict)
-    _time: str = ""
+    _peaks: list[tuple[int, str]] = field(default_factory=list)
+    """Events after which all times are earlier: their numbers and times."""
     _events: int = 0
     _latest: int = -_ADJACENT - 1
 
@@ -84,7 +85,11 @@ class Repetitions:
         text = hash((head.level, head.logger, head.thread, head.message, tuple(record.detail)))
         self._events += 1
         known = self._seen.setdefault((family, head.ts, text), (self._events, record.file, record.line))
-        back, self._time = head.ts < self._time, head.ts
+        while self._peaks and self._peaks[-1][1] <= head.ts:
+            self._peaks.pop()
+        # A later time in between: the line was delivered late. A clock that was set back earlier does not count.
+        back = any(number > known[0] for number, _ in self._peaks[-1:])
+        self._peaks.append((self._events, head.ts))
         if known[0] == self._events or (not back and self._happens_again(family, args, known[0])):
             self._states |= {args["job"]: args["new"]} if family == "job.transition" else {}
             return False
