@@ -32,7 +32,8 @@ FOR_EVERY_SIZE = (
     ("credit", "lost-announcement", "channels,exclusive,floating,depth"),
     ("credit", "zero-exclusive", "channels,floating,depth"),
     ("partition_counts", None, "executors,partitions,consumers"),
-    ("regions", None, "failures,executors"),
+    ("regions", None, "failures,executors,inline"),
+    ("slot_owners", None, "instances,slots,subtasks,vertices,constraints"),
     ("slot_pool", None, "allocations,slots,demand,failures"),
 )
 """Models and variants with proofs for every value of some parameters (`--any`)."""
