@@ -58,7 +58,10 @@ UNTOLD: Mapping[Engine, tuple[str, ...]] = {
     # Neither engine finds the invariant that relates the locks, the queue of announcements and the owners of the slots.
     # Nor that a task which was sent descriptors finds them current, of three groups, with a cache of blobs.
     # Nor do they relate the parts of a composition. Checkpoints are decided in about this time.
-    Engine.DISCOVERY: ("baton", "checkpoints", "lifecycle_failover", "region_slots", "regions", "slots"),
+    # Of the variants of slot_owners that break the lemmas, some are decided in about this time.
+    Engine.DISCOVERY: (
+        *("baton", "checkpoints", "lifecycle_failover", "region_slots", "regions", "slot_owners-", "slots"),
+    ),
     Engine.PDR: (
         *("baton", "checkpoints"),
         # The bag of segments has 27 kinds at two connections; one connection is decided in the quick tests.
@@ -69,7 +72,7 @@ UNTOLD: Mapping[Engine, tuple[str, ...]] = {
         "cyclic-spill-overtaken",
         "cyclic-spill-newest-first",
         "cyclic-barrier-overtakes",
-        *("lifecycle_failover", "region_slots", "regions", "slots"),
+        *("lifecycle_failover", "region_slots", "regions", "slot_owners-", "slots"),
     ),
 }
 """How names begin of which it is tested that what is decided is right, and not how much is decided in this time."""
