@@ -306,3 +306,34 @@ def test_a_restart_that_is_delivered_twice_happened_once(flink_live: Path, tmp_p
     place = end + next(at for at, line in enumerate(lines[end:]) if "switched from DEPLOYING to INITIALIZING" in line)
     log.write_text("".join([*lines[:place], *lines[begin:end], *lines[place:]]))
     assert {verdict.answer for verdict in validate_paths([run])} <= {"accepted", "inconclusive"}
+
+
+def test_a_transition_that_comes_again_after_a_later_second_happened_once(flink_live: Path, tmp_path: Path) -> None:
+    """Times without a fraction order lines, too, if one of another second lies in between."""
+    run = Path(shutil.copytree(flink_live / "adaptive-mixed", tmp_path / "run"))
+    log = run / "jobmanager.log"
+    lines = log.read_text().splitlines(keepends=True)
+    end = next(at for at, line in enumerate(lines) if " switched from state RUNNING to CANCELLING" in line)
+    place = end + next(at for at, line in enumerate(lines[end:]) if "switched from DEPLOYING to INITIALIZING" in line)
+    text = "".join([*lines[:place], lines[end], *lines[place:]])
+    log.write_text(re.sub(r"(?m)^(\S+ [\d:]+),\d{3}", r"\1", text))
+    assert {verdict.answer for verdict in validate_paths([run])} <= {"accepted", "inconclusive"}
+
+
+def test_an_order_that_is_lost_within_a_millisecond_is_not_held_against_cancellations(
+    flink_live: Path, tmp_path: Path
+) -> None:
+    """The line that a task is to be cancelled comes after the transition, for two tasks; for one it is a lie."""
+    run = Path(shutil.copytree(flink_live / "adaptive-mixed", tmp_path / "run"))
+    changed = 0
+    for log in sorted(run.glob("taskmanager*.log")):
+        lines = log.read_text().splitlines(keepends=True)
+        for at in range(len(lines) - 1):
+            if changed < 2 and "Attempting to cancel task" in lines[at] and "to CANCELING" in lines[at + 1]:
+                asked, done = lines[at : at + 2]
+                lines[at : at + 2] = [asked[:23] + done[23:], asked]
+                changed += 1
+                log.write_text("".join(lines))
+                answers = {verdict.answer for verdict in validate_paths([run])}
+                assert ("rejected" in answers) == (changed == 1)
+    assert changed == 2

@@ -95,7 +95,7 @@ class Repetitions:
             return False
         if family == "gate.created" and self._events - self._latest > _ADJACENT:
             return False
-        precise = family in _ONCE or ("." in head.ts and family != "gate.created")
+        precise = family in _ONCE or back or ("." in head.ts and family != "gate.created")
         if not precise and min(self._events - known[0], self._events - self._latest) > _ADJACENT:
             return False
         self._latest = self._events
@@ -164,6 +164,11 @@ def _place(draft: Draft) -> tuple[tuple[str, str], int, str] | None:
         return ("ex", args["attempt"]), 5, ""
     if draft.family == "job.transition":
         return ("job", args["job"]), -1, str(args["old"])
+    if (draft.family, args.get("what")) == ("tm.failext", "cancel") or (draft.family, new) == (
+        "tm.transition",
+        "CANCELING",
+    ):
+        return ("cancel", args["attempt"]), int(draft.family == "tm.transition"), ""
     # Any thread may log that a task has failed.
     if draft.family in ("exec.transition", "tm.transition") and new in _RANK and (draft.family, new) != _ANY_THREAD:
         return (draft.family[:2], args["attempt"]), _RANK[new], ""
