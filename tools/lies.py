@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from tampering import credit_lies, failover_lies, partition_lies, region_lies, slot_lies
+from tampering import checkpoint_lies, credit_lies, failover_lies, partition_lies, region_lies, slot_lies
 from tampering.edits import Outcome, table
 
 DATA = Path(__file__).parents[1] / "tests" / "data" / "flink"
 MACHINES: dict[str, ModuleType] = {
-    m.MODEL: m for m in (failover_lies, slot_lies, region_lies, partition_lies, credit_lies)
+    m.MODEL: m for m in (failover_lies, slot_lies, region_lies, partition_lies, checkpoint_lies, credit_lies)
 }
 
 

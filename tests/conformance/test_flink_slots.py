@@ -79,7 +79,7 @@ def test_lies_about_slots_are_rejected_at_the_line(folder: str, name: str, flink
     assert len(kinds) > 10
     for kind, edits in kinds.items():
         found = slot_lies.outcome(run, edits[len(edits) // 2])
-        assert found.hit, (kind, found.edit.what, found.place, found.expected, found.message)
+        assert found.hit, (kind, found.what, found.place, found.expected, found.message)
 
 
 @pytest.mark.long
