@@ -421,7 +421,8 @@ def session(copy: Copy, rng: random.Random) -> str:
     def master(run: Copy) -> list[str]:
         return [n for n in run.logs if b"executiongraph.ExecutionGraph " in b"".join(run.logs[n])]
 
-    others = [f for f in sorted(copy.folder.parent.iterdir()) if f.name != copy.folder.name and f.name not in UNREAD]
+    beside = sorted(f for f in copy.folder.parent.iterdir() if f.is_dir())
+    others = [f for f in beside if f.name != copy.folder.name and f.name not in UNREAD]
     other = Copy.of(rng.choice(others)) if others else copy
     mine, theirs = master(copy), master(other)
     if len(mine) != 1 or len(theirs) != 1 or copy.traces or other.traces or copy.folder == other.folder:
