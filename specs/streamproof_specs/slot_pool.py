@@ -69,8 +69,8 @@ def counted_down(m, s):
 
 @temporal
 def idle_released(m, s):
-    """The JobMaster eventually releases slots that the job does not require."""
-    return leads_to(excess(s), not excess(s))
+    """The JobMaster eventually releases slots that the job does not require, unless it requires another number."""
+    return all(leads_to(excess(s) and s.required == n, not excess(s) or s.required != n) for n in range(m.demand + 1))
 
 
 def excess(s):
@@ -80,8 +80,11 @@ def excess(s):
 
 @temporal
 def fulfilled(m, s):
-    """A requirement that the TaskExecutor has slots for is eventually fulfilled."""
-    return leads_to(s.required <= m.slots and open_request(s), not open_request(s))
+    """A requirement that the TaskExecutor has slots for is eventually fulfilled, unless it changes."""
+    return all(
+        leads_to(open_request(s) and s.required == n, not open_request(s) or s.required != n)
+        for n in range(1, min(m.demand, m.slots) + 1)
+    )
 
 
 def open_request(s):

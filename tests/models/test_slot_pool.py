@@ -65,3 +65,14 @@ def test_safety_is_proved_for_every_size(tmp_path: Any) -> None:
     told = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
     assert told == dict.fromkeys(SAFETY, ("holds", "any"))
     assert run(["verify-certificate", str(certificate)]) == 0
+
+
+@pytest.mark.long
+def test_two_slots_that_are_used_in_turn() -> None:
+    """A job that changes its requirement for ever prevents nothing of what is promised; a variant breaks it here, too."""
+    two = {"allocations": 2, "slots": 2, "demand": 2, "failures": 0}
+    found = explore(SPEC.system(None, **two), SearchOptions(properties=("idle_released", "fulfilled")))
+    assert found.counts.distinct == 2_051_088
+    assert {f.verdict for f in found.findings} == {Verdict.HOLDS}
+    broken = explore(SPEC.system("never-idle", **two), SearchOptions(properties=("idle_released",)))
+    assert broken.finding("idle_released").verdict is Verdict.VIOLATED
