@@ -54,7 +54,7 @@ def install(supervisor: int | None) -> None:
 
 
 def detach() -> None:
-    """For a process that the worker forked: the supervisor is told nothing of it, and Ctrl-C is for its parent."""
+    """For a process that the worker forked: it does not write to the supervisor, and Ctrl-C is for its parent."""
     _run.supervisor = None
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

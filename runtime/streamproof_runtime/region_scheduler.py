@@ -40,7 +40,7 @@ class RegionScheduler:
         self.results: dict[str, Any] = {}
 
     def await_executors(self) -> None:
-        """Deployments wait for all TaskExecutors from now on, but not for ever."""
+        """Deployments wait for all TaskExecutors from now on, until the patience ends."""
         self.executors.waits = bool(self.timing.executors)
         if self.executors.waits:
             self.host.call_later(self.timing.patience, "patience", self.decided)

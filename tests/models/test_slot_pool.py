@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from model_verdicts import established
+from streamproof import Spec, leads_to, temporal
 from streamproof.cli.verbs import run
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Verdict
-from streamproof_specs.slot_pool import SPEC
+from streamproof_models.slot_pool import SlotPool
+from streamproof_specs.slot_pool import SPEC, excess, open_request
 
 COUNTS = {
     None: (25804, 158653, 26),
@@ -69,10 +71,24 @@ def test_safety_is_proved_for_every_size(tmp_path: Any) -> None:
 
 @pytest.mark.long
 def test_two_slots_that_are_used_in_turn() -> None:
-    """A job that changes its requirement for ever prevents nothing of what is promised; a variant breaks it here, too."""
+    """What is promised while a requirement stays holds with two slots, too, and `never-idle` breaks it. Promised whatever is
+    required it would not hold."""
     two = {"allocations": 2, "slots": 2, "demand": 2, "failures": 0}
     found = explore(SPEC.system(None, **two), SearchOptions(properties=("idle_released", "fulfilled")))
     assert found.counts.distinct == 2_051_088
     assert {f.verdict for f in found.findings} == {Verdict.HOLDS}
     broken = explore(SPEC.system("never-idle", **two), SearchOptions(properties=("idle_released",)))
     assert broken.finding("idle_released").verdict is Verdict.VIOLATED
+
+    @temporal
+    def always_released(m: Any, s: Any) -> Any:
+        """Slots that are not required are released, whatever is required meanwhile."""
+        return leads_to(excess(s), not excess(s))
+
+    @temporal
+    def always_fulfilled(m: Any, s: Any) -> Any:
+        """No request is open at every moment."""
+        return leads_to(s.required <= m.slots and open_request(s), not open_request(s))
+
+    strong = Spec(SlotPool, properties=(always_released, always_fulfilled))
+    assert {f.verdict for f in explore(strong.system(None, **two)).findings} == {Verdict.VIOLATED}

@@ -10,11 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import Any
 
 from streamproof.conformance import (
-    Binding,
     Constraint,
     Event,
     InputError,
@@ -31,7 +29,7 @@ from streamproof.conformance import (
 from streamproof_models.baton import Baton
 from streamproof_models.scoped_text import parse
 from streamproof_models.scopes import ScopeError
-from streamproof_specs.runtime.logs import FLOW, JOBMASTER, LOG, attempts, events_of, first_event, runs
+from streamproof_specs.runtime.logs import FLOW, JOBMASTER, LOG, RuntimeLogs, attempts
 
 RECORD_EVENTS = ("record_produced", "record_received", "record_processed")
 MOST = 200
@@ -74,40 +72,24 @@ class Machine:
         return tuple(self.model.tasks)
 
 
-class RuntimeBaton(Binding):
-    """Follows every attempt of every job in an event log of the runtime. Other event logs are read as `EventLog` does.
+class RuntimeBaton(RuntimeLogs):
+    """Follows every attempt of every job in an event log of the runtime.
 
     A run on processes is a folder with `jobmaster.ndjson` and one log of each TaskExecutor's process; together they are
     one event log.
     """
 
-    def runs(self, path: Path) -> list[Any]:
-        """The file, or the runs of a folder. Raises `InputError` if there is none."""
-        return runs(path)
+    log = LOG
 
-    def recognises(self, path: Path) -> bool:
-        """Whether a file, or the first event log of a folder, begins with an event of the runtime's JobMaster."""
-        return first_event(path).get("event") in ("job_started", "registered")
-
-    def plan(self, run: Any, job_graph: Path | None) -> Plan:
-        """One case for each attempt. Raises `InputError` for a log that is not the runtime's own."""
-        if not self.recognises(run):
-            return LOG.plan(run, job_graph)
-        if job_graph is not None:
-            raise InputError(f"{job_graph}: the log has the job graph", remedy="leave out --job-graph")
-        events = [event for event in events_of(run) if event.event not in FLOW]
+    def behaviours(self, name: str, events: list[Event]) -> Plan:
+        """One case for each attempt."""
+        events = [event for event in events if event.event not in FLOW]
         traces = attempts(events)
         begun = {
             t: own for t, own in traces.items() if any(e.process != JOBMASTER or e.event == "finished" for e in own)
         }
         cases = tuple(_case(trace, own) for trace, own in begun.items())
-        return Plan(
-            run.resolve().name.partition(".")[0],
-            cases,
-            tuple(events),
-            unit="attempt",
-            nothing="no attempt of the job has begun",
-        )
+        return Plan(name, cases, tuple(events), unit="attempt", nothing="no attempt of the job has begun")
 
 
 def _case(trace: str, events: Sequence[Event]) -> Unit:

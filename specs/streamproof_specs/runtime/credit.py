@@ -13,12 +13,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar
 
 from streamproof import WEAK, Array, Queue, Range, State, System, action, require
 from streamproof.conformance import (
-    Binding,
     Constraint,
     Event,
     EventLog,
@@ -34,13 +32,12 @@ from streamproof.conformance import (
 )
 from streamproof_models.credit import Credit
 from streamproof_specs.credit import SPEC
-from streamproof_specs.runtime.logs import JOBMASTER, attempts, events_of, first_event, runs
+from streamproof_specs.runtime.logs import JOBMASTER, RuntimeLogs, attempts
 
 MOST = 10_000
 """Largest number of channels of a gate, and of buffers."""
 _ROOM = 256
 """Smallest bound of the machine on the buffers of a channel: most gates of a size have one machine."""
-LOG = EventLog(SPEC)
 OPENED = "gate_opened"
 _ARRIVES = {
     "buffer_received": "buffers_sent",
@@ -106,28 +103,15 @@ def machine(channels: int, exclusive: int, floating: int, depth: int) -> System:
     return compile_model(model, without_properties=True)
 
 
-class RuntimeCredit(Binding):
-    """Follows every gate of every attempt in an event log of the runtime. Other event logs are read as `EventLog` does."""
+class RuntimeCredit(RuntimeLogs):
+    """Follows every gate of every attempt in an event log of the runtime."""
 
     on_request = True
+    log = EventLog(SPEC)
 
-    def runs(self, path: Path) -> list[Any]:
-        """The file, or the runs of a folder. Raises `InputError` if there is none."""
-        return runs(path)
-
-    def recognises(self, path: Path) -> bool:
-        """Whether a file, or the first event log of a folder, begins with an event of the runtime's JobMaster."""
-        return first_event(path).get("event") in ("job_started", "registered")
-
-    def plan(self, run: Any, job_graph: Path | None) -> Plan:
-        """One case for each gate. Raises `InputError` for a log that is not the runtime's own."""
-        if not self.recognises(run):
-            return LOG.plan(run, job_graph)
-        if job_graph is not None:
-            raise InputError(f"{job_graph}: the log has the job graph", remedy="leave out --job-graph")
-        events = events_of(run)
+    def behaviours(self, name: str, events: list[Event]) -> Plan:
+        """One case for each gate."""
         gates = [gate for own in attempts(events).values() for gate in _gates(own)]
-        name = run.resolve().name.partition(".")[0]
         cases = tuple(gate.unit() for gate in gates)
         read = tuple(event for gate in gates for event in gate.events)
         return Plan(name, cases, read, unit="gate", nothing="no attempt has a channel with flow control")

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from streamproof.conformance import Event, EventLog, InputError, read_events
+from streamproof.conformance import Binding, Event, EventLog, InputError, Plan, read_events
 from streamproof_specs.baton import SPEC
 
 JOBMASTER = "jobmaster"
@@ -52,6 +52,33 @@ def first_event(path: Path) -> dict[str, Any]:
 def events_of(run: Path) -> list[Event]:
     """The events of all processes of a run."""
     return _joined(run) if run.is_dir() else [*read_events(run)]
+
+
+class RuntimeLogs(Binding):
+    """A binding of the runtime's event logs. Other event logs are read as `EventLog` does."""
+
+    log: EventLog
+    """Of the model of the binding."""
+
+    def runs(self, path: Path) -> list[Any]:
+        """The file, or the runs of a folder. Raises `InputError` if there is none."""
+        return runs(path)
+
+    def recognises(self, path: Path) -> bool:
+        """Whether a file, or the first event log of a folder, begins with an event of the runtime's JobMaster."""
+        return first_event(path).get("event") in ("job_started", "registered")
+
+    def plan(self, run: Any, job_graph: Path | None) -> Plan:
+        """The behaviours of a run. Raises `InputError` for a log that is not the runtime's own, and for a job graph."""
+        if not self.recognises(run):
+            return self.log.plan(run, job_graph)
+        if job_graph is not None:
+            raise InputError(f"{job_graph}: the log has the job graph", remedy="leave out --job-graph")
+        return self.behaviours(run.resolve().name.partition(".")[0], events_of(run))
+
+    def behaviours(self, name: str, events: list[Event]) -> Plan:
+        """The plan of the runtime's own events, of a run of this name."""
+        raise NotImplementedError
 
 
 def jobs(events: Iterable[Event], followed: Container[str]) -> Iterator[tuple[Event, list[Event]]]:
