@@ -1,7 +1,8 @@
 """Simulated runs of the runtime with heavy faults, all validated on Spark, and its variants: the tables of a document.
 
-`runs`: seeds go through the jobs of `examples/`, random batch jobs, and walks through the graphs of the catalogue. Each run
-must have the right result, and every machine must accept it. `variants`: the number of runs until each variant is caught.
+`runs`: seeds go through the jobs of `examples/`, those on graphs with a random one each, random batch jobs, and walks through
+the graphs of the catalogue. Each run must have the right result, and every machine must accept it. `variants`: the number of
+runs until each variant is caught.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from batch_jobs import batch  # noqa: E402
-from runtime_runs import example  # noqa: E402
+from graph_jobs import GRAPH_JOBS, graph_job, same  # noqa: E402
+from runtime_runs import EXAMPLES as FOLDER  # noqa: E402
 from streamproof.conformance import InputError, judge  # noqa: E402
 from streamproof_models.scoped_topologies import NAMED  # noqa: E402
 from streamproof_runtime import walks  # noqa: E402
@@ -31,6 +33,7 @@ from streamproof_runtime.api import Job  # noqa: E402
 from streamproof_runtime.event_log import lines  # noqa: E402
 from streamproof_runtime.failover_variants import MASTERS  # noqa: E402
 from streamproof_runtime.flow_variants import FLOWS  # noqa: E402
+from streamproof_runtime.job_file import JobFile  # noqa: E402
 from streamproof_runtime.jobmaster import JobMaster  # noqa: E402
 from streamproof_runtime.simulation import Outcome, Simulation  # noqa: E402
 from streamproof_runtime.variants import SOUND, VARIANTS  # noqa: E402
@@ -40,8 +43,7 @@ from streamproof_specs.runtime.baton import BINDING as BATON  # noqa: E402
 from streamproof_specs.runtime.credit import BINDING as CREDIT  # noqa: E402
 
 PAGE = ROOT / "docs" / "runtime-runs.md"
-EXAMPLES = ("collatz", "components", "shortest_paths", "word_count", "sales")
-JOBS = (*EXAMPLES, "batch", "walk")
+JOBS = (*GRAPH_JOBS, "collatz", "sales", "batch", "walk")
 LIMIT = 100_000
 """Largest number of steps of a run."""
 VARIANT_LIMIT = 4_000
@@ -68,20 +70,25 @@ def job_of(name: str, seed: int) -> tuple[Job, Callable[[Outcome], bool]]:
     if name == "walk":
         job = walks.walk([*NAMED.values()][seed // len(JOBS) % len(NAMED)])
         return job, lambda o: walks.visits(job, o.results) == walks.expected(job)
-    module = example(name)
-    job = module.job()
-    return job, lambda o: {k: v for k, v in o.results.items() if k in module.expected()} == module.expected()
+    if name in GRAPH_JOBS:
+        module, expected = graph_job(name, seed)
+        tolerance = getattr(module, "TOLERANCE", 0)
+        return module.job(), lambda o: same({k: v or {} for k, v in o.results.items()}, expected, tolerance)
+    file = JobFile(FOLDER / f"{name}.py")
+    return file.job(), lambda o: not file.wrong(o.results)
 
 
-def run_seed(seed: int, folder: Path) -> tuple[str, str, Outcome]:
-    """The run of a seed, its log in a folder: the job, what is wrong, if anything, and the outcome."""
+def run_seed(seed: int, folder: Path) -> tuple[str, str, Counter[str], Counter[str]]:
+    """The run of a seed, its log in a folder: the job, what is wrong, if anything, counts, and the faults by kind."""
     name = JOBS[seed % len(JOBS)]
     job, is_right = job_of(name, seed)
     level = "severe" if seed % 5 == 4 else "heavy"
     outcome = Simulation(job, seed=seed, level=level, eager=seed % 2 == 1).run(LIMIT)
     (folder / f"seed-{seed}-{name}.ndjson").write_text("".join(lines(outcome.entries)), encoding="ascii")
     wrong = outcome.reason if not outcome.finished else "records lost" if outcome.lost else ""
-    return name, wrong or ("" if is_right(outcome) else "wrong result"), outcome
+    wrong = wrong or ("" if is_right(outcome) else "wrong result")
+    counts = Counter(runs=1, right=not wrong, attempts=outcome.attempts, events=len(outcome.entries))
+    return name, wrong, counts, Counter(fault.kind for fault in outcome.faults if fault.at <= outcome.time)
 
 
 def runs_table(seeds: int, master: str) -> tuple[str, bool]:
@@ -91,12 +98,13 @@ def runs_table(seeds: int, master: str) -> tuple[str, bool]:
     with tempfile.TemporaryDirectory() as name:
         folder, answer = Path(name, "runs"), Path(name, "verdicts.json")
         folder.mkdir()
-        for seed in range(seeds):
-            job, wrong, outcome = run_seed(seed, folder)
-            jobs[job].update(runs=1, right=not wrong, attempts=outcome.attempts, events=len(outcome.entries))
-            faults.update(fault.kind for fault in outcome.faults if fault.at <= outcome.time)
-            if wrong:
-                print(f"seed {seed} of {job}: {wrong}", file=sys.stderr)
+        with ProcessPoolExecutor(os.cpu_count()) as pool:
+            done_runs = pool.map(partial(run_seed, folder=folder), range(seeds), chunksize=len(JOBS))
+            for seed, (job, wrong, counts, happened) in enumerate(done_runs):
+                jobs[job].update(counts)
+                faults.update(happened)
+                if wrong:
+                    print(f"seed {seed} of {job}: {wrong}", file=sys.stderr)
         command = [
             sys.executable,
             "-m",

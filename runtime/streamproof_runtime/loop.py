@@ -33,6 +33,8 @@ class EventLoop:
     def __init__(self, choose: Draw) -> None:
         self.now = 0
         self.steps = 0
+        self.last_step = 0
+        """The time of the last step."""
         self.ready: list[Stepper] = []
         self._choose = choose
         self._timers: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
@@ -75,7 +77,7 @@ class EventLoop:
                 if until():
                     return True
             elif ready:
-                self.now += STEP
+                self.now = self.last_step = self.now + STEP
                 ready[choose(len(ready)) if len(ready) > 1 else 0].step()
             else:
                 return False

@@ -31,7 +31,7 @@ from streamproof_runtime.termination import BatonSubtask
 LIMIT = 2_000_000
 """Largest number of steps and timers of a run."""
 STUCK = 10 * faults.QUIET
-"""Virtual time in nanoseconds at which a run with nothing but heartbeats is stuck: no restart takes as long."""
+"""Virtual time in nanoseconds with nothing but heartbeats after which a run is stuck: no restart takes as long."""
 
 WINDOWS = (BUFFERS, 1, 2, 5)
 """Numbers of exclusive buffers; with few, small jobs wait for credit as well."""
@@ -139,8 +139,8 @@ class Simulation:
         )
 
     def _is_stuck(self) -> bool:
-        """Whether, long after all faults, only heartbeats happen."""
-        return not self.loop.ready and self.loop.now > STUCK
+        """Whether only heartbeats have happened for long."""
+        return not self.loop.ready and self.loop.now - self.loop.last_step > STUCK
 
     def _current(self) -> list[Subtask]:
         """The subtasks of the last attempt of each region."""
