@@ -33,6 +33,7 @@ from streamproof_runtime.api import Job  # noqa: E402
 from streamproof_runtime.event_log import lines  # noqa: E402
 from streamproof_runtime.failover_variants import MASTERS  # noqa: E402
 from streamproof_runtime.flow_variants import FLOWS  # noqa: E402
+from streamproof_runtime.flush_variants import FLUSHES  # noqa: E402
 from streamproof_runtime.job_file import JobFile  # noqa: E402
 from streamproof_runtime.jobmaster import JobMaster  # noqa: E402
 from streamproof_runtime.simulation import Outcome, Simulation  # noqa: E402
@@ -44,6 +45,8 @@ from streamproof_specs.runtime.credit import BINDING as CREDIT  # noqa: E402
 
 PAGE = ROOT / "docs" / "runtime-runs.md"
 JOBS = (*GRAPH_JOBS, "collatz", "sales", "batch", "walk")
+TIMEOUTS = (None, 0.05, None, 0, None, 0.3, None, -1, None, 100)
+"""Buffer timeouts in milliseconds of virtual time, in turn."""
 LIMIT = 100_000
 """Largest number of steps of a run."""
 VARIANT_LIMIT = 4_000
@@ -82,8 +85,8 @@ def run_seed(seed: int, folder: Path) -> tuple[str, str, Counter[str], Counter[s
     """The run of a seed, its log in a folder: the job, what is wrong, if anything, counts, and the faults by kind."""
     name = JOBS[seed % len(JOBS)]
     job, is_right = job_of(name, seed)
-    level = "severe" if seed % 5 == 4 else "heavy"
-    outcome = Simulation(job, seed=seed, level=level, eager=seed % 2 == 1).run(LIMIT)
+    level, timeout = "severe" if seed % 5 == 4 else "heavy", TIMEOUTS[seed // len(JOBS) % len(TIMEOUTS)]
+    outcome = Simulation(job, seed=seed, level=level, eager=seed % 2 == 1, timeout=timeout).run(LIMIT)
     (folder / f"seed-{seed}-{name}.ndjson").write_text("".join(lines(outcome.entries)), encoding="ascii")
     wrong = outcome.reason if not outcome.finished else "records lost" if outcome.lost else ""
     wrong = wrong or ("" if is_right(outcome) else "wrong result")
@@ -181,7 +184,8 @@ def _row(variant: str, most: int, folder: Path) -> str:
         # Walks go through the catalogue of graphs.
         job, is_right = job_of(name, number * len(JOBS))
         more: dict[str, Any] = {
-            "subtask_type": VARIANTS.get(variant, SOUND),
+            "subtask_type": {**VARIANTS, **FLUSHES}.get(variant, SOUND),
+            "timeout": 0.05 if variant in FLUSHES else None,
             "master_type": MASTERS.get(variant, JobMaster),
             "flow": FLOWS.get(variant),
         }
@@ -193,7 +197,15 @@ def _row(variant: str, most: int, folder: Path) -> str:
         if first.keys() - {"result"} or ("result" in first and number - first["result"] > 10):
             break
     by = ", ".join(f"{what} in run {number}" for what, number in sorted(first.items(), key=lambda f: f[1]))
-    kind = "baton" if variant in VARIANTS else "regions and failover" if variant in MASTERS else "credit"
+    kind = (
+        "baton"
+        if variant in VARIANTS
+        else "flush rules"
+        if variant in FLUSHES
+        else "regions and failover"
+        if variant in MASTERS
+        else "credit"
+    )
     return f"| `{variant}` | {kind} | {by or f'not in {most} runs'} |\n"
 
 
@@ -202,7 +214,7 @@ def variants_table(most: int) -> str:
     text = f"Up to {most} runs of each, with heavy faults, until a machine rejects one:\n\n"
     text += "| variant | of | caught by |\n|---|---|---|\n"
     with ProcessPoolExecutor(PROCESSES) as pool:
-        for row in pool.map(partial(variant_row, most=most), (*FLOWS, *MASTERS, *VARIANTS)):
+        for row in pool.map(partial(variant_row, most=most), (*FLOWS, *FLUSHES, *MASTERS, *VARIANTS)):
             text += row
             print(row, end="", flush=True)
     return text

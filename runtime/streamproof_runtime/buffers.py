@@ -1,7 +1,6 @@
 """Network buffers: records of one channel that travel, are received and are processed together.
 
-For the protocols a buffer is what moves: it is one event when it is sent, when it is received, and when it is processed. A
-subtask sends all that it has made before it takes the next buffer, so that no record waits in a buffer that is not full.
+For the protocols a buffer is what moves: it is one event when it is sent, when it is received, and when it is processed.
 """
 
 from __future__ import annotations

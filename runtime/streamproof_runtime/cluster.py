@@ -48,6 +48,8 @@ class Settings:
     buffers: int = BUFFERS
     records: int = RECORDS
     """Largest number of records in a buffer."""
+    buffer_timeout: float | None = None
+    """Milliseconds; None: no record waits."""
     eager: bool = False
     """Whether regions are scheduled with their producers."""
     log_folder: Path | None = None
@@ -139,6 +141,7 @@ class Cluster:
             "slots": self.settings.slots,
             "buffers": self.settings.buffers,
             "records": self.settings.records,
+            "buffer_timeout": self.settings.buffer_timeout,
             "restarts": self.settings.restarts,
             "variant": self.settings.variant,
             "eager": self.settings.eager,

@@ -16,6 +16,7 @@ from streamproof_runtime.failover_variants import MASTERS
 from streamproof_runtime.faults import Fault
 from streamproof_runtime.flow import BUFFERS
 from streamproof_runtime.flow_variants import FLOWS
+from streamproof_runtime.flush_variants import FLUSHES
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.job_file import JobFile
 from streamproof_runtime.jobmaster import JobMaster
@@ -32,10 +33,12 @@ LIMIT = 500_000
 """Largest number of steps of a run."""
 
 
-def _job_file(path: Path, variant: str | None, slots: int) -> JobFile:
-    known = (*VARIANTS, *MASTERS, *FLOWS)
+def _job_file(path: Path, variant: str | None, slots: int, timeout: float | None) -> JobFile:
+    known = (*VARIANTS, *MASTERS, *FLOWS, *FLUSHES)
     if variant is not None and variant not in known:
         raise Problem(f"no variant {variant!r}; there are {', '.join(known)}")
+    if variant in FLUSHES and not timeout:
+        raise Problem(f"{variant} changes nothing if no record waits in a buffer; add --buffer-timeout 1")
     file = JobFile(path)
     most = max(o.parallelism for o in ExecutionGraph(file.job()).job.operators.values())
     if most > slots:
@@ -64,16 +67,15 @@ def _wrong(file: JobFile, outcome: Ended) -> str:
 class Simulated:
     """Simulated runs of one job file."""
 
-    def __init__(
-        self, path: Path, *, level: str, variant: str | None, executors: int, slots: int, eager: bool = False
-    ) -> None:
-        """Raises `RuntimeFailure` for an unknown variant, too few slots, and as `JobFile`."""
-        self.file, self._level = _job_file(path, variant, executors * slots), level
+    def __init__(self, path: Path, *, level: str, variant: str | None, executors: int, slots: int, **more: Any) -> None:
+        """`more`: `eager` and `timeout` of `Simulation`. Raises `RuntimeFailure` for an unknown variant, too few slots,
+        and as `JobFile`."""
+        self.file, self._level = _job_file(path, variant, executors * slots, more.get("timeout")), level
         self._more: dict[str, Any] = {
             "executors": executors,
             "slots": slots,
-            "eager": eager,
-            "subtask_type": VARIANTS.get(variant or "", SOUND),
+            **more,
+            "subtask_type": {**VARIANTS, **FLUSHES}.get(variant or "", SOUND),
             "master_type": MASTERS.get(variant or "", JobMaster),
             "flow": FLOWS.get(variant or ""),
         }
@@ -149,12 +151,15 @@ class Processes:
         buffers: int = BUFFERS,
         records: int = RECORDS,
         eager: bool = False,
+        timeout: float | None = None,
     ) -> None:
-        """Raises `RuntimeFailure` as `Simulated`, for a kill of another form, and without msgpack."""
+        """`timeout`: the buffer timeout. Raises `RuntimeFailure` as `Simulated`, for a kill of another form, and without
+        msgpack."""
         from streamproof_runtime.cluster import Settings  # only here is msgpack needed
 
-        self.file = _job_file(path, variant, executors * slots)
-        self._settings = Settings(path, executors, slots, variant, restarts, buffers, records, eager, seconds=seconds)
+        self.file = _job_file(path, variant, executors * slots, timeout)
+        sizes = buffers, records, timeout
+        self._settings = Settings(path, executors, slots, variant, restarts, *sizes, eager, seconds=seconds)
         self._kills = kill_options.parse(kills, (*self._settings.names, "jobmaster"))
 
     def run(self, logs: Path | None, tell: Callable[[str], None]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from streamproof_runtime.flow import BUFFERS, FLOATING
 from streamproof_runtime.flow_variants import FlowRules
 from streamproof_runtime.functions import Context, Operation
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
+from streamproof_runtime.output_buffers import NEVER, TIMEOUT
 from streamproof_runtime.partitions import Key, Missing, Partitions
 from streamproof_runtime.regions import Region
 from streamproof_runtime.subtask import TAKE, TERMINATED, Action, Item, Subtask, TaskPlan, plans
@@ -32,6 +33,9 @@ class ExecutorHost(Protocol):
 
     def create(self, plan: TaskPlan, trace: str) -> Subtask:
         """A new subtask, with the ending of its trace."""
+
+    def flush_later(self, subtask: Subtask, delay: float) -> None:
+        """Calls `flush` after a delay in milliseconds."""
 
 
 class TaskExecutor:
@@ -105,6 +109,16 @@ class TaskExecutor:
         """A subtask does one of its enabled actions, if any; what it sends is delivered or leaves. Whether it did one."""
         return self._part_of[subtask.name].step(subtask, choose)
 
+    def flush(self, subtask: Subtask) -> None:
+        """The buffer timeout of a subtask has passed."""
+        if self.has(subtask):
+            self._part_of[subtask.name].flush(subtask)
+
+    @property
+    def waits_for_timeout(self) -> bool:
+        """Whether a record waits for a buffer timeout."""
+        return any(part.timed for part in self.parts)
+
 
 class RegionExecutor:
     """The subtasks of one region on a TaskExecutor."""
@@ -123,6 +137,8 @@ class RegionExecutor:
         self._writing: list[Key] = []
         self._waiting: dict[str, str] = {}
         """Readers whose dataset is not stored yet."""
+        self.timed: set[str] = set()
+        """Subtasks whose unfinished buffers leave after a timeout."""
 
     def on_message(self, kind: str, attempt: int, rest: tuple[Any, ...]) -> None:
         """A message about an attempt of the region."""
@@ -209,7 +225,7 @@ class RegionExecutor:
         for dataset, of, _ in self._writing:
             self.executor.partitions.release(dataset, of)
         self.attempt, self.is_running, self.subtasks, self._reported, self._writing = attempt, False, {}, set(), []
-        self.peers, self._waiting = frozenset(), {}
+        self.peers, self._waiting, self.timed = frozenset(), {}, set()
         self.host.stopped(gone)
 
     def fail(self, reason: str, *, fatal: bool, missing: str = "") -> None:
@@ -300,6 +316,19 @@ class RegionExecutor:
             self.channels.taken(subtask, taken)
         if subtask.sent:
             self.channels.sent(subtask)
+        timeout = subtask.unfinished.timeout
+        if subtask.unfinished and timeout != NEVER and subtask.name not in self.timed:
+            self.timed.add(subtask.name)
+            self.host.flush_later(subtask, timeout or 0)
         if subtask.phase == TERMINATED and subtask.name not in self._reported:
             self._reported.add(subtask.name)
             self.tell(m.FINISHED, subtask.name, subtask.result())
+
+    def flush(self, subtask: Subtask) -> None:
+        """The buffer timeout of a subtask has passed: what it has in unfinished buffers leaves, or waits for credit."""
+        self.timed.discard(subtask.name)
+        subtask.flush(TIMEOUT)
+        try:
+            self._carry_on(subtask, "")
+        except Unsendable as error:
+            self.fail(f"{subtask.name}: {error}", fatal=True)

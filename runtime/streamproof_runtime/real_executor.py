@@ -19,6 +19,7 @@ from streamproof_runtime.executor import TaskExecutor
 from streamproof_runtime.file_partitions import FilePartitions
 from streamproof_runtime.flow import FLOATING
 from streamproof_runtime.flow_variants import FLOWS
+from streamproof_runtime.flush_variants import FLUSHES
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.links import Link, connect, listening, serve
@@ -101,9 +102,10 @@ class RealExecutor:
         self.parent, self.job = parent, job
         self.name, self.incarnation = settings["name"], settings["incarnation"]
         self._secret, self._port = settings["secret"], settings["port"]
-        self._type = VARIANTS.get(settings["variant"] or "", SOUND)
+        self._type = {**VARIANTS, **FLUSHES}.get(settings["variant"] or "", SOUND)
         self._log = EventWriter(Path(settings["log"])) if settings["log"] else None
-        self._events, self._kill_after, self._records = 0, settings["kill_after"], settings["records"]
+        self._events, self._kill_after = 0, settings["kill_after"]
+        self._records, self._timeout = settings["records"], settings["buffer_timeout"]
         self._graph = ExecutionGraph(job)
         self.machine = TaskExecutor(
             *(self.name, settings["slots"], regions(job), self),
@@ -155,6 +157,10 @@ class RealExecutor:
             self._ready.append(subtask)
             self._wake.set()
 
+    def flush_later(self, subtask: Subtask, delay: float) -> None:
+        """By the event loop."""
+        asyncio.get_running_loop().call_later(delay / 1000, self.machine.flush, subtask)
+
     def stopped(self, subtasks: Iterable[Subtask]) -> None:
         """Takes subtasks from the schedule."""
         gone = {subtask.name for subtask in subtasks}
@@ -175,7 +181,7 @@ class RealExecutor:
             if self._events == self._kill_after:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        return self._type(plan, log, _chosen, self._records)
+        return self._type(plan, log, _chosen, self._records, self._timeout)
 
     def _flush(self) -> None:
         if self._log is not None:

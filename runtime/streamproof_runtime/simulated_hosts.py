@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from streamproof_runtime.executor import TaskExecutor
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster import job_trace
+from streamproof_runtime.loop import MILLISECOND
 from streamproof_runtime.master_host import Timing
 from streamproof_runtime.messages import Message
 from streamproof_runtime.partitions import MemoryPartitions
@@ -43,6 +44,8 @@ class SimulatedExecutor:
         self.runners: dict[str, Runner] = {}
         self.kept: list[tuple[str, Message | None]] = []
         """What arrives while it is paused; None: a lost connection."""
+        self.due: list[Subtask] = []
+        """Buffer timeouts that pass while it is paused."""
         self.partitions = MemoryPartitions()
         self.executor = self._new(0)
 
@@ -75,6 +78,16 @@ class SimulatedExecutor:
         self.runners[plan.name] = Runner(self, subtask)
         return subtask
 
+    def flush_later(self, subtask: Subtask, delay: float) -> None:
+        """By the loop; a process that stands still does it later."""
+        self.world.loop.call_later(int(delay * MILLISECOND), self._flush, subtask)
+
+    def _flush(self, subtask: Subtask) -> None:
+        if self.is_paused:
+            self.due.append(subtask)
+        elif self.is_alive:
+            self.executor.flush(subtask)
+
     def woken(self, subtask: Subtask) -> None:
         """Schedules the subtask if it can do something."""
         runner = self.runners[subtask.name]
@@ -88,7 +101,7 @@ class SimulatedExecutor:
 
     def crash(self) -> None:
         """The process is gone, with all that it had."""
-        self.is_alive, self.is_paused, self.kept = False, False, []
+        self.is_alive, self.is_paused, self.kept, self.due = False, False, [], []
         self.stopped([runner.subtask for runner in self.runners.values()])
         self.partitions.clear()
 
@@ -112,6 +125,9 @@ class SimulatedExecutor:
             self.is_paused, kept, self.kept = False, self.kept, []
             for peer, message in kept:
                 self.receive(peer, message)
+            due, self.due = self.due, []
+            for subtask in due:
+                self.executor.flush(subtask)
             for runner in list(self.runners.values()):
                 if self.executor.is_running(runner.subtask):
                     self.woken(runner.subtask)

@@ -84,9 +84,10 @@ class Simulation:
         faults_given: Sequence[Fault] | None = None,
         buffers: int | None = None,
         flow: FlowRules | None = None,
+        timeout: float | None = None,
     ) -> None:
         """`eager`: regions are scheduled with their producers. `buffers`: exclusive buffers of a channel; the tape chooses
-        among `WINDOWS` if it is None."""
+        among `WINDOWS` if it is None. `timeout`: the buffer timeout in milliseconds of virtual time."""
         self.regions = regions(job)
         self.slots, self.subtask_type, self.job = slots, subtask_type, job
         self.tape = Tape(seed, script)
@@ -96,7 +97,7 @@ class Simulation:
         self.buffers = WINDOWS[network(len(WINDOWS))] if buffers is None else buffers
         self.records = SIZES[network(len(SIZES))]
         self.floating = FLOATINGS[self.tape.stream(MEMORY)(len(FLOATINGS))]
-        self.flow = flow
+        self.flow, self.timeout = flow, timeout
         self.network = Network(self.loop, network)
         self.entries: list[event_log.Entry] = []
         self.created: dict[str, list[Subtask]] = {}
@@ -139,8 +140,9 @@ class Simulation:
         )
 
     def _is_stuck(self) -> bool:
-        """Whether only heartbeats have happened for long."""
-        return not self.loop.ready and self.loop.now - self.loop.last_step > STUCK
+        """Whether only heartbeats have happened for long, and no record waits for a buffer timeout."""
+        waits = any(host.is_alive and host.executor.waits_for_timeout for host in self.hosts.values())
+        return not self.loop.ready and self.loop.now - self.loop.last_step > STUCK and not waits
 
     def _current(self) -> list[Subtask]:
         """The subtasks of the last attempt of each region."""
@@ -176,7 +178,7 @@ class Simulation:
         def log(process: str, event: str, args: Mapping[str, Any], state: Mapping[str, Any], clock: Clock) -> None:
             append((trace, process, event, args, state, clock))
 
-        subtask = self.subtask_type(plan, log, self._user, self.records)
+        subtask = self.subtask_type(plan, log, self._user, self.records, self.timeout)
         self.created.setdefault(ending, []).append(subtask)
         return subtask
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from streamproof_runtime.api import Edge, Exchange, Operator
 from streamproof_runtime.batons import Itinerary, itineraries
-from streamproof_runtime.buffers import BYTES, PIECE, Output, packed, size
+from streamproof_runtime.buffers import BYTES, PIECE, Output, size
 from streamproof_runtime.functions import Context, Operation
 from streamproof_runtime.graph import ExecutionGraph
+from streamproof_runtime.output_buffers import EVENT, Buffer, OutputBuffers
 from streamproof_runtime.scopes import Scope
 from streamproof_runtime.spilling import SpillingQueue
 
@@ -96,9 +97,13 @@ def _loops_before(graph: ExecutionGraph, task: str) -> frozenset[Scope]:
 class Subtask:
     """The dataflow of a subtask; a subclass has the protocol of termination."""
 
-    def __init__(self, plan: TaskPlan, log: Log, choose: Callable[[int], int], records: int = 1) -> None:
-        """`choose` makes the choices of user functions; `records` is the largest number of records in a buffer."""
-        self.plan, self.name, self._log, self._records = plan, plan.name, log, records
+    def __init__(
+        self, plan: TaskPlan, log: Log, choose: Callable[[int], int], records: int = 1, timeout: float | None = None
+    ) -> None:
+        """`choose` makes the choices of user functions; `records` is the largest number of records in a buffer, and
+        `timeout` the buffer timeout in milliseconds."""
+        self.plan, self.name, self._log = plan, plan.name, log
+        self.unfinished = OutputBuffers(records, timeout)
         self.phase = RUNNING
         self.queues: dict[str, deque[Item] | SpillingQueue] = {
             c: deque() for c in (*plan.inputs, *plan.feedback_inputs)
@@ -117,7 +122,7 @@ class Subtask:
             self.items, self.left = iter(own), len(own)
         self.operation = Operation(operator.inputs, Context(choose, plan.number))
         self._turn: dict[int, int] = {}
-        self._piece = PIECE if records > PIECE else 1
+        self._piece = PIECE if self.unfinished.records > PIECE else 1
         self._done = 0
         """Records of the buffer held longest that the user function has had."""
         self._made: list[Output] = []
@@ -154,6 +159,7 @@ class Subtask:
         elif kind is PRODUCE:
             self.produce()
         else:
+            self.flush(EVENT)
             self.finish()
 
     def result(self) -> Any:
@@ -163,14 +169,17 @@ class Subtask:
     # --- records
 
     def produce(self) -> None:
-        """A source emits a buffer of its next records for each channel; each buffer is an event."""
+        """A source takes its next records; each buffer that leaves is an event."""
         values: list[Any] = []
-        taken = 0
-        while self.left and len(values) < self._records and taken < BYTES:
+        taken, most = 0, self._piece if self.unfinished.stay else self.unfinished.records
+        while self.left and len(values) < most and taken < BYTES:
             values.append(next(self.items))
             self.left -= 1
             taken += size(values[-1])
-        for channel, side, outputs in packed(self.routed(values), self._records):
+        self._produced(self.unfinished.add(self.routed(values)))
+
+    def _produced(self, buffers: Iterable[Buffer]) -> None:
+        for channel, side, outputs in buffers:
             clock = self.record("record_produced", {"channel": channel})
             self.sent.append((channel, (RECORD, clock, side, outputs)))
 
@@ -189,17 +198,43 @@ class Subtask:
             self.take_control(channel, item)
 
     def work(self) -> None:
-        """Applies the user function to the next records of the buffer held longest; after the last one, sends the outputs."""
+        """Applies the user function to the next records of the buffer held longest. Without a buffer timeout all outputs
+        are sent after the last one, else those in full buffers at once."""
         side, values = self.held[0]
         process, start = self.operation.process, self._done
         self._done += self._piece
-        self._made += self.routed(output for value in values[start : self._done] for output in process(side, value))
-        if self._done < len(values):
+        outputs = self.routed(output for value in values[start : self._done] for output in process(side, value))
+        is_last, unfinished = self._done >= len(values), self.unfinished
+        if is_last:
+            self._done = 0
+            self.held.popleft()
+        if unfinished.stay:
+            made = unfinished.add(outputs)
+            if is_last:
+                unfinished.processed()
+            self._processed("record_processed", made)
             return
-        made = packed(self._made, self._records)
-        self._done, self._made = 0, []
-        self.held.popleft()
-        clock = self.record("record_processed", {"channels": [channel for channel, _, _ in made]})
+        self._made += outputs
+        if is_last:
+            made, self._made = unfinished.add(self._made), []
+            self._send(made, self.record("record_processed", {"channels": [channel for channel, _, _ in made]}))
+
+    def flush(self, why: str) -> None:
+        """Output buffers that are not full leave."""
+        made = self.unfinished.flush()
+        if self.plan.operator.items is not None:
+            self._produced(made)
+        else:
+            self._processed("buffers_flushed", made, why=why)
+
+    def _processed(self, event: str, made: Sequence[Buffer], **more: str) -> None:
+        """Buffers leave, and those of whose outputs none is left here are held no more."""
+        done = self.unfinished.done()
+        if made or done:
+            args = {"channels": [channel for channel, _, _ in made], "done": done, **more}
+            self._send(made, self.record(event, args))
+
+    def _send(self, made: Sequence[Buffer], clock: Clock) -> None:
         self.sent += [(channel, (RECORD, clock, side, outputs)) for channel, side, outputs in made]
 
     def routed(self, values: Iterable[Any]) -> Iterator[Output]:
@@ -235,7 +270,7 @@ class Subtask:
 
     def state(self) -> dict[str, Any]:
         """What the subtask knows of its own state."""
-        return {"phase": self.phase, "held": len(self.held)}
+        return {"phase": self.phase, "held": len(self.held) + self.unfinished.held}
 
     def merge(self, clock: Clock) -> None:
         """What is known after receiving an item with this clock."""

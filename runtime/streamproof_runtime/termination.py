@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from streamproof_runtime.batons import Baton
+from streamproof_runtime.output_buffers import EVENT
 from streamproof_runtime.subtask import (
     ATTEMPTING,
     BATON,
@@ -40,8 +41,10 @@ class BatonSubtask(Subtask):
 
     ids = IDS
 
-    def __init__(self, plan: TaskPlan, log: Log, choose: Callable[[int], int], records: int = 1) -> None:
-        super().__init__(plan, log, choose, records)
+    def __init__(
+        self, plan: TaskPlan, log: Log, choose: Callable[[int], int], records: int = 1, timeout: float | None = None
+    ) -> None:
+        super().__init__(plan, log, choose, records, timeout)
         self.id = 0
         self.since_baton = NONE
         self.arrived: dict[Baton, set[str]] = {}
@@ -49,7 +52,7 @@ class BatonSubtask(Subtask):
 
     def state(self) -> dict[str, object]:
         """Heads also know the number of their attempt."""
-        own = {"phase": self.phase, "held": len(self.held)}
+        own = super().state()
         return {**own, "attempt": self.id} if self.plan.is_head else own
 
     # --- END
@@ -112,7 +115,9 @@ class BatonSubtask(Subtask):
         return busy or busy_too
 
     def handle(self, channel: str, baton: Baton, busy: bool, id: int, about: dict[str, object]) -> None:
-        """A baton has arrived on all inputs that carry it; `channel` is the last one."""
+        """A baton has arrived on all inputs that carry it; `channel` is the last one. It follows what is in unfinished
+        buffers."""
+        self.flush(EVENT)
         if not self.plan.is_head:
             self.send(baton, self.collective_status(busy, bool(self.held)), id, "baton_received", about)
         elif channel not in self.plan.feedback_inputs:

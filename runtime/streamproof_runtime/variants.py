@@ -6,6 +6,7 @@ The rules by number are those of `termination`. The harmless ones are sound, or 
 from __future__ import annotations
 
 from streamproof_runtime.batons import Baton
+from streamproof_runtime.output_buffers import EVENT
 from streamproof_runtime.subtask import ATTEMPTING, END, RECORD, RUNNING, TERMINATED, Action, Item
 from streamproof_runtime.termination import CLEAN, DIRTY, NONE, BatonSubtask
 
@@ -56,6 +57,7 @@ class UpstreamUnwaited(BatonSubtask):
         """The operator terminates with its last record."""
         super().work()
         if self.phase is ATTEMPTING and not self.plan.is_head and not self.held:
+            self.flush(EVENT)
             self.phase = TERMINATED
             self.record("terminated", {})
 
@@ -160,6 +162,7 @@ class Timeout(BatonSubtask):
     def do(self, action: Action) -> None:
         """The head terminates."""
         if action[0] == TIME_OUT:
+            self.flush(EVENT)
             self.phase = TERMINATED
             self.send_end("terminated", {})
         else:
@@ -184,6 +187,7 @@ class EagerRetry(BatonSubtask):
         is_record = self.queues[channel][0][0] == RECORD
         super().take(channel)
         if is_record and len(self.plan.itinerary.own) == 1 and self.phase is ATTEMPTING:
+            self.flush(EVENT)
             self.next_attempt("attempt_started", {})
 
 

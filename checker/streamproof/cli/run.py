@@ -83,6 +83,14 @@ _ONLY_REAL = ("kill", "restarts", "timeout")
     show_default=True,
     help="Schedule a region when its inputs are stored, or with their producers.",
 )
+@click.option(
+    "--buffer-timeout",
+    "timeout_of_buffers",
+    type=click.FloatRange(min=-1),
+    metavar="MS",
+    help="Milliseconds after which a buffer that is not full leaves; 0: each record leaves alone; -1: never, except before "
+    "END or a baton.  [default: what is made of a buffer leaves at once]",
+)
 @click.option("--shrink", is_flag=True, help="Find a short script of faults and choices for the first failing seed.")
 @click.option(
     "--script",
@@ -110,6 +118,7 @@ def command(
     taskmanagers: int,
     slots: int,
     scheduling: str,
+    timeout_of_buffers: float | None,
     shrink: bool,
     script: Path | None,
     trace: Path | None,
@@ -124,6 +133,8 @@ def command(
     from streamproof.report.console import print_lines
 
     _expect_options(simulate)
+    if timeout_of_buffers is not None and -1 < timeout_of_buffers < 0:
+        raise UsageError(f"--buffer-timeout {timeout_of_buffers:g} is no time", remedy="use -1 for none, or 0 or more")
     runtime = next(iter(every(RUNTIMES).values()), None)
     if runtime is None:
         raise UsageError("no runtime is installed", remedy="install a package that has one")
@@ -131,11 +142,12 @@ def command(
     if trace is not None:
         expect_writable(trace, None)
     module = runtime.load()
-    shrunk, eager = None, scheduling == "eager"
+    shrunk = None
+    more = {"eager": scheduling == "eager", "timeout": timeout_of_buffers}
     try:
         if simulate:
             simulated = module.Simulated(
-                Path(job), level=faults, variant=variant, executors=taskmanagers, slots=slots, eager=eager
+                Path(job), level=faults, variant=variant, executors=taskmanagers, slots=slots, **more
             )
             runs, shrunk = _runs(module, simulated, seed, seeds, shrink, script, trace)
         else:
@@ -147,7 +159,7 @@ def command(
                 kills=kills,
                 restarts=restarts,
                 seconds=timeout,
-                eager=eager,
+                **more,
             )
             runs = [_real_run(processes, trace)]
     except module.Lost as error:

@@ -31,9 +31,12 @@ from streamproof_models.scoped_text import parse
 from streamproof_models.scopes import ScopeError
 from streamproof_specs.runtime.logs import FLOW, JOBMASTER, LOG, RuntimeLogs, attempts
 
-RECORD_EVENTS = ("record_produced", "record_received", "record_processed")
+_EMITS = ("record_processed", "buffers_flushed")
+RECORD_EVENTS = ("record_produced", "record_received", *_EMITS)
 MOST = 200
 """Largest number of subtasks of a graph."""
+MOST_DONE = 100_000
+"""Largest number of records that are done with one event."""
 STATES = {"phase": "phase", "held": "held", "attempt": "id"}
 """Variables of the machine by the names in the recorded states."""
 
@@ -99,9 +102,7 @@ def _case(trace: str, events: Sequence[Event]) -> Unit:
     deployed = of_master.get("deployed")
     if deployed is None or not isinstance(deployed.args.get("graph"), str):
         return Unit(trace, title, (), False, ("the JobMaster recorded no graph of this attempt",))
-    records = 1 + sum(
-        len(_texts(e, "channels")) if e.event == "record_processed" else e.event == "record_produced" for e in events
-    )
+    records = 1 + sum(len(_texts(e, "channels")) if e.event in _EMITS else e.event == "record_produced" for e in events)
     of = machine(_graph(deployed), 1 << records.bit_length())
     observed = [_observed(e, of) for e in _in_order([e for e in events if e.process != JOBMASTER])]
     if "finished" in of_master:
@@ -206,10 +207,13 @@ def _texts(event: Event, name: str) -> list[str]:
 
 
 def _processed(event: Event, of: Machine) -> Iterable[Move]:
-    """A record is sent on any number of times, and then done."""
+    """A record is sent on any number of times, and then done. With a buffer timeout the event says how many are done."""
     for channel in _texts(event, "channels"):
         yield Move("emit", {"c": channel, "keep": True})
-    yield Move("finish", {"o": event.process})
+    done = event.args.get("done", 1)
+    if type(done) is not int or not 0 <= done <= MOST_DONE:
+        raise InputError(f"{event} needs the argument 'done', a number from 0 to {MOST_DONE:,}", loc=event.loc)
+    yield from [Move("finish", {"o": event.process})] * done
 
 
 def _terminated(event: Event, of: Machine) -> Iterable[Move]:
@@ -219,7 +223,7 @@ def _terminated(event: Event, of: Machine) -> Iterable[Move]:
 _MEANING: Mapping[str, Callable[[Event, Machine], Iterable[Move]]] = {
     "record_produced": lambda e, _: (Move("produce", {"c": _text(e, "channel")}),),
     "record_received": lambda e, _: (Move("receive", {"c": _text(e, "channel")}),),
-    "record_processed": _processed,
+    **dict.fromkeys(_EMITS, _processed),
     "terminated": _terminated,
     "attempt_started": lambda e, _: (Move("start_attempts", {"o": e.process}),),
     "baton_received": lambda e, _: (Move("receive_baton", {"c": _text(e, "channel"), "baton": _text(e, "baton")}),),

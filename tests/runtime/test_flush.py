@@ -1,0 +1,264 @@
+"""The flush rules: a buffer leaves when it is full, after the timeout, or before an event; runs are right and accepted."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batch_jobs import batch
+from runtime_processes import run as run_on_processes
+from runtime_runs import EXAMPLES, credit_verdicts, example, verdicts
+from streamproof.conformance import judge
+from streamproof_models.scoped_topologies import NAMED
+from streamproof_runtime import messages as m
+from streamproof_runtime import walks
+from streamproof_runtime.api import Job
+from streamproof_runtime.buffers import BYTES, size
+from streamproof_runtime.errors import RuntimeFailure
+from streamproof_runtime.event_log import lines
+from streamproof_runtime.executor import TaskExecutor
+from streamproof_runtime.flush_variants import FLUSHES
+from streamproof_runtime.messages import Message
+from streamproof_runtime.output_buffers import NEVER, OutputBuffers
+from streamproof_runtime.partitions import MemoryPartitions
+from streamproof_runtime.regions import regions
+from streamproof_runtime.simulation import Outcome, Simulation
+from streamproof_runtime.subtask import Subtask, TaskPlan
+from streamproof_runtime.termination import BatonSubtask
+from streamproof_specs.runtime.baton import BINDING as BATON
+from streamproof_specs.runtime.credit import BINDING as CREDIT
+
+TIMEOUTS = (0, 0.01, 0.05, 0.3, 1, 100, NEVER)
+"""In milliseconds of virtual time; a step takes 0.001."""
+
+
+@pytest.mark.parametrize("timeout", [None, 0, 1, NEVER])
+def test_records_keep_their_order_and_are_held_until_they_have_left(timeout: float | None) -> None:
+    """Against plain lists: what has left and what waits is what was added, and every buffer that is processed and has a
+    record in a buffer that waits is held."""
+    for seed in range(60):
+        draw = random.Random(seed)
+        most = draw.choice((1, 2, 3, 50))
+        buffers = OutputBuffers(most, timeout)
+        added, left = (defaultdict[str, list[Any]](list) for _ in range(2))
+        held = 0
+        for number in range(30):
+            outputs = [
+                (draw.choice("cd"), draw.choice((0, 0, 1)), (number, "x" * draw.choice((1, 20_000))))
+                for _ in range(draw.randrange(6))
+            ]
+            for channel, side, value in outputs:
+                added[channel].append((side, value))
+            leaving = buffers.add(outputs)
+            buffers.processed()
+            if draw.random() < 0.2:
+                leaving += buffers.flush()
+                assert not buffers
+            for channel, side, values in leaving:
+                assert 0 < len(values) <= most
+                assert sum(map(size, values[:-1])) < BYTES
+                left[channel] += [(side, value) for value in values]
+            waiting = {value[0] for c in "cd" for _, value in added[c][len(left[c]) :]}
+            for channel in "cd":
+                assert added[channel][: len(left[channel])] == left[channel]
+            held += 1 - buffers.done()
+            assert held == buffers.held == (number + 1 - min(waiting) if waiting else 0)
+            assert bool(buffers) == bool(waiting)
+            if not timeout:
+                assert not waiting
+
+
+class Alone:
+    """The host of a TaskExecutor whose messages to others, and timeouts, are kept."""
+
+    def __init__(self, timeout: float) -> None:
+        self.timeout, self.sent, self.due = timeout, list[tuple[str, Message]](), list[tuple[Subtask, float]]()
+
+    def send(self, target: str, message: Message) -> None:
+        """Keeps it."""
+        self.sent.append((target, message))
+
+    def create(self, plan: TaskPlan, trace: str) -> Subtask:
+        """A subtask that records nothing, with up to 40 records in a buffer."""
+        return BatonSubtask(plan, lambda *_: None, lambda _: 0, 40, self.timeout)
+
+    def flush_later(self, subtask: Subtask, delay: float) -> None:
+        """Keeps it."""
+        self.due.append((subtask, delay))
+
+    def woken(self, subtask: Subtask) -> None:
+        """Nothing: the test takes the steps."""
+
+    def stopped(self, subtasks: Iterable[Subtask]) -> None:
+        """Nothing."""
+
+    def buffers(self) -> list[list[Any]]:
+        """The records of the buffers that have left."""
+        return [message[4][3] for _, message in self.sent if message[0] == m.DATA and message[4][0] == 0]
+
+
+def source(timeout: float, records: int, buffers: int = 8) -> tuple[Alone, TaskExecutor, Subtask]:
+    """The source of a job whose sink is on another TaskExecutor."""
+    job = Job("alone")
+    job.source("a", range(records)).collect("b")
+    host = Alone(timeout)
+    executor = TaskExecutor("tm-1", 1, regions(job), host, MemoryPartitions(), buffers=buffers)
+    executor.on_message("jobmaster", (m.DEPLOY, 0, 0, {"a": "tm-1", "b": "tm-2"}, {}))
+    executor.on_message("jobmaster", (m.START, 0, 0))
+    (subtask,) = executor.subtasks
+    return host, executor, subtask
+
+
+def test_a_buffer_waits_for_one_timeout() -> None:
+    """The first record sets the timer; full buffers leave before, and what is left when the timer runs out; then another
+    timer is set."""
+    host, executor, subtask = source(7, 1000)
+    assert executor.step(subtask, lambda _: 0)
+    assert (host.buffers(), host.due) == ([], [(subtask, 7)])
+    assert executor.step(subtask, lambda _: 0)
+    assert [len(b) for b in host.buffers()] == [40]
+    executor.flush(subtask)
+    assert [len(b) for b in host.buffers()] == [40, 24]
+    assert len(host.due) == 1
+    executor.step(subtask, lambda _: 0)
+    assert host.due == [(subtask, 7)] * 2
+    executor.on_message("jobmaster", (m.CANCEL, 0, 0))
+    executor.flush(subtask)  # of an attempt that is gone
+    assert [len(b) for b in host.buffers()] == [40, 24]
+
+
+def test_without_a_timeout_end_takes_what_is_left_with_it() -> None:
+    """No timer is set; the rest leaves in front of END."""
+    host, executor, subtask = source(NEVER, 50)
+    while executor.step(subtask, lambda _: 0):
+        pass
+    assert host.due == []
+    assert [len(b) for b in host.buffers()] == [40, 10]
+    kinds = [message[4][0] for _, message in host.sent if message[0] == m.DATA]
+    assert kinds == [0, 0, 1]
+
+
+def test_a_stalled_sink_stops_the_source_with_a_timeout() -> None:
+    """What leaves after the timeout waits for credit as all else, and then the source takes no step."""
+    host, executor, subtask = source(1, 100_000, buffers=3)
+    for _ in range(200):
+        while executor.step(subtask, lambda _: 0):
+            pass
+        executor.flush(subtask)
+    assert [len(b) for b in host.buffers()] == [40] * 3
+    assert 100_000 - subtask.left <= 5 * 40
+
+
+def checked(
+    name: str, seed: int, timeout: float | None, variant: str = "", level: str = "heavy"
+) -> tuple[str, Outcome]:
+    """A run: what is wrong with its result, if anything, and its outcome."""
+    kind, right = FLUSHES.get(variant, BatonSubtask), True
+    if name in NAMED:
+        job = walks.walk(NAMED[name])
+        outcome = Simulation(job, seed=seed, level=level, timeout=timeout, subtask_type=kind).run(100_000)
+        right = walks.visits(job, outcome.results) == walks.expected(job)
+    elif name == "batch":
+        job, expected = batch(seed)
+        outcome = Simulation(job, seed=seed, level=level, timeout=timeout, subtask_type=kind, eager=seed % 2 == 1).run()
+        right = {n: sorted(r or ()) for n, r in outcome.results.items()} == {
+            n: sorted(counts.elements()) for n, counts in expected.items()
+        }
+    else:
+        module = example(name)
+        outcome = Simulation(module.job(), seed=seed, level=level, timeout=timeout, subtask_type=kind).run(100_000)
+        right = outcome.results == module.expected()
+    wrong = outcome.reason if not outcome.finished else "records lost" if outcome.lost else ""
+    return wrong or ("" if right else "wrong result"), outcome
+
+
+@pytest.mark.parametrize("timeout", TIMEOUTS)
+def test_runs_are_right_and_accepted(timeout: float, tmp_path: Path) -> None:
+    """By the baton and by credit, under heavy faults."""
+    for name in ("collatz", "shortest_paths", "word_count"):
+        fault, outcome = checked(name, int(timeout * 100) % 7, timeout)
+        assert not fault, name
+        assert {v.answer for v in verdicts(outcome, tmp_path)} == {"accepted"}, name
+        assert {v.answer for v in credit_verdicts(outcome, tmp_path)} == {"accepted"}, name
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("timeout", TIMEOUTS)
+def test_hundreds_of_runs_are_right_and_accepted(timeout: float, tmp_path: Path) -> None:
+    """On the examples, batch jobs and every graph of the catalogue, under severe faults."""
+    names = ("collatz", "components", "shortest_paths", "word_count", "sales", "batch", *NAMED)
+    for seed in range(300):
+        name = names[seed % len(names)]
+        fault, outcome = (
+            checked(name, seed, timeout, level="severe") if name != "sales" else checked(name, seed, timeout)
+        )
+        assert not fault, (name, seed)
+        found = [*verdicts(outcome, tmp_path), *credit_verdicts(outcome, tmp_path)]
+        assert {v.answer for v in found} == {"accepted"}, (name, seed)
+
+
+@pytest.mark.parametrize("variant", FLUSHES)
+def test_each_variant_is_caught(variant: str, tmp_path: Path) -> None:
+    """By the result, and by the baton's log."""
+    by_result = by_log = 0
+    for seed in range(30):
+        fault, outcome = checked("collatz", seed, 0.05, variant)
+        by_result += bool(fault)
+        by_log += any(v.answer == "rejected" for v in verdicts(outcome, tmp_path))
+        if by_result and by_log:
+            break
+    assert by_result
+    assert by_log
+
+
+def test_a_variant_without_a_timeout_is_refused() -> None:
+    """It would change nothing."""
+    job = EXAMPLES / "collatz.py"
+    with pytest.raises(RuntimeFailure, match="add --buffer-timeout 1"):
+        run_on_processes(job, variant="flush-forgotten")
+
+
+def test_tampered_logs_are_rejected(tmp_path: Path) -> None:
+    """Another number of buffers that are done, a buffer more or less, and a flush that is left out or comes late."""
+    fault, outcome = checked("collatz", 3, 0.05, level="none")
+    assert not fault
+    records = [json.loads(line) for line in lines(outcome.entries)]
+    flushes = [at for at, r in enumerate(records) if r["event"] == "buffers_flushed"]
+    assert {records[at]["args"]["why"] for at in flushes} == {"timeout", "event"}
+    draw, log = random.Random(1), tmp_path / "tampered.ndjson"
+
+    def answer(changed: list[dict[str, Any]]) -> set[str]:
+        log.write_text("".join(json.dumps(r) + "\n" for r in changed), encoding="ascii")
+        return {v.answer for v in judge(BATON.plan(log, None), "baton")}
+
+    assert answer(records) == {"accepted"}
+    for at in draw.sample(flushes, 3):
+        for change in ("done+", "done-", "channel+", "channel-"):
+            copy = json.loads(json.dumps(records))
+            args = copy[at]["args"]
+            if change.startswith("done"):
+                args["done"] = max(0, args["done"] + (1 if change == "done+" else -1))
+            elif change == "channel+":
+                args["channels"].append(args["channels"][0])
+            else:
+                args["channels"].pop()
+            if copy != records:
+                assert answer(copy) == {"rejected"}, (at, change)
+
+
+@pytest.mark.parametrize(
+    "timeout", [2, pytest.param(0, marks=pytest.mark.long), pytest.param(NEVER, marks=pytest.mark.long)]
+)
+def test_a_run_on_processes_is_right_and_accepted(timeout: float, tmp_path: Path) -> None:
+    """With a kill."""
+    found = run_on_processes(EXAMPLES / "components.py", tmp_path, timeout=timeout, kills=("tm-1@20",))
+    assert not found["wrong"]
+    for binding, model in ((BATON, "baton"), (CREDIT, "credit")):
+        (logs,) = binding.runs(tmp_path)
+        assert {v.answer for v in judge(binding.plan(logs, None), model)} == {"accepted"}
