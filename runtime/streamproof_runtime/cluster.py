@@ -25,6 +25,7 @@ from streamproof_runtime.flow import BUFFERS
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.kills import Kill
 from streamproof_runtime.links import SECRET, listening
+from streamproof_runtime.live import Board, Watch
 from streamproof_runtime.process import BROKEN
 from streamproof_runtime.wire import Frames, frame
 
@@ -54,6 +55,10 @@ class Settings:
     """Whether regions are scheduled with their producers."""
     log_folder: Path | None = None
     seconds: float = LIFE
+    live: bool = False
+    """Whether the processes report samples for a live view."""
+    errors: int | None = None
+    """A file for the standard error of the processes; None: that of this one."""
 
     @property
     def names(self) -> list[str]:
@@ -89,8 +94,12 @@ class _Child:
 class Cluster:
     """One run on processes; `tell` is called with what happens."""
 
-    def __init__(self, settings: Settings, kills: Sequence[Kill], tell: Callable[[str], None]) -> None:
-        self.settings, self.kills, self._tell = settings, kills, tell
+    def __init__(
+        self, settings: Settings, kills: Sequence[Kill], tell: Callable[[str], None], watch: Watch | None = None
+    ) -> None:
+        """`watch` is called with snapshots, if the settings are for a live view."""
+        self.settings, self.kills, self._told, self._watch = settings, kills, tell, watch
+        self._board, self._began = Board(), time.monotonic()
         self._secret = os.urandom(SECRET)
         self._children: dict[str, _Child] = {}
         self._selector = selectors.DefaultSelector()
@@ -146,6 +155,7 @@ class Cluster:
             "variant": self.settings.variant,
             "eager": self.settings.eager,
             "log": None if folder is None else str(folder.absolute() / f"{file}.ndjson"),
+            "live": self.settings.live,
             "kill_after": None if kill is None else kill.events,
         }
         try:
@@ -153,6 +163,7 @@ class Cluster:
                 [sys.executable, "-P", "-m", "streamproof_runtime.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                stderr=self.settings.errors,
                 pass_fds=(listener.fileno(),) if is_master else (),
             )
         except OSError as error:
@@ -171,7 +182,7 @@ class Cluster:
             child = self._children[key.data]
             data = os.read(key.fd, 1 << 16)
             for value in child.frames.feed(data):
-                self._on_report(value)
+                self._on_report(key.data, value)
             if not data:
                 self._selector.unregister(key.fileobj)
                 if self._over is None:
@@ -182,14 +193,29 @@ class Cluster:
             self._tell(f"{kill.name} is killed")
             self._children[kill.name].process.kill()
 
-    def _on_report(self, value: list[Any]) -> None:
+    def _tell(self, text: str) -> None:
+        self._told(text)
+        self._board.happened(time.monotonic() - self._began, text)
+
+    def _sampled(self, name: str, sample: Any) -> None:
+        if name == JOBMASTER:
+            self._board.master(sample)
+        else:
+            self._board.executor(name, sample)
+        if self._watch is not None:
+            self._watch(self._board.snapshot(time.monotonic() - self._began, self.settings.job.name))
+
+    def _on_report(self, name: str, value: list[Any]) -> None:
         kind, *parts = value
         if kind == "problem":
             raise RuntimeFailure(parts[0])
         if kind == "over":
             self._over = parts
             return
-        event, attempt = parts
+        if kind == "sample":
+            self._sampled(name, parts[0])
+            return
+        event, attempt, about = parts
         self._decided = attempt
         if event == "started" and "started" not in self._seen:
             now = time.monotonic()
@@ -197,11 +223,12 @@ class Cluster:
                 ((now + k.seconds, k) for k in self.kills if k.seconds is not None), key=lambda due: due[0]
             )
         self._seen.append(event)
-        self._tell(f"attempt {attempt}: {event}")
+        self._tell(f"attempt {attempt}: {event}{': ' if about else ''}{about}")
 
     def _died(self, name: str, child: _Child, listener: socket.socket) -> None:
         code = child.process.wait()
         self._close(child)
+        self._board.lost(name)
         how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         mine = [kill for kill in self.kills if kill.name == name and kill.events is not None]
         was_asked = code == -signal.SIGKILL and child.incarnation < len(mine)

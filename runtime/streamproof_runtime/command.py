@@ -20,6 +20,7 @@ from streamproof_runtime.flush_variants import FLUSHES
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.job_file import JobFile
 from streamproof_runtime.jobmaster import JobMaster
+from streamproof_runtime.live import SimulationBoard, Watch
 from streamproof_runtime.shrink import shrink
 from streamproof_runtime.simulation import Simulation
 from streamproof_runtime.tape import STREAMS
@@ -80,11 +81,11 @@ class Simulated:
             "flow": FLOWS.get(variant or ""),
         }
 
-    def seed(self, seed: int) -> dict[str, Any]:
-        """The run of a seed."""
-        return {"seed": seed, **self._run(seed=seed, level=self._level)}
+    def seed(self, seed: int, watch: Watch | None = None) -> dict[str, Any]:
+        """The run of a seed; `watch` is called with snapshots for a live view."""
+        return {"seed": seed, **self._run(watch, f"seed {seed}", seed=seed, level=self._level)}
 
-    def script(self, path: Path) -> dict[str, Any]:
+    def script(self, path: Path, watch: Watch | None = None) -> dict[str, Any]:
         """The run of a script; raises `RuntimeFailure` for a file that is none."""
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
@@ -98,7 +99,7 @@ class Simulated:
         for node in (node for fault in faults for node in fault.nodes):
             if node not in known:
                 raise Problem(f"{path}: there is no process {node!r}")
-        return {"script": str(path), **self._run(script=choices, faults_given=faults)}
+        return {"script": str(path), **self._run(watch, path.name, script=choices, faults_given=faults)}
 
     def shrunk(self, run: Mapping[str, Any]) -> dict[str, Any]:
         """The smallest failing script found for a failing run, as a run."""
@@ -117,8 +118,10 @@ class Simulated:
             "choices": found.choices,
         }
 
-    def _run(self, **more: Any) -> dict[str, Any]:
-        outcome = Simulation(self.file.job(), **self._more, **more).run(LIMIT)
+    def _run(self, watch: Watch | None = None, title: str = "", **more: Any) -> dict[str, Any]:
+        simulation = Simulation(self.file.job(), **self._more, **more)
+        board = None if watch is None else SimulationBoard(simulation, title, watch)
+        outcome = simulation.run(LIMIT, None if board is None else board.look)
         return {
             "wrong": _wrong(self.file, outcome),
             "stuck": not outcome.finished and not outcome.errors,
@@ -162,11 +165,21 @@ class Processes:
         self._settings = Settings(path, executors, slots, variant, restarts, *sizes, eager, seconds=seconds)
         self._kills = kill_options.parse(kills, (*self._settings.names, "jobmaster"))
 
-    def run(self, logs: Path | None, tell: Callable[[str], None]) -> dict[str, Any]:
-        """Runs the job; `logs` is the folder of the event logs. Raises `RuntimeFailure`, `ProcessLost` among them."""
+    def run(
+        self,
+        logs: Path | None,
+        tell: Callable[[str], None],
+        watch: Watch | None = None,
+        errors: int | None = None,
+    ) -> dict[str, Any]:
+        """Runs the job; `logs` is the folder of the event logs. Raises `RuntimeFailure`, `ProcessLost` among them.
+
+        `watch` is called with snapshots for a live view; `errors` is the standard error of the processes.
+        """
         from streamproof_runtime.cluster import Cluster
 
-        outcome = Cluster(replace(self._settings, log_folder=logs), self._kills, tell).run()
+        settings = replace(self._settings, log_folder=logs, live=watch is not None, errors=errors)
+        outcome = Cluster(settings, self._kills, tell, watch).run()
         return {
             "wrong": _wrong(self.file, outcome),
             "results": outcome.results,

@@ -6,11 +6,13 @@ also while a user function computes. Standard output carries frames to the paren
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
+import select
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -19,6 +21,8 @@ from streamproof_runtime.wire import Frames, frame
 ORPHANED, BROKEN = 3, 4
 """Exit codes: the parent has ended; a problem that was reported."""
 _PR_SET_PDEATHSIG = 1
+_SAMPLE = 0.25
+"""Seconds between two samples for a live view."""
 
 
 class Parent:
@@ -49,6 +53,13 @@ class Parent:
         with suppress(OSError):
             while data:
                 data = data[os.write(self._reports, data) :]
+
+    def sampled(self, gather: Callable[[], Any]) -> None:
+        """Reports what is gathered, again and again, if there is a live view; not while the parent does not read."""
+        if self.configuration["live"]:
+            if select.select((), (self._reports,), (), 0)[1]:
+                self.report("sample", gather())
+            asyncio.get_running_loop().call_later(_SAMPLE, self.sampled, gather)
 
     def broken(self, problem: str) -> NoReturn:
         """Reports a problem that a user can correct, and ends the process."""

@@ -23,6 +23,7 @@ from streamproof_runtime.flush_variants import FLUSHES
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.links import Link, connect, listening, serve
+from streamproof_runtime.live import executor_sample
 from streamproof_runtime.messages import Message
 from streamproof_runtime.process import Parent
 from streamproof_runtime.regions import regions
@@ -127,6 +128,7 @@ class RealExecutor:
         await serve(listener, self._secret, self._accepted)
         self._open_control()
         self.machine.register()
+        self.parent.sampled(lambda: executor_sample(self.machine))
         steps = asyncio.create_task(self._steps())
         steps.add_done_callback(lambda task: task.cancelled() or task.result())
         await self._over.wait()
@@ -216,6 +218,7 @@ class RealExecutor:
         if value[0] == STOP:
             lost = sum(subtask.lost for subtask in self.machine.subtasks)
             longest = self.machine.longest
+            self.parent.sampled(lambda: executor_sample(self.machine))
             self.stopped([*self.machine.subtasks])
             self._over_soon = True
             self._control.send(frame([STOPPED, lost, longest[False], longest[True], _peak()]))

@@ -19,6 +19,7 @@ from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster import JobMaster, job_trace
 from streamproof_runtime.links import Link, serve
+from streamproof_runtime.live import master_sample
 from streamproof_runtime.loop import MILLISECOND
 from streamproof_runtime.master_host import Timing
 from streamproof_runtime.process import Parent
@@ -30,6 +31,8 @@ from streamproof_runtime.wire import frame, message_frame
 HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT = 1_000 * MILLISECOND, 30_000 * MILLISECOND
 RESTART_DELAY = 200 * MILLISECOND
 PATIENCE_FOR_EXECUTORS = 30_000 * MILLISECOND
+_LONGEST = 200
+"""Characters of a reason that the parent gets."""
 PATIENCE = 10.0
 """Seconds for the TaskExecutors to stop when the job is over."""
 
@@ -66,6 +69,7 @@ class RealJobMaster:
         """Runs the job, and reports its end."""
         await serve(self._listener, self._secret, self._accepted)
         self.machine.start()
+        self.parent.sampled(lambda: master_sample(self.machine))
         await self._over.wait()
         for link in self._links.values():
             link.send(frame([STOP]))
@@ -73,6 +77,7 @@ class RealJobMaster:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._all_stopped.wait(), PATIENCE)
         machine = self.machine
+        self.parent.sampled(lambda: master_sample(machine))
         self.parent.report(
             "over", machine.status == DONE, machine.errors, machine.results, machine.decided + 1, self._stopped
         )
@@ -108,7 +113,8 @@ class RealJobMaster:
                 self.parent.broken(f"the event log of the JobMaster cannot be written: {error}")
         if self._events == self._kill_after:
             os.kill(os.getpid(), signal.SIGKILL)
-        self.parent.report("event", event, self.machine.decided)
+        about = next((str(args[name]) for name in ("reason", "executor", "task") if name in args), "")
+        self.parent.report("event", event, self.machine.decided, about[:_LONGEST])
 
     # --- for the connections
 

@@ -5,7 +5,7 @@ The machines are those of every run; here all hosts are in one thread, and every
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,9 @@ LIMIT = 2_000_000
 """Largest number of steps and timers of a run."""
 STUCK = 10 * faults.QUIET
 """Virtual time in nanoseconds with nothing but heartbeats after which a run is stuck: no restart takes as long."""
+
+WATCHED = 50
+"""Steps and timers between two looks of a live view."""
 
 WINDOWS = (BUFFERS, 1, 2, 5)
 """Numbers of exclusive buffers; with few, small jobs wait for credit as well."""
@@ -112,15 +115,15 @@ class Simulation:
             list(faults_given or ()) if not drawn else faults.drawn(draw, level, names, JOBMASTER, stores=stores)
         )
 
-    def run(self, limit: int = LIMIT) -> Outcome:
-        """Runs until the job has finished, has failed, or cannot go on."""
+    def run(self, limit: int = LIMIT, watch: Callable[[], None] | None = None) -> Outcome:
+        """Runs until the job has finished, has failed, or cannot go on; `watch` is called every `WATCHED` steps."""
         with fence():
             self.master.machine.start()
             for host in self.hosts.values():
                 host.executor.register()
             for fault in self.faults:
                 self.loop.call_at(fault.at, faults.apply, fault, self)
-            over = self.loop.run(lambda: self.master.machine.is_over or self._is_stuck(), limit)
+            over = self._looped(limit, watch)
         master = self.master.machine
         finished = master.status == DONE
         reason = "" if finished else self._why(over)
@@ -138,6 +141,16 @@ class Simulation:
             self.tape.recorded,
             master.errors,
         )
+
+    def _looped(self, limit: int, watch: Callable[[], None] | None) -> bool:
+        """Whether the loop has ended before the limit."""
+        over, end, loop = False, 0, self.loop
+        while not over and loop.steps == end < limit:
+            end = limit if watch is None else min(limit, end + WATCHED)
+            over = loop.run(lambda: self.master.machine.is_over or self._is_stuck(), end)
+            if watch is not None:
+                watch()
+        return over
 
     def _is_stuck(self) -> bool:
         """Whether only heartbeats have happened for long, and no record waits for a buffer timeout."""

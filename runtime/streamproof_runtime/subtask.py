@@ -111,7 +111,8 @@ class Subtask:
         self.held: deque[tuple[int, list[Any]]] = deque()
         self.sent: list[tuple[str, Item]] = []
         self.clock: Clock = {}
-        self.lost = 0
+        self.lost = self.records = 0
+        """Records that came too late, and all that it has received or, as a source, made."""
         self.ended: set[str] = set()
         """Inputs on which END has been taken."""
         self.items: Iterator[Any] = iter(())
@@ -176,6 +177,7 @@ class Subtask:
             values.append(next(self.items))
             self.left -= 1
             taken += size(values[-1])
+        self.records += len(values)
         self._produced(self.unfinished.add(self.routed(values)))
 
     def _produced(self, buffers: Iterable[Buffer]) -> None:
@@ -188,6 +190,7 @@ class Subtask:
         item = self.queues[channel].popleft()
         self.merge(item[1])
         if item[0] == RECORD:
+            self.records += len(item[3])
             if self.phase is TERMINATED:
                 self.lost += len(item[3])
             else:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -18,6 +19,9 @@ from streamproof.system.errors import Exit, InputError, SystemFailure, UsageErro
 from streamproof.system.files import RUN_LOG, RUN_PART, RUN_SCRIPT, Form, expect_writable, new_folders, remove, write
 from streamproof.system.lines import Line, StyledText, line
 from streamproof.system.options import bytes_about
+
+if TYPE_CHECKING:
+    from streamproof.report.live_view import LiveView
 
 SCHEMA = "streamproof.run/1"
 _SHOWN = 10
@@ -104,6 +108,7 @@ _ONLY_REAL = ("kill", "restarts", "timeout")
     metavar="DIR",
     help="Write the event log of each process, or of each simulated run and the script of each failing one, to DIR.",
 )
+@click.option("--live", is_flag=True, help="Show tasks, buffers, credits and events while the job runs.")
 @json_option
 def command(
     job: Path,
@@ -122,6 +127,7 @@ def command(
     shrink: bool,
     script: Path | None,
     trace: Path | None,
+    live: bool,
     json_to: str | None,
 ) -> int:
     """Run the job in FILE, a Python file with a function job(), and compare the results with its expected().
@@ -144,12 +150,13 @@ def command(
     module = runtime.load()
     shrunk = None
     more = {"eager": scheduling == "eager", "timeout": timeout_of_buffers}
+    view = _view(json_to) if live else None
     try:
         if simulate:
             simulated = module.Simulated(
                 Path(job), level=faults, variant=variant, executors=taskmanagers, slots=slots, **more
             )
-            runs, shrunk = _runs(module, simulated, seed, seeds, shrink, script, trace)
+            runs, shrunk = _runs(module, simulated, seed, seeds, shrink, script, trace, view)
         else:
             processes = module.Processes(
                 Path(job),
@@ -161,7 +168,7 @@ def command(
                 seconds=timeout,
                 **more,
             )
-            runs = [_real_run(processes, trace)]
+            runs = [_real_run(processes, trace, view)]
     except module.Lost as error:
         raise SystemFailure(str(error)) from error
     except module.Problem as error:
@@ -207,9 +214,15 @@ def _expect_options(simulate: bool) -> None:
             raise UsageError(f"--{name} is for simulated runs", remedy="add --simulate, or use --kill for faults")
 
 
-def _real_run(processes: Any, trace: Path | None) -> dict[str, Any]:
+def _view(json_to: str | None) -> LiveView:
+    from streamproof.report.live_view import LiveView
+
+    return LiveView(people(json_to))
+
+
+def _real_run(processes: Any, trace: Path | None, view: LiveView | None) -> dict[str, Any]:
     """A run on processes. Logs of an earlier run in the folder are removed."""
-    with new_folders([] if trace is None else [trace]), Status() as status:
+    with new_folders([] if trace is None else [trace]), Status(live=view is None) as status, view or nullcontext():
         if trace is not None:
             later = [log for kind in ("jobmaster", "tm-*") for log in trace.glob(f"{kind}.*.ndjson")]
             logs = [trace / "jobmaster.ndjson", *(log for log in later if log.name.split(".")[1].isdigit())]
@@ -217,7 +230,7 @@ def _real_run(processes: Any, trace: Path | None) -> dict[str, Any]:
                 expect_writable(log, _form(log))
             for log in logs:
                 remove(log, _form(log))
-        run: dict[str, Any] = processes.run(trace, status)
+        run: dict[str, Any] = processes.run(trace, status, view, view and view.errors)
     return run
 
 
@@ -245,14 +258,16 @@ def _runs(
     shrink: bool,
     script: Path | None,
     trace: Path | None,
+    view: LiveView | None,
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """The runs, without their events, and the shrunk one."""
     runs: list[dict[str, Any]] = []
     shrunk = None
-    with Status() as status:
+    watch = None if view is None else view.slowly
+    with Status(live=view is None) as status, view or nullcontext():
         for number in range(1 if script else seeds):
             status(f"seed {seed + number}")
-            run = simulated.script(script) if script else simulated.seed(seed + number)
+            run = simulated.script(script, watch) if script else simulated.seed(seed + number, watch)
             _write(module, run, script.stem.partition(".")[0] if script else f"seed-{seed + number}", trace)
             if run["wrong"] and shrink and shrunk is None:
                 shrunk = simulated.shrunk(run)

@@ -1,0 +1,156 @@
+"""What a live view shows of a run: plain values, gathered from the machines between two steps, and put together on a board.
+
+Nothing here changes a run: no message of a protocol is sent, and without a view nothing is gathered.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from streamproof_runtime.executor import RegionExecutor, TaskExecutor
+from streamproof_runtime.jobmaster import NAME as JOBMASTER
+from streamproof_runtime.region_scheduler import RegionScheduler
+from streamproof_runtime.subtask import RUNNING, Subtask
+
+if TYPE_CHECKING:
+    from streamproof_runtime.simulation import Simulation
+Watch: TypeAlias = Callable[[Mapping[str, Any]], None]
+"""Takes a snapshot of a board."""
+EVENTS = 200
+"""Events that a board keeps; a view shows the last ones."""
+WINDOW, VIRTUAL_WINDOW = 1.0, 0.001
+"""Seconds over which a rate is measured, at least: of a run on processes, and of a simulated one."""
+
+
+def executor_sample(executor: TaskExecutor) -> list[dict[str, Any]]:
+    """The subtasks of a TaskExecutor.
+
+    `buffers` wait in the input gate, of `capacity` for channels without feedback, and `feedback` in those with; `credits`
+    are those of its outputs, for which `waiting` buffers wait if there are none.
+    """
+    return [_row(part, subtask) for part in executor.parts for subtask in part.subtasks.values()]
+
+
+def _row(part: RegionExecutor, subtask: Subtask) -> dict[str, Any]:
+    plan, gate, outputs = subtask.plan, part.channels.gates.get(subtask.name), part.channels.outputs
+    buffers = sum(len(subtask.queues[channel]) for channel in plan.inputs)
+    waiting = sum(len(outputs.waiting.get(channel, ())) for channel in plan.outputs)
+    state = subtask.phase
+    if state == RUNNING:
+        state = "DEPLOYED" if not part.is_running else "BLOCKED" if waiting else state
+    return {
+        "task": subtask.name,
+        "region": part.region.number,
+        "attempt": part.attempt,
+        "state": state,
+        "buffers": buffers,
+        "capacity": buffers + sum(gate.free.values()) if gate else 0,
+        "feedback": sum(len(subtask.queues[channel]) for channel in plan.feedback_inputs),
+        "credits": sum(outputs.credit.get(channel, 0) for channel in plan.outputs),
+        "waiting": waiting,
+        "records": subtask.records,
+    }
+
+
+def master_sample(master: RegionScheduler) -> dict[str, Any]:
+    """The job as its JobMaster knows it: the state and attempt of each region, its subtasks and where they are."""
+    return {
+        "status": master.status,
+        "attempts": master.first_attempt + master.decided + 1,
+        "executors": dict(master.executors.slots),
+        "regions": [
+            {
+                "region": run.region.number,
+                "state": run.status,
+                "attempt": run.attempt,
+                "tasks": {task: run.placement.get(task, "") for task in run.region.graph.tasks},
+            }
+            for run in master.runs
+        ],
+    }
+
+
+class SimulationBoard:
+    """The board of a simulated run; `look` shows it as it is now."""
+
+    def __init__(self, simulation: Simulation, title: str, watch: Watch) -> None:
+        self._simulation, self._title, self._watch = simulation, title, watch
+        self._board, self._seen, self._faults = Board(VIRTUAL_WINDOW), 0, 0
+
+    def look(self) -> None:
+        """Gathers samples and events, and shows them."""
+        world, board = self._simulation, self._board
+        board.master(master_sample(world.master.machine))
+        for name, host in world.hosts.items():
+            board.executor(name, executor_sample(host.executor) if host.is_alive else [])
+        now = world.loop.now
+        faults = sorted((fault for fault in world.faults if fault.at <= now), key=lambda fault: fault.at)
+        for fault in faults[self._faults :]:
+            board.happened(fault.at / 1e9, str(fault))
+        self._faults = len(faults)
+        for trace, process, event, args, _, _ in world.entries[self._seen :]:
+            if process == JOBMASTER:
+                about = next((str(args[name]) for name in ("reason", "executor", "task") if name in args), "")
+                board.happened(now / 1e9, f"{trace}: {event}{': ' if about else ''}{about}")
+        self._seen = len(world.entries)
+        self._watch(board.snapshot(now / 1e9, self._title))
+
+
+class Board:
+    """Puts together what the processes of a run say."""
+
+    def __init__(self, window: float = WINDOW) -> None:
+        self._window = window
+        self._master: Mapping[str, Any] = {"status": "starting", "attempts": 0, "executors": {}, "regions": []}
+        self._rows: dict[str, list[dict[str, Any]]] = {}
+        self._events: deque[tuple[float, str]] = deque(maxlen=EVENTS)
+        self._happened = 0
+        self._earlier: deque[tuple[float, dict[tuple[str, int], int]]] = deque()
+
+    def master(self, sample: Mapping[str, Any]) -> None:
+        """The JobMaster's sample."""
+        self._master = sample
+
+    def executor(self, name: str, rows: list[dict[str, Any]]) -> None:
+        """The sample of a TaskExecutor."""
+        self._rows[name] = rows
+
+    def lost(self, name: str) -> None:
+        """A process has ended."""
+        self._rows.pop(name, None)
+
+    def happened(self, time: float, text: str) -> None:
+        """Something worth a line."""
+        self._events.append((time, text))
+        self._happened += 1
+
+    def snapshot(self, time: float, title: str) -> dict[str, Any]:
+        """All of it at a time in seconds: `tasks` in the order of the job, each with its rate in records a second."""
+        rows = {(row["task"], row["attempt"]): (name, row) for name, own in self._rows.items() for row in own}
+        counts = {key: row["records"] for key, (_, row) in rows.items()}
+        earlier = self._earlier
+        earlier.append((time, counts))
+        while len(earlier) > 2 and earlier[1][0] <= time - self._window:
+            earlier.popleft()
+        since, before = earlier[0]
+        tasks = []
+        for region in self._master["regions"]:
+            for task, placed in region["tasks"].items():
+                key = task, region["attempt"]
+                name, row = rows.get(key, (placed, {"state": region["state"]}))
+                new = max(0, counts.get(key, 0) - before.get(key, 0))
+                rate = new / (time - since) if time > since else 0.0
+                known = {"task": task, "executor": name, "region": region["region"], "attempt": region["attempt"]}
+                tasks.append({**known, **row, "rate": rate})
+        return {
+            "title": title,
+            "time": time,
+            "status": self._master["status"],
+            "attempts": self._master["attempts"],
+            "executors": self._master["executors"],
+            "tasks": tasks,
+            "events": [*self._events],
+            "happened": self._happened,
+        }
