@@ -17,6 +17,10 @@ from streamproof_runtime.functions import Key, Process, Transform, forward, redu
 from streamproof_runtime.scopes import Scope
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+PIPELINED, BLOCKING = EXCHANGE_TYPES = ("pipelined", "blocking")
+"""Whether the reader of a stream runs while it is made, or starts when the whole stream is stored."""
+STREAMING, BATCH = MODES = ("streaming", "batch")
+"""Modes of a job: by default its exchanges are pipelined, or blocking between operators outside loops."""
 
 
 class Exchange(Enum):
@@ -78,6 +82,12 @@ class Job:
     name: str = "job"
     operators: dict[str, Operator] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
+    mode: str = STREAMING
+
+    def __post_init__(self) -> None:
+        """Raises `JobError` for an unknown mode."""
+        if self.mode not in MODES:
+            raise JobError(f"job {self.name} has the mode {self.mode!r}; there are {', '.join(MODES)}")
 
     def source(self, name: str, items: Sequence[Any], parallelism: int = 1) -> Stream:
         """A stream of the items; subtask i of n emits every n-th item from the i-th on."""
@@ -108,13 +118,23 @@ class Job:
         exchange = stream.exchange
         if exchange is Exchange.FORWARD and not aligned:
             exchange = Exchange.REBALANCE
+        blocking = self._is_blocking(stream, maker, to, feedback)
         for edge in self.edges:
             if (edge.source, edge.target, edge.feedback) == (maker, to.name, feedback):
-                if (edge.exchange, edge.key, edge.blocking) != (exchange, stream.key, stream.is_blocking):
+                if (edge.exchange, edge.key, edge.blocking) != (exchange, stream.key, blocking):
                     raise JobError(f"{to.name} reads {maker} by two different exchanges; put an operator between them")
                 return edge
-        self.edges.append(Edge(maker, to.name, stream.scope, exchange, stream.key, [], feedback, stream.is_blocking))
+        self.edges.append(Edge(maker, to.name, stream.scope, exchange, stream.key, [], feedback, blocking))
         return self.edges[-1]
+
+    def _is_blocking(self, stream: Stream, maker: str, to: Operator, feedback: bool) -> bool:
+        if stream.exchange_type:
+            if stream.exchange_type not in EXCHANGE_TYPES:
+                known = ", ".join(EXCHANGE_TYPES)
+                raise JobError(f"{to.name} reads {maker} by the exchange {stream.exchange_type!r}; there are {known}")
+            return stream.exchange_type == BLOCKING
+        in_loop = feedback or to.scope.level or self.operators[maker].scope.level
+        return self.mode == BATCH and not in_loop
 
 
 def subtask_names(operator: Operator) -> tuple[str, ...]:
@@ -132,7 +152,8 @@ class Stream:
     origins: tuple[tuple[str, tuple[Transform, ...]], ...]
     exchange: Exchange = Exchange.FORWARD
     key: Key | None = None
-    is_blocking: bool = False
+    exchange_type: str = ""
+    """One of `EXCHANGE_TYPES`; empty: by the mode of the job."""
 
     @property
     def makers(self) -> str:
@@ -172,16 +193,27 @@ class Stream:
         """The same stream, sent to every subtask."""
         return replace(self, exchange=Exchange.BROADCAST, key=None)
 
-    def blocking(self) -> Stream:
-        """The same stream, stored: the operator that reads it starts when the whole stream is there, and may read it again.
+    def exchanged(self, exchange_type: str) -> Stream:
+        """The same stream by an exchange of `EXCHANGE_TYPES`. The operator that reads it refuses an unknown one.
 
-        Raises `JobError` inside a loop, whose operators cannot wait for each other.
+        Raises `JobError` for one that stores inside a loop, whose operators cannot wait for each other.
         """
-        if self.scope.level:
+        if self.scope.level and exchange_type == BLOCKING:
             raise JobError(
                 f"the stream of {self.makers} (scope {self.scope}) is in a loop; only root streams are stored"
             )
-        return replace(self, is_blocking=True)
+        return replace(self, exchange_type=exchange_type)
+
+    def blocking(self) -> Stream:
+        """The same stream, stored: the operator that reads it starts when the whole stream is there, and may read it again.
+
+        Raises `JobError` inside a loop.
+        """
+        return self.exchanged(BLOCKING)
+
+    def pipelined(self) -> Stream:
+        """The same stream, read while it is made, also in batch mode."""
+        return self.exchanged(PIPELINED)
 
     def union(self, other: Stream) -> Stream:
         """The records of both; raises `JobError` unless both have one scope."""

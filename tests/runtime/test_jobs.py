@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import pytest
 
-from runtime_runs import JOBS, example
+from runtime_runs import JOBS, example, verdicts
+from streamproof.conformance import judge
 from streamproof_runtime import Connected, Job, JobError, Scope, Stream
 from streamproof_runtime.graph import ExecutionGraph
+from streamproof_runtime.regions import regions
 from streamproof_runtime.simulation import Simulation
+from streamproof_specs.flink.failover import BINDING as FAILOVER
 
 
 def same(found: Any, expected: Any, tolerance: float) -> bool:
@@ -66,6 +70,52 @@ def test_exchanges_and_binary_operations() -> None:
     assert len({subtask for subtask, _ in results["spread_out"]}) == 3
     assert sorted(results["copies"]) == [(s, n) for s in range(2) for n in (1, 3, 5, 7, 9)]
     assert sorted(map(str, results["connected"])) == sorted(["a", "b", *(str(n + 100) for n in range(10))])
+
+
+def keyed(mode: str) -> Job:
+    """A job with every exchange and a loop."""
+    job = Job("modes", mode=mode)
+    numbers = job.source("numbers", range(12), parallelism=2)
+    most = numbers.key_by(lambda n: n % 3).reduce("most", max, parallelism=2)
+    spread = most.rebalance().process("spread", lambda _, n: [n], parallelism=3)
+    spread.broadcast().process("copies", lambda c, n: [(c.subtask, n)], parallelism=2).collect("all")
+
+    def loop(stream: Stream) -> tuple[Stream, Stream]:
+        halved = stream.process("halve", lambda _, n: [n // 2])
+        return halved.filter(lambda n: n > 1), halved.filter(lambda n: n <= 1)
+
+    numbers.pipelined().iterate("L", loop).collect("ends")
+    return job
+
+
+def test_the_mode_decides_how_operators_outside_loops_exchange(tmp_path: Path) -> None:
+    """Batch: blocking, so that there are more regions; loops, feedback and what is declared pipelined stay; the results are
+    the same, and the baton and failover accept the runs."""
+    streaming, batched = keyed("streaming"), keyed("batch")
+    assert not any(edge.blocking for edge in streaming.edges)
+    pipelined = {(e.source, e.target) for e in batched.edges if not e.blocking}
+    assert pipelined == {("numbers", "l"), ("l", "halve"), ("halve", "l"), ("halve", "ends")}
+    assert (len(regions(streaming)), len(regions(batched))) == (1, 5)
+    results = []
+    for seed, job in enumerate((streaming, batched, keyed("batch"))):
+        outcome = Simulation(job, seed=seed, level="heavy").run()
+        assert {v.answer for v in verdicts(outcome, tmp_path)} == {"accepted"}
+        if job is not streaming:
+            log = tmp_path / "run.ndjson"
+            assert {v.answer for v in judge(FAILOVER.plan(log, None), "failover")} == {"accepted"}
+        results.append({name: Counter(records) for name, records in outcome.results.items() if name == "ends"})
+        assert {(s, n) for s in (0, 1) for n in (9, 10, 11)} <= {*outcome.results["all"]}
+        assert len(outcome.results["all"]) == 24
+    assert results == [{"ends": Counter({1: 10, 0: 2})}] * 3
+
+
+def test_an_exchange_and_a_mode_that_do_not_exist_are_refused() -> None:
+    """The message of the exchange names both operators."""
+    numbers = Job().source("numbers", [1])
+    refused(lambda: numbers.exchanged("hybrid").collect("all"), "all reads numbers", "'hybrid'", "pipelined, blocking")
+    refused(lambda: Job("j", mode="mini-batch"), "job j has the mode 'mini-batch'; there are streaming, batch")
+    keep: Any = lambda _, r: [r]  # noqa: E731
+    refused(lambda: numbers.connect(numbers.blocking(), "both", keep, keep), "both reads numbers by two different")
 
 
 def nested(made: dict[str, Stream]) -> Job:
