@@ -65,15 +65,16 @@ def _identifiers(variables: tuple[str, ...]) -> dict[str, str]:
 
 def shared(roots: Iterable[Expr]) -> set[Expr]:
     """The composite terms that occur more than once below (or among) `roots`."""
-    roots = tuple(root for root in roots if not isinstance(root, e.Const | e.Var))
     met: set[Expr] = set()
     again: set[Expr] = set()
-    for terms in (roots, *map(e.children, e.subterms(*roots))):
-        for term in terms:
-            if term in met:
-                again.add(term)
-            else:
-                met.add(term)
+    stack: list[Expr] = [root for root in roots if not isinstance(root, e.Const | e.Var)]
+    while stack:
+        term = stack.pop()
+        if term in met:
+            again.add(term)
+        else:
+            met.add(term)
+            stack += e.children(term)
     return {term for term in again if not _plain(term)}
 
 
