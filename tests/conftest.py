@@ -6,6 +6,7 @@ import functools
 import gc
 import os
 import sys
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,13 +39,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(3600))
 
 
+INTERPRETED = (
+    "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
+    " --conf spark.sql.adaptive.enabled=false pyspark-shell"
+)
+"""Options of Spark for tables of a few rows: queries are not compiled, nor planned again after each stage."""
+
+
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """A running local session: whatever runs on Spark in this process joins it."""
+def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A running local session: whatever runs on Spark in this process joins it. The long tests have Spark as users do."""
     from streamproof.pipeline.session import spark_session
 
-    with spark_session("local[2]") as session:
-        yield session
+    with pytest.MonkeyPatch.context() as patch:
+        if request.config.getoption("markexpr") == "not long":
+            patch.setenv("PYSPARK_SUBMIT_ARGS", INTERPRETED)
+        with spark_session("local[2]") as session:
+            yield session
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -85,9 +96,14 @@ def _what_tests_made_is_forgotten(tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture(scope="module")
 def small_heap() -> Iterator[None]:
-    """Readings with free parameters look through the heap for functions of the model's files: they need not look at what
-    was there before these tests wrote their models."""
+    """Readings with free parameters look through the heap for functions of the model's files: of what was there before
+    this module's tests, they are given the functions, and need not look through the rest each time."""
+    from streamproof.language import rewritten
+
     gc.collect()
+    known = [found for found in gc.get_objects() if type(found) is types.FunctionType]
     gc.freeze()
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rewritten, "gc", types.SimpleNamespace(get_objects=lambda: known + gc.get_objects()))
+        yield
     gc.unfreeze()

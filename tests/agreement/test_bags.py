@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from quick_tlc import QUICK
 from random_systems import random_system
 from streamproof import (
     ANY,
@@ -210,10 +211,10 @@ def test_overflow_is_an_error_with_values_and_line() -> None:
 def test_tlc_agrees(jar: Path) -> None:
     """TLC counts the same states over functions from values to counts."""
     system = Careful.system()
-    ours, counted = explore(system).counts, tlc.count(system)
+    ours, counted = explore(system).counts, tlc.count(system, QUICK)
     assert ours is not None
     assert (counted.distinct, counted.generated) == (ours.distinct, ours.generated)
-    [never] = tlc.decide(system, ["never"])
+    [never] = tlc.decide(system, ["never"], QUICK)
     assert never.verdict is explore(system).finding("never").verdict
 
 

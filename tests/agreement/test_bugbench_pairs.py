@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from quick_tlc import QUICK
 from streamproof.cli.bugbench_table import Side, defects
 from streamproof.exchange import spin, tlc
 from streamproof.system import Kind, Verdict
 
 TOOLS: dict[str, Any] = {
-    "tlc": (tlc.decide, tlc.TlcOptions(memory=1_000, java=("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"))),
+    "tlc": (tlc.decide, QUICK),
     "spin": (spin.decide, spin.SpinOptions()),
 }
 CHEAP = {("FLINK-14701", "tlc"), ("FLINK-19552", "spin")}

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from quick_tlc import QUICK
 from random_constraints import corpus, step_condition
 from streamproof.agree import asking
 from streamproof.exchange import tla, tlc_run
@@ -126,7 +127,7 @@ def test_tlc_has_the_same_meaning(jar: Path, seeds: Sequence[int], temporal: boo
         found = explore(constrained(system, [], [Conjunct(condition, "limit", None)]))
 
         def asked(specification: str, *claims: TlcClaim, model: Tla = exported) -> TlcReport:
-            report = tlc_run.run(model, _Cutting("run", model.module, specification, claims, "cut"))
+            report = tlc_run.run(model, _Cutting("run", model.module, specification, claims, "cut"), QUICK)
             assert report.error is None, report.error
             return report
 

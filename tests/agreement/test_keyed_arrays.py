@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from quick_tlc import QUICK
 from streamproof import (
     Array,
     Bool,
@@ -183,9 +184,9 @@ def test_engines_and_native_execution_agree(panel: Any, model: type[Model], dist
 def test_tlc_agrees(jar: Path, model: type[Model]) -> None:
     """TLC counts the same states over functions whose domain is a set of tuples, and shows a behaviour of ours."""
     system = model.system()
-    ours, counted = explore(system), tlc.count(system)
+    ours, counted = explore(system), tlc.count(system, QUICK)
     assert (counted.distinct, counted.generated) == (ours.counts.distinct, ours.counts.generated)
-    [never] = tlc.decide(system, [system.properties[0].name])
+    [never] = tlc.decide(system, [system.properties[0].name], QUICK)
     assert never.verdict is ours.finding(never.property).verdict
 
 

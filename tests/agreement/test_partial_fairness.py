@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from quick_tlc import QUICK
 from random_fairness import partly_fair
 from streamproof import (
     STRONG,
@@ -158,7 +159,7 @@ def test_tlc_decides_alike(jar: Path) -> None:
     """WF and SF of the part, in TLA+."""
     for model in (Lossy, Whole, Working):
         system = model.system()
-        answers = {d.property: d.verdict for d in tlc.decide(system, None, tlc.TlcOptions())}
+        answers = {d.property: d.verdict for d in tlc.decide(system, None, QUICK)}
         assert answers == {f.property: f.verdict for f in explore(system).findings}
 
 

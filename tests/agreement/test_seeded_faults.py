@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from quick_tlc import QUICK
 from shares import share
 from streamproof.agree import asking
 from streamproof.agree.comparing import differences
@@ -38,7 +39,7 @@ Seed = Callable[[Patch], None]
 """Puts one fault in its place, until the test is over."""
 
 needs_spin = pytest.mark.skipif(installed() is not None, reason=f"needs Spin: {installed()}")
-JVM = tlc.TlcOptions(memory=1_000, seconds=60, java=("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"))
+JVM = replace(QUICK, seconds=60)
 SMALL = spin.SpinOptions(hash_bits=12, depth=100_000, optimise="-O0", memory=512, seconds=15)
 DEPTH = 4
 

@@ -17,6 +17,7 @@ import pytest
 import tree_sitter
 import tree_sitter_tlaplus
 
+from quick_tlc import QUICK
 from random_constraints import corpus
 from random_fairness import partly_fair
 from random_families import family_system
@@ -33,9 +34,6 @@ from streamproof.registry import bundled, find
 from streamproof.system import Kind, System, Verdict
 from streamproof.system.reference import reference
 from streamproof.traces.replay import replay, verify
-
-QUICK = tlc.TlcOptions(memory=1_000, java=("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"))
-"""For few states: what takes the time is the start of the virtual machine."""
 
 Row = tuple[str, str | None, dict[str, Any]]
 

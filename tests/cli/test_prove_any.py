@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 MODEL = '''
 from streamproof import Array, Model, Range, State, action, invariant, reachable, require, temporal, always
 

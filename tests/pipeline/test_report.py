@@ -332,28 +332,42 @@ _GOOD = '{"trace": "t", "process": "p", "seq": 1, "event": "e"}\n'
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message", "events"),
+    ("events", "files"),
     [
-        ("x.ndjson", _GOOD + "\n" + _GOOD[:-9], "x.ndjson:3: this line is not one JSON value: Unterminated string", 1),
-        ("x.ndjson", _GOOD + _GOOD.strip() + _GOOD, "x.ndjson:2: this line is not one JSON value: Extra data", 1),
-        ("x.ndjson", _GOOD + '{"event": "e"}\n', "x.ndjson:2: the event has no `trace`", 1),
-        ("x.json", _DOCUMENT + '{"run": "r"}]}', "x.json, verdicts[0]: the verdict has no `model`", 0),
-        ("x.json", '{"schema": "streamproof.validate/1"}', "x.json: the document has no list `verdicts`", 0),
-        ("x.json", _DOCUMENT, "x.json: not a JSON document: Expecting value: line 3", 0),
+        (
+            3,
+            {
+                "a.ndjson": (_GOOD + "\n" + _GOOD[:-9], ":3: this line is not one JSON value: Unterminated string"),
+                "b.ndjson": (_GOOD + _GOOD.strip() + _GOOD, ":2: this line is not one JSON value: Extra data"),
+                "c.ndjson": (_GOOD + '{"event": "e"}\n', ":2: the event has no `trace`"),
+            },
+        ),
+        (
+            0,
+            {
+                "a.json": (_DOCUMENT, ": not a JSON document: Expecting value: line 3"),
+                "b.json": ('{"schema": "streamproof.validate/1"}', ": the document has no list `verdicts`"),
+                "c.json": (_DOCUMENT + '{"run": "r"}]}', ", verdicts[0]: the verdict has no `model`"),
+            },
+        ),
     ],
-)  # fmt: skip
+    ids=["events", "verdicts"],
+)
 def test_what_is_not_understood_is_named_and_left_out(
-    tmp_path: Path, name: str, content: str, message: str, events: int
+    tmp_path: Path, events: int, files: dict[str, tuple[str, str]]
 ) -> None:
     """File and line, or the record's place, in one sentence; everything else is in the report."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "good.ndjson").write_text(_GOOD)
-    (tmp_path / "in" / name).write_text(content)
+    for name, (content, _) in files.items():
+        (tmp_path / "in" / name).write_text(content)
     result = build_report([tmp_path / "in"], tmp_path / "out")
-    assert next(f"{item.path}: {item.reason}" for item in result.skipped).startswith(f"{tmp_path}/in/{message}")
-    assert len(result.skipped) == 1
+    page = result.html.read_text()
+    said = sorted(f"{item.path}: {item.reason}" for item in result.skipped)
+    for line, (name, (_, message)) in zip(said, files.items(), strict=True):
+        assert line.startswith(f"{tmp_path}/in/{name}{message}")
+        assert f"{name}{message.partition(': ')[0]}" in page
     assert result.events == 1 + events
-    assert message.partition(": ")[0] in result.html.read_text()
 
 
 def test_bad_lines_are_counted_behind_other_pieces_and_compression(tmp_path: Path) -> None:

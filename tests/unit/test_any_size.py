@@ -50,6 +50,8 @@ from streamproof.system.ground import ground
 from streamproof.system.records import replace
 from streamproof.system.unbounded import Unbounded
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 
 def prove(model: type[Model], *free: str, discover: bool = False, **given: Any) -> AnySize:
     """The proof of all safety properties of a model."""

@@ -22,6 +22,8 @@ from streamproof.system import Verdict
 from streamproof.system import build as b
 from streamproof.system.errors import Rejected
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 PROVED = [
     ("OnlySmall", None, False),
     ("Limited", None, False),

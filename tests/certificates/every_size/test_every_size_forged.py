@@ -23,7 +23,7 @@ from streamproof.cli.verbs import run
 from streamproof.system.errors import Rejected, StreamproofError
 from streamproof.system.unbounded import Parametric
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("here", "small_heap")
 LARGEST_VERIFIER = 9_200
 """Statements and expressions of the verifier of proofs for every size, at most: less than 1,700 lines."""
 

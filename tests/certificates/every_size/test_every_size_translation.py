@@ -60,6 +60,8 @@ from streamproof.system.sorts import (
 )
 from streamproof.system.unbounded import Forall, Parametric
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 NEVER = CertifiedClaim("never", b.FALSE)
 """A claim that every step breaks: what is assumed, and the axioms, must be possible together."""
 
