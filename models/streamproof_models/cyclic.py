@@ -183,14 +183,7 @@ class Cyclic(Model):
         """Whether the entry reads the feedback edge first."""
         turn = s.operator[0].last_read == "FORWARD"
         utilised = self.back.waiting(s.back) >= self.buffers
-        return {
-            "feedback-first": True,
-            "feedback-first-in-memory": True,
-            "feedback-first-when-utilised": utilised or turn,
-            "forward-first-until-utilised": utilised,
-            "fair": turn,
-            "forward-first": False,
-        }[self.policy]
+        return preferred(self.policy, utilised, turn)
 
     def checkpointing(self, s):
         """Whether a barrier is in the loop, so that records from the feedback edge are logged."""
@@ -198,3 +191,15 @@ class Cyclic(Model):
         return any(operator.task == "BARRIER" for operator in s.operator) or any(
             item.kind == "BARRIER" for queue in queues for item in queue
         )
+
+
+def preferred(policy, utilised, turn):
+    """Whether a policy reads the feedback edge first: its buffers may be in use, and it may be its turn."""
+    return {
+        "feedback-first": True,
+        "feedback-first-in-memory": True,
+        "feedback-first-when-utilised": utilised or turn,
+        "forward-first-until-utilised": utilised,
+        "fair": turn,
+        "forward-first": False,
+    }[policy]

@@ -14,6 +14,7 @@ from typing import Any
 
 from streamproof_runtime.errors import JobError
 from streamproof_runtime.functions import Key, Process, Transform, forward, reducing, to_dict, to_list
+from streamproof_runtime.input_policies import POLICIES
 from streamproof_runtime.scopes import Scope
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -73,6 +74,8 @@ class Operator:
     """A source of stored partitions: their dataset."""
     writes: str = ""
     """A sink that stores partitions: their dataset."""
+    input_policy: str = ""
+    """A head: which input it reads first, one of `input_policies.POLICIES`; empty: that of the run."""
 
 
 @dataclass
@@ -98,6 +101,9 @@ class Job:
         """Adds an operator. Raises `JobError` for a name that is not plain or not new, and for a parallelism below 1."""
         if not _NAME.fullmatch(operator.name):
             raise JobError(f"{operator.name!r} cannot name an operator; use letters, digits and _, a letter first")
+        if operator.input_policy and operator.input_policy not in POLICIES:
+            known = ", ".join(POLICIES)
+            raise JobError(f"operator {operator.name} has the input policy {operator.input_policy!r}, none of {known}")
         if operator.parallelism < 1:
             raise JobError(f"operator {operator.name} has parallelism {operator.parallelism}; the least is 1")
         for other in self.operators.values():
@@ -248,14 +254,16 @@ class Stream:
 
     # --- loops
 
-    def iterate(self, loop: str, function: Callable[[Stream], Any], parallelism: int = 1) -> Stream:
+    def iterate(
+        self, loop: str, function: Callable[[Stream], Any], parallelism: int = 1, input_policy: str = ""
+    ) -> Stream:
         """The output of a loop: `function` makes feedback and output, a pair, from the stream at the head of the loop.
 
-        The head is an operator named by the loop in small letters. Raises `JobError` if there is no such pair, or one of
-        its streams is not of the loop.
+        The head is an operator named by the loop in small letters; `input_policy` decides which input it reads first.
+        Raises `JobError` if there is no such pair, or one of its streams is not of the loop.
         """
         scope = self._loop(loop)
-        head = Operator(loop.lower(), scope, parallelism, ((forward, None),))
+        head = Operator(loop.lower(), scope, parallelism, ((forward, None),), input_policy=input_policy)
         entry = replace(self._operator(head), scope=scope)
         return self._closed(head, function(entry), 0)
 
@@ -316,9 +324,17 @@ class Connected:
     heads: list[Operator]
 
     def process(
-        self, name: str, first: Process, second: Process, parallelism: int = 1, feedback_key: Key | None = None
+        self,
+        name: str,
+        first: Process,
+        second: Process,
+        parallelism: int = 1,
+        feedback_key: Key | None = None,
+        input_policy: str = "",
     ) -> Stream:
-        """The outputs of the head: `first` reads the input, `second` the feedback. `feedback_key` is the key of the state."""
-        head = Operator(name, self.scope, parallelism, ((first, self.input.key), (second, feedback_key)))
+        """The outputs of the head: `first` reads the input, `second` the feedback. `feedback_key` is the key of the state,
+        `input_policy` decides which of both it reads first."""
+        inputs = (first, self.input.key), (second, feedback_key)
+        head = Operator(name, self.scope, parallelism, inputs, input_policy=input_policy)
         self.heads.append(head)
         return replace(self.input._operator(head), scope=self.scope)

@@ -14,7 +14,7 @@ from streamproof_runtime import messages as m
 from streamproof_runtime.flow import BUFFERS, FLOATING, Gate, Leaving
 from streamproof_runtime.flow_variants import FlowRules
 from streamproof_runtime.graph import Channel
-from streamproof_runtime.subtask import Subtask
+from streamproof_runtime.subtask import Subtask, kind_of
 
 
 class ChannelHost(Protocol):
@@ -33,7 +33,7 @@ class ChannelHost(Protocol):
 
 
 class Channels:
-    """The ends of channels; those of feedback have no limit and no events."""
+    """The ends of channels; those of feedback have no limit and no events here, unless they are bounded."""
 
     def __init__(
         self,
@@ -42,11 +42,15 @@ class Channels:
         rules: FlowRules,
         exclusive: int = BUFFERS,
         floating: int = FLOATING,
+        *,
+        bounds_feedback: bool = False,
     ) -> None:
         self._host, self._channels, self._rules = host, channels, rules
         exclusive = exclusive if rules.has_exclusive else 0
         own = host.subtasks
-        limited = {name: channel for name, channel in channels.items() if not channel.edge.feedback}
+        limited = {n: channel for n, channel in channels.items() if bounds_feedback or not channel.edge.feedback}
+        self._limited = limited.keys()
+        self._outputs_of = {t: tuple(n for n, c in limited.items() if c.source == t) for t in own}
         self.outputs = rules.outputs((n for n, c in limited.items() if c.source in own), exclusive)
         self.gates: dict[str, Gate] = {}
         for task, subtask in own.items():
@@ -58,7 +62,7 @@ class Channels:
 
     def is_blocked(self, subtask: Subtask) -> bool:
         """Whether an output of a subtask waits for credit."""
-        return self.outputs.is_blocked(subtask.plan.outputs)
+        return self.outputs.is_blocked(self._outputs_of[subtask.name])
 
     # --- the sending end
 
@@ -118,7 +122,8 @@ class Channels:
         gate = self._gate(channel)
         if gate is not None:
             gate.receive(channel, backlog)
-            self._changed(subtask, gate, "buffer_received", channel, backlog=backlog)
+            of_head = {} if subtask.head is None else {"item": kind_of(subtask.queues[channel][-1])}
+            self._changed(subtask, gate, "buffer_received", channel, backlog=backlog, **of_head)
 
     def backlogged(self, channel: str, backlog: int) -> None:
         """A sender without credit has announced its backlog."""
@@ -141,10 +146,9 @@ class Channels:
             self._announce(subtask, gate)
 
     def _gate(self, channel: str) -> Gate | None:
-        found = self._channels[channel]
-        return None if found.edge.feedback else self.gates[found.target]
+        return self.gates[self._channels[channel].target] if channel in self._limited else None
 
-    def _changed(self, subtask: Subtask, gate: Gate, event: str, channel: str, **more: int) -> None:
+    def _changed(self, subtask: Subtask, gate: Gate, event: str, channel: str, **more: object) -> None:
         subtask.note(event, {"channel": channel, **more}, _gate_state(gate, channel))
         self._announce(subtask, gate)
 

@@ -22,6 +22,7 @@ from typing import Any
 from streamproof_runtime.buffers import RECORDS
 from streamproof_runtime.errors import ProcessLost, RuntimeFailure
 from streamproof_runtime.flow import BUFFERS
+from streamproof_runtime.input_policies import ANY
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.kills import Kill
 from streamproof_runtime.links import SECRET, listening
@@ -53,6 +54,8 @@ class Settings:
     """Milliseconds; None: no record waits."""
     eager: bool = False
     """Whether regions are scheduled with their producers."""
+    input_policy: str = ANY
+    """The input policy of loops that have none of their own."""
     log_folder: Path | None = None
     seconds: float = LIFE
     live: bool = False
@@ -154,6 +157,7 @@ class Cluster:
             "restarts": self.settings.restarts,
             "variant": self.settings.variant,
             "eager": self.settings.eager,
+            "input_policy": self.settings.input_policy,
             "log": None if folder is None else str(folder.absolute() / f"{file}.ndjson"),
             "live": self.settings.live,
             "kill_after": None if kill is None else kill.events,

@@ -18,9 +18,11 @@ from streamproof_runtime.flow import BUFFERS
 from streamproof_runtime.flow_variants import FLOWS
 from streamproof_runtime.flush_variants import FLUSHES
 from streamproof_runtime.graph import ExecutionGraph
+from streamproof_runtime.input_policies import ANY
 from streamproof_runtime.job_file import JobFile
 from streamproof_runtime.jobmaster import JobMaster
 from streamproof_runtime.live import SimulationBoard, Watch
+from streamproof_runtime.loop_variants import LOOPS, loop_rules
 from streamproof_runtime.shrink import shrink
 from streamproof_runtime.simulation import Simulation
 from streamproof_runtime.tape import STREAMS
@@ -35,7 +37,7 @@ LIMIT = 500_000
 
 
 def _job_file(path: Path, variant: str | None, slots: int, timeout: float | None) -> JobFile:
-    known = (*VARIANTS, *MASTERS, *FLOWS, *FLUSHES)
+    known = (*VARIANTS, *MASTERS, *FLOWS, *FLUSHES, *LOOPS)
     if variant is not None and variant not in known:
         raise Problem(f"no variant {variant!r}; there are {', '.join(known)}")
     if variant in FLUSHES and not timeout:
@@ -69,9 +71,10 @@ class Simulated:
     """Simulated runs of one job file."""
 
     def __init__(self, path: Path, *, level: str, variant: str | None, executors: int, slots: int, **more: Any) -> None:
-        """`more`: `eager` and `timeout` of `Simulation`. Raises `RuntimeFailure` for an unknown variant, too few slots,
-        and as `JobFile`."""
+        """`more`: `input_policy`, and `eager` and `timeout` of `Simulation`. Raises `RuntimeFailure` for an unknown variant,
+        too few slots, and as `JobFile`."""
         self.file, self._level = _job_file(path, variant, executors * slots, more.get("timeout")), level
+        input_policy = more.pop("input_policy", ANY)
         self._more: dict[str, Any] = {
             "executors": executors,
             "slots": slots,
@@ -79,6 +82,7 @@ class Simulated:
             "subtask_type": {**VARIANTS, **FLUSHES}.get(variant or "", SOUND),
             "master_type": MASTERS.get(variant or "", JobMaster),
             "flow": FLOWS.get(variant or ""),
+            "loops": loop_rules(variant, input_policy),
         }
 
     def seed(self, seed: int, watch: Watch | None = None) -> dict[str, Any]:
@@ -155,6 +159,7 @@ class Processes:
         records: int = RECORDS,
         eager: bool = False,
         timeout: float | None = None,
+        input_policy: str = ANY,
     ) -> None:
         """`timeout`: the buffer timeout. Raises `RuntimeFailure` as `Simulated`, for a kill of another form, and without
         msgpack."""
@@ -162,7 +167,9 @@ class Processes:
 
         self.file = _job_file(path, variant, executors * slots, timeout)
         sizes = buffers, records, timeout
-        self._settings = Settings(path, executors, slots, variant, restarts, *sizes, eager, seconds=seconds)
+        self._settings = Settings(
+            path, executors, slots, variant, restarts, *sizes, eager, input_policy, seconds=seconds
+        )
         self._kills = kill_options.parse(kills, (*self._settings.names, "jobmaster"))
 
     def run(

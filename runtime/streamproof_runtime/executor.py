@@ -13,10 +13,11 @@ from streamproof_runtime.flow import BUFFERS, FLOATING
 from streamproof_runtime.flow_variants import FlowRules
 from streamproof_runtime.functions import Context, Operation
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
+from streamproof_runtime.loop_heads import LoopRules, head_of
 from streamproof_runtime.output_buffers import NEVER, TIMEOUT
 from streamproof_runtime.partitions import Key, Missing, Partitions
 from streamproof_runtime.regions import Region
-from streamproof_runtime.subtask import TAKE, TERMINATED, Action, Item, Subtask, TaskPlan, plans
+from streamproof_runtime.subtask import HELD, TAKE, TERMINATED, Action, Item, Subtask, TaskPlan, plans
 
 
 class ExecutorHost(Protocol):
@@ -52,8 +53,10 @@ class TaskExecutor:
         buffers: int = BUFFERS,
         floating: int = FLOATING,
         flow: FlowRules | None = None,
+        loops: LoopRules | None = None,
     ) -> None:
         """`buffers`: exclusive buffers of a channel; `floating`: floating buffers of a gate."""
+        self.loops = loops or LoopRules()
         self.name, self.slots, self.incarnation = name, slots, incarnation
         self.buffers, self.floating, self.flow = buffers, floating, flow or FlowRules()
         self.host, self.partitions = host, partitions
@@ -190,7 +193,7 @@ class RegionExecutor:
     def _attach(self, subtask: Subtask, reads: Mapping[str, int]) -> None:
         """Feedback channels get queues that spill, a reader its partition, a writer a new one."""
         store, operator, number = self.executor.partitions, subtask.plan.operator, subtask.plan.number
-        subtask.queues.update((channel, store.queue()) for channel in subtask.plan.feedback_inputs)
+        self._attach_feedback(subtask)
         if operator.reads and operator.reads not in reads:
             self._waiting[subtask.name] = operator.reads
         elif operator.reads:
@@ -205,6 +208,18 @@ class RegionExecutor:
                 return ()
 
             subtask.operation = Operation(((write, None),), subtask.operation.context)
+
+    def _attach_feedback(self, subtask: Subtask) -> None:
+        """A head gets its input policy, and queues that spill unless feedback is bounded."""
+        rules, plan = self.executor.loops, subtask.plan
+        if not plan.feedback_inputs:
+            return
+        if not rules.is_bounded:
+            queue = self.executor.partitions.queue
+            subtask.queues.update((channel, queue(rules.queue)) for channel in plan.feedback_inputs)
+        queues, buffers = subtask.queues, self.executor.buffers
+        subtask.head = head_of(rules, plan.operator.input_policy, queues, plan.feedback_inputs, buffers, subtask.note)
+        subtask.head.opened(plan.inputs, 0 if subtask.unfinished.stay else HELD)
 
     def update(self, reads: Mapping[str, int]) -> None:
         """Readers can begin: their datasets are stored."""
@@ -237,7 +252,9 @@ class RegionExecutor:
 
     def _channels(self) -> Channels:
         executor = self.executor
-        return Channels(self, self.graph.channels, executor.flow, executor.buffers, executor.floating)
+        bounded = executor.loops.is_bounded
+        channels, buffers = self.graph.channels, (executor.buffers, executor.floating)
+        return Channels(self, channels, executor.flow, *buffers, bounds_feedback=bounded)
 
     def _has_ends(self, channel: str) -> bool:
         found = self.graph.channels[channel]

@@ -53,9 +53,9 @@ class FilePartitions:
             self._files.pop(key).close()
             del self._counts[key]
 
-    def queue(self) -> SpillingQueue:
+    def queue(self, kind: type[SpillingQueue] = SpillingQueue) -> SpillingQueue:
         """A queue that spills to a file."""
-        return SpillingQueue(FileSpill(), IN_MEMORY)
+        return kind(FileSpill(), IN_MEMORY)
 
     def clear(self) -> None:
         """Closes all files."""

@@ -34,7 +34,7 @@ class Partitions(Protocol):
     def release(self, dataset: str, attempt: int) -> None:
         """Drops the partitions of an attempt, if there are any."""
 
-    def queue(self) -> SpillingQueue:
+    def queue(self, kind: type[SpillingQueue] = SpillingQueue) -> SpillingQueue:
         """The queue of a feedback channel."""
 
     def clear(self) -> None:
@@ -67,9 +67,9 @@ class MemoryPartitions:
         for key in [k for k in self.stored if k[:2] == (dataset, attempt)]:
             del self.stored[key]
 
-    def queue(self) -> SpillingQueue:
+    def queue(self, kind: type[SpillingQueue] = SpillingQueue) -> SpillingQueue:
         """One that spills soon, so that small jobs spill too."""
-        return SpillingQueue(MemorySpill(), 2)
+        return kind(MemorySpill(), 2)
 
     def clear(self) -> None:
         """Drops all."""

@@ -24,6 +24,7 @@ from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.links import Link, connect, listening, serve
 from streamproof_runtime.live import executor_sample
+from streamproof_runtime.loop_variants import loop_rules
 from streamproof_runtime.messages import Message
 from streamproof_runtime.process import Parent
 from streamproof_runtime.regions import regions
@@ -112,6 +113,7 @@ class RealExecutor:
             *(self.name, settings["slots"], regions(job), self),
             *(FilePartitions(), self.incarnation, settings["buffers"]),
             *(FLOATING, FLOWS.get(settings["variant"] or "")),
+            loop_rules(settings["variant"], settings["input_policy"]),
         )
         self._ready: deque[Subtask] = deque()
         self._queued: set[str] = set()

@@ -51,7 +51,7 @@ class SimulatedExecutor:
 
     def _new(self, incarnation: int) -> TaskExecutor:
         world = self.world
-        memory = world.buffers, world.floating, world.flow
+        memory = world.buffers, world.floating, world.flow, world.loops
         return TaskExecutor(self.name, world.slots, world.regions, self, self.partitions, incarnation, *memory)
 
     def receive(self, peer: str, message: Message | None) -> None:

@@ -19,6 +19,7 @@ from streamproof_runtime.flow_variants import FlowRules
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster import JobMaster
 from streamproof_runtime.loop import EventLoop
+from streamproof_runtime.loop_heads import LoopRules
 from streamproof_runtime.master_host import Timing
 from streamproof_runtime.network import Network
 from streamproof_runtime.region_scheduler import DONE
@@ -88,6 +89,7 @@ class Simulation:
         buffers: int | None = None,
         flow: FlowRules | None = None,
         timeout: float | None = None,
+        loops: LoopRules | None = None,
     ) -> None:
         """`eager`: regions are scheduled with their producers. `buffers`: exclusive buffers of a channel; the tape chooses
         among `WINDOWS` if it is None. `timeout`: the buffer timeout in milliseconds of virtual time."""
@@ -100,7 +102,7 @@ class Simulation:
         self.buffers = WINDOWS[network(len(WINDOWS))] if buffers is None else buffers
         self.records = SIZES[network(len(SIZES))]
         self.floating = FLOATINGS[self.tape.stream(MEMORY)(len(FLOATINGS))]
-        self.flow, self.timeout = flow, timeout
+        self.flow, self.timeout, self.loops = flow, timeout, loops
         self.network = Network(self.loop, network)
         self.entries: list[event_log.Entry] = []
         self.created: dict[str, list[Subtask]] = {}

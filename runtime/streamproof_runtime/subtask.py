@@ -17,6 +17,7 @@ from streamproof_runtime.batons import Itinerary, itineraries
 from streamproof_runtime.buffers import BYTES, PIECE, Output, size
 from streamproof_runtime.functions import Context, Operation
 from streamproof_runtime.graph import ExecutionGraph
+from streamproof_runtime.loop_heads import LoopHead
 from streamproof_runtime.output_buffers import EVENT, Buffer, OutputBuffers
 from streamproof_runtime.scopes import Scope
 from streamproof_runtime.spilling import SpillingQueue
@@ -34,6 +35,11 @@ Action: TypeAlias = tuple[str, str]
 PRODUCE, TAKE, WORK, FINISH = "produce", "take", "work", "finish"
 HELD = 8
 """Buffers that a subtask holds at most."""
+
+
+def kind_of(item: Item) -> str:
+    """The kind of an item in the log; of a baton with its name."""
+    return "record" if item[0] == RECORD else "end" if item[0] == END else f"baton {item[2]}"
 
 
 class Log(Protocol):
@@ -108,6 +114,10 @@ class Subtask:
         self.queues: dict[str, deque[Item] | SpillingQueue] = {
             c: deque() for c in (*plan.inputs, *plan.feedback_inputs)
         }
+        self.head: LoopHead | None = None
+        """The choice between input and feedback, if there is feedback."""
+        self.about: dict[str, object] = {}
+        """What the event of the item that is being taken says of it: its channel, and its number if it was fed back."""
         self.held: deque[tuple[int, list[Any]]] = deque()
         self.sent: list[tuple[str, Item]] = []
         self.clock: Clock = {}
@@ -133,6 +143,8 @@ class Subtask:
     def deliver(self, channel: str, item: Item) -> None:
         """Appends an item to an input channel."""
         self.queues[channel].append(item)
+        if self.head is not None:
+            self.head.arrived(channel, kind_of(item))
 
     def enabled(self) -> list[Action]:
         """The possible actions, in a fixed order."""
@@ -142,6 +154,8 @@ class Subtask:
             for c, queue in self.queues.items()
             if queue and not (full and queue[0][0] == RECORD) and self.is_ready(c, queue[0])
         ]
+        if self.head is not None:
+            found = self.head.preferred(found)
         if self.held:
             found.append((WORK, ""))
         if self.left:
@@ -188,6 +202,7 @@ class Subtask:
     def take(self, channel: str) -> None:
         """Takes the next item of a channel."""
         item = self.queues[channel].popleft()
+        self.about = {"channel": channel} if self.head is None else self.head.taken(channel)
         self.merge(item[1])
         if item[0] == RECORD:
             self.records += len(item[3])
@@ -196,9 +211,11 @@ class Subtask:
             else:
                 self.held.append((item[2], item[3]))
                 self.note_record(channel)
-            self.record("record_received", {"channel": channel})
+            self.record("record_received", self.about)
         else:
             self.take_control(channel, item)
+        if self.head is not None:
+            self.head.read_back(channel)
 
     def work(self) -> None:
         """Applies the user function to the next records of the buffer held longest. Without a buffer timeout all outputs

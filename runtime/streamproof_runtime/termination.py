@@ -91,7 +91,7 @@ class BatonSubtask(Subtask):
             self.ended.add(channel)
             return
         _, _, baton, busy, id = item
-        about: dict[str, object] = {"channel": channel, "baton": str(baton), "busy": busy, "id": id}
+        about: dict[str, object] = {**self.about, "baton": str(baton), "busy": busy, "id": id}
         if self.phase is TERMINATED:
             self.record("baton_received", about)
         else:

@@ -172,11 +172,13 @@ def test_a_spilling_queue_keeps_the_order_within_its_memory(spill: type[Spill], 
         elif plain:
             assert queue[0] == plain[0]
             assert queue.popleft() == plain.popleft()
+            queue.read_back()
         assert len(queue) == len(plain)
         assert len(queue.memory) <= limit
         most = max(most, queue.spilled)
     assert most > 50
     while plain:
         assert queue.popleft() == plain.popleft()
+        queue.read_back()
     with pytest.raises(IndexError):
         queue.popleft()

@@ -95,6 +95,14 @@ _ONLY_REAL = ("kill", "restarts", "timeout")
     help="Milliseconds after which a buffer that is not full leaves; 0: each record leaves alone; -1: never, except before "
     "END or a baton.  [default: what is made of a buffer leaves at once]",
 )
+@click.option(
+    "--input-policy",
+    type=click.Choice(["any", "feedback-first", "feedback-first-when-utilised", "fair", "forward-first"]),
+    default="any",
+    show_default=True,
+    metavar="POLICY",
+    help="Input that heads of loops read first: any, feedback-first, feedback-first-when-utilised, fair, forward-first.",
+)
 @click.option("--shrink", is_flag=True, help="Find a short script of faults and choices for the first failing seed.")
 @click.option(
     "--script",
@@ -124,6 +132,7 @@ def command(
     slots: int,
     scheduling: str,
     timeout_of_buffers: float | None,
+    input_policy: str,
     shrink: bool,
     script: Path | None,
     trace: Path | None,
@@ -149,7 +158,7 @@ def command(
         expect_writable(trace, None)
     module = runtime.load()
     shrunk = None
-    more = {"eager": scheduling == "eager", "timeout": timeout_of_buffers}
+    more = {"eager": scheduling == "eager", "timeout": timeout_of_buffers, "input_policy": input_policy}
     view = _view(json_to) if live else None
     try:
         if simulate:

@@ -31,8 +31,9 @@ from streamproof_models.scoped_text import parse
 from streamproof_models.scopes import ScopeError
 from streamproof_specs.runtime.logs import FLOW, JOBMASTER, LOG, RuntimeLogs, attempts
 
-_EMITS = ("record_processed", "buffers_flushed")
-RECORD_EVENTS = ("record_produced", "record_received", *_EMITS)
+EMITS = ("record_processed", "buffers_flushed")
+"""Events with which buffers of an operator leave."""
+RECORD_EVENTS = ("record_produced", "record_received", *EMITS)
 MOST = 200
 """Largest number of subtasks of a graph."""
 MOST_DONE = 100_000
@@ -102,15 +103,15 @@ def _case(trace: str, events: Sequence[Event]) -> Unit:
     deployed = of_master.get("deployed")
     if deployed is None or not isinstance(deployed.args.get("graph"), str):
         return Unit(trace, title, (), False, ("the JobMaster recorded no graph of this attempt",))
-    records = 1 + sum(len(_texts(e, "channels")) if e.event in _EMITS else e.event == "record_produced" for e in events)
-    of = machine(_graph(deployed), 1 << records.bit_length())
+    records = 1 + sum(len(_texts(e, "channels")) if e.event in EMITS else e.event == "record_produced" for e in events)
+    of = machine(graph_of(deployed), 1 << records.bit_length())
     observed = [_observed(e, of) for e in _in_order([e for e in events if e.process != JOBMASTER])]
     if "finished" in of_master:
         observed.append(Observation(of_master["finished"], before=tuple(_finished(of.tasks))))
     return Unit(trace, title, (Task(trace, of.system, (Stream(observed),), grounding=of),))
 
 
-def _graph(deployed: Event) -> str:
+def graph_of(deployed: Event) -> str:
     """The recorded graph. Raises `InputError` for one that no program of the Loops API makes, and for a very large one."""
     text: str = deployed.args["graph"]
     try:
@@ -223,7 +224,7 @@ def _terminated(event: Event, of: Machine) -> Iterable[Move]:
 _MEANING: Mapping[str, Callable[[Event, Machine], Iterable[Move]]] = {
     "record_produced": lambda e, _: (Move("produce", {"c": _text(e, "channel")}),),
     "record_received": lambda e, _: (Move("receive", {"c": _text(e, "channel")}),),
-    **dict.fromkeys(_EMITS, _processed),
+    **dict.fromkeys(EMITS, _processed),
     "terminated": _terminated,
     "attempt_started": lambda e, _: (Move("start_attempts", {"o": e.process}),),
     "baton_received": lambda e, _: (Move("receive_baton", {"c": _text(e, "channel"), "baton": _text(e, "baton")}),),

@@ -22,17 +22,18 @@ FLOW = frozenset(
     {
         *("gate_opened", "buffers_sent", "credits_received", "backlog_announced"),
         *("buffer_received", "backlog_received", "credits_announced", "channel_released"),
+        *("loop_opened", "feedback_received", "spill_read"),
     }
 )
-"""Events of the ends of channels, which have no clock."""
+"""Events of the ends of channels and of the inputs of loops, which have no clock."""
 
 
 def runs(path: Path) -> list[Any]:
     """The file, or the runs of a folder. Raises `InputError` if there is none."""
     if not path.is_dir() or not (path / MASTER_LOG).is_file():
         return LOG.runs(path)
-    parts = {*_parts(path)}
-    return [path, *(log for log in LOG.runs(path) if log not in parts)]
+    own = {*_parts(path)}
+    return [path, *(log for log in LOG.runs(path) if log not in own)]
 
 
 def first_event(path: Path) -> dict[str, Any]:
@@ -47,6 +48,11 @@ def first_event(path: Path) -> dict[str, Any]:
     except (InputError, OSError, ValueError, IndexError, RecursionError):
         return {}
     return record if isinstance(record, dict) and record.get("process") == JOBMASTER else {}
+
+
+def is_of_runtime(path: Path) -> bool:
+    """Whether a file, or the first event log of a folder, begins with an event of the runtime's JobMaster."""
+    return first_event(path).get("event") in ("job_started", "registered")
 
 
 def events_of(run: Path) -> list[Event]:
@@ -66,11 +72,11 @@ class RuntimeLogs(Binding):
 
     def recognises(self, path: Path) -> bool:
         """Whether a file, or the first event log of a folder, begins with an event of the runtime's JobMaster."""
-        return first_event(path).get("event") in ("job_started", "registered")
+        return is_of_runtime(path)
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """The behaviours of a run. Raises `InputError` for a log that is not the runtime's own, and for a job graph."""
-        if not self.recognises(run):
+        if not is_of_runtime(run):
             return self.log.plan(run, job_graph)
         if job_graph is not None:
             raise InputError(f"{job_graph}: the log has the job graph", remedy="leave out --job-graph")
@@ -116,8 +122,13 @@ def attempts(events: Iterable[Event]) -> dict[str, list[Event]]:
     return found
 
 
+def parts(run: Path) -> list[Path]:
+    """The logs of the processes of a run: the file itself, or those of its folder."""
+    return [run] if run.is_file() else _parts(run)
+
+
 def _parts(folder: Path) -> list[Path]:
-    """The logs of the processes of a run."""
+    """The logs of the processes of a run on processes."""
     return [folder / MASTER_LOG, *sorted(f for f in folder.iterdir() if _PART_LOG.fullmatch(f.name))]
 
 
