@@ -54,7 +54,7 @@ class StoredPartitions(Model):
         "large": {"topology": "pair", "failures": 2, "losses": 2},
     }
     check_deadlock = False
-    """TaskExecutors exchange heartbeats for ever; `job_ends` states that the job goes on."""
+    """TaskExecutors exchange heartbeats without end; `job_ends` states that the job goes on."""
 
     scheduler_variant: ClassVar[str | None] = None
     """The rules of the scheduler."""

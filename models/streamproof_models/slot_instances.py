@@ -168,7 +168,7 @@ class SlotInstances(Model):
         return all(s.at[u] in ("RUNNING", "RETURN", "FINISHED", "FAILED") for u in self.gangs.get(t, ()))
 
     def is_finite(self, s, t):
-        """A subtask of the sharing group may run for ever, as in a streaming job; a queued one ends."""
+        """A subtask of the sharing group may never end, as in a streaming job; a queued one ends."""
         return not self.work[t].is_shared
 
     @action(t="threads", fairness=WEAK.where("is_finite"))

@@ -220,10 +220,13 @@ def starves_for_a_while(table: Table) -> tuple[Judgement, str]:
     if draining and endless:
         return REFUTED, "the forward input is always served"
     if not draining:
-        return REFUTED, "it is not temporary: the forward input starves for ever even if no record goes around for ever"
+        return (
+            REFUTED,
+            "it is not temporary: the forward input may never be read again even if every record leaves the loop",
+        )
     return PARTLY, (
         f"only if every record leaves some time: {wait} items of the feedback edge are read meanwhile if each goes around "
-        "twice at most. Two that go around for ever keep the forward input waiting for ever"
+        "twice at most. If two never leave the loop, the forward input may never be read again"
     )
 
 
@@ -232,7 +235,7 @@ def stalls_barriers(table: Table) -> tuple[Judgement, str]:
     if table.holds(FIRST, "endless: checkpoints_complete"):
         return REFUTED, "every checkpoint completes"
     if table.holds(FIRST, "draining: checkpoints_complete"):
-        return CONFIRMED, "a barrier on the forward input waits for ever while two records go around for ever"
+        return CONFIRMED, "a barrier on the forward input may never be read if two records never leave the loop"
     return CONFIRMED, "no checkpoint need complete, even if every record leaves some time"
 
 
@@ -270,7 +273,7 @@ COMPARISON = Comparison(
     blocks=(
         _jam(),
         _served(
-            "Served in the end, if records may go around for ever and the entry is strongly fair",
+            "Served in the end, if records may never leave the loop and the entry is strongly fair",
             "endless",
             strong=True,
         ),

@@ -50,7 +50,7 @@ def explored(system: System, tier: str, workers: int = 1, *, seconds: float | No
 
 
 def bounded(system: System, depth: int, *, seconds: float | None = None, integers: bool = False) -> Opinion:
-    """The symbolic engine, for behaviours of so many steps."""
+    """Bounded model checking, for behaviours of at most `depth` steps."""
     from streamproof.symbolic import bmc
 
     name, begun = "bmc", time.perf_counter()

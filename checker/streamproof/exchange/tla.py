@@ -295,7 +295,7 @@ class _Export:
         if self.fair:
             words = {a.name: "WF_vars" if a.fairness is Fairness.WEAK else "SF_vars" for a in self.fair}
             owed = [text for a in self.fair for text in self.actions.fairness(a, words[a.name])]
-            yield from _definition("Fairness", bulleted("/\\", owed), "What a scheduler owes each action.")
+            yield from _definition("Fairness", bulleted("/\\", owed), "Fairness constraints of the actions.")
         yield from _definition("Spec", atom("UnfairSpec /\\ Fairness" if self.fair else "UnfairSpec"))
         mistakes = self.actions.mistakes()
         if mistakes:

@@ -290,7 +290,7 @@ class Watched:
             f"\\* {self.title}",
             "\\* Each variable is a guess, whether what TLA+ has no operator for is true from this state on:",
             *(f"\\*   {name}: {comment(written(until))}" for until, name in guesses.found.items()),
-            "\\* A guess must agree with its state, be handed on to the next one, and may not promise for ever.",
+            "\\* A guess must agree with its state, be handed on to the next one, and an until must be fulfilled.",
             f"EXTENDS {self.base}",
             "",
             "VARIABLES",

@@ -28,7 +28,7 @@ JobFunction = Callable[[Any], Sequence[RunVerdict]]
 
 
 class NamedRun(Protocol):
-    """What stands for a run: a path, or anything else that has a name and, if it is known, a `size`."""
+    """A run: a path, or any object with a name and, if known, a `size`."""
 
     @property
     def name(self) -> str:
