@@ -56,6 +56,8 @@ class Settings:
     """Whether regions are scheduled with their producers."""
     input_policy: str = ANY
     """The input policy of loops that have none of their own."""
+    checkpoint_interval: int = 0
+    """Nanoseconds between two checkpoints; 0: there are none."""
     log_folder: Path | None = None
     seconds: float = LIFE
     live: bool = False
@@ -158,6 +160,7 @@ class Cluster:
             "variant": self.settings.variant,
             "eager": self.settings.eager,
             "input_policy": self.settings.input_policy,
+            "checkpoint_interval": self.settings.checkpoint_interval,
             "log": None if folder is None else str(folder.absolute() / f"{file}.ndjson"),
             "live": self.settings.live,
             "kill_after": None if kill is None else kill.events,

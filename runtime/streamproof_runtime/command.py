@@ -8,25 +8,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from streamproof_runtime import all_variants
 from streamproof_runtime import kills as kill_options
 from streamproof_runtime.buffers import RECORDS
+from streamproof_runtime.checkpoints import expect_streaming
 from streamproof_runtime.errors import ProcessLost, RuntimeFailure
 from streamproof_runtime.event_log import lines
-from streamproof_runtime.failover_variants import MASTERS
 from streamproof_runtime.faults import Fault
 from streamproof_runtime.flow import BUFFERS
-from streamproof_runtime.flow_variants import FLOWS
 from streamproof_runtime.flush_variants import FLUSHES
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.input_policies import ANY
 from streamproof_runtime.job_file import JobFile
-from streamproof_runtime.jobmaster import JobMaster
 from streamproof_runtime.live import SimulationBoard, Watch
-from streamproof_runtime.loop_variants import LOOPS, loop_rules
+from streamproof_runtime.loop import MILLISECOND
+from streamproof_runtime.loop_variants import loop_rules
+from streamproof_runtime.regions import regions
 from streamproof_runtime.shrink import shrink
 from streamproof_runtime.simulation import Simulation
 from streamproof_runtime.tape import STREAMS
-from streamproof_runtime.variants import SOUND, VARIANTS
 
 Problem = RuntimeFailure
 Lost = ProcessLost
@@ -37,9 +37,8 @@ LIMIT = 500_000
 
 
 def _job_file(path: Path, variant: str | None, slots: int, timeout: float | None) -> JobFile:
-    known = (*VARIANTS, *MASTERS, *FLOWS, *FLUSHES, *LOOPS)
-    if variant is not None and variant not in known:
-        raise Problem(f"no variant {variant!r}; there are {', '.join(known)}")
+    if variant is not None and variant not in all_variants.NAMES:
+        raise Problem(f"no variant {variant!r}; there are {', '.join(all_variants.NAMES)}")
     if variant in FLUSHES and not timeout:
         raise Problem(f"{variant} changes nothing if no record waits in a buffer; add --buffer-timeout 1")
     file = JobFile(path)
@@ -47,6 +46,13 @@ def _job_file(path: Path, variant: str | None, slots: int, timeout: float | None
     if most > slots:
         raise Problem(f"the job needs {most} slots; there are {slots}")
     return file
+
+
+def _interval(file: JobFile, milliseconds: float) -> int:
+    """The time between two checkpoints in nanoseconds."""
+    if milliseconds:
+        expect_streaming(regions(file.job()))
+    return round(milliseconds * MILLISECOND)
 
 
 class Ended(Protocol):
@@ -70,18 +76,29 @@ def _wrong(file: JobFile, outcome: Ended) -> str:
 class Simulated:
     """Simulated runs of one job file."""
 
-    def __init__(self, path: Path, *, level: str, variant: str | None, executors: int, slots: int, **more: Any) -> None:
-        """`more`: `input_policy`, and `eager` and `timeout` of `Simulation`. Raises `RuntimeFailure` for an unknown variant,
-        too few slots, and as `JobFile`."""
+    def __init__(
+        self,
+        path: Path,
+        *,
+        level: str,
+        variant: str | None,
+        executors: int,
+        slots: int,
+        checkpoints: float = 0,
+        **more: Any,
+    ) -> None:
+        """`checkpoints`: milliseconds between two, 0 for none; `more`: `eager` and `timeout` of `Simulation`. Raises
+        `RuntimeFailure` for an unknown variant, too few slots, a job that cannot have checkpoints, and as `JobFile`."""
         self.file, self._level = _job_file(path, variant, executors * slots, more.get("timeout")), level
         input_policy = more.pop("input_policy", ANY)
         self._more: dict[str, Any] = {
             "executors": executors,
             "slots": slots,
             **more,
-            "subtask_type": {**VARIANTS, **FLUSHES}.get(variant or "", SOUND),
-            "master_type": MASTERS.get(variant or "", JobMaster),
-            "flow": FLOWS.get(variant or ""),
+            "subtask_type": all_variants.subtask_type(variant),
+            "master_type": all_variants.master_type(variant),
+            "flow": all_variants.flow_rules(variant),
+            "checkpoint_interval": _interval(self.file, checkpoints),
             "loops": loop_rules(variant, input_policy),
         }
 
@@ -160,6 +177,7 @@ class Processes:
         eager: bool = False,
         timeout: float | None = None,
         input_policy: str = ANY,
+        checkpoints: float = 0,
     ) -> None:
         """`timeout`: the buffer timeout. Raises `RuntimeFailure` as `Simulated`, for a kill of another form, and without
         msgpack."""
@@ -167,8 +185,9 @@ class Processes:
 
         self.file = _job_file(path, variant, executors * slots, timeout)
         sizes = buffers, records, timeout
+        interval = _interval(self.file, checkpoints)
         self._settings = Settings(
-            path, executors, slots, variant, restarts, *sizes, eager, input_policy, seconds=seconds
+            path, executors, slots, variant, restarts, *sizes, eager, input_policy, interval, seconds=seconds
         )
         self._kills = kill_options.parse(kills, (*self._settings.names, "jobmaster"))
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from streamproof_runtime import messages as m
+from streamproof_runtime.barriers import Snapshot
 from streamproof_runtime.channels import Channels
 from streamproof_runtime.errors import OutsideSimulation, Unsendable
 from streamproof_runtime.flow import BUFFERS, FLOATING
@@ -151,6 +152,8 @@ class RegionExecutor:
                 self._on_channel(kind, *rest)
         elif kind == m.DEPLOY and attempt > self.attempt:
             self.deploy(attempt, *rest)
+        elif kind == m.TRIGGER and is_current:
+            self.trigger(*rest)
         elif kind == m.UPDATE and is_current:
             self.update(*rest)
         elif kind == m.START and is_current:
@@ -170,8 +173,14 @@ class RegionExecutor:
         """Reports the current attempt to the JobMaster."""
         self.host.send(JOBMASTER, (kind, self.region.number, self.attempt, *more))
 
-    def deploy(self, attempt: int, placement: Mapping[str, str], reads: Mapping[str, int]) -> None:
-        """Creates the subtasks of an attempt."""
+    def deploy(
+        self,
+        attempt: int,
+        placement: Mapping[str, str],
+        reads: Mapping[str, int],
+        snapshots: Mapping[str, Snapshot],
+    ) -> None:
+        """Creates the subtasks of an attempt, which go on from their snapshots, if there are any."""
         self.cancel(attempt)
         self.placement = placement
         own = [task for task, executor in placement.items() if executor == self.name]
@@ -183,6 +192,8 @@ class RegionExecutor:
         try:
             for subtask in self.subtasks.values():
                 self._attach(subtask, reads)
+                if subtask.name in snapshots:
+                    subtask.restore(snapshots[subtask.name])
         except Missing as error:
             self.fail(str(error), fatal=False, missing=error.dataset)
         except OSError as error:
@@ -233,6 +244,12 @@ class RegionExecutor:
             return
         for subtask in ready if self.is_running else ():
             self.host.woken(subtask)
+
+    def trigger(self, checkpoint: int) -> None:
+        """A checkpoint: sources begin, and subtasks that no barrier will reach."""
+        for subtask in self.subtasks.values():
+            subtask.alignment.ask(checkpoint)
+            self.wake(subtask.name)
 
     def cancel(self, attempt: int) -> None:
         """Drops all subtasks; messages up to this attempt are ignored from here on."""
@@ -337,6 +354,8 @@ class RegionExecutor:
         if subtask.unfinished and timeout != NEVER and subtask.name not in self.timed:
             self.timed.add(subtask.name)
             self.host.flush_later(subtask, timeout or 0)
+        while subtask.alignment.taken:
+            self.tell(m.SNAPSHOT, subtask.name, *subtask.alignment.taken.pop(0))
         if subtask.phase == TERMINATED and subtask.name not in self._reported:
             self._reported.add(subtask.name)
             self.tell(m.FINISHED, subtask.name, subtask.result())

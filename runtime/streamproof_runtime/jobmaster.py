@@ -9,12 +9,17 @@ what they store. Its attempts have larger numbers, so that nothing of an earlier
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from streamproof_runtime import messages as m
+from streamproof_runtime.barriers import Snapshot
+from streamproof_runtime.checkpoints import EXPIRE, TRIGGER, CheckpointCoordinator
 from streamproof_runtime.datasets import GONE
+from streamproof_runtime.master_host import Host, Timing
 from streamproof_runtime.region_failover import RegionFailover
 from streamproof_runtime.region_runs import DEPLOYING, RUNNING, STOPPING, Run
 from streamproof_runtime.region_scheduler import DONE, FAILED
-from streamproof_runtime.regions import job_graph
+from streamproof_runtime.regions import Region, job_graph
 
 NAME = "jobmaster"
 
@@ -26,6 +31,12 @@ def job_trace(job: str, session: int) -> str:
 
 class JobMaster(RegionFailover):
     """Coordinates one job."""
+
+    coordinator = CheckpointCoordinator
+
+    def __init__(self, regions: Sequence[Region], host: Host, timing: Timing, first_attempt: int = 0) -> None:
+        super().__init__(regions, host, timing, first_attempt)
+        self.checkpoints = self.coordinator(self.runs[0], host, timing)
 
     def start(self) -> None:
         """Records the job graph, and starts the heartbeats."""
@@ -69,6 +80,31 @@ class JobMaster(RegionFailover):
                 self.finish(run)
         elif kind == m.CANCELED and run.status == STOPPING:
             self.stops(run, peer)
+        elif kind == m.SNAPSHOT and run.status == RUNNING:
+            self.checkpoints.acknowledge(*message[3:])
+
+    # --- checkpoints
+
+    def snapshots(self) -> Mapping[str, Snapshot]:
+        """Those of the latest checkpoint."""
+        return self.checkpoints.restored()
+
+    def begin_to_run(self, run: Run) -> None:
+        """The time until the next checkpoint begins."""
+        super().begin_to_run(run)
+        self.checkpoints.begin()
+
+    def fail(self, run: Run, reason: str, missing: str = "") -> None:
+        """The checkpoint under way is aborted first."""
+        self.checkpoints.abort("a task has failed")
+        super().fail(run, reason, missing)
+
+    def finish(self, run: Run) -> None:
+        """So is one that is under way when all tasks have terminated."""
+        self.checkpoints.abort("all tasks have terminated")
+        super().finish(run)
+
+    # --- the end of connections, and timers
 
     def on_lost(self, peer: str) -> None:
         """The connection to a TaskExecutor is lost: so are its slots, until it registers again, and its partitions."""
@@ -94,7 +130,10 @@ class JobMaster(RegionFailover):
         """Heartbeats, the end of the wait for TaskExecutors, and the end of the delay before a restart."""
         if self.is_over:
             return
-        if timer == "restart":
+        if timer in (TRIGGER, EXPIRE):
+            for message in self.checkpoints.on_timer(timer, number):
+                self.tell(self.runs[0], message)
+        elif timer == "restart":
             self.pending[number].is_due = True
             self.restart(number)
         elif timer == "patience":

@@ -26,6 +26,10 @@ class Timing:
     """How long it waits for them; after that, enough slots are enough."""
     eager: bool = False
     """Whether a region is scheduled as soon as its producers are; its readers wait for the partitions."""
+    checkpoint_interval: int = 0
+    """Time between two checkpoints; 0: there are none."""
+    checkpoint_timeout: int = 10 * MILLISECOND
+    """Time after which a checkpoint is aborted."""
 
 
 class Host(Protocol):

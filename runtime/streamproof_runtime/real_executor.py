@@ -13,13 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from streamproof_runtime.all_variants import flow_rules, subtask_type
 from streamproof_runtime.api import Job
 from streamproof_runtime.event_log import EventWriter
 from streamproof_runtime.executor import TaskExecutor
 from streamproof_runtime.file_partitions import FilePartitions
 from streamproof_runtime.flow import FLOATING
-from streamproof_runtime.flow_variants import FLOWS
-from streamproof_runtime.flush_variants import FLUSHES
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.links import Link, connect, listening, serve
@@ -29,7 +28,6 @@ from streamproof_runtime.messages import Message
 from streamproof_runtime.process import Parent
 from streamproof_runtime.regions import regions
 from streamproof_runtime.subtask import Clock, Subtask, TaskPlan
-from streamproof_runtime.variants import SOUND, VARIANTS
 from streamproof_runtime.wire import frame, message_frame
 
 PEERS, STOP, STOPPED = "peers", "stop", "stopped"
@@ -104,7 +102,7 @@ class RealExecutor:
         self.parent, self.job = parent, job
         self.name, self.incarnation = settings["name"], settings["incarnation"]
         self._secret, self._port = settings["secret"], settings["port"]
-        self._type = {**VARIANTS, **FLUSHES}.get(settings["variant"] or "", SOUND)
+        self._type = subtask_type(settings["variant"])
         self._log = EventWriter(Path(settings["log"])) if settings["log"] else None
         self._events, self._kill_after = 0, settings["kill_after"]
         self._records, self._timeout = settings["records"], settings["buffer_timeout"]
@@ -112,7 +110,7 @@ class RealExecutor:
         self.machine = TaskExecutor(
             *(self.name, settings["slots"], regions(job), self),
             *(FilePartitions(), self.incarnation, settings["buffers"]),
-            *(FLOATING, FLOWS.get(settings["variant"] or "")),
+            *(FLOATING, flow_rules(settings["variant"])),
             loop_rules(settings["variant"], settings["input_policy"]),
         )
         self._ready: deque[Subtask] = deque()

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from streamproof_runtime import messages as m
+from streamproof_runtime.all_variants import master_type
 from streamproof_runtime.api import Job
 from streamproof_runtime.event_log import EventWriter
-from streamproof_runtime.failover_variants import MASTERS
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
-from streamproof_runtime.jobmaster import JobMaster, job_trace
+from streamproof_runtime.jobmaster import job_trace
 from streamproof_runtime.links import Link, serve
 from streamproof_runtime.live import master_sample
 from streamproof_runtime.loop import MILLISECOND
@@ -30,6 +30,7 @@ from streamproof_runtime.wire import frame, message_frame
 
 HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT = 1_000 * MILLISECOND, 30_000 * MILLISECOND
 RESTART_DELAY = 200 * MILLISECOND
+CHECKPOINT_TIMEOUT = 600_000 * MILLISECOND
 PATIENCE_FOR_EXECUTORS = 30_000 * MILLISECOND
 _LONGEST = 200
 """Characters of a reason that the parent gets."""
@@ -54,10 +55,10 @@ class RealJobMaster:
             executors=len(self._names),
             patience=PATIENCE_FOR_EXECUTORS,
             eager=settings["eager"],
+            checkpoint_interval=settings["checkpoint_interval"],
+            checkpoint_timeout=CHECKPOINT_TIMEOUT,
         )
-        self.machine = MASTERS.get(settings["variant"] or "", JobMaster)(
-            regions(job), self, timing, settings["first_attempt"]
-        )
+        self.machine = master_type(settings["variant"])(regions(job), self, timing, settings["first_attempt"])
         self._trace = job_trace(job.name, settings["incarnation"])
         self._links: dict[str, Link] = {}
         self._addresses: dict[str, tuple[int, int]] = {}

@@ -6,10 +6,11 @@ deployment has the descriptor of each dataset that the region reads; one that is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from streamproof_runtime import messages as m
+from streamproof_runtime.barriers import Snapshot
 from streamproof_runtime.datasets import GONE, PRODUCING, RELEASED, STORED, Datasets
 from streamproof_runtime.executor_registry import ExecutorRegistry
 from streamproof_runtime.master_host import Host, Timing
@@ -76,7 +77,14 @@ class RegionScheduler:
         self.host.event("deployed", {"graph": str(run.region.graph), "placement": dict(run.placement)}, run.trace)
         reads = {name: found.attempt for name, found in inputs.items() if self.datasets[name].state == STORED}
         self.host.event("region_deployed", {"tasks": tasks, "descriptors": reads})
-        self.tell(run, (m.DEPLOY, run.region.number, run.attempt, dict(run.placement), reads))
+        snapshots = self.snapshots()
+        for peer in self._executors_of(run):
+            own = {task: found for task, found in snapshots.items() if run.placement[task] == peer}
+            self.host.send(peer, (m.DEPLOY, run.region.number, run.attempt, dict(run.placement), reads, own))
+
+    def snapshots(self) -> Mapping[str, Snapshot]:
+        """From which the subtasks of a new attempt go on."""
+        return {}
 
     def begin_to_run(self, run: Run) -> None:
         """All TaskExecutors have the subtasks of a region: they start."""
@@ -127,9 +135,11 @@ class RegionScheduler:
 
     def tell(self, run: Run, message: m.Message) -> None:
         """Sends a message to the TaskExecutors of a region."""
-        for peer in sorted(set(run.placement.values())):
-            if peer in self.executors.slots:
-                self.host.send(peer, message)
+        for peer in self._executors_of(run):
+            self.host.send(peer, message)
+
+    def _executors_of(self, run: Run) -> list[str]:
+        return sorted({*run.placement.values()} & self.executors.slots.keys())
 
     def fail(self, run: Run, reason: str, missing: str = "") -> None:
         """An active region has failed, perhaps for want of a dataset."""

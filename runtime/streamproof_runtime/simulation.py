@@ -84,6 +84,7 @@ class Simulation:
         subtask_type: type[BatonSubtask] = BatonSubtask,
         master_type: type[JobMaster] = JobMaster,
         eager: bool = False,
+        checkpoint_interval: int = 0,
         script: Script | None = None,
         faults_given: Sequence[Fault] | None = None,
         buffers: int | None = None,
@@ -91,8 +92,9 @@ class Simulation:
         timeout: float | None = None,
         loops: LoopRules | None = None,
     ) -> None:
-        """`eager`: regions are scheduled with their producers. `buffers`: exclusive buffers of a channel; the tape chooses
-        among `WINDOWS` if it is None. `timeout`: the buffer timeout in milliseconds of virtual time."""
+        """`eager`: regions are scheduled with their producers. `checkpoint_interval`: nanoseconds, 0 for none. `buffers`:
+        exclusive buffers of a channel; the tape chooses among `WINDOWS` if it is None. `timeout`: the buffer timeout in
+        milliseconds of virtual time."""
         self.regions = regions(job)
         self.slots, self.subtask_type, self.job = slots, subtask_type, job
         self.tape = Tape(seed, script)
@@ -108,7 +110,9 @@ class Simulation:
         self.created: dict[str, list[Subtask]] = {}
         names = [f"tm-{i}" for i in range(1, executors + 1)]
         self.hosts = {name: SimulatedExecutor(name, self) for name in names}
-        self.master = SimulatedJobMaster(self, master_type, Timing(eager=eager))
+        self.master = SimulatedJobMaster(
+            self, master_type, Timing(eager=eager, checkpoint_interval=checkpoint_interval)
+        )
         self.network.nodes = {JOBMASTER: self.master, **self.hosts}
         draw = self.tape.stream(FAULTS)
         stores = len(self.regions) > 1

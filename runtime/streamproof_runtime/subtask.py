@@ -9,10 +9,13 @@ from __future__ import annotations
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
 from streamproof_runtime.api import Edge, Exchange, Operator
+from streamproof_runtime.barriers import Alignment, Snapshot, state_of
 from streamproof_runtime.batons import Itinerary, itineraries
 from streamproof_runtime.buffers import BYTES, PIECE, Output, size
 from streamproof_runtime.functions import Context, Operation
@@ -22,9 +25,9 @@ from streamproof_runtime.output_buffers import EVENT, Buffer, OutputBuffers
 from streamproof_runtime.scopes import Scope
 from streamproof_runtime.spilling import SpillingQueue
 
-RECORD, END, BATON = 0, 1, 2
-"""Kinds of items: ``(RECORD, clock, side, values)``, a buffer of records, ``(END, clock, busy)``, and
-``(BATON, clock, baton, busy, id)``."""
+RECORD, END, BATON, BARRIER = 0, 1, 2, 3
+"""Kinds of items: ``(RECORD, clock, side, values)``, a buffer of records, ``(END, clock, busy)``,
+``(BATON, clock, baton, busy, id)``, and ``(BARRIER, {}, checkpoint)``."""
 RUNNING, ATTEMPTING, TERMINATED = "RUNNING", "ATTEMPTING", "TERMINATED"
 
 Clock: TypeAlias = Mapping[str, int]
@@ -32,7 +35,7 @@ Item: TypeAlias = tuple[Any, ...]
 Action: TypeAlias = tuple[str, str]
 """What a subtask can do next, with the channel from which it takes an item."""
 
-PRODUCE, TAKE, WORK, FINISH = "produce", "take", "work", "finish"
+PRODUCE, TAKE, WORK, FINISH, SNAPSHOT = "produce", "take", "work", "finish", "snapshot"
 HELD = 8
 """Buffers that a subtask holds at most."""
 
@@ -103,6 +106,8 @@ def _loops_before(graph: ExecutionGraph, task: str) -> frozenset[Scope]:
 class Subtask:
     """The dataflow of a subtask; a subclass has the protocol of termination."""
 
+    alignment_type = Alignment
+
     def __init__(
         self, plan: TaskPlan, log: Log, choose: Callable[[int], int], records: int = 1, timeout: float | None = None
     ) -> None:
@@ -137,6 +142,7 @@ class Subtask:
         self._done = 0
         """Records of the buffer held longest that the user function has had."""
         self._made: list[Output] = []
+        self.alignment = self.alignment_type(plan.inputs)
 
     # --- for the host
 
@@ -152,10 +158,15 @@ class Subtask:
         found = [
             (TAKE, c)
             for c, queue in self.queues.items()
-            if queue and not (full and queue[0][0] == RECORD) and self.is_ready(c, queue[0])
+            if queue
+            and not (full and queue[0][0] == RECORD)
+            and not self.alignment.blocks(c)
+            and self.is_ready(c, queue[0])
         ]
         if self.head is not None:
             found = self.head.preferred(found)
+        if self.may_take_snapshot():
+            found.append((SNAPSHOT, ""))
         if self.held:
             found.append((WORK, ""))
         if self.left:
@@ -173,6 +184,8 @@ class Subtask:
             self.work()
         elif kind is PRODUCE:
             self.produce()
+        elif kind is SNAPSHOT:
+            self.take_snapshot()
         else:
             self.flush(EVENT)
             self.finish()
@@ -212,6 +225,8 @@ class Subtask:
                 self.held.append((item[2], item[3]))
                 self.note_record(channel)
             self.record("record_received", self.about)
+        elif item[0] == BARRIER:
+            self.take_barrier(channel, item[2])
         else:
             self.take_control(channel, item)
         if self.head is not None:
@@ -275,6 +290,33 @@ class Subtask:
             return (channels[zlib.crc32(repr(edge.key(value)).encode()) % len(channels)],)
         turn = self._turn[at] = self._turn.get(at, self.plan.number - 1) + 1
         return (channels[turn % len(channels)],)
+
+    # --- checkpoints
+
+    def take_barrier(self, channel: str, checkpoint: int) -> None:
+        """No further item of this input is taken before the snapshot."""
+        self.alignment.arrive(channel, checkpoint)
+        self.note("barrier_received", {"channel": channel, "checkpoint": checkpoint}, {})
+
+    def may_take_snapshot(self) -> bool:
+        """Whether a checkpoint is aligned, and all that was received before it has been processed."""
+        return not self.held and self.alignment.is_complete(self.ended)
+
+    def take_snapshot(self) -> None:
+        """Takes a snapshot, and sends the barrier behind all records, unless END has been sent."""
+        self.flush(EVENT)
+        checkpoint = self.alignment.complete()
+        self.alignment.taken.append((checkpoint, state_of(self.left, self.operation, self._turn)))
+        self.note("snapshot_taken", {"checkpoint": checkpoint}, {})
+        if self.phase is not TERMINATED:
+            self.sent += [(channel, (BARRIER, {}, checkpoint)) for channel in self.plan.outputs]
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Goes on from a snapshot, before the first step."""
+        left, states, turn = deepcopy(snapshot)
+        self.items = islice(self.items, self.left - left, None)
+        self.left, self.operation.states = left, states
+        self._turn = turn
 
     # --- events
 

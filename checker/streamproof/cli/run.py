@@ -103,6 +103,14 @@ _ONLY_REAL = ("kill", "restarts", "timeout")
     metavar="POLICY",
     help="Input that heads of loops read first: any, feedback-first, feedback-first-when-utilised, fair, forward-first.",
 )
+@click.option(
+    "--checkpoint-interval",
+    "checkpoints",
+    type=click.FloatRange(min=0),
+    default=0,
+    metavar="MS",
+    help="Take a checkpoint every MS milliseconds, from which a job without loops goes on after a failure.  [default: none]",
+)
 @click.option("--shrink", is_flag=True, help="Find a short script of faults and choices for the first failing seed.")
 @click.option(
     "--script",
@@ -133,6 +141,7 @@ def command(
     scheduling: str,
     timeout_of_buffers: float | None,
     input_policy: str,
+    checkpoints: float,
     shrink: bool,
     script: Path | None,
     trace: Path | None,
@@ -158,7 +167,12 @@ def command(
         expect_writable(trace, None)
     module = runtime.load()
     shrunk = None
-    more = {"eager": scheduling == "eager", "timeout": timeout_of_buffers, "input_policy": input_policy}
+    more = {
+        "eager": scheduling == "eager",
+        "timeout": timeout_of_buffers,
+        "input_policy": input_policy,
+        "checkpoints": checkpoints,
+    }
     view = _view(json_to) if live else None
     try:
         if simulate:

@@ -46,7 +46,7 @@ _ARRIVES = {
 }
 """Events of what arrives, with those that send it."""
 _SENDERS = ("buffers_sent", "credits_received", "backlog_announced")
-CONSUMED = ("record_received", "baton_received")
+CONSUMED = ("record_received", "baton_received", "barrier_received")
 """Events of the subtask itself with which it takes a buffer; END is taken with `channel_released`."""
 
 

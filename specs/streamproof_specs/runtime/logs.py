@@ -23,9 +23,10 @@ FLOW = frozenset(
         *("gate_opened", "buffers_sent", "credits_received", "backlog_announced"),
         *("buffer_received", "backlog_received", "credits_announced", "channel_released"),
         *("loop_opened", "feedback_received", "spill_read"),
+        *("barrier_received", "snapshot_taken"),
     }
 )
-"""Events of the ends of channels and of the inputs of loops, which have no clock."""
+"""Events of the ends of channels, of the inputs of loops, and of checkpoints, which have no clock."""
 
 
 def runs(path: Path) -> list[Any]:

@@ -1,0 +1,32 @@
+"""The variants of all protocols by name: which machines a run is made of."""
+
+from __future__ import annotations
+
+from streamproof_runtime import checkpoint_variants as checkpoints
+from streamproof_runtime import failover_variants as failover
+from streamproof_runtime.flow_variants import FLOWS, FlowRules
+from streamproof_runtime.flush_variants import FLUSHES
+from streamproof_runtime.jobmaster import JobMaster
+from streamproof_runtime.loop_variants import LOOPS
+from streamproof_runtime.termination import BatonSubtask
+from streamproof_runtime.variants import SOUND, VARIANTS
+
+SUBTASKS = VARIANTS | FLUSHES | checkpoints.SUBTASKS
+MASTERS = failover.MASTERS | checkpoints.MASTERS
+NAMES = (*SUBTASKS, *MASTERS, *FLOWS, *LOOPS)
+"""All variants."""
+
+
+def subtask_type(variant: str | None) -> type[BatonSubtask]:
+    """The subtasks of a run with a variant; those by the rules if it is of something else."""
+    return SUBTASKS.get(variant or "", SOUND)
+
+
+def master_type(variant: str | None) -> type[JobMaster]:
+    """The JobMaster of such a run."""
+    return MASTERS.get(variant or "", JobMaster)
+
+
+def flow_rules(variant: str | None) -> FlowRules:
+    """The rules of flow control in such a run."""
+    return FLOWS.get(variant or "", FlowRules())
