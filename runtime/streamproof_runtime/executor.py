@@ -4,6 +4,7 @@ their failures, and the partitions that it stores."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from streamproof_runtime import messages as m
@@ -178,7 +179,7 @@ class RegionExecutor:
         attempt: int,
         placement: Mapping[str, str],
         reads: Mapping[str, int],
-        snapshots: Mapping[str, Snapshot],
+        snapshots: Mapping[str, Snapshot] = MappingProxyType({}),
     ) -> None:
         """Creates the subtasks of an attempt, which go on from their snapshots, if there are any."""
         self.cancel(attempt)

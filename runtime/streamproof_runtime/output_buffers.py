@@ -2,8 +2,8 @@
 
 A buffer leaves when it is full. Without a timeout, what a subtask has made of a buffer, or a source in a step, leaves at
 once. With a timeout, other buffers stay and are filled further; all of them leave when the timeout has passed since the first
-record came (`TIMEOUT`), and before END, a baton or a barrier is sent (`EVENT`), so that none overtakes a record. With the timeout 0
-each record has a buffer of its own, with `NEVER` only the other two rules hold.
+record came (`TIMEOUT`), and before END, a baton or a barrier is sent (`EVENT`), so that none overtakes a record. With the
+timeout 0 each record has a buffer of its own, with `NEVER` only the other two rules hold.
 
 For the protocols a subtask holds a buffer until the last output buffer with records of it has left.
 """
