@@ -7,13 +7,23 @@ The stream that a loop returns has the scope around the loop, whichever operator
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 from streamproof_runtime.errors import JobError
-from streamproof_runtime.functions import Key, Process, Transform, forward, reducing, to_dict, to_list
+from streamproof_runtime.functions import (
+    Key,
+    Process,
+    Transform,
+    forward,
+    grouping,
+    joining,
+    reducing,
+    to_dict,
+    to_list,
+)
 from streamproof_runtime.input_policies import POLICIES
 from streamproof_runtime.scopes import Scope
 
@@ -238,7 +248,36 @@ class Stream:
 
     def connect(self, other: Stream, name: str, first: Process, second: Process, parallelism: int = 1) -> Stream:
         """The outputs of an operator with a function for each of two inputs; raises `JobError` unless both have one scope."""
-        self._expect_same_scope("connect", other)
+        return self._binary("connect", other, name, (first, second), parallelism)
+
+    def join(self, other: Stream, name: str, function: Callable[[Any, Any], Any], parallelism: int = 1) -> Stream:
+        """`function` of each pair of records of one key, one of this stream and one of the other; both need `key_by`."""
+        return self._keyed("join", other, name, joining(function), parallelism)
+
+    def co_group(
+        self,
+        other: Stream,
+        name: str,
+        function: Callable[[Sequence[Any], Sequence[Any]], Iterable[Any]],
+        parallelism: int = 1,
+    ) -> Stream:
+        """For each record the outputs for all records of its key so far, those of this stream and those of the other."""
+        return self._keyed("co_group", other, name, grouping(function), parallelism)
+
+    def _keyed(
+        self, operation: str, other: Stream, name: str, functions: tuple[Process, Process], parallelism: int
+    ) -> Stream:
+        self._expect_same_scope(operation, other)
+        for stream in (self, other):
+            if stream.key is None:
+                raise JobError(f"{operation} {name}: the stream of {stream.makers} has no key; use key_by before")
+        return self._binary(operation, other, name, functions, parallelism)
+
+    def _binary(
+        self, operation: str, other: Stream, name: str, functions: tuple[Process, Process], parallelism: int
+    ) -> Stream:
+        self._expect_same_scope(operation, other)
+        first, second = functions
         operator = Operator(name, self.scope, parallelism, ((first, self.key), (second, other.key)))
         made = self._operator(operator)
         self.job.connect(other, name, side=1)

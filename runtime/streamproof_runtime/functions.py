@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 Key: TypeAlias = Callable[[Any], Any]
@@ -58,6 +59,28 @@ def reducing(function: Callable[[Any, Any], Any]) -> Process:
         return (state["value"],)
 
     return process
+
+
+def grouping(function: Callable[[list[Any], list[Any]], Iterable[Any]]) -> tuple[Process, Process]:
+    """For each record of one of two inputs the outputs for all records of its key so far, by input."""
+
+    def process(side: int, context: Context, record: Any) -> Iterable[Any]:
+        groups: tuple[list[Any], list[Any]] = context.state.setdefault("groups", ([], []))
+        groups[side].append(record)
+        return function(*groups)
+
+    return partial(process, 0), partial(process, 1)
+
+
+def joining(function: Callable[[Any, Any], Any]) -> tuple[Process, Process]:
+    """For each record of one of two inputs its pairs with the records of its key that the other had before."""
+
+    def process(side: int, context: Context, record: Any) -> Iterable[Any]:
+        groups: tuple[list[Any], list[Any]] = context.state.setdefault("groups", ([], []))
+        groups[side].append(record)
+        return [function(*((other, record) if side else (record, other))) for other in groups[1 - side]]
+
+    return partial(process, 0), partial(process, 1)
 
 
 def to_list(context: Context, record: Any) -> Iterable[Any]:

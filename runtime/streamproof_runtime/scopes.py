@@ -23,6 +23,12 @@ class Scope:
             raise JobError("there is no scope around the outermost one")
         return Scope(self.loops[:-1])
 
+    def outer(self, level: int) -> Scope:
+        """The scope around this one that has a level; raises `JobError` if there is none."""
+        if not 0 <= level <= self.level:
+            raise JobError(f"scope {self} has no scope of level {level}; the levels are 0 to {self.level}")
+        return Scope(self.loops[:level])
+
     @property
     def level(self) -> int:
         """The number of loops around it."""
