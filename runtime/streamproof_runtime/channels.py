@@ -25,6 +25,9 @@ class ChannelHost(Protocol):
     def send_about(self, channel: str, to: str, kind: str, *more: Any) -> bool:
         """Sends a message to the TaskExecutor of a subtask; False if it is this one."""
 
+    def is_congested(self, to: str) -> bool:
+        """Whether the connection to the TaskExecutor of a subtask takes no more."""
+
     def deliver(self, channel: str, item: Any, backlog: int) -> None:
         """An item has arrived."""
 
@@ -62,7 +65,15 @@ class Channels:
 
     def is_blocked(self, subtask: Subtask) -> bool:
         """Whether an output of a subtask waits for credit."""
-        return self.outputs.is_blocked(self._outputs_of[subtask.name])
+        outputs = self._outputs_of[subtask.name]
+        if self._rules.stops_reading and any(self._host.is_congested(self._channels[c].target) for c in outputs):
+            return True
+        return self.outputs.is_blocked(outputs)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a channel has more items than buffers."""
+        return any(gate.free[channel] < 0 for gate in self.gates.values() for channel in gate.free)
 
     # --- the sending end
 

@@ -28,6 +28,9 @@ class ExecutorHost(Protocol):
     def send(self, target: str, message: m.Message) -> None:
         """Sends a message. Raises `Unsendable` for a record that cannot leave the process."""
 
+    def is_congested(self, target: str) -> bool:
+        """Whether the connection to a TaskExecutor takes no more."""
+
     def woken(self, subtask: Subtask) -> None:
         """A subtask may have something to do."""
 
@@ -118,6 +121,11 @@ class TaskExecutor:
         """The buffer timeout of a subtask has passed."""
         if self.has(subtask):
             self._part_of[subtask.name].flush(subtask)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a channel has more items than buffers."""
+        return any(part.channels.is_full for part in self.parts)
 
     @property
     def waits_for_timeout(self) -> bool:
@@ -297,6 +305,11 @@ class RegionExecutor:
             return False
         self.host.send(target, (kind, self.region.number, self.attempt, channel, *more))
         return True
+
+    def is_congested(self, to: str) -> bool:
+        """Whether the connection to the TaskExecutor of a subtask takes no more."""
+        target = self.placement[to]
+        return target != self.name and self.host.is_congested(target)
 
     def wake(self, task: str) -> None:
         """A subtask may have something to do."""

@@ -72,10 +72,14 @@ class FlowRules:
     """Whether channels have exclusive buffers."""
     announces_backlog: bool = True
     """Whether a sender without credit announces its backlog."""
+    stops_reading: bool = False
+    """On processes, a receiver whose channel has no free buffer stops reading the whole connection, and a sender waits for
+    the connection, as in Flink before 1.5."""
 
 
 FLOWS: dict[str, FlowRules] = {
     "no-credit": FlowRules(outputs=NoCredit),
+    "blocked-connection": FlowRules(outputs=NoCredit, stops_reading=True),
     "credit-before-free": FlowRules(gate=CreditBeforeFree),
     "floating-leak": FlowRules(gate=FloatingLeak),
     "uncounted-lending": FlowRules(gate=UncountedLending),

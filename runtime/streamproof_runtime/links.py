@@ -81,8 +81,14 @@ class Link:
                 return value
         raise ConnectionResetError("closed")
 
-    async def each(self, handle: Callable[[Any], None]) -> None:
-        """Calls a function with each value, until the connection is lost or sends something that is no value."""
+    @property
+    def unsent(self) -> int:
+        """Bytes that the operating system has not taken."""
+        return self._writer.transport.get_write_buffer_size()
+
+    async def each(self, handle: Callable[[Any], None], ready: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Calls a function with each value, until the connection is lost or sends something that is no value. `ready` is
+        awaited before each value."""
         data = b""
         while True:
             try:
@@ -90,6 +96,8 @@ class Link:
             except ValueError:
                 return
             for value in values:
+                if ready is not None:
+                    await ready()
                 handle(value)
             try:
                 data = await self._reader.read(_CHUNK)

@@ -35,6 +35,10 @@ PEERS, STOP, STOPPED = "peers", "stop", "stopped"
 each deployment, ``[STOP]`` when the job is over, and ``[STOPPED, counts]`` in answer."""
 SLICE = 0.005
 """Seconds of steps before messages are looked at."""
+CONGESTED = 1 << 16
+"""Bytes that wait for a connection, after which it takes no more if senders wait for it."""
+LOOK = 0.001
+"""Seconds between two looks at such a connection."""
 RETRY = 0.05
 """Seconds before another attempt to connect to the JobMaster."""
 
@@ -87,6 +91,11 @@ class Outgoing:
             self._link.close()
         self._lost()
 
+    @property
+    def is_congested(self) -> bool:
+        """Whether it is not open yet, or much has not been taken."""
+        return self._link is None or self._link.unsent > CONGESTED
+
     def close(self) -> None:
         """Closes the connection; its loss is not reported."""
         self._task.cancel()
@@ -120,6 +129,8 @@ class RealExecutor:
         self._addresses: dict[str, tuple[int, int]] = {}
         self._links: dict[str, Outgoing] = {}
         self._lost = 0
+        self._looks = False
+        """Whether a look at congested connections is due."""
 
     async def run(self) -> None:
         """Registers, and works until the job is over."""
@@ -249,10 +260,29 @@ class RealExecutor:
         self._links.pop(name, None)
         self.machine.on_lost(name)
 
+    def is_congested(self, target: str) -> bool:
+        """Whether a sender must wait; it is woken after a while."""
+        found = target in self._links and self._links[target].is_congested
+        if found and not self._looks:
+            self._looks = True
+            asyncio.get_running_loop().call_later(LOOK, self._wake_all)
+        return found
+
+    def _wake_all(self) -> None:
+        self._looks = False
+        for subtask in self.machine.subtasks:
+            if self.machine.is_running(subtask):
+                self.woken(subtask)
+
+    async def _has_buffers(self) -> None:
+        while self.machine.is_full:
+            await asyncio.sleep(LOOK)
+
     async def _accepted(self, link: Link, hello: Any) -> None:
         """A TaskExecutor has connected, to send."""
         name, incarnation = hello
-        await link.each(lambda value: self.machine.on_message(name, tuple(value)))
+        ready = self._has_buffers if self.machine.flow.stops_reading else None
+        await link.each(lambda value: self.machine.on_message(name, tuple(value)), ready)
         if self._addresses.get(name, (0, incarnation))[1] == incarnation:
             self.machine.on_lost(name)
 

@@ -88,6 +88,10 @@ class SimulatedExecutor:
         elif self.is_alive:
             self.executor.flush(subtask)
 
+    def is_congested(self, target: str) -> bool:
+        """Never: the simulated network takes everything."""
+        return False
+
     def woken(self, subtask: Subtask) -> None:
         """Schedules the subtask if it can do something."""
         runner = self.runners[subtask.name]

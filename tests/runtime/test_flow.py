@@ -17,6 +17,7 @@ from streamproof_runtime.buffers import BYTES, RECORDS, packed, size
 from streamproof_runtime.executor import TaskExecutor
 from streamproof_runtime.file_partitions import FileSpill
 from streamproof_runtime.flow import BUFFERS, Gate, Outputs
+from streamproof_runtime.flow_variants import FLOWS
 from streamproof_runtime.messages import Message
 from streamproof_runtime.partitions import MemoryPartitions
 from streamproof_runtime.regions import regions
@@ -100,7 +101,7 @@ class Alone:
     """The host of a TaskExecutor whose messages to others are kept."""
 
     def __init__(self, records: int) -> None:
-        self.records, self.sent = records, list[tuple[str, Message]]()
+        self.records, self.sent, self.congested = records, list[tuple[str, Message]](), False
 
     def send(self, target: str, message: Message) -> None:
         """Keeps it."""
@@ -109,6 +110,10 @@ class Alone:
     def create(self, plan: TaskPlan, trace: str) -> Subtask:
         """A subtask that records nothing."""
         return BatonSubtask(plan, lambda *_: None, lambda _: 0, self.records)
+
+    def is_congested(self, target: str) -> bool:
+        """As the test says."""
+        return self.congested
 
     def woken(self, subtask: Subtask) -> None:
         """Nothing: the test takes the steps."""
@@ -137,6 +142,29 @@ def test_a_stalled_sink_stops_the_source(buffers: int, records: int) -> None:
     executor.on_message("tm-2", (m.CREDIT, 0, 0, "a>b", 1))
     assert executor.step(source, lambda _: 0)
     assert not executor.can_step(source)
+
+
+def test_without_credits_a_sender_waits_for_its_connection_and_a_receiver_stops_reading() -> None:
+    """The rules before Flink 1.5: a sender takes no step while the connection is congested; a receiver with more items in a
+    channel than buffers is full until one is taken."""
+    job = Job("blocked")
+    job.source("a", range(1000)).process("b", lambda _, record: [record]).collect("c")
+    host, rules = Alone(1), FLOWS["blocked-connection"]
+    executor = TaskExecutor("tm-1", 1, regions(job), host, MemoryPartitions(), buffers=2, floating=1, flow=rules)
+    executor.on_message("jobmaster", (m.DEPLOY, 0, 0, {"a": "tm-2", "b": "tm-1", "c": "tm-2"}, {}))
+    executor.on_message("jobmaster", (m.START, 0, 0))
+    (subtask,) = executor.subtasks
+    for number in range(3):
+        assert not executor.is_full
+        executor.on_message("tm-2", (m.DATA, 0, 0, "a>b", (0, {"a": number + 1}, 0, [number]), 0))
+    assert executor.is_full
+    host.congested = True
+    assert not executor.step(subtask, lambda _: 0)
+    host.congested = False
+    while executor.step(subtask, lambda _: 0):
+        pass
+    assert not executor.is_full
+    assert len([message for _, message in host.sent if message[0] == m.DATA]) == 3
 
 
 def test_buffers_are_bounded_in_bytes() -> None:

@@ -252,6 +252,15 @@ def test_tampered_logs_are_rejected(tmp_path: Path) -> None:
                 assert answer(copy) == {"rejected"}, (at, change)
 
 
+@pytest.mark.long
+def test_a_blocked_connection_delays_but_loses_nothing(tmp_path: Path) -> None:
+    """On processes with one buffer for each channel; the machine of credits rejects what was sent without them."""
+    found = run_on_processes(EXAMPLES / "word_count.py", tmp_path, variant="blocked-connection", buffers=1, records=2)
+    assert not found["wrong"]
+    (logs,) = CREDIT.runs(tmp_path)
+    assert "rejected" in {v.answer for v in judge(CREDIT.plan(logs, None), "credit")}
+
+
 @pytest.mark.parametrize(
     "timeout", [2, pytest.param(0, marks=pytest.mark.long), pytest.param(NEVER, marks=pytest.mark.long)]
 )
