@@ -1,0 +1,210 @@
+"""Loops read their inputs by every policy with right results, their logs conform, variants and tampered logs are caught."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loop_judge import wrong
+from loop_tampering import KINDS, changed
+from runtime_runs import example
+from streamproof.conformance import InputError, judge
+from streamproof_models.scoped_topologies import NAMED
+from streamproof_runtime import walks
+from streamproof_runtime.api import Job
+from streamproof_runtime.errors import JobError
+from streamproof_runtime.event_log import lines
+from streamproof_runtime.input_policies import POLICIES
+from streamproof_runtime.loop_variants import BY_RESULT, LOOPS, loop_rules
+from streamproof_runtime.regions import regions
+from streamproof_runtime.simulation import Outcome, Simulation
+from streamproof_runtime.subtask import plans
+from streamproof_specs.runtime.cyclic import BINDING
+
+JOBS = ("collatz", "components", "shortest_paths", "doubling")
+Records = list[dict[str, Any]]
+Awaited = dict[tuple[str, str], tuple[str, ...]]
+
+
+def run(name: str, seed: int, policy: str = "any", variant: str = "", **more: Any) -> tuple[bool, Outcome, Awaited]:
+    """A run of an example: whether its result is right, its outcome, and where its heads await batons."""
+    module = example(name)
+    job = module.job()
+    outcome = Simulation(job, seed=seed, loops=loop_rules(variant, policy), **more).run(100_000)
+    results = {k: v for k, v in outcome.results.items() if k in module.expected()}
+    return outcome.finished and not outcome.lost and results == module.expected(), outcome, awaited(job)
+
+
+def awaited(job: Job) -> Awaited:
+    """For each subtask and baton the channels on which it arrives, by the runtime."""
+    tasks = [item for region in regions(job) for item in plans(region.graph).items()]
+    return {(t, str(baton)): tuple(cs) for t, plan in tasks for baton, cs in plan.itinerary.awaited.items()}
+
+
+def records_of(outcome: Outcome) -> Records:
+    """The events of a run."""
+    return [json.loads(line) for line in lines(outcome.entries)]
+
+
+def is_rejected(records: Records, folder: Path) -> bool:
+    """Whether the binding rejects a log, or cannot read it."""
+    log = folder / "run.ndjson"
+    log.write_text("".join(json.dumps(record) + "\n" for record in records))
+    try:
+        answers = {v.answer for v in judge(BINDING.plan(log, None), "cyclic")}
+    except InputError:
+        return True
+    assert answers <= {"accepted", "rejected"}
+    return "rejected" in answers
+
+
+# --- runs by the rules
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", JOBS)
+def test_runs_by_every_policy_are_right_and_accepted(name: str, policy: str, tmp_path: Path) -> None:
+    """Under heavy faults; the second judge agrees."""
+    is_right, outcome, known = run(name, 3 + POLICIES.index(policy), policy, level="heavy")
+    assert is_right, outcome.reason
+    assert not is_rejected(records_of(outcome), tmp_path)
+    assert wrong(records_of(outcome), known) is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("policy", POLICIES)
+def test_hundreds_of_runs_are_accepted(policy: str, tmp_path: Path) -> None:
+    """Of every job and every graph of the catalogue, with severe faults and buffer timeouts."""
+    spills = 0
+    for seed in range(60):
+        for name in JOBS:
+            timeout = (None, 1, 0, -1)[seed % 4]
+            is_right, outcome, known = run(name, seed, policy, level="severe", timeout=timeout)
+            assert is_right, (name, seed, outcome.reason)
+            records = records_of(outcome)
+            spills += sum(r["event"] == "spill_read" for r in records)
+            assert not is_rejected(records, tmp_path), (name, seed)
+            assert wrong(records, known) is None, (name, seed)
+    assert spills > 100
+    for graph in NAMED.values():
+        job = walks.walk(graph)
+        outcome = Simulation(job, seed=7, level="heavy", loops=loop_rules(None, policy)).run(100_000)
+        assert outcome.finished
+        assert walks.visits(job, outcome.results) == walks.expected(job)
+        records = records_of(outcome)
+        assert any(r["event"] == "loop_opened" for r in records) == ("~" in graph)
+        assert not is_rejected(records, tmp_path) or "~" not in graph, graph
+        assert wrong(records, awaited(job)) is None, graph
+
+
+def test_a_loop_can_have_a_policy_of_its_own() -> None:
+    """It counts more than that of the run; an unknown one is refused."""
+
+    def job(policy: str) -> Job:
+        made = Job("own")
+        made.source("a", range(9)).iterate(
+            "L", lambda s: (s.filter(lambda n: n > 5).map(lambda n: n - 5), s.filter(lambda n: n <= 5)), 1, policy
+        ).collect("b")
+        return made
+
+    outcome = Simulation(job("forward-first"), loops=loop_rules(None, "fair")).run()
+    opened = [args["policy"] for _, _, event, args, _, _ in outcome.entries if event == "loop_opened"]
+    assert opened == ["forward-first"]
+    assert sorted(outcome.results["b"]) == sorted(n - 5 if n > 5 else n for n in range(9))
+    with pytest.raises(JobError, match="operator l has the input policy 'first', none of any, feedback-first"):
+        job("first")
+
+
+def test_a_policy_decides_what_is_spilled() -> None:
+    """Feedback first spills least, forward first most, in a loop that amplifies."""
+    spilled = {}
+    for policy in POLICIES:
+        _, outcome, _ = run("doubling", 0, policy)
+        spilled[policy] = sum(len(e[3]["numbers"]) for e in outcome.entries if e[2] == "spill_read")
+    assert spilled["feedback-first"] < spilled["fair"] < spilled["forward-first"]
+
+
+# --- variants
+
+
+@pytest.mark.parametrize("variant", LOOPS)
+def test_each_variant_is_caught(variant: str, tmp_path: Path) -> None:
+    """By a rejected log, or by a run that gets stuck; both judges agree on each log."""
+    for seed in range(20):
+        is_right, outcome, known = run("doubling", seed, variant=variant)
+        rejected = is_rejected(records_of(outcome), tmp_path)
+        assert rejected == (wrong(records_of(outcome), known) is not None), seed
+        if rejected if variant not in BY_RESULT else not is_right:
+            break
+    else:
+        pytest.fail("not caught")
+    assert rejected == (variant not in BY_RESULT)
+
+
+def test_a_bounded_loop_that_amplifies_blocks_itself() -> None:
+    """Without a spill nothing is wrong but that nothing moves; with one the same seed ends."""
+    is_right, outcome, _ = run("doubling", 0, variant="bounded")
+    assert not is_right
+    assert outcome.reason.startswith("stuck: ")
+    assert run("doubling", 0)[0]
+
+
+# --- logs that are not what happened
+
+
+def compare(jobs: Sequence[str], seeds: range, copies: int, folder: Path) -> Counter[tuple[str, bool]]:
+    """Both judges on changed copies of runs, which must agree: how often each kind of change was rejected."""
+    answers = Counter[tuple[str, bool]]()
+    for seed in seeds:
+        draw = random.Random(seed)
+        name, policy = draw.choice(jobs), draw.choice(POLICIES)
+        timeout = draw.choice((None, None, 1))
+        _, outcome, known = run(name, seed, policy, level="heavy", timeout=timeout)
+        records = records_of(outcome)
+        for _ in range(copies):
+            kind = draw.choice(KINDS)
+            copy = changed(records, kind, draw)
+            if copy is None:
+                continue
+            rejected = is_rejected(copy, folder)
+            reason = wrong(copy, known)
+            assert rejected == (reason is not None), (seed, name, policy, kind, reason)
+            answers[kind, rejected] += 1
+    return answers
+
+
+def test_changed_logs_are_judged_alike(tmp_path: Path) -> None:
+    """What changes a number, a place or an item is rejected; the order of events that do not depend on each other is free."""
+    answers = compare(("components", "shortest_paths"), range(6), 12, tmp_path)
+    assert not any(answers[kind, False] for kind in ("number", "numbers", "state", "item", "writer"))
+
+
+@pytest.mark.long
+def test_thousands_of_changed_logs_are_judged_alike(tmp_path: Path) -> None:
+    """Every kind of change, with every policy."""
+    answers = compare(JOBS, range(150), 20, tmp_path)
+    assert answers.total() > 2000
+    assert not any(answers[kind, False] for kind in ("number", "numbers", "state", "writer"))
+    assert all(answers[kind, True] > 50 for kind in KINDS)
+
+
+def test_a_policy_that_is_violated_is_rejected(tmp_path: Path) -> None:
+    """The log of one policy is not that of another."""
+    found = Counter[tuple[str, str]]()
+    for policy in POLICIES[1:]:
+        _, outcome, known = run("doubling", 0, policy)
+        for other in POLICIES[1:]:
+            records = records_of(outcome)
+            for record in records:
+                if record["event"] == "loop_opened":
+                    record["args"]["policy"] = other
+            rejected = is_rejected(records, tmp_path)
+            assert rejected == (wrong(records, known) is not None)
+            found[policy, other] = rejected
+    assert all(found[p, o] == (p != o) for p, o in found)
