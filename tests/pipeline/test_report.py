@@ -98,7 +98,10 @@ def made(
         write(home / "in" / f"{run}.ndjson", events)
     write(home / "in" / "verdicts.json", verdicts)
     (home / "in" / "notes.txt").write_text("hello")
-    return home, build_report([home / "in"], home / "out")
+    heard: list[str] = []
+    result = build_report([home / "in"], home / "out", progress=heard.append)
+    (home / "progress.txt").write_text("\n".join(heard))
+    return home, result
 
 
 def test_the_result_says_what_was_made(made: tuple[Path, ReportResult]) -> None:
@@ -438,16 +441,14 @@ def test_hostile_names_reach_tables_whole_and_the_page_escaped(
     assert page.count("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;") >= 5
 
 
-def test_progress_is_told(tmp_path: Path) -> None:
+def test_progress_is_told(made: tuple[Path, ReportResult]) -> None:
     """Whoever waits hears what is being done."""
-    (tmp_path / "a.ndjson").write_text(json.dumps(json.loads(_GOOD)))
-    heard: list[str] = []
-    build_report([tmp_path / "a.ndjson"], tmp_path / "out", progress=heard.append)
-    said = [line for line in heard if not line.endswith("tasks")]
+    home, _ = made
+    said = [line for line in (home / "progress.txt").read_text().splitlines() if not line.endswith("tasks")]
     assert said == [
-        "reading 1 event logs and 0 verdict files on local[*]",
+        "reading 3 event logs and 1 verdict files on local[*]",
         "making the tables",
-        f"writing {tmp_path / 'out'}",
+        f"writing {home / 'out'}",
     ]
 
 
