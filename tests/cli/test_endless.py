@@ -109,7 +109,7 @@ def test_a_time_limit_is_told_to_machines(tmp_path: Path) -> None:
 def test_what_takes_long_is_said(tmp_path: Path, how: Sequence[str]) -> None:
     """A model whose reading takes long is no silent program."""
     (tmp_path / "m.py").write_text(ENDLESS["at import"])
-    done = program(tmp_path, "check", "m.py", "--time-limit", "11" if how == PROGRAM else "1.5", how=how)
+    done = program(tmp_path, "check", "m.py", "--time-limit", "11" if how == PROGRAM else "3", how=how)
     assert done.stderr.startswith("streamproof: reading the model ...\n")
 
 

@@ -32,11 +32,10 @@ class MissionariesAndCannibals(Model):
 
     def require_safe(self, group):
         """There are no missionaries in `group`, or they are not outnumbered: each reason counts as a step of its own."""
-        missionaries = sum(p in group for p in self.missionaries)
         if choose(["no missionaries", "not outnumbered"]) == "no missionaries":
-            require(missionaries == 0)
+            require(not any(p in group for p in self.missionaries))
         else:
-            require(sum(p in group for p in self.cannibals) <= missionaries)
+            require(sum(p in group for p in self.cannibals) <= sum(p in group for p in self.missionaries))
 
     @action
     def cross(self, s):
