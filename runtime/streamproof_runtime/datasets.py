@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
-from streamproof_runtime import messages as m
 from streamproof_runtime.region_runs import Run
 
 NONE, PRODUCING, STORED, GONE, RELEASED = "NONE", "PRODUCING", "STORED", "GONE", "RELEASED"
 """States of a dataset; GONE: part of it is lost, and no reader has missed it yet."""
-
-
-class Sender(Protocol):
-    """The JobMaster's connections."""
-
-    def send(self, target: str, message: m.Message) -> None:
-        """Sends a message, if there is a connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +37,7 @@ class Dataset:
 class Datasets:
     """The datasets of a job by name."""
 
-    def __init__(self, runs: Iterable[Run], sender: Sender) -> None:
-        self._sender = sender
+    def __init__(self, runs: Iterable[Run]) -> None:
         all_runs = [*runs]
         writers = {name: run for run in all_runs for name in run.region.writes}
         self.by_name = {
@@ -94,12 +84,12 @@ class Datasets:
             found.descriptor = Descriptor(found.attempt, found.locations)
         return found.descriptor
 
-    def drop(self, name: str, state: str, executors: Iterable[str]) -> None:
-        """A dataset is not needed, or void: so is what these TaskExecutors store of it."""
+    def drop(self, name: str, state: str, executors: Iterable[str]) -> list[str]:
+        """A dataset is not needed, or void: those of these TaskExecutors that store a part of it."""
         found = self.by_name[name]
-        for peer in sorted(set(found.locations) & {*executors}) if found.state in (STORED, GONE) else ():
-            self._sender.send(peer, (m.RELEASE, name, found.attempt))
+        peers = sorted(set(found.locations) & {*executors}) if found.state in (STORED, GONE) else []
         found.state, found.locations = state, ()
+        return peers
 
     def stored_on(self, executor: str) -> list[str]:
         """The datasets of which a TaskExecutor stores a part."""

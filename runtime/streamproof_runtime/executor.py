@@ -15,6 +15,7 @@ from streamproof_runtime.flow import BUFFERS, FLOATING
 from streamproof_runtime.flow_variants import FlowRules
 from streamproof_runtime.functions import Context, Operation
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
+from streamproof_runtime.ledger import Ledger
 from streamproof_runtime.loop_heads import LoopRules, head_of
 from streamproof_runtime.output_buffers import NEVER, TIMEOUT
 from streamproof_runtime.partitions import Key, Missing, Partitions
@@ -43,6 +44,9 @@ class ExecutorHost(Protocol):
     def flush_later(self, subtask: Subtask, delay: float) -> None:
         """Calls `flush` after a delay in milliseconds."""
 
+    def event(self, event: str, args: Mapping[str, Any]) -> None:
+        """Records an event of the TaskExecutor itself."""
+
 
 class TaskExecutor:
     """Runs the subtasks that the JobMaster deploys to it, region by region, and stores partitions."""
@@ -64,7 +68,9 @@ class TaskExecutor:
         self.loops = loops or LoopRules()
         self.name, self.slots, self.incarnation = name, slots, incarnation
         self.buffers, self.floating, self.flow = buffers, floating, flow or FlowRules()
-        self.host, self.partitions = host, partitions
+        self.host, self.ledger = host, Ledger(partitions, host.event)
+        self.connection = -1
+        """Number of the connection to the JobMaster."""
         self.parts = [RegionExecutor(self, region, len(regions) > 1) for region in regions]
         self._part_of = {task: part for part in self.parts for task in part.graph.tasks}
         self.longest = {False: 0, True: 0}
@@ -77,7 +83,9 @@ class TaskExecutor:
 
     def register(self) -> None:
         """Offers the slots to the JobMaster."""
-        self.host.send(JOBMASTER, (m.REGISTER, self.incarnation, self.slots))
+        self.connection += 1
+        self.ledger.registering(self.connection)
+        self.host.send(JOBMASTER, (m.REGISTER, self.incarnation, self.slots, self.connection))
 
     def on_message(self, peer: str, message: m.Message) -> None:
         """A message of the JobMaster, or an item of another TaskExecutor."""
@@ -85,16 +93,15 @@ class TaskExecutor:
         if kind == m.HEARTBEAT:
             self.host.send(JOBMASTER, (m.ALIVE,))
         elif kind == m.RELEASE:
-            self.partitions.release(message[1], message[2])
+            self.ledger.release(message[1], message[2])
         else:
             self.parts[message[1]].on_message(kind, message[2], message[3:])
 
     def on_lost(self, peer: str) -> None:
         """A lost connection ends the attempts that use it; without the JobMaster there is none, and nothing is stored."""
         if peer == JOBMASTER:
-            for part in self.parts:
-                part.cancel(part.attempt)
-            self.partitions.clear()
+            deleted = [key for part in self.parts for key in part.cancel(part.attempt)]
+            self.ledger.master_lost(self.connection, deleted)
             self.register()
             return
         for part in self.parts:
@@ -147,7 +154,8 @@ class RegionExecutor:
         self.peers: frozenset[str] = frozenset()
         self.channels = self._channels()
         self._reported: set[str] = set()
-        self._writing: list[Key] = []
+        self._stored: dict[str, Key] = {}
+        """The partition of each reader and writer."""
         self._waiting: dict[str, str] = {}
         """Readers whose dataset is not stored yet."""
         self.timed: set[str] = set()
@@ -170,7 +178,7 @@ class RegionExecutor:
             for subtask in self.subtasks.values():
                 self.host.woken(subtask)
         elif kind == m.CANCEL and attempt >= self.attempt:
-            self.cancel(attempt)
+            self.executor.ledger.canceled(self.region.writes, attempt, self.cancel(attempt), ordered=True)
             self.tell(m.CANCELED)
 
     @property
@@ -190,7 +198,7 @@ class RegionExecutor:
         snapshots: Mapping[str, Snapshot] = MappingProxyType({}),
     ) -> None:
         """Creates the subtasks of an attempt, which go on from their snapshots, if there are any."""
-        self.cancel(attempt)
+        left = self.cancel(attempt)
         self.placement = placement
         own = [task for task, executor in placement.items() if executor == self.name]
         trace = f"/{self.region.number}#{attempt}" if self.several else f"#{attempt}"
@@ -198,30 +206,36 @@ class RegionExecutor:
         self.channels = self._channels()
         ends = [(c.source, c.target) for c in self.graph.channels.values() if {c.source, c.target} & {*own}]
         self.peers = frozenset(placement[t] for pair in ends for t in pair) - {self.name}
+        missing: str | None = None
         try:
             for subtask in self.subtasks.values():
                 self._attach(subtask, reads)
                 if subtask.name in snapshots:
                     subtask.restore(snapshots[subtask.name])
         except Missing as error:
-            self.fail(str(error), fatal=False, missing=error.dataset)
+            reason, missing = str(error), error.dataset
         except OSError as error:
-            self.fail(f"{self.name} cannot store partitions: {error}", fatal=True)
-        else:
+            reason, missing = f"{self.name} cannot store partitions: {error}", ""
+        self.executor.ledger.created(self.region.writes, attempt, self._written(), left)
+        if missing is None:
             self.tell(m.DEPLOYED)
+        else:
+            self.fail(reason, fatal=not missing, missing=missing)
 
     def _attach(self, subtask: Subtask, reads: Mapping[str, int]) -> None:
         """Feedback channels get queues that spill, a reader its partition, a writer a new one."""
-        store, operator, number = self.executor.partitions, subtask.plan.operator, subtask.plan.number
+        ledger, operator, number = self.executor.ledger, subtask.plan.operator, subtask.plan.number
+        store = ledger.store
         self._attach_feedback(subtask)
         if operator.reads and operator.reads not in reads:
             self._waiting[subtask.name] = operator.reads
         elif operator.reads:
-            subtask.items, subtask.left = store.open((operator.reads, reads[operator.reads], number))
+            key = self._stored[subtask.name] = operator.reads, reads[operator.reads], number
+            subtask.items, subtask.left = ledger.open(key, self.attempt)
         elif operator.writes:
             key = operator.writes, self.attempt, number
             store.create(key)
-            self._writing.append(key)
+            self._stored[subtask.name] = key
 
             def write(_: Context, record: Any) -> tuple[()]:
                 store.append(key, record)
@@ -235,7 +249,7 @@ class RegionExecutor:
         if not plan.feedback_inputs:
             return
         if not rules.is_bounded:
-            queue = self.executor.partitions.queue
+            queue = self.executor.ledger.store.queue
             subtask.queues.update((channel, queue(rules.queue)) for channel in plan.feedback_inputs)
         queues, buffers = subtask.queues, self.executor.buffers
         subtask.head = head_of(rules, plan.operator.input_policy, queues, plan.feedback_inputs, buffers, subtask.note)
@@ -260,18 +274,22 @@ class RegionExecutor:
             subtask.alignment.ask(checkpoint)
             self.wake(subtask.name)
 
-    def cancel(self, attempt: int) -> None:
-        """Drops all subtasks; messages up to this attempt are ignored from here on."""
-        gone = [*self.subtasks.values()]
-        for dataset, of, _ in self._writing:
-            self.executor.partitions.release(dataset, of)
-        self.attempt, self.is_running, self.subtasks, self._reported, self._writing = attempt, False, {}, set(), []
+    def _written(self) -> list[Key]:
+        """The partitions of the writers of this attempt."""
+        return [key for task, key in self._stored.items() if self.plans[task].operator.writes]
+
+    def cancel(self, attempt: int) -> list[Key]:
+        """Drops all subtasks, and what they have stored; messages up to this attempt are ignored from here on."""
+        gone, store = [*self.subtasks.values()], self.executor.ledger.store
+        deleted = [key for dataset, of in {key[:2] for key in self._written()} for key in store.release(dataset, of)]
+        self.attempt, self.is_running, self.subtasks, self._reported, self._stored = attempt, False, {}, set(), {}
         self.peers, self._waiting, self.timed = frozenset(), {}, set()
         self.host.stopped(gone)
+        return deleted
 
     def fail(self, reason: str, *, fatal: bool, missing: str = "") -> None:
         """Reports that this attempt cannot go on, and drops its subtasks."""
-        self.cancel(self.attempt)
+        self.executor.ledger.canceled(self.region.writes, self.attempt, self.cancel(self.attempt), ordered=False)
         self.tell(m.FAILED, reason, fatal, missing)
 
     # --- channels
@@ -372,6 +390,7 @@ class RegionExecutor:
             self.tell(m.SNAPSHOT, subtask.name, *subtask.alignment.taken.pop(0))
         if subtask.phase == TERMINATED and subtask.name not in self._reported:
             self._reported.add(subtask.name)
+            self._terminated(subtask)
             self.tell(m.FINISHED, subtask.name, subtask.result())
 
     def flush(self, subtask: Subtask) -> None:
@@ -382,3 +401,11 @@ class RegionExecutor:
             self._carry_on(subtask, "")
         except Unsendable as error:
             self.fail(f"{subtask.name}: {error}", fatal=True)
+
+    def _terminated(self, subtask: Subtask) -> None:
+        """The partition of a writer is finished, or that of a reader consumed."""
+        ledger, key = self.executor.ledger, self._stored.get(subtask.name)
+        if key is not None and subtask.plan.operator.writes:
+            ledger.finished(key)
+        elif key is not None:
+            ledger.consumed(key, self.attempt)

@@ -47,20 +47,23 @@ class FilePartitions:
             at += len(data)
             yield from list(frames.feed(data))
 
-    def release(self, dataset: str, attempt: int) -> None:
+    def release(self, dataset: str, attempt: int) -> list[Key]:
         """Closes the files of an attempt."""
-        for key in [k for k in self._files if k[:2] == (dataset, attempt)]:
+        return self._closed([k for k in self._files if k[:2] == (dataset, attempt)])
+
+    def _closed(self, keys: list[Key]) -> list[Key]:
+        for key in keys:
             self._files.pop(key).close()
             del self._counts[key]
+        return keys
 
     def queue(self, kind: type[SpillingQueue] = SpillingQueue) -> SpillingQueue:
         """A queue that spills to a file."""
         return kind(FileSpill(), IN_MEMORY)
 
-    def clear(self) -> None:
+    def clear(self) -> list[Key]:
         """Closes all files."""
-        for key in list(self._files):
-            self.release(*key[:2])
+        return self._closed([*self._files])
 
 
 class FileSpill:

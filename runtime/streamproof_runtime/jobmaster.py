@@ -55,9 +55,10 @@ class JobMaster(RegionFailover):
         """A message of a TaskExecutor."""
         kind = message[0]
         if kind == m.REGISTER:
-            self._forget(peer, "registered again")
+            self.on_lost(peer)
             self.executors.add(peer, message[2])
-            self.host.event("registered", {"executor": peer, "incarnation": message[1], "slots": message[2]})
+            about = {"executor": peer, "incarnation": message[1], "slots": message[2], "connection": message[3]}
+            self.host.event("registered", about)
             self.schedule()
         elif peer in self.executors.slots:
             self.executors.silent[peer] = 0

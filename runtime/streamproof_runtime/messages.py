@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 Message: TypeAlias = tuple[Any, ...]
 
 REGISTER = "register"
-"""``(REGISTER, incarnation, slots)``: a TaskExecutor offers its slots."""
+"""``(REGISTER, incarnation, slots, connection)``: a TaskExecutor offers its slots, by its connection of this number."""
 HEARTBEAT, ALIVE = "heartbeat", "alive"
 """``(HEARTBEAT,)`` of the JobMaster, ``(ALIVE,)`` in answer."""
 DEPLOY, DEPLOYED = "deploy", "deployed"

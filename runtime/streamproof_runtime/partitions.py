@@ -31,14 +31,14 @@ class Partitions(Protocol):
     def open(self, key: Key) -> tuple[Iterator[Any], int]:
         """The records and their number. Raises `Missing`."""
 
-    def release(self, dataset: str, attempt: int) -> None:
-        """Drops the partitions of an attempt, if there are any."""
+    def release(self, dataset: str, attempt: int) -> list[Key]:
+        """Drops the partitions of an attempt; those that were there."""
 
     def queue(self, kind: type[SpillingQueue] = SpillingQueue) -> SpillingQueue:
         """The queue of a feedback channel."""
 
-    def clear(self) -> None:
-        """Drops all."""
+    def clear(self) -> list[Key]:
+        """Drops all; those that were there."""
 
 
 class MemoryPartitions:
@@ -62,15 +62,18 @@ class MemoryPartitions:
             raise Missing(key)
         return iter(self.stored[key]), len(self.stored[key])
 
-    def release(self, dataset: str, attempt: int) -> None:
+    def release(self, dataset: str, attempt: int) -> list[Key]:
         """Drops those of an attempt."""
-        for key in [k for k in self.stored if k[:2] == (dataset, attempt)]:
+        found = [k for k in self.stored if k[:2] == (dataset, attempt)]
+        for key in found:
             del self.stored[key]
+        return found
 
     def queue(self, kind: type[SpillingQueue] = SpillingQueue) -> SpillingQueue:
         """One that spills soon, so that small jobs spill too."""
         return kind(MemorySpill(), 2)
 
-    def clear(self) -> None:
+    def clear(self) -> list[Key]:
         """Drops all."""
-        self.stored = {}
+        found, self.stored = [*self.stored], {}
+        return found

@@ -196,6 +196,11 @@ class RealExecutor:
 
         return self._type(plan, log, _chosen, self._records, self._timeout)
 
+    def event(self, event: str, args: Mapping[str, Any]) -> None:
+        """An event of the TaskExecutor itself, written before anything leaves."""
+        if self._log is not None:
+            self._log.keep((self.job.name, f"{self.name}.{self.incarnation}", event, args, {}, {}))
+
     def _flush(self) -> None:
         if self._log is not None:
             try:

@@ -31,7 +31,7 @@ class RegionScheduler:
         """`first_attempt` is larger than the attempts of all earlier JobMasters of the job."""
         self.host, self.timing, self.first_attempt = host, timing, first_attempt
         self.runs = [Run(region, len(regions) > 1, attempt=first_attempt) for region in regions]
-        self.datasets = Datasets(self.runs, host)
+        self.datasets = Datasets(self.runs)
         needed = max(o.parallelism for r in regions for o in r.graph.job.operators.values() if o.name in r.operators)
         self.executors = ExecutorRegistry(needed, timing.executors)
         self.status = RUNNING
@@ -74,6 +74,9 @@ class RegionScheduler:
         inputs = {name: self.datasets.descriptor(name) for name, found in self.datasets.read_by(run)}
         run.placement = placed(run.region, slots, {name: found.locations for name, found in inputs.items()})
         self.datasets.begin(run)
+        if run.region.writes:
+            tracked = {f"{n}/{i}": at for n, d in self.datasets.written_by(run) for i, at in enumerate(d.locations)}
+            self.host.event("partitions_tracked", {"attempt": run.attempt, "partitions": tracked})
         self.host.event("deployed", {"graph": str(run.region.graph), "placement": dict(run.placement)}, run.trace)
         reads = {name: found.attempt for name, found in inputs.items() if self.datasets[name].state == STORED}
         self.host.event("region_deployed", {"tasks": tasks, "descriptors": reads})
@@ -129,7 +132,12 @@ class RegionScheduler:
 
     def drop(self, name: str, state: str) -> None:
         """A dataset is not needed, or void: so is its descriptor."""
-        self.datasets.drop(name, state, self.executors.slots)
+        attempt = self.datasets[name].attempt
+        if peers := self.datasets.drop(name, state, self.executors.slots):
+            about = {"dataset": name, "attempt": attempt, "executors": peers, "needed": state != RELEASED}
+            self.host.event("partitions_released", about)
+            for peer in peers:
+                self.host.send(peer, (m.RELEASE, name, attempt))
         if state == RELEASED or not self.keeps_stale_descriptors:
             self.datasets[name].descriptor = None
 

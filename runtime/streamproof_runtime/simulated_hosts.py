@@ -47,12 +47,13 @@ class SimulatedExecutor:
         self.due: list[Subtask] = []
         """Buffer timeouts that pass while it is paused."""
         self.partitions = MemoryPartitions()
-        self.executor = self._new(0)
+        self.incarnation = 0
+        self.executor = self._new()
 
-    def _new(self, incarnation: int) -> TaskExecutor:
+    def _new(self) -> TaskExecutor:
         world = self.world
         memory = world.buffers, world.floating, world.flow, world.loops
-        return TaskExecutor(self.name, world.slots, world.regions, self, self.partitions, incarnation, *memory)
+        return TaskExecutor(self.name, world.slots, world.regions, self, self.partitions, self.incarnation, *memory)
 
     def receive(self, peer: str, message: Message | None) -> None:
         """A message, or None for a lost connection, unless the process is down."""
@@ -92,6 +93,10 @@ class SimulatedExecutor:
         """Never: the simulated network takes everything."""
         return False
 
+    def event(self, event: str, args: Mapping[str, Any]) -> None:
+        """Into the log, as this process of the TaskExecutor."""
+        self.world.log(self.world.job.name, f"{self.name}.{self.incarnation}", event, args, {}, {})
+
     def woken(self, subtask: Subtask) -> None:
         """Schedules the subtask if it can do something."""
         runner = self.runners[subtask.name]
@@ -113,7 +118,8 @@ class SimulatedExecutor:
         """The process starts anew."""
         if not self.is_alive:
             self.is_alive = True
-            self.executor = self._new(self.executor.incarnation + 1)
+            self.incarnation += 1
+            self.executor = self._new()
             self.executor.register()
 
     def pause(self) -> None:

@@ -18,6 +18,7 @@ from streamproof_runtime.flow import BUFFERS, FLOATING
 from streamproof_runtime.flow_variants import FlowRules
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster import JobMaster
+from streamproof_runtime.ledger import copy_names
 from streamproof_runtime.loop import EventLoop
 from streamproof_runtime.loop_heads import LoopRules
 from streamproof_runtime.master_host import Timing
@@ -211,8 +212,9 @@ class Simulation:
         self.loop.call_later(duration, self._restart, node, host)
 
     def _restart(self, node: str, host: SimulatedExecutor | SimulatedJobMaster) -> None:
+        was_down = not host.is_alive
         host.restart()
-        if node == JOBMASTER:  # what was sent to it meanwhile found no process
+        if node == JOBMASTER and was_down:  # what was sent to it meanwhile found no process
             self.network.restarted(node)
 
     def disconnect(self, one: str, other: str) -> None:
@@ -236,7 +238,9 @@ class Simulation:
 
     def lose(self, node: str) -> None:
         """All partitions of a TaskExecutor are gone."""
-        self.hosts[node].partitions.clear()
+        lost = self.hosts[node].partitions.clear()
+        if lost:
+            self.hosts[node].event("partitions_lost", {"lost": copy_names(lost)})
 
     def _healed(self, pair: frozenset[str]) -> None:
         self.network.slow.pop(pair, None)

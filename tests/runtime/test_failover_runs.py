@@ -93,7 +93,7 @@ def test_tampered_logs_are_rejected(tmp_path: Path) -> None:
 
     assert not is_refused(records)
     for at, record in enumerate(records):
-        if "#" in record["trace"] or not record["event"].startswith(("region", "restarted", "partition")):
+        if "#" in record["trace"] or not record["event"].startswith(("region", "restarted", "partition_lost")):
             continue
         args = record["args"]
         changes: list[dict[str, Any]] = []

@@ -27,7 +27,9 @@ from streamproof_specs.flink.partitions_recorded import (
     output_system,
     partition_system,
 )
-from streamproof_specs.flink.scope import FlinkLogs, damage, doubted, outside
+from streamproof_specs.flink.scope import damage, doubted, outside
+from streamproof_specs.flink.with_runtime import FlinkOrRuntimeLogs
+from streamproof_specs.runtime import partition_lifecycle as runtime
 
 SAMPLED = 2
 """Minimum number of missing lines at DEBUG that distinguishes a sample from a single removed line."""
@@ -47,13 +49,18 @@ Key = tuple[str, str, str]
 """Process, dataset and producer of a partition."""
 
 
-class FlinkPartitions(FlinkLogs):
-    """Follows the result partitions of every job of a recorded Flink run."""
+class FlinkPartitions(FlinkOrRuntimeLogs):
+    """Follows the result partitions of every job of a recorded Flink run.
+
+    Event logs of the reference runtime are followed by a binding of their own.
+    """
 
     on_request = True
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case for each job with lines about partitions, or connections. Raises `InputError` for unreadable logs."""
+        if self.is_of_runtime(run, job_graph):
+            return runtime.plan(run)
         logged = read_run(run)
         units = [partitions_of(logged, job) for job in logged.jobs]
         return Plan(

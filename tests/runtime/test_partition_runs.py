@@ -1,0 +1,116 @@
+"""The life of stored partitions in the runtime's logs: runs are accepted, a second judge agrees, lies are rejected."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batch_jobs import batch
+from runtime_partition_judge import accepts
+from runtime_runs import example
+from streamproof.conformance import InputError, judge
+from streamproof_runtime.event_log import lines
+from streamproof_runtime.simulation import Simulation
+from streamproof_specs.flink.partitions import BINDING
+
+Records = list[dict[str, Any]]
+ABOUT = ("partition", "release", "regist", "master", "region", "executor", "job", "restarted")
+
+
+def stored_events(seed: int, level: str) -> Records:
+    """The events of a run without those of subtasks; none if the job stores nothing."""
+    job = example("sales").job() if seed % 2 else batch(seed)[0]
+    outcome = Simulation(job, seed=seed, level=level, eager=seed % 3 == 0).run(100_000)
+    records = [json.loads(line) for line in lines(outcome.entries)]
+    stores = any(kind != "PIPELINED" for _, _, kind in records[0]["args"]["exchanges"])
+    return [r for r in records if "#" not in r["trace"]] if stores else []
+
+
+def is_accepted(records: Records, folder: Path) -> bool:
+    """Whether the machine accepts a log; numbered anew. One that is no log is not accepted."""
+    log, numbers = folder / "run.ndjson", Counter[tuple[str, str]]()
+    with log.open("w", encoding="ascii") as file:
+        for record in records:
+            place = record["trace"], record["process"]
+            file.write(json.dumps({**record, "seq": numbers[place]}) + "\n")
+            numbers[place] += 1
+    try:
+        return {v.answer for v in judge(BINDING.plan(log, None), "partition_lifecycle")} <= {"accepted"}
+    except InputError:
+        return False
+
+
+def changed(draw: random.Random, records: Records) -> Records:
+    """A copy with one random change: an event left out, doubled, or moved in its process, or an argument that is another."""
+    about = [i for i, r in enumerate(records) if i and r["event"].startswith(ABOUT) and r["event"] != "job_started"]
+    at = draw.choice(about)
+    record, rest = records[at], [*records[:at], *records[at + 1 :]]
+    kind = draw.randrange(4)
+    if kind == 0:
+        return rest
+    if kind == 1:
+        return [*records[:at], record, *records[at:]]
+    if kind == 2:
+        to = min(len(rest), max(1, at + draw.randint(-12, 12)))
+        return [*rest[:to], record, *rest[to:]]
+    args = dict(record.get("args", {}))
+    if not args:
+        return rest
+    name = draw.choice(sorted(args))
+    args[name] = another(draw, args[name], records)
+    return [*records[:at], {**record, "args": args}, *records[at + 1 :]]
+
+
+def another(draw: random.Random, value: Any, records: Records) -> Any:
+    """A value of the same kind."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return max(0, value + draw.choice((-1, 1)))
+    if isinstance(value, dict):
+        if not value:
+            return value
+        name = draw.choice(sorted(value))
+        less = {k: v for k, v in value.items() if k != name}
+        return less if draw.random() < 0.3 else {**value, name: another(draw, value[name], records)}
+    if isinstance(value, list):
+        if value and draw.random() < 0.5:
+            return value[:-1]
+        alike = [v for r in records for v in map(r.get("args", {}).get, ("created", "deleted", "tasks")) if v]
+        return [*value, draw.choice(draw.choice(alike))] if alike else value
+    names = [n for r in records for n in r.get("args", {}).values() if isinstance(n, str)]
+    return draw.choice(names)
+
+
+def compared(seed: int, folder: Path, changes: int) -> tuple[int, int]:
+    """Both judges give one answer for a run and its changed copies; how many copies were accepted and rejected."""
+    draw = random.Random(seed)
+    records = stored_events(seed, "severe" if seed % 4 == 3 else "heavy")
+    if not records:
+        return 0, 0
+    assert accepts(records), seed
+    assert is_accepted(records, folder), seed
+    good = 0
+    for number in range(changes):
+        copy = changed(draw, records)
+        good += (answer := is_accepted(copy, folder))
+        assert answer == accepts(copy), (seed, number)
+    return good, changes - good
+
+
+def test_the_independent_judge_agrees(tmp_path: Path) -> None:
+    """On runs and on changed copies."""
+    counts = [compared(seed, tmp_path, 5) for seed in range(8)]
+    assert min(map(sum, zip(*counts, strict=True))) > 3
+
+
+@pytest.mark.long
+def test_the_independent_judge_agrees_on_many_runs(tmp_path: Path) -> None:
+    """On several thousand changed copies."""
+    counts = [compared(seed, tmp_path, 10) for seed in range(500)]
+    assert min(map(sum, zip(*counts, strict=True))) > 500
