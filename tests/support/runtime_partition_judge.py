@@ -69,7 +69,8 @@ class Master:
         self._reader: dict[str, str] = {}
         self._consumer: dict[str, int] = {}
         self._state: dict[str, str] = {}
-        self._over = False
+        self._gone: set[tuple[str, int, str]] = set()
+        """Datasets with attempts, and TaskExecutors that were lost with a part of them."""
         datasets = [(f"{a}>{b}", a, b) for a, b, kind in records[0]["args"]["exchanges"] if kind != "PIPELINED"]
         self._by_source, self._by_target = defaultdict(list), defaultdict(list)
         for name, source, target in datasets:
@@ -140,24 +141,16 @@ class Master:
         elif event == "partitions_released":
             self._released(args)
 
-    _dead: Any = None
-
     def _alive(self, name: str) -> set[str]:
         """The TaskExecutors that have not been lost since the producer was deployed there."""
-        return {p for p in self._at if (name, self._attempt[name], p) not in self._gone_from()}
-
-    def _gone_from(self) -> set[tuple[str, int, str]]:
-        if self._dead is None:
-            self._dead = set()
-        found: set[tuple[str, int, str]] = self._dead
-        return found
+        return {p for p in self._at if (name, self._attempt[name], p) not in self._gone}
 
     def _forget(self, peer: str) -> None:
         if peer not in self._at:
             return
         for name, attempt in self._attempt.items():
             if peer in {self.placed[c] for c in self._copies(name, attempt)}:
-                self._gone_from().add((name, attempt, peer))
+                self._gone.add((name, attempt, peer))
                 if self._state[name] in ("STORED", "PRODUCING") and self._consumer.get(name) == 1:
                     self._reading_lost(name)
                 if self._state[name] == "STORED":
@@ -198,7 +191,7 @@ class Master:
     def _finished(self, task: str) -> None:
         for name in self._by_source[task]:
             refuse(self._state[name] != "PRODUCING", "it was not at work")
-            refuse(any((name, self._attempt[name], p) in self._gone_from() for p in self._places(name)), "it was lost")
+            refuse(any((name, self._attempt[name], p) in self._gone for p in self._places(name)), "it was lost")
             self._state[name] = "STORED"
             for copy in self._copies(name, self._attempt[name]):
                 self.relies.append((("partition_finished", copy, -1), self.now))
@@ -250,6 +243,8 @@ class Executor:
         self._opened: dict[tuple[int, str, int], int] = {}
         self._last: dict[tuple[int, str, int], int] = {}
         self._counts: Counter[str] = Counter()
+        self._deleted: set[str] = set()
+        """Copies that were deleted by an order."""
         self._orders: list[tuple[str, str, int, int]] = []
         self._master: Master | None = None
         self._key: Any = None
@@ -302,17 +297,10 @@ class Executor:
         elif event == "partitions_abandoned":
             self._deletes(args["deleted"], args["datasets"], args["attempt"])
             for copy in self._here(args["datasets"], args["attempt"]):
-                if copy in self.stored and self._is_undeleted(copy):
+                if copy in self.stored and copy not in self._deleted:
                     refuse(self._master is not None and copy in self._master.known, "its end was reported")
                     self.void.add(copy)
                     self.stored[copy] = "GONE"
-
-    def _is_undeleted(self, copy: str) -> bool:
-        return copy not in self._deleted
-
-    @property
-    def _deleted(self) -> set[str]:
-        return self.__dict__.setdefault("_gone_by_order", set())
 
     def _here(self, datasets: Iterable[str], attempt: int) -> list[str]:
         master = self._master
