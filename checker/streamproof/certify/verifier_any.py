@@ -23,7 +23,7 @@ from streamproof.certify.obligations import (
     expect_distinct_names,
     expected,
 )
-from streamproof.certify.solvers import ERROR, PATIENCE, SAT, UNKNOWN, UNSAT, Answers, present, solve
+from streamproof.certify.solvers import ERROR, PATIENCE, SAT, UNKNOWN, UNSAT, present, solve
 from streamproof.certify.verifier import parse
 from streamproof.system.errors import Exit, StreamproofError, reject
 from streamproof.system.fingerprint import fingerprint
@@ -108,7 +108,7 @@ def verify_any(
     texts = [one.text for one in made]
     solved = [solve(solver, texts, report, seconds) for solver in solvers if present(solver)]
     done = tuple(replace(one, answers={by.solver: by.answers[at] for by in solved}) for at, one in enumerate(made))
-    decide(done, solved)
+    decide(done)
     lemmas = tuple((claim.name, readable(claim.condition)) for claim in claims[1 + len(header["claims"]) :])
     free = tuple((f.name, f.least, f.most) for f in parametric.free)
     return Shown(header, free, lemmas, done, {by.solver: by.version for by in solved})
@@ -158,7 +158,7 @@ def remade(
     return found
 
 
-def decide(obligations: Sequence[Discharged], solved: Sequence[Answers]) -> None:
+def decide(obligations: Sequence[Discharged]) -> None:
     """Raises `Rejected`, or `SolversDisagree`, unless every obligation is discharged by a solver, and refuted by none."""
     for number, one in enumerate(obligations, start=1):
         said = {*one.answers.values()}

@@ -198,7 +198,7 @@ def command(
         times = replace(proof.seconds, compile=ready)
         proof = replace(proof, seconds=times, notes=tuple(_notes(proof)))
         if not quiet:
-            _show_open(system, proof, selection, json_to)
+            _show_open(system, proof, json_to)
             print_lines(tuple(discovered_lines(proof)), people(json_to))
         with interrupts.unlimited():  # as the answer
             written = None if certificate is None else certify_proved(certificate, selection, system, proof)
@@ -266,7 +266,7 @@ def _more(system: System, proof: Proof, left_out: Sequence[str]) -> dict[str, An
     }
 
 
-def _show_open(system: System, proof: Proof, selection: Selection, json_to: str | None) -> None:
+def _show_open(system: System, proof: Proof, json_to: str | None) -> None:
     """Print the counterexamples to induction of the open properties and lemmas."""
     undecided = {f.property for f in (*proof.findings, *proof.lemmas) if f.verdict is Verdict.INCONCLUSIVE}
     known = {f.property for f in (*proof.findings, *proof.lemmas)}

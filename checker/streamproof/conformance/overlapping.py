@@ -73,11 +73,11 @@ class OverlapTracker:
             if point.progress > furthest[0].progress:
                 furthest = point, path
             if all(at == len(account) for at, account in zip(point.at, self.task.spans, strict=True)):
-                return self._outcome(point, path, len(seen))
+                return self._outcome(point, path)
             if len(seen) > self.limit:
                 of = "events" if self.task.any_order else "overlapping calls"
                 why = f"more than {self.limit:,} orders of {of} are possible"
-                return self._outcome(*furthest, len(seen), exhausted=why)
+                return self._outcome(*furthest, exhausted=why)
             after = list(self._next(point))
             if not after or self.task.any_order:
                 stuck.append(point)
@@ -87,11 +87,11 @@ class OverlapTracker:
                     stack.append((next_point, Path(path, taken) if taken else path))
         if self._unfinished(stuck):
             why = "the record of a process ends before the other's does, which waits for it"
-            return self._outcome(*furthest, len(seen), exhausted=why)
-        return self._outcome(*furthest, len(seen), rejection=self._refuse(stuck))
+            return self._outcome(*furthest, exhausted=why)
+        return self._outcome(*furthest, rejection=self._refuse(stuck))
 
     def _outcome(
-        self, point: _Point, path: Path, seen: int, rejection: Rejection | None = None, exhausted: str | None = None
+        self, point: _Point, path: Path, rejection: Rejection | None = None, exhausted: str | None = None
     ) -> Tracked:
         accepted = rejection is None and exhausted is None
         return Tracked(accepted, self._events(point), path.counts(), 1, rejection, exhausted, (point.state,))

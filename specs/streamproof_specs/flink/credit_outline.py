@@ -145,7 +145,7 @@ def _case(channel: str, records: Sequence[Recorded], exclusive: int, numbers: Ma
     ends = [_End() for _ in accounts]
     for end, record in ((e, r) for e, account in zip(ends, accounts, strict=True) for r in account):
         if record.name.startswith(PRODUCER):
-            _producer(end, record, exclusive)
+            _producer(end, record)
         else:
             _consumer(end, record, exclusive)
     rules = outline_rules(exclusive)
@@ -168,7 +168,7 @@ def _with(record: Recorded, **args: Any) -> Recorded:
     return Recorded(changed, record.channel, "", record.begun, record.done, record.ns)
 
 
-def _producer(end: _End, record: Recorded, exclusive: int) -> None:
+def _producer(end: _End, record: Recorded) -> None:
     given, credits = record.event.args["given"], record.event.args.get("credits")
     had = Constraint(
         lambda look: f"the credit left is recorded as {credits}, but it must be {look('num_credits_available')}",

@@ -322,11 +322,10 @@ class _Wording:
     def why_not(self, move: Move, look: StateReader) -> str | None:
         """Why an action is disabled."""
         args = move.args
-        region = args.get("r") or (self.job.region_of[args["t"]] if "t" in args else look("region"))
-        half = self._half_done(look, region)
+        half = self._half_done(look)
         match move.action:
             case "schedule":
-                return half or self._not_schedulable(region, look)
+                return half or self._not_schedulable(args["r"], look)
             case "show" if look("status", args["t"]) == "CHOSEN":
                 return f"{args['t']} is scheduled in another order than that of the job graph"
             case "show":
@@ -349,7 +348,7 @@ class _Wording:
             case _:
                 return half
 
-    def _half_done(self, look: StateReader, region: str | None) -> str | None:
+    def _half_done(self, look: StateReader) -> str | None:
         """What the scheduler has begun and not ended."""
         current = look("region")
         if look("chosen"):
