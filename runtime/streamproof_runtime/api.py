@@ -103,7 +103,12 @@ class Job:
             raise JobError(f"job {self.name} has the mode {self.mode!r}; there are {', '.join(MODES)}")
 
     def source(self, name: str, items: Sequence[Any], parallelism: int = 1) -> Stream:
-        """A stream of the items; subtask i of n emits every n-th item from the i-th on."""
+        """A stream of the items; subtask i of n emits every n-th item from the i-th on.
+
+        Raises `JobError` for items that are not a sequence: an attempt that is repeated reads them again.
+        """
+        if not isinstance(items, Sequence):
+            raise JobError(f"the items of source {name} are a {type(items).__name__}; give a sequence, such as a list")
         self.add(Operator(name, Scope(), parallelism, items=items))
         return Stream(self, Scope(), ((name, ()),))
 

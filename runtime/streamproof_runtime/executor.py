@@ -365,9 +365,9 @@ class RegionExecutor:
         kind, taken = action = enabled[choose(len(enabled)) if len(enabled) > 1 else 0]
         try:
             subtask.do(action)
-        except OutsideSimulation:
+        except (OutsideSimulation, KeyboardInterrupt):
             raise
-        except Exception as error:  # of a user function
+        except BaseException as error:  # of a user function
             self.fail(f"{subtask.name}: {type(error).__name__}: {error}", fatal=True)
             return True
         try:

@@ -24,7 +24,9 @@ class JobFile:
         sys.modules[spec.name] = self.module
         try:
             spec.loader.exec_module(self.module)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise RuntimeFailure(f"{path}: {type(error).__name__}: {error}") from error
         if not callable(getattr(self.module, "job", None)):
             raise RuntimeFailure(f"{path} has no function job()")
@@ -52,9 +54,9 @@ class JobFile:
     def _call(self, name: str) -> Any:
         try:
             return getattr(self.module, name)()
-        except RuntimeFailure:
+        except (RuntimeFailure, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:
             raise RuntimeFailure(f"{self.path}: {name}(): {type(error).__name__}: {error}") from error
 
 

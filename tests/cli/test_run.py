@@ -51,6 +51,12 @@ def test_many_seeds_are_counted(streamproof: Any) -> None:
         ("def job(:\n", "SyntaxError"),
         ("def job():\n    return 1\n", "job() returns int, not a Job"),
         ("def job():\n    return 1 // 0\n", "job(): ZeroDivisionError"),
+        ("import sys\ndef job():\n    sys.exit(3)\n", "job(): SystemExit: 3"),
+        ("class Odd(BaseException):\n    pass\nraise Odd('told')\n", "Odd: told"),
+        (
+            "from streamproof_runtime import Job\ndef job():\n    Job().source('a', (n for n in (1, 2)))\n",
+            "the items of source a are a generator; give a sequence, such as a list",
+        ),
         ("from streamproof_runtime import Job\ndef job():\n    return Job()\n", "has no source"),
         (
             "from streamproof_runtime import Job\ndef job():\n    j = Job()\n"
@@ -63,7 +69,7 @@ def test_many_seeds_are_counted(streamproof: Any) -> None:
             "time.time in a simulated run",
         ),
     ],
-    ids=["no-job", "syntax", "type", "raises", "empty", "slots", "clock"],
+    ids=["no-job", "syntax", "type", "raises", "exits", "odd", "generator", "empty", "slots", "clock"],
 )
 def test_bad_jobs_are_one_message(streamproof: Any, tmp_path: Path, text: str, words: str) -> None:
     """Each mistake is one error with exit code 2, and nothing is written."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -229,3 +230,11 @@ def test_a_user_function_that_always_raises_fails_the_job() -> None:
     assert outcome.attempts == 3
     assert outcome.reason == "divide: ZeroDivisionError: integer division or modulo by zero"
     assert outcome.results == {}
+
+
+def test_a_user_function_that_ends_the_program_fails_the_job() -> None:
+    """`sys.exit`, and errors that are no `Exception`, are failures of the operator as any other."""
+    job = Job()
+    job.source("numbers", [1]).process("leave", lambda _, n: sys.exit(n)).collect("all")
+    outcome = Simulation(job).run()
+    assert (outcome.finished, outcome.reason) == (False, "leave: SystemExit: 1")

@@ -18,7 +18,7 @@ from streamproof.entries import RUNTIMES, every
 from streamproof.system.errors import Exit, InputError, SystemFailure, UsageError
 from streamproof.system.files import RUN_LOG, RUN_PART, RUN_SCRIPT, Form, expect_writable, new_folders, remove, write
 from streamproof.system.lines import Line, StyledText, line
-from streamproof.system.options import bytes_about
+from streamproof.system.options import bytes_about, timely
 
 if TYPE_CHECKING:
     from streamproof.report.live_view import LiveView
@@ -176,21 +176,23 @@ def command(
     view = _view(json_to) if live else None
     try:
         if simulate:
-            simulated = module.Simulated(
-                Path(job), level=faults, variant=variant, executors=taskmanagers, slots=slots, **more
-            )
+            with timely("reading the job"):
+                simulated = module.Simulated(
+                    Path(job), level=faults, variant=variant, executors=taskmanagers, slots=slots, **more
+                )
             runs, shrunk = _runs(module, simulated, seed, seeds, shrink, script, trace, view)
         else:
-            processes = module.Processes(
-                Path(job),
-                variant=variant,
-                executors=taskmanagers,
-                slots=slots,
-                kills=kills,
-                restarts=restarts,
-                seconds=timeout,
-                **more,
-            )
+            with timely("reading the job"):
+                processes = module.Processes(
+                    Path(job),
+                    variant=variant,
+                    executors=taskmanagers,
+                    slots=slots,
+                    kills=kills,
+                    restarts=restarts,
+                    seconds=timeout,
+                    **more,
+                )
             runs = [_real_run(processes, trace, view)]
     except module.Lost as error:
         raise SystemFailure(str(error)) from error
