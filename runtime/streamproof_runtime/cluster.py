@@ -216,6 +216,8 @@ class Cluster:
         kind, *parts = value
         if kind == "problem":
             raise RuntimeFailure(parts[0])
+        if kind == "failure":
+            raise ProcessLost(parts[0])
         if kind == "over":
             self._over = parts
             return

@@ -61,9 +61,9 @@ class Parent:
                 self.report("sample", gather())
             asyncio.get_running_loop().call_later(_SAMPLE, self.sampled, gather)
 
-    def broken(self, problem: str) -> NoReturn:
-        """Reports a problem that a user can correct, and ends the process."""
-        self.report("problem", problem)
+    def broken(self, problem: str, *, by_system: bool = False) -> NoReturn:
+        """Reports a problem that a user can correct, or one of the operating system, and ends the process."""
+        self.report("failure" if by_system else "problem", problem)
         os._exit(BROKEN)
 
 

@@ -206,7 +206,7 @@ class RealExecutor:
             try:
                 self._log.flush()
             except OSError as error:
-                self.parent.broken(f"the event log of {self.name} cannot be written: {error}")
+                self.parent.broken(f"the event log of {self.name} cannot be written: {error.strerror}", by_system=True)
 
     # --- messages
 

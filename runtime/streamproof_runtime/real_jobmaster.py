@@ -111,7 +111,9 @@ class RealJobMaster:
             try:
                 self._log.write((self.job.name + trace if trace else self._trace, JOBMASTER, event, args, {}, {}))
             except OSError as error:
-                self.parent.broken(f"the event log of the JobMaster cannot be written: {error}")
+                self.parent.broken(
+                    f"the event log of the JobMaster cannot be written: {error.strerror}", by_system=True
+                )
         if self._events == self._kill_after:
             os.kill(os.getpid(), signal.SIGKILL)
         about = next((str(args[name]) for name in ("reason", "executor", "task") if name in args), "")

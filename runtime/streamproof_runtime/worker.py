@@ -26,8 +26,10 @@ def main() -> None:
         job = JobFile(Path(parent.configuration["job"])).job()
         role = RealJobMaster if parent.configuration["role"] == "jobmaster" else RealExecutor
         asyncio.run(_run(role(job, parent).run()))
-    except (RuntimeFailure, OSError) as error:
+    except RuntimeFailure as error:
         parent.broken(f"{parent.configuration['name']}: {error}")
+    except OSError as error:
+        parent.broken(f"{parent.configuration['name']}: {error}", by_system=True)
 
 
 async def _run(work: Coroutine[Any, Any, None]) -> None:
