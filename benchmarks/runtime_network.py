@@ -9,6 +9,7 @@ receiver and to one whose own receiver stands still for some seconds. With credi
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import sys
 import tempfile
@@ -158,6 +159,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--write", action="store_true", help="Write the section of docs/performance.md, and the plots.")
     given = parser.parse_args()
+    load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
     rates, waits = (defaultdict[tuple[int | None, str], list[float]](list) for _ in range(2))
     for _ in range(given.rounds):
         for timeout in (*TIMEOUTS, None):
@@ -182,6 +184,8 @@ def main() -> None:
         lines[name], _ = found[len(found) // 2]
         memory = statistics.median(peak for _, peak in found)
         text += f"| {name} | {during(lines[name]):,.0f} | {memory / 1e6:.0f} MB |\n"
+    text += f"\nMedians of {given.rounds} rounds with {given.records:,} records. At the begin the load average was {load:.1f} "
+    text += f"on {cores} cores; above 0.3 other programs disturb the figures.\n"
     print(text)
     if not given.write:
         return
