@@ -184,7 +184,9 @@ def main() -> None:
         lines[name], _ = found[len(found) // 2]
         memory = statistics.median(peak for _, peak in found)
         text += f"| {name} | {during(lines[name]):,.0f} | {memory / 1e6:.0f} MB |\n"
-    text += f"\nMedians of {given.rounds} rounds with {given.records:,} records. At the begin the load average was {load:.1f} "
+    text += (
+        f"\nMedians of {given.rounds} rounds with {given.records:,} records. The load average was {load:.1f} at first, "
+    )
     text += f"on {cores} cores; above 0.3 other programs disturb the figures.\n"
     print(text)
     if not given.write:
