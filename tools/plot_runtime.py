@@ -1,7 +1,7 @@
 """Plots of the runtime in simulation, whose figures are the same on every machine: `docs/images/runtime-*.svg`.
 
 `restarts`: what is made again after a crash, by failover strategy. `credit`: buffers that wait in front of a slow
-receiver, with and without credit-based flow control.
+receiver, with and without credit-based flow control. `spill`: what is on disk, by the input policy of a loop.
 """
 
 from __future__ import annotations
@@ -11,22 +11,24 @@ import runpy
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from loop_policies import middle
 from streamproof_runtime.api import Job
 from streamproof_runtime.failover_variants import MASTERS
 from streamproof_runtime.faults import CRASH, Fault
 from streamproof_runtime.flow_variants import FLOWS, FlowRules
+from streamproof_runtime.input_policies import POLICIES
 from streamproof_runtime.jobmaster import JobMaster
 from streamproof_runtime.loop import MILLISECOND
 from streamproof_runtime.simulation import Simulation
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
-COLOURS = ("#1f5fa8", "#c8501e")
+COLOURS = ("#1f5fa8", "#c8501e", "#2e8b57", "#7a4fa0", "#777")
 Line = Sequence[tuple[float, float]]
 
 
-def chart(title: str, across: str, up: str, lines: Mapping[str, Line]) -> str:
-    """A chart of lines as SVG; both axes begin at 0."""
+def chart(title: str, across: str, up: str, lines: Mapping[str, Line], *, names_on_left: bool = False) -> str:
+    """A chart of lines as SVG; both axes begin at 0. The names of the lines are on the right, or on the left below `up`."""
     width, height, left, top = 560, 300, 60, 40
     right = max(x for line in lines.values() for x, _ in line)
     high = max(y for line in lines.values() for _, y in line) or 1
@@ -49,7 +51,9 @@ def chart(title: str, across: str, up: str, lines: Mapping[str, Line]) -> str:
     for at, (name, line) in enumerate(lines.items()):
         points = " ".join(place(x, y) for x, y in line)
         parts.append(f'<polyline points="{points}" fill="none" stroke="{COLOURS[at]}" stroke-width="2"/>')
-        parts.append(f'<text x="{width - 20}" y="{18 + 16 * at}" text-anchor="end" fill="{COLOURS[at]}">{name}</text>')
+        at_end = f'x="{width - 20}" y="{18 + 16 * at}" text-anchor="end"'
+        where = f'x="{left + 10}" y="{58 + 16 * at}"' if names_on_left else at_end
+        parts.append(f'<text {where} fill="{COLOURS[at]}">{name}</text>')
     return "\n".join((*parts, "</svg>\n"))
 
 
@@ -105,7 +109,19 @@ def credit() -> str:
     )
 
 
-PLOTS: Mapping[str, Callable[[], str]] = {"restarts": restarts, "credit": credit}
+def spill() -> str:
+    """The most items on disk at a time, by the number of records that enter a loop that doubles each three times."""
+    policies = sorted((p for p in POLICIES if p != "any"), key=lambda p: -middle("largest_spill", p, 60, 2))
+    return chart(
+        "Spill volume by input policy: each record becomes eight in three rounds",
+        "records",
+        "items on disk at a time, median of nine seeds",
+        {p: [(0, 0), *((n, middle("largest_spill", p, n, 2)) for n in range(10, 61, 10))] for p in policies},
+        names_on_left=True,
+    )
+
+
+PLOTS: Mapping[str, Callable[[], str]] = {"restarts": restarts, "credit": credit, "spill": spill}
 """The plots by name."""
 
 
