@@ -101,7 +101,7 @@ def _sides(args: Mapping[str, Any]) -> tuple[str, str]:
 
 def middle(what: str, policy: str, records: int, copies: int) -> float:
     """The median of one of the measures over all seeds."""
-    return median(getattr(measured(policy, records, copies, seed), what) for seed in range(SEEDS))
+    return float(median(getattr(measured(policy, records, copies, seed), what) for seed in range(SEEDS)))
 
 
 def table() -> str:

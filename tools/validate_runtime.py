@@ -34,17 +34,20 @@ from streamproof_runtime.event_log import lines  # noqa: E402
 from streamproof_runtime.failover_variants import MASTERS  # noqa: E402
 from streamproof_runtime.flow_variants import FLOWS  # noqa: E402
 from streamproof_runtime.flush_variants import FLUSHES  # noqa: E402
+from streamproof_runtime.input_policies import POLICIES  # noqa: E402
 from streamproof_runtime.job_file import JobFile  # noqa: E402
 from streamproof_runtime.jobmaster import JobMaster  # noqa: E402
+from streamproof_runtime.loop_variants import LOOPS, loop_rules  # noqa: E402
 from streamproof_runtime.simulation import Outcome, Simulation  # noqa: E402
 from streamproof_runtime.variants import SOUND, VARIANTS  # noqa: E402
 from streamproof_specs.flink.failover import BINDING as FAILOVER  # noqa: E402
 from streamproof_specs.flink.regions import BINDING as REGIONS  # noqa: E402
 from streamproof_specs.runtime.baton import BINDING as BATON  # noqa: E402
 from streamproof_specs.runtime.credit import BINDING as CREDIT  # noqa: E402
+from streamproof_specs.runtime.cyclic import BINDING as CYCLIC  # noqa: E402
 
 PAGE = ROOT / "docs" / "runtime-runs.md"
-JOBS = (*GRAPH_JOBS, "collatz", "sales", "batch", "walk")
+JOBS = (*GRAPH_JOBS, "collatz", "doubling", "sales", "batch", "walk")
 TIMEOUTS = (None, 0.05, None, 0, None, 0.3, None, -1, None, 100)
 """Buffer timeouts in milliseconds of virtual time, in turn."""
 LIMIT = 100_000
@@ -86,7 +89,8 @@ def run_seed(seed: int, folder: Path) -> tuple[str, str, Counter[str], Counter[s
     name = JOBS[seed % len(JOBS)]
     job, is_right = job_of(name, seed)
     level, timeout = "severe" if seed % 5 == 4 else "heavy", TIMEOUTS[seed // len(JOBS) % len(TIMEOUTS)]
-    outcome = Simulation(job, seed=seed, level=level, eager=seed % 2 == 1, timeout=timeout).run(LIMIT)
+    loops = loop_rules(None, POLICIES[seed // len(JOBS) % len(POLICIES)])
+    outcome = Simulation(job, seed=seed, level=level, eager=seed % 2 == 1, timeout=timeout, loops=loops).run(LIMIT)
     (folder / f"seed-{seed}-{name}.ndjson").write_text("".join(lines(outcome.entries)), encoding="ascii")
     wrong = outcome.reason if not outcome.finished else "records lost" if outcome.lost else ""
     wrong = wrong or ("" if is_right(outcome) else "wrong result")
@@ -160,7 +164,8 @@ def rejections(outcome: Outcome, folder: Path) -> Iterable[str]:
     """The machines that reject a run."""
     log = folder / "run.ndjson"
     log.write_text("".join(lines(outcome.entries)), encoding="ascii")
-    for model, binding in (("baton", BATON), ("failover", FAILOVER), ("regions", REGIONS), ("credit", CREDIT)):
+    bindings = {"baton": BATON, "failover": FAILOVER, "regions": REGIONS, "credit": CREDIT, "cyclic": CYCLIC}
+    for model, binding in bindings.items():
         if model in ("failover", "regions") and not binding.recognises(log):
             continue
         try:
@@ -179,8 +184,12 @@ def variant_row(variant: str, most: int) -> str:
 def _row(variant: str, most: int, folder: Path) -> str:
     first: dict[str, int] = {}
     for number in range(most):
-        flow = variant in FLOWS
-        name = "sales" if variant in MASTERS else ("shortest_paths" if flow else "walk")
+        of = {
+            **dict.fromkeys(MASTERS, "sales"),
+            **dict.fromkeys(FLOWS, "shortest_paths"),
+            **dict.fromkeys(LOOPS, "doubling"),
+        }
+        name = of.get(variant, "walk")
         # Walks go through the catalogue of graphs.
         job, is_right = job_of(name, number * len(JOBS))
         more: dict[str, Any] = {
@@ -188,8 +197,9 @@ def _row(variant: str, most: int, folder: Path) -> str:
             "timeout": 0.05 if variant in FLUSHES else None,
             "master_type": MASTERS.get(variant, JobMaster),
             "flow": FLOWS.get(variant),
+            "loops": loop_rules(variant),
         }
-        outcome = Simulation(job, seed=number, level="heavy", **more).run(VARIANT_LIMIT)
+        outcome = Simulation(job, seed=number, level="heavy", **more).run(LIMIT if variant in LOOPS else VARIANT_LIMIT)
         if not outcome.finished or outcome.lost or not is_right(outcome):
             first.setdefault("result", number + 1)
         for model in rejections(outcome, folder):
@@ -204,6 +214,8 @@ def _row(variant: str, most: int, folder: Path) -> str:
         if variant in FLUSHES
         else "regions and failover"
         if variant in MASTERS
+        else "loops"
+        if variant in LOOPS
         else "credit"
     )
     return f"| `{variant}` | {kind} | {by or f'not in {most} runs'} |\n"
@@ -214,7 +226,7 @@ def variants_table(most: int) -> str:
     text = f"Up to {most} runs of each, with heavy faults, until a machine rejects one:\n\n"
     text += "| variant | of | caught by |\n|---|---|---|\n"
     with ProcessPoolExecutor(PROCESSES) as pool:
-        for row in pool.map(partial(variant_row, most=most), (*FLOWS, *FLUSHES, *MASTERS, *VARIANTS)):
+        for row in pool.map(partial(variant_row, most=most), (*FLOWS, *FLUSHES, *LOOPS, *MASTERS, *VARIANTS)):
             text += row
             print(row, end="", flush=True)
     return text

@@ -19,17 +19,25 @@ DRAWN = {
     "two-heads.svg": "baton --variant uncoordinated-heads --property no_early_end --format sequence",
 }
 """The pictures that streamproof draws, each with the arguments of `streamproof export`."""
-PLOTS = ("restarts", "credit")
+PLOTS = ("restarts", "credit", "spill")
 """The plots of `tools/plot_runtime.py`."""
 
 
-@pytest.mark.parametrize("name", [pytest.param("restarts", marks=pytest.mark.long), "credit"])
+@pytest.mark.parametrize("name", [*(pytest.param(n, marks=pytest.mark.long) for n in ("restarts", "spill")), "credit"])
 def test_a_plot_is_what_its_command_draws(name: str, tmp_path: Path) -> None:
     """The committed plot equals a fresh one: simulated runs are the same everywhere."""
     command = [sys.executable, str(ROOT / "tools" / "plot_runtime.py"), "--only", name, "--out", str(tmp_path)]
     subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL)
     file = f"runtime-{name}.svg"
     assert (tmp_path / file).read_text(encoding="utf-8") == (IMAGES / file).read_text(encoding="utf-8")
+
+
+@pytest.mark.long
+def test_the_table_of_input_policies_is_what_its_command_prints() -> None:
+    """The medians of simulated runs are the same everywhere."""
+    command = [sys.executable, str(ROOT / "tools" / "loop_policies.py")]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
+    assert printed.strip() in (ROOT / "docs" / "runtime-runs.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", DRAWN)

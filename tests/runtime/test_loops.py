@@ -92,15 +92,13 @@ def test_hundreds_of_runs_are_accepted(policy: str, tmp_path: Path) -> None:
             assert not is_rejected(records, tmp_path), (name, seed)
             assert wrong(records, known) is None, (name, seed)
     assert spills > 100
-    for graph in NAMED.values():
+    for graph in (g for g in NAMED.values() if "~" in g):
         job = walks.walk(graph)
         outcome = Simulation(job, seed=7, level="heavy", loops=loop_rules(None, policy)).run(100_000)
         assert outcome.finished
         assert walks.visits(job, outcome.results) == walks.expected(job)
-        records = records_of(outcome)
-        assert any(r["event"] == "loop_opened" for r in records) == ("~" in graph)
-        assert not is_rejected(records, tmp_path) or "~" not in graph, graph
-        assert wrong(records, awaited(job)) is None, graph
+        assert not is_rejected(records_of(outcome), tmp_path), graph
+        assert wrong(records_of(outcome), awaited(job)) is None, graph
 
 
 def test_a_loop_can_have_a_policy_of_its_own() -> None:
