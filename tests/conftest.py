@@ -8,6 +8,7 @@ import os
 import sys
 import types
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import hypothesis
@@ -51,11 +52,12 @@ def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
     """A running local session: whatever runs on Spark in this process joins it. The long tests have Spark as users do."""
     from streamproof.pipeline.session import spark_session
 
-    with pytest.MonkeyPatch.context() as patch:
-        if request.config.getoption("markexpr") == "not long":
-            patch.setenv("PYSPARK_SUBMIT_ARGS", INTERPRETED)
-        with spark_session("local[2]") as session:
-            yield session
+    with ExitStack() as running:
+        with pytest.MonkeyPatch.context() as patch:
+            if request.config.getoption("markexpr") == "not long":
+                patch.setenv("PYSPARK_SUBMIT_ARGS", INTERPRETED)
+            session = running.enter_context(spark_session("local[2]"))
+        yield session
 
 
 @pytest.fixture(scope="session", autouse=True)
