@@ -6,11 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from batch_jobs import batch, verdicts
 from runtime_processes import run
+from runtime_region_judge import accepts
 from runtime_runs import EXAMPLES, JOBS, example
 from streamproof.conformance import InputError, judge
 from streamproof_runtime.event_log import lines
@@ -94,6 +96,63 @@ def test_all_jobmasters_of_a_log_have_one_job_graph(tmp_path: Path) -> None:
         for binding in (FAILOVER, REGIONS):
             with pytest.raises(InputError, match=words):
                 binding.plan(log, None)
+
+
+def own(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The events of JobMasters that belong to no attempt."""
+    return [r for r in records if r["process"] == "jobmaster" and "#" not in r["trace"]]
+
+
+def tampered(records: Sequence[dict[str, Any]], folder: Path) -> dict[str, list[str]]:
+    """The verdicts of each machine on changed records."""
+    log = folder / "run.ndjson"
+    log.write_text("".join(json.dumps(r) + "\n" for r in records))
+    return {model: [v.answer for v in judge(binding.plan(log, None), model)] for binding, model in BINDINGS}
+
+
+@pytest.mark.parametrize("name", ["sales", "components"])
+def test_a_jobmaster_must_begin_after_the_attempts_of_the_earlier_ones(name: str, tmp_path: Path) -> None:
+    """A log in which it does not is rejected, although its attempts are in order for each JobMaster alone; one in which it
+    begins with any larger number is accepted."""
+    crash = Fault(CRASH, 150_000, ("tm-1",), MILLISECOND)
+    again = Fault(CRASH, 2_600_000, ("jobmaster",), MILLISECOND)
+    outcome = Simulation(example(name).job(), seed=3, slots=1, faults_given=[crash, again]).run()
+    records = [json.loads(line) for line in lines(outcome.entries)]
+    (first,) = (r["args"]["first_attempt"] for r in records if r["event"] == "job_started" and "@1" in r["trace"])
+    assert first == 2
+
+    def later(by: int) -> list[dict[str, Any]]:
+        """All attempts of the second JobMaster, with another number."""
+        changed = json.loads(json.dumps(records))
+        at = next(n for n, r in enumerate(changed) if r["trace"].endswith("@1"))
+        for record in changed[at:]:
+            base, sign, number = record["trace"].rpartition("#")
+            if sign and int(number) >= first:
+                record["trace"] = f"{base}#{int(number) + by}"
+            args = record.get("args", {})
+            if record["trace"].endswith("@1"):
+                for key in ("first_attempt", "attempt"):
+                    if key in args:
+                        args[key] += by
+                for key in ("reads", "descriptors"):
+                    args.update({key: {k: v + by for k, v in args[key].items()}} if key in args else {})
+        return list(changed)
+
+    models = {model for _, model in BINDINGS}
+    for by in (0, 1, 5):
+        answers = tampered(later(by), tmp_path)
+        assert all(set(answers[model]) == {"accepted"} for model in models)
+    below = own(later(-1))
+    assert [accepts(own(later(by))) for by in (0, 1, 5)] == [True] * 3
+    assert not accepts(below)
+    below_answers = tampered(below, tmp_path)
+    assert all("rejected" in below_answers[model] for model in models)
+    for record in records:
+        if record["event"] == "job_started" and record["trace"].endswith("@1"):
+            record["args"]["first_attempt"] = 0
+    answers = tampered(records, tmp_path)
+    assert all("rejected" in answers[model] for model in models)
+    assert not accepts(own(records))
 
 
 class Unfenced(JobMaster):

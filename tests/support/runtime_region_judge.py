@@ -193,14 +193,17 @@ class RegionJudge:
 def accepts(records: Iterable[Mapping[str, Any]]) -> bool:
     """Whether the JobMasters' events of one job are a run."""
     judges: dict[str, RegionJudge] = {}
+    used = [-1]
     try:
         for record in records:
             trace = record["trace"]
             refuse((trace in judges) is (record["event"] == "job_started"), "not the beginning")
             if trace not in judges:
+                refuse(record["args"]["first_attempt"] <= max(used), "attempts of an earlier JobMaster")
                 judges[trace] = RegionJudge(record["args"])
             else:
                 judges[trace].read(record["event"], record.get("args", {}))
+                used += [record["args"]["attempt"]] if record["event"] == "region_scheduled" else []
     except (Refused, TypeError):  # an argument too many or too few
         return False
     return True

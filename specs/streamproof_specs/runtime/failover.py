@@ -30,6 +30,7 @@ from streamproof.conformance import (
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Pattern, Vertex
 from streamproof_models.failover.machine import Failover
 from streamproof_specs.runtime.logs import events_of, first_event, jobs, runs
+from streamproof_specs.runtime.sessions import reused_attempts
 
 MOST = 200
 """Largest number of operators of a job."""
@@ -74,6 +75,7 @@ def plan(run: Path) -> Plan:
     """One case for each JobMaster of the job. Raises `InputError` for a log that is not the runtime's own."""
     events = events_of(run)
     cases = tuple(_case(started, own) for started, own in jobs(events, _MEANING))
+    cases = (*cases, *reused_attempts(events))
     return Plan(run.resolve().name.partition(".")[0], cases, tuple(events), unit="job", nothing="no job has begun")
 
 

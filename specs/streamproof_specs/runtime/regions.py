@@ -30,6 +30,7 @@ from streamproof_models.failover.graph import JobGraph
 from streamproof_models.regions import RegionScheduling
 from streamproof_specs.runtime.failover import first_attempt, is_eager, job_graph
 from streamproof_specs.runtime.logs import events_of, jobs
+from streamproof_specs.runtime.sessions import reused_attempts
 
 ACTIVE = ("SCHEDULED", "DEPLOYING", "RUNNING")
 
@@ -56,6 +57,7 @@ def plan(run: Path) -> Plan:
     """One case for each JobMaster of the job. Raises `InputError` for a log that is not the runtime's own."""
     events = events_of(run)
     cases = tuple(_case(started, own) for started, own in jobs(events, _MEANING))
+    cases = (*cases, *reused_attempts(events))
     return Plan(run.resolve().name.partition(".")[0], cases, tuple(events), unit="job", nothing="no job has begun")
 
 
