@@ -40,7 +40,7 @@ lint-format: $(STAMP)
 	$(BIN)/ruff format --check .
 
 lint-types: $(STAMP)
-	$(BIN)/mypy --num-workers $(JOBS)
+	$(BIN)/mypy
 
 lint-layers: $(STAMP)
 	$(BIN)/lint-imports --no-logo
