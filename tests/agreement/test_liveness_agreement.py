@@ -105,12 +105,19 @@ def confirm(system: System, finding: Finding, seen: Counter[str]) -> None:
         ),
         (
             "compiled",
+            30,
+            {"holds": 12, "violated": 24, "error": 1},
+            {"stutters": 12, "repeats": 8, "long": 3, "strong": 5},
+        ),
+        pytest.param(
+            "compiled",
             60,
             {"holds": 23, "violated": 53, "error": 3},
             {"stutters": 30, "repeats": 10, "long": 4, "strong": 7},
+            marks=pytest.mark.long,
         ),
     ],
-    ids=["python", "python-many", "compiled"],
+    ids=["python", "python-many", "compiled", "compiled-many"],
 )
 def test_conditions_on_steps(tier: str, systems: int, verdicts: dict[str, int], lassos: dict[str, int]) -> None:
     """The state graph with monitors of steps gives the verdicts of the referee, which knows no monitors."""
@@ -256,12 +263,27 @@ def formula(random: Random, depth: int, atoms: Sequence[Formula] = ATOMS) -> For
         (
             "compiled",
             LARGE,
+            10,
+            {"holds": 14, "violated": 16, "vacuous": 2},
+            {"repeats": 10, "stutters": 2, "long": 5, "far": 6, "strong": 6},
+        ),
+        pytest.param(
+            "compiled",
+            LARGE,
             20,
             {"holds": 25, "violated": 35, "vacuous": 5},
             {"repeats": 16, "stutters": 10, "long": 10, "far": 10, "strong": 10},
+            marks=pytest.mark.long,
         ),
     ],
-    ids=["python-small", "python-small-many", "python-large", "compiled-small", "compiled-large"],
+    ids=[
+        "python-small",
+        "python-small-many",
+        "python-large",
+        "compiled-small",
+        "compiled-large",
+        "compiled-large-many",
+    ],
 )
 def test_random_graphs(
     tier: str, size: tuple[int, int], graphs: int, verdicts: dict[str, int], lassos: dict[str, int]

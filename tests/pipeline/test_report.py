@@ -223,7 +223,9 @@ def test_rejections_by_kind_with_an_example(made: tuple[Path, ReportResult]) -> 
     ]
 
 
-@pytest.mark.parametrize(("logs_as", "verdicts_as"), [("parquet", "parquet"), ("ndjson.gz", "ndjson")])
+@pytest.mark.parametrize(
+    ("logs_as", "verdicts_as"), [("parquet", "parquet"), pytest.param("ndjson.gz", "ndjson", marks=pytest.mark.long)]
+)
 def test_every_form_gives_the_same_tables(
     tmp_path: Path,
     write: Any,
