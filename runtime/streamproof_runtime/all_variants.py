@@ -7,13 +7,15 @@ from streamproof_runtime import failover_variants as failover
 from streamproof_runtime.flow_variants import FLOWS, FlowRules
 from streamproof_runtime.flush_variants import FLUSHES
 from streamproof_runtime.jobmaster import JobMaster
+from streamproof_runtime.ledger import Ledger
 from streamproof_runtime.loop_variants import LOOPS
+from streamproof_runtime.partition_variants import LEDGERS
 from streamproof_runtime.termination import BatonSubtask
 from streamproof_runtime.variants import SOUND, VARIANTS
 
 SUBTASKS = VARIANTS | FLUSHES | checkpoints.SUBTASKS
 MASTERS = failover.MASTERS | checkpoints.MASTERS
-NAMES = (*SUBTASKS, *MASTERS, *FLOWS, *LOOPS)
+NAMES = (*SUBTASKS, *MASTERS, *FLOWS, *LOOPS, *LEDGERS)
 """All variants."""
 
 
@@ -30,3 +32,8 @@ def master_type(variant: str | None) -> type[JobMaster]:
 def flow_rules(variant: str | None) -> FlowRules:
     """The rules of flow control in such a run."""
     return FLOWS.get(variant or "", FlowRules())
+
+
+def ledger_type(variant: str | None) -> type[Ledger]:
+    """What TaskExecutors do with partitions in such a run."""
+    return LEDGERS.get(variant or "", Ledger)

@@ -100,6 +100,7 @@ class Simulated:
             "flow": all_variants.flow_rules(variant),
             "checkpoint_interval": _interval(self.file, checkpoints),
             "loops": loop_rules(variant, input_policy),
+            "ledger": all_variants.ledger_type(variant),
         }
 
     def seed(self, seed: int, watch: Watch | None = None) -> dict[str, Any]:

@@ -63,12 +63,13 @@ class TaskExecutor:
         floating: int = FLOATING,
         flow: FlowRules | None = None,
         loops: LoopRules | None = None,
+        ledger: type[Ledger] = Ledger,
     ) -> None:
         """`buffers`: exclusive buffers of a channel; `floating`: floating buffers of a gate."""
         self.loops = loops or LoopRules()
         self.name, self.slots, self.incarnation = name, slots, incarnation
         self.buffers, self.floating, self.flow = buffers, floating, flow or FlowRules()
-        self.host, self.ledger = host, Ledger(partitions, host.event)
+        self.host, self.ledger = host, ledger(partitions, host.event)
         self.connection = -1
         """Number of the connection to the JobMaster."""
         self.parts = [RegionExecutor(self, region, len(regions) > 1) for region in regions]
@@ -100,7 +101,7 @@ class TaskExecutor:
     def on_lost(self, peer: str) -> None:
         """A lost connection ends the attempts that use it; without the JobMaster there is none, and nothing is stored."""
         if peer == JOBMASTER:
-            deleted = [key for part in self.parts for key in part.cancel(part.attempt)]
+            deleted = [key for part in self.parts for key in part.cancel(part.attempt, delete=self.ledger.cleans_up)]
             self.ledger.master_lost(self.connection, deleted)
             self.register()
             return
@@ -278,10 +279,11 @@ class RegionExecutor:
         """The partitions of the writers of this attempt."""
         return [key for task, key in self._stored.items() if self.plans[task].operator.writes]
 
-    def cancel(self, attempt: int) -> list[Key]:
-        """Drops all subtasks, and what they have stored; messages up to this attempt are ignored from here on."""
+    def cancel(self, attempt: int, *, delete: bool = True) -> list[Key]:
+        """Drops all subtasks, and what they have stored if wanted; messages up to this attempt are ignored from here on."""
         gone, store = [*self.subtasks.values()], self.executor.ledger.store
-        deleted = [key for dataset, of in {key[:2] for key in self._written()} for key in store.release(dataset, of)]
+        written = {key[:2] for key in self._written()} if delete else ()
+        deleted = [key for dataset, of in written for key in store.release(dataset, of)]
         self.attempt, self.is_running, self.subtasks, self._reported, self._stored = attempt, False, {}, set(), {}
         self.peers, self._waiting, self.timed = frozenset(), {}, set()
         self.host.stopped(gone)

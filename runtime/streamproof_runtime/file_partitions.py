@@ -51,6 +51,10 @@ class FilePartitions:
         """Closes the files of an attempt."""
         return self._closed([k for k in self._files if k[:2] == (dataset, attempt)])
 
+    def remove(self, key: Key) -> None:
+        """Closes the file of a partition."""
+        self._closed([key] if key in self._files else [])
+
     def _closed(self, keys: list[Key]) -> list[Key]:
         for key in keys:
             self._files.pop(key).close()

@@ -25,6 +25,9 @@ def copy_names(keys: Iterable[Key]) -> list[str]:
 class Ledger:
     """Creates, finishes, reads and deletes the partitions of a store, and records that."""
 
+    cleans_up = True
+    """Whether partitions are deleted when the JobMaster is lost."""
+
     def __init__(self, store: Partitions, record: Callable[[str, Mapping[str, Any]], None]) -> None:
         self.store, self._record = store, record
         self.consumptions: Counter[Key] = Counter()
@@ -41,14 +44,17 @@ class Ledger:
 
     def open(self, key: Key, reader: int) -> tuple[Iterator[Any], int]:
         """The records for an attempt of a reading region, and their number. Raises `Missing`."""
-        about = {"partition": copy_name(key), "reader": reader}
         try:
             found = self.store.open(key)
         except Missing:
-            self._record("partition_missing", about)
+            self._record("partition_missing", {"partition": copy_name(key), "reader": reader})
             raise
-        self._record("partition_opened", about)
+        self.opened(key, reader)
         return found
+
+    def opened(self, key: Key, reader: int) -> None:
+        """A reader begins."""
+        self._record("partition_opened", {"partition": copy_name(key), "reader": reader})
 
     def consumed(self, key: Key, reader: int) -> None:
         """A reader has read a partition to its end."""
@@ -73,5 +79,8 @@ class Ledger:
 
     def master_lost(self, connection: int, deleted: Sequence[Key]) -> None:
         """A connection to the JobMaster is lost: all partitions are deleted."""
-        every = [*deleted, *self.store.clear()]
-        self._record("master_lost", {"connection": connection, "deleted": copy_names(every)})
+        self.lost(connection, [*deleted, *self.store.clear()])
+
+    def lost(self, connection: int, deleted: Sequence[Key]) -> None:
+        """A connection to the JobMaster is lost, and with it these partitions."""
+        self._record("master_lost", {"connection": connection, "deleted": copy_names(deleted)})

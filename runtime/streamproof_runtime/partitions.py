@@ -34,6 +34,9 @@ class Partitions(Protocol):
     def release(self, dataset: str, attempt: int) -> list[Key]:
         """Drops the partitions of an attempt; those that were there."""
 
+    def remove(self, key: Key) -> None:
+        """Drops a partition, if it is there."""
+
     def queue(self, kind: type[SpillingQueue] = SpillingQueue) -> SpillingQueue:
         """The queue of a feedback channel."""
 
@@ -68,6 +71,10 @@ class MemoryPartitions:
         for key in found:
             del self.stored[key]
         return found
+
+    def remove(self, key: Key) -> None:
+        """Drops one."""
+        self.stored.pop(key, None)
 
     def queue(self, kind: type[SpillingQueue] = SpillingQueue) -> SpillingQueue:
         """One that spills soon, so that small jobs spill too."""

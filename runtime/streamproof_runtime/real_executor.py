@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from streamproof_runtime.all_variants import flow_rules, subtask_type
+from streamproof_runtime.all_variants import flow_rules, ledger_type, subtask_type
 from streamproof_runtime.api import Job
 from streamproof_runtime.event_log import EventWriter
 from streamproof_runtime.executor import TaskExecutor
@@ -121,6 +121,7 @@ class RealExecutor:
             *(FilePartitions(), self.incarnation, settings["buffers"]),
             *(FLOATING, flow_rules(settings["variant"])),
             loop_rules(settings["variant"], settings["input_policy"]),
+            ledger_type(settings["variant"]),
         )
         self._ready: deque[Subtask] = deque()
         self._queued: set[str] = set()

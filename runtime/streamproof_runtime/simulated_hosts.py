@@ -52,7 +52,7 @@ class SimulatedExecutor:
 
     def _new(self) -> TaskExecutor:
         world = self.world
-        memory = world.buffers, world.floating, world.flow, world.loops
+        memory = world.buffers, world.floating, world.flow, world.loops, world.ledger
         return TaskExecutor(self.name, world.slots, world.regions, self, self.partitions, self.incarnation, *memory)
 
     def receive(self, peer: str, message: Message | None) -> None:

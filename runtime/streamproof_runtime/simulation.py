@@ -18,7 +18,7 @@ from streamproof_runtime.flow import BUFFERS, FLOATING
 from streamproof_runtime.flow_variants import FlowRules
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster import JobMaster
-from streamproof_runtime.ledger import copy_names
+from streamproof_runtime.ledger import Ledger, copy_names
 from streamproof_runtime.loop import EventLoop
 from streamproof_runtime.loop_heads import LoopRules
 from streamproof_runtime.master_host import Timing
@@ -92,6 +92,7 @@ class Simulation:
         flow: FlowRules | None = None,
         timeout: float | None = None,
         loops: LoopRules | None = None,
+        ledger: type[Ledger] = Ledger,
     ) -> None:
         """`eager`: regions are scheduled with their producers. `checkpoint_interval`: nanoseconds, 0 for none. `buffers`:
         exclusive buffers of a channel; the tape chooses among `WINDOWS` if it is None. `timeout`: the buffer timeout in
@@ -105,7 +106,7 @@ class Simulation:
         self.buffers = WINDOWS[network(len(WINDOWS))] if buffers is None else buffers
         self.records = SIZES[network(len(SIZES))]
         self.floating = FLOATINGS[self.tape.stream(MEMORY)(len(FLOATINGS))]
-        self.flow, self.timeout, self.loops = flow, timeout, loops
+        self.flow, self.timeout, self.loops, self.ledger = flow, timeout, loops, ledger
         self.network = Network(self.loop, network)
         self.entries: list[event_log.Entry] = []
         self.created: dict[str, list[Subtask]] = {}
