@@ -29,6 +29,7 @@ from runtime_runs import EXAMPLES as FOLDER  # noqa: E402
 from streamproof.conformance import InputError, judge  # noqa: E402
 from streamproof_models.scoped_topologies import NAMED  # noqa: E402
 from streamproof_runtime import walks  # noqa: E402
+from streamproof_runtime.all_variants import ledger_type  # noqa: E402
 from streamproof_runtime.api import Job  # noqa: E402
 from streamproof_runtime.event_log import lines  # noqa: E402
 from streamproof_runtime.failover_variants import MASTERS  # noqa: E402
@@ -38,9 +39,11 @@ from streamproof_runtime.input_policies import POLICIES  # noqa: E402
 from streamproof_runtime.job_file import JobFile  # noqa: E402
 from streamproof_runtime.jobmaster import JobMaster  # noqa: E402
 from streamproof_runtime.loop_variants import LOOPS, loop_rules  # noqa: E402
+from streamproof_runtime.partition_variants import LEDGERS  # noqa: E402
 from streamproof_runtime.simulation import Outcome, Simulation  # noqa: E402
 from streamproof_runtime.variants import SOUND, VARIANTS  # noqa: E402
 from streamproof_specs.flink.failover import BINDING as FAILOVER  # noqa: E402
+from streamproof_specs.flink.partitions import BINDING as PARTITIONS  # noqa: E402
 from streamproof_specs.flink.regions import BINDING as REGIONS  # noqa: E402
 from streamproof_specs.runtime.baton import BINDING as BATON  # noqa: E402
 from streamproof_specs.runtime.credit import BINDING as CREDIT  # noqa: E402
@@ -64,6 +67,21 @@ NEVER_TAKEN = {
     ("failover", "give_up"): "a simulated job may restart without limit; on processes `--restarts 0` reaches it "
     "(`tests/runtime/test_processes.py`)",
     ("regions", "stall"): "the environment",
+    **{
+        ("partition_lifecycle", action): why
+        for why, actions in {
+            "a JobMaster that crashes or ends is the end of its behaviour, and the next one begins another": (
+                *("crash", "recover", "end"),
+            ),
+            "the JobMaster keeps its connections until the job is over": ("close",),
+            "a TaskExecutor that crashes deletes everything with the loss of its JobMaster": ("crash_executor",),
+            "the simulation has no full disk; a write that fails ends the attempt": ("fill_disk",),
+            "TCP: messages are lost with their connection only": ("lose_message", "lose_report", "synchronise"),
+            "no process lets TaskExecutors go": ("report_empty", "release_executor", "crash_manager"),
+            "a simulated job may restart without limit": ("abandon",),
+        }.items()
+        for action in actions
+    },
 }
 """Actions that no run takes, by model, with the reason."""
 
@@ -165,8 +183,9 @@ def rejections(outcome: Outcome, folder: Path) -> Iterable[str]:
     log = folder / "run.ndjson"
     log.write_text("".join(lines(outcome.entries)), encoding="ascii")
     bindings = {"baton": BATON, "failover": FAILOVER, "regions": REGIONS, "credit": CREDIT, "cyclic": CYCLIC}
+    bindings["partition_lifecycle"] = PARTITIONS
     for model, binding in bindings.items():
-        if model in ("failover", "regions") and not binding.recognises(log):
+        if model in ("failover", "regions", "partition_lifecycle") and not binding.recognises(log):
             continue
         try:
             if any(v.answer == "rejected" for v in judge(binding.plan(log, None), model)):
@@ -185,7 +204,7 @@ def _row(variant: str, most: int, folder: Path) -> str:
     first: dict[str, int] = {}
     for number in range(most):
         of = {
-            **dict.fromkeys(MASTERS, "sales"),
+            **dict.fromkeys([*MASTERS, *LEDGERS], "sales"),
             **dict.fromkeys(FLOWS, "shortest_paths"),
             **dict.fromkeys(LOOPS, "doubling"),
         }
@@ -198,6 +217,7 @@ def _row(variant: str, most: int, folder: Path) -> str:
             "master_type": MASTERS.get(variant, JobMaster),
             "flow": FLOWS.get(variant),
             "loops": loop_rules(variant),
+            "ledger": ledger_type(variant),
         }
         outcome = Simulation(job, seed=number, level="heavy", **more).run(LIMIT if variant in LOOPS else VARIANT_LIMIT)
         if not outcome.finished or outcome.lost or not is_right(outcome):
@@ -216,6 +236,8 @@ def _row(variant: str, most: int, folder: Path) -> str:
         if variant in MASTERS
         else "loops"
         if variant in LOOPS
+        else "partitions"
+        if variant in LEDGERS
         else "credit"
     )
     return f"| `{variant}` | {kind} | {by or f'not in {most} runs'} |\n"
@@ -226,7 +248,7 @@ def variants_table(most: int) -> str:
     text = f"Up to {most} runs of each, with heavy faults, until a machine rejects one:\n\n"
     text += "| variant | of | caught by |\n|---|---|---|\n"
     with ProcessPoolExecutor(PROCESSES) as pool:
-        for row in pool.map(partial(variant_row, most=most), (*FLOWS, *FLUSHES, *LOOPS, *MASTERS, *VARIANTS)):
+        for row in pool.map(partial(variant_row, most=most), (*FLOWS, *FLUSHES, *LOOPS, *LEDGERS, *MASTERS, *VARIANTS)):
             text += row
             print(row, end="", flush=True)
     return text

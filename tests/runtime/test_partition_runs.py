@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from batch_jobs import batch
+from batch_jobs import batch, verdicts
 from runtime_partition_judge import accepts
 from runtime_runs import example
 from streamproof.conformance import InputError, judge
 from streamproof_runtime.event_log import lines
+from streamproof_runtime.partition_variants import LEDGERS
 from streamproof_runtime.simulation import Simulation
 from streamproof_specs.flink.partitions import BINDING
 
@@ -114,3 +115,21 @@ def test_the_independent_judge_agrees_on_many_runs(tmp_path: Path) -> None:
     """On several thousand changed copies."""
     counts = [compared(seed, tmp_path, 10) for seed in range(500)]
     assert min(map(sum, zip(*counts, strict=True))) > 500
+
+
+@pytest.mark.parametrize("variant", sorted(LEDGERS))
+def test_each_variant_is_caught(variant: str, tmp_path: Path) -> None:
+    """By a rejected log, in at most 20 runs."""
+    for seed in range(20):
+        job = example("sales").job()
+        outcome = Simulation(job, seed=seed, level="severe", ledger=LEDGERS[variant]).run(4_000)
+        if "rejected" in [v.answer for v in verdicts(outcome, tmp_path, BINDING, "partition_lifecycle")]:
+            print(f"{variant}: rejected, run {seed}")
+            return
+    pytest.fail("not caught")
+
+
+def test_a_lost_jobmaster_costs_partitions() -> None:
+    """A TaskExecutor that loses it deletes what it has stored."""
+    records = [r for seed in (3, 7, 11, 15, 19, 23) for r in stored_events(seed, "severe")]
+    assert sum(len(r["args"]["deleted"]) for r in records if r["event"] == "master_lost") > 2
