@@ -13,11 +13,12 @@ import pytest
 
 from loop_judge import wrong
 from loop_tampering import KINDS, changed
-from runtime_runs import example
+from runtime_runs import EXAMPLES, example
 from streamproof.conformance import InputError, judge
 from streamproof_models.scoped_topologies import NAMED
 from streamproof_runtime import walks
 from streamproof_runtime.api import Job
+from streamproof_runtime.command import Processes
 from streamproof_runtime.errors import JobError
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.input_policies import POLICIES
@@ -75,6 +76,21 @@ def test_runs_by_every_policy_are_right_and_accepted(name: str, policy: str, tmp
     assert is_right, outcome.reason
     assert not is_rejected(records_of(outcome), tmp_path)
     assert wrong(records_of(outcome), known) is None
+
+
+def test_a_run_on_processes_spills_to_disk_and_is_accepted(tmp_path: Path) -> None:
+    """A TaskExecutor is killed; each record leaves alone, so that more than 64 buffers are fed back."""
+    job = tmp_path / "job.py"
+    job.write_text((EXAMPLES / "doubling.py").read_text().replace("ROUNDS = 20,", "ROUNDS = 90,"))
+    (tmp_path / "out").mkdir()
+    settings: dict[str, Any] = {"variant": None, "executors": 2, "slots": 2, "restarts": 3, "seconds": 60}
+    runs = Processes(job, **settings, kills=["tm-1@60"], timeout=0, input_policy="fair")
+    found = runs.run(tmp_path / "out", lambda _: None)
+    assert not found["wrong"]
+    assert found["attempts"] == 2
+    logs = "".join(log.read_text() for log in (tmp_path / "out").iterdir())
+    assert logs.count('"spill_read"')
+    assert {v.answer for v in judge(BINDING.plan(tmp_path / "out", None), "cyclic")} == {"accepted"}
 
 
 @pytest.mark.long
@@ -206,3 +222,40 @@ def test_a_policy_that_is_violated_is_rejected(tmp_path: Path) -> None:
             assert rejected == (wrong(records, known) is not None)
             found[policy, other] = rejected
     assert all(found[p, o] == (p != o) for p, o in found)
+
+
+def test_unreadable_events_are_errors_with_their_line(tmp_path: Path) -> None:
+    """Unknown channels and items, numbers that are none, a state without its parts, and loops that cannot be opened."""
+    records = records_of(run("doubling", 0)[1])
+    first = {r["event"]: at for at, r in reversed([*enumerate(records)])}
+    opened, arrived, read = (first[e] for e in ("loop_opened", "feedback_received", "spill_read"))
+    for at, part, change, words in (
+        (opened, "args", {"policy": "first"}, "needs a policy"),
+        (opened, "args", {"spilling": 1}, "needs a policy, and 'spilling', true or false"),
+        (opened, "args", {"buffers": 0}, "'buffers', a number from 1 to"),
+        (opened, "args", {"forward": []}, "different forward and feedback channels"),
+        (opened, "args", {"forward": ["x>y"]}, "no channel into 'loop' in the graph"),
+        (arrived, "args", {"channel": ["x"]}, "has not been opened with this channel"),
+        (arrived, "args", {"item": {}}, "'item', one of baton Loop, end, record"),
+        (arrived, "state", {"memory": None, "more": 1}, "'memory' and 'spilled'"),
+        (read, "args", {"numbers": "all"}, "'numbers', a list of numbers"),
+        (read, "args", {"numbers": []}, "'numbers', a list of numbers"),
+    ):
+        changed_event = {**records[at], part: {**records[at][part], **change}}
+        log = tmp_path / "run.ndjson"
+        log.write_text("".join(json.dumps(r) + "\n" for r in [*records[:at], changed_event, *records[at + 1 :]]))
+        with pytest.raises(InputError, match=words) as error:
+            BINDING.plan(log, None)
+        assert error.value.loc is not None
+        assert error.value.loc.line == at + 1, words
+
+
+def test_a_log_that_ends_early_is_accepted(tmp_path: Path) -> None:
+    """Every prefix is a run that was killed; lines in another order say the same."""
+    records = records_of(run("components", 2, "fair")[1])
+    start = next(at for at, r in enumerate(records) if r["event"] == "loop_opened")
+    for end in range(start + 1, len(records), 29):
+        assert not is_rejected(records[:end], tmp_path), end
+    shuffled = records[1:]
+    random.Random(1).shuffle(shuffled)
+    assert not is_rejected([records[0], *shuffled], tmp_path)

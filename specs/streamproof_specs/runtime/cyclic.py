@@ -150,7 +150,7 @@ class HeadReading:
         return Unit(self.trace, self._title, (Task(self.trace, of, (Stream(observed),)),))
 
     def _most(self) -> int:
-        counts = Counter(str(e.args.get("channel")) for e in self.own if e.event in (ARRIVED, "buffer_received"))
+        counts = Counter(_channel(e) for e in self.own if e.event in (ARRIVED, "buffer_received"))
         for writers in self._writers.values():
             for event, written in writers:
                 del event
@@ -181,7 +181,7 @@ class HeadReading:
         seen: set[int] = set()
         is_over = False
         for event in self.own:
-            channel = event.args.get("channel")
+            channel = _channel(event)
             if event.event in (ARRIVED, "buffer_received") and channel in self.feedback:
                 arrived[channel] += event.args.get("item") == RECORD
                 while sent[channel] < arrived[channel] and self._writers[channel]:
@@ -222,7 +222,7 @@ class HeadReading:
 
     def _observed(self, event: Event, moves: Sequence[Move]) -> Observation:
         before, after = [], []
-        channel = event.args.get("channel")
+        channel = _channel(event)
         if channel in self.feedback and self._spilling:
             if event.event in ("record_received", "baton_received"):
                 before.append(self._is_due(event, channel))
@@ -274,17 +274,17 @@ class HeadReading:
     # --- the meaning of each event
 
     def _at(self, event: Event) -> int:
-        found = self.channels.get(event.args.get("channel", ""))
+        found = self.channels.get(_channel(event))
         if found is None:
             raise InputError(f"{event}: the loop has not been opened with this channel", loc=event.loc)
         return found
 
     def _kind(self, event: Event, kinds: set[str]) -> str:
         kind = event.args.get("item")
-        if kind not in kinds:
+        if not isinstance(kind, str) or kind not in kinds:
             known = ", ".join(sorted(kinds))
             raise InputError(f"{event} needs the argument 'item', one of {known}", loc=event.loc)
-        return str(kind)
+        return kind
 
     def arrived(self, event: Event, kinds: set[str]) -> Iterator[Move]:
         """An item arrives on either side."""
@@ -332,6 +332,12 @@ _MEANING: Mapping[str, Callable[[HeadReading, Event, set[str]], Iterable[Move]]]
     "terminated": HeadReading.nothing,
 }
 """The moves of each event of a head."""
+
+
+def _channel(event: Event) -> str:
+    """The channel of an event; empty if it has none."""
+    found = event.args.get("channel")
+    return found if isinstance(found, str) else ""
 
 
 def _list(event: Event, name: str) -> list[str]:
