@@ -100,15 +100,20 @@ def test_a_killed_process_is_replaced_and_the_result_is_right(tmp_path: Path) ->
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["pagerank", "components", "shortest_paths"])
 def test_each_loop_survives_two_kills_anywhere(name: str, tmp_path: Path) -> None:
-    """Of different processes, after various numbers of events; whatever is cut short, results and logs are right."""
-    for first, second in ((1, 2), (5, 9), (12, 4)):
+    """Of different processes, after various numbers of events; whatever is cut short, results are right, and every machine
+    accepts the logs."""
+    for first, second in (("tm-1@1", "tm-2@2"), ("tm-1@5", "tm-2@9"), ("tm-1@12", "tm-2@4"), ("jobmaster@6", "tm-1@8")):
         logs = tmp_path / f"{first}-{second}"
         logs.mkdir()
-        kills = [f"tm-1@{first}", f"tm-2@{second}"]
+        kills = [first, second]
         found = run(EXAMPLES / f"{name}.py", logs, executors=3, kills=kills)
         assert found["wrong"] == ""
         assert set(answers(logs).values()) == {"accepted"}
         assert all(kill["happened"] for kill in found["kills"])
+    command = [str(PROGRAM), "validate", "--model", "all", *map(str, tmp_path.iterdir())]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "rejected" not in done.stdout
 
 
 def test_a_torn_last_line_is_not_read(tmp_path: Path) -> None:
