@@ -384,16 +384,21 @@ class RegionExecutor:
             self.channels.taken(subtask, taken)
         if subtask.sent:
             self.channels.sent(subtask)
-        timeout = subtask.unfinished.timeout
-        if subtask.unfinished and timeout != NEVER and subtask.name not in self.timed:
-            self.timed.add(subtask.name)
-            self.host.flush_later(subtask, timeout or 0)
+        if subtask.unfinished.stay and subtask.name not in self.timed:
+            self._time(subtask)
         while subtask.alignment.taken:
             self.tell(m.SNAPSHOT, subtask.name, *subtask.alignment.taken.pop(0))
         if subtask.phase == TERMINATED and subtask.name not in self._reported:
             self._reported.add(subtask.name)
             self._terminated(subtask)
             self.tell(m.FINISHED, subtask.name, subtask.result())
+
+    def _time(self, subtask: Subtask) -> None:
+        """Sets a timer if a record waits in a buffer that is not full."""
+        timeout = subtask.unfinished.timeout
+        if subtask.unfinished and timeout is not None and timeout != NEVER:
+            self.timed.add(subtask.name)
+            self.host.flush_later(subtask, timeout)
 
     def flush(self, subtask: Subtask) -> None:
         """The buffer timeout of a subtask has passed: what it has in unfinished buffers leaves, or waits for credit."""

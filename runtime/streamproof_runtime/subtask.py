@@ -256,6 +256,8 @@ class Subtask:
 
     def flush(self, why: str) -> None:
         """Output buffers that are not full leave."""
+        if not self.unfinished.stay:
+            return
         made = self.unfinished.flush()
         if self.plan.operator.items is not None:
             self._produced(made)

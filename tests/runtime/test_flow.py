@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -106,6 +107,9 @@ class Alone:
     def send(self, target: str, message: Message) -> None:
         """Keeps it."""
         self.sent.append((target, message))
+
+    def event(self, event: str, args: Mapping[str, Any]) -> None:
+        """Nothing: it has no log."""
 
     def create(self, plan: TaskPlan, trace: str) -> Subtask:
         """A subtask that records nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,9 @@ class Alone:
     def send(self, target: str, message: Message) -> None:
         """Keeps it."""
         self.sent.append((target, message))
+
+    def event(self, event: str, args: Mapping[str, Any]) -> None:
+        """Nothing: it has no log."""
 
     def create(self, plan: TaskPlan, trace: str) -> Subtask:
         """A subtask that records nothing, with up to 40 records in a buffer."""
