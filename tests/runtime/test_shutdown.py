@@ -70,7 +70,7 @@ def ports(pids: list[int]) -> set[int]:
 def test_strangers_do_not_disturb_a_run(tmp_path: Path) -> None:
     """Connections to each port that say nothing, send garbage, a huge length or a false proof: the result is right."""
     process, mark = started(slow(tmp_path), tmp_path)
-    wait_until(lambda: len(workers(mark)) == 3 and len(ports(workers(mark))) == 3)
+    wait_until(lambda: len(workers(mark)) >= 3 and len(ports(workers(mark))) >= 3)
     held = []
     for port in ports(workers(mark)):
         for said in (
@@ -95,7 +95,7 @@ def test_strangers_do_not_disturb_a_run(tmp_path: Path) -> None:
 def test_a_process_that_is_killed_at_any_time_is_replaced(number: int, tmp_path: Path) -> None:
     """The JobMaster or a TaskExecutor, some time after it has started."""
     process, mark = started(slow(tmp_path), tmp_path)
-    wait_until(lambda: len(workers(mark)) == 3)
+    wait_until(lambda: len(workers(mark)) >= 3)
     time.sleep(random.Random(number).random())
     os.kill(workers(mark)[number], signal.SIGKILL)
     out, err = process.communicate()
