@@ -405,6 +405,8 @@ class Flagged(Model):
         ("put", {"v": True}, "v is true in the log, and 1 in the model"),
         ("flag", {"b": 0}, "b is 0 in the log, and False in the model"),
         ("flag", {"b": True, "pair": ["a", True]}, r'pair is \["a", true\] in the log, and \(.a., 1\) in the model'),
+        ("put", {"v": "1"}, 'v is "1" in the log, and 1 in the model'),
+        ("flag", {"b": "True"}, 'b is "True" in the log, and True in the model'),
         ("put", {"v": 1}, None),
         ("flag", {"b": False, "pair": ["a", 1]}, None),
     ],
@@ -418,6 +420,40 @@ def test_truth_values_are_no_numbers(tmp_path: Path, event: str, args: dict[str,
         return
     with pytest.raises(InputError, match=message):
         assert_conforms(log, Flagged)
+
+
+@pytest.mark.parametrize("value", [True, "1", 1])
+def test_a_binding_passes_values_of_the_right_type(tmp_path: Path, value: Any) -> None:
+    """What a binding copies from the log is no better than the log: true is not 1, and "1" is not 1."""
+    log = tmp_path / "log.ndjson"
+    write_ndjson([Event("t", "p", 0, "set", {"to": value})], log)
+    binding = EventLog(Flagged, {"set": lambda event: Move("put", {"v": event.args["to"]})})
+    if type(value) is int:
+        assert [v.answer for v in assert_conforms(log, binding)] == ["accepted"]
+        return
+    with pytest.raises(InputError, match=r"v is .* in the binding's move, and 1 in the model"):
+        assert_conforms(log, binding)
+
+
+class Overflowing(Model):
+    """A mistake that the log reaches."""
+
+    def state(self):
+        """A number."""
+        return State(n=Range(0, 1))
+
+    @action
+    def count(self, s):
+        """Not guarded."""
+        s.n += 1
+
+
+def test_a_mistake_of_the_model_is_one_line(tmp_path: Path) -> None:
+    """The reason of a verdict has the remedy behind the message, not an escaped line break."""
+    log = tmp_path / "log.ndjson"
+    write_ndjson([Event("t", "p", seq, "count") for seq in range(2)], log)
+    with pytest.raises(AssertionError, match=r"leaves Range\(0, 1\) in count\(\) \(new s\.n = 2\); guard it with"):
+        assert_conforms(log, Overflowing)
 
 
 def test_the_recipe_for_tests(tmp_path: Path, flink_logs: Path) -> None:

@@ -98,6 +98,14 @@ GOOD = '{"trace":"t","process":"p","seq":1,"event":"e","args":{}}'
         ('{"trace":"t","process":"p","seq":2,"event":"e","state":{"q":{"a":0.5}}}', "state.q.a is a fractional number"),
         ('{"trace":"t","process":"p","seq":2,"event":"e","args":{"x":NaN}}', "the line is not JSON: NaN is not JSON"),
         (
+            '{"trace":"t","process":"p","seq":2,"event":"e","state":{"x":2},"state":{"x":1}}',
+            "the line is not accepted: the key 'state' occurs twice in one object",
+        ),
+        (
+            '{"trace":"t","process":"p","seq":2,"event":"e","args":{"x":2,"y":0,"x":1}}',
+            "the line is not accepted: the key 'x' occurs twice in one object",
+        ),
+        (
             '{"trace":"t","process":"p","seq":2,"event":"e","clock":{"p":"1"}}',
             "'clock' must give a whole number for each process, got {'p': '1'}",
         ),

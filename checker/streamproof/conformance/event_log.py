@@ -134,16 +134,7 @@ class EventLog(Binding):
                         filter(None, (hint, "give its moves, or None if it says nothing about the protocol"))
                     ),
                 )
-            args = {name: _argument(value, event) for name, value in event.args.items()}
-            for name, value in args.items():
-                in_model = self._known_values(event.event).get(name, {})
-                if value in in_model and not _alike(value, in_model[value]):
-                    raise InputError(
-                        f"{name} is {json.dumps(event.args[name])} in the log, and {in_model[value]!r} in the model",
-                        loc=event.loc,
-                        remedy="truth values and numbers are different: record what the model has",
-                    )
-            return (Move(event.event, args),)
+            return (Move(event.event, {name: _argument(value, event) for name, value in event.args.items()}),)
         meaning = self._meaning[event.event]
         return () if meaning is None else _meant(meaning, event)
 
@@ -158,18 +149,26 @@ class EventLog(Binding):
         return self._values[action]
 
     def _expect_known(self, move: Move, event: Event) -> None:
-        """Raises `InputError` for an action or a parameter that the model does not have: no step could match it."""
+        """Raises `InputError` for an action or a parameter that the model does not have: no step could match it, and for
+        a value of another type than the model's: Python calls 1 and True equal, and 1 and "1" are shown alike."""
         if move.action not in self._parameters:
             raise InputError(
                 f"{self.system.name} has no action {move.action!r}",
                 loc=event.loc,
                 remedy=did_you_mean(move.action, self._parameters),
             )
-        for name in move.args:
+        for name, value in move.args.items():
             if name not in self._parameters[move.action]:
                 known = ", ".join(self._parameters[move.action]) or "none"
                 raise InputError(
                     f"{move.action} has no parameter {name!r}", loc=event.loc, remedy=f"its parameters: {known}"
+                )
+            for other in _of_another_type(value, self._known_values(move.action)[name]):
+                where = "binding's move" if event.event in self._meaning else "log"
+                raise InputError(
+                    f"{name} is {json.dumps(value, default=str)} in the {where}, and {other!r} in the model",
+                    loc=event.loc,
+                    remedy="truth values, numbers and text are different: record what the model has",
                 )
 
     def _states(self, event: Event) -> Iterator[Constraint]:
@@ -247,6 +246,15 @@ def _meant(meaning: Callable[[Event], Move | Iterable[Move] | None], event: Even
             remedy="return a Move, a list of Moves, or None",
         )
     return moves
+
+
+def _of_another_type(value: Any, known: Mapping[Any, Any]) -> tuple[Any, ...]:
+    """The values of the model that a value is equal to, or has the same text as, without being of their type."""
+    if not isinstance(value, str | int | tuple | None):
+        return ()
+    if value in known:
+        return () if _alike(value, known[value]) else (known[value],)
+    return tuple(own for own in known if not isinstance(own, tuple) and str(own) == str(value))
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -25,7 +25,7 @@ from streamproof.conformance.otlp import is_otlp, otlp_events
 from streamproof.system.errors import InputError, Loc
 from streamproof.system.files import EVENTS, PARQUET, write
 from streamproof.system.foreign import visible_json
-from streamproof.system.reading import LINE, bounded_lines, json_problem
+from streamproof.system.reading import LINE, bounded_lines, json_problem, unique
 
 SCHEMA: Final = "streamproof.events"
 """Name of the event log's schema, kept in the metadata of Parquet files."""
@@ -156,11 +156,11 @@ def _json_lines(stream: BinaryIO | gzip.GzipFile, name: str, without_torn_line: 
             raise InputError(f"the line has more than {LINE:,} bytes", loc=Loc(name, number))
         try:
             if nothing_before and raw.strip() == b"{":
-                document = json.loads(b"".join((raw, *(rest for _, rest in lines))), parse_constant=_no_constant)
+                document = _loaded(b"".join((raw, *(rest for _, rest in lines))))
                 if is_otlp(document):
                     yield document, number
                     return
-            data = json.loads(raw, parse_constant=_no_constant)
+            data = _loaded(raw)
         except (ValueError, RecursionError) as error:
             raise InputError(
                 f"the line is {json_problem(error)}",
@@ -181,6 +181,11 @@ def begins_like_spans(path: Path) -> bool:
     except (OSError, EOFError, zlib.error):
         return False  # reading it would report the error
     return head.lstrip().startswith(b"{") and b'"resourceSpans"' in head
+
+
+def _loaded(text: str | bytes) -> Any:
+    """The value of a JSON text. Raises `ValueError`, also for a key that occurs twice in one object."""
+    return json.loads(text, object_pairs_hook=unique, parse_constant=_no_constant)
 
 
 def _no_constant(text: str) -> None:
@@ -227,7 +232,7 @@ def _json_cell(text: object, column: str, name: str, row: int) -> Any:
     if not isinstance(text, str):
         raise InputError(f"column {column!r} must hold JSON text", loc=Loc(name, row))
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return _loaded(text)
     except (ValueError, RecursionError) as error:
         raise InputError(
             f"column {column!r} does not hold JSON: it is {json_problem(error)}", loc=Loc(name, row)

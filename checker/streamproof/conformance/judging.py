@@ -63,7 +63,7 @@ class _Judge:
         try:
             outcomes = self._outcomes()
         except StreamproofError as error:
-            return replace(self.open, answer="error", reason=str(error))
+            return replace(self.open, answer="error", reason=error.one_line)
         matched = {e.key for tracked in outcomes for e in tracked.events}
         if self.judged is not None:
             self.judged += [e for tracked in outcomes for e in tracked.events]

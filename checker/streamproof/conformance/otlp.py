@@ -29,6 +29,7 @@ from typing import Any, Final
 
 from streamproof.conformance.event import Event
 from streamproof.system.errors import InputError, Loc
+from streamproof.system.reading import unique
 
 TRACE: Final = "streamproof.trace"
 """The attribute that names the behaviour."""
@@ -187,7 +188,7 @@ class _OtlpReader:
             raise self.refuse(f"{path}: name must be text that is not empty, got {name!r}", "name what happened")
         if isinstance(state, str):
             with suppress(ValueError, RecursionError):
-                state = json.loads(state)
+                state = json.loads(state, object_pairs_hook=unique)
         if state is not None and not isinstance(state, dict):
             raise self.refuse(
                 f"{path}: {STATE} must be a JSON object, got {state!r}", "give the variables of the model by name"

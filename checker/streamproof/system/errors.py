@@ -83,6 +83,11 @@ class StreamproofError(Exception):
         """The text with the position in short form."""
         return self._text(f"{self.loc.short}: " if self.loc else "")
 
+    @property
+    def one_line(self) -> str:
+        """`short_text` without a line break, for tables and records."""
+        return self.short_text.replace("\n  ", "; ")
+
     def _text(self, where: str) -> str:
         then = f"\n  {self.remedy}" if self.remedy else ""
         return f"{where}{self.message}{then}"

@@ -99,14 +99,13 @@ def parsed(text: str) -> Any:
     if containers > CONTAINERS:
         raise Excess(f"it has more than {CONTAINERS:,} lists and objects, which is the limit")
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+        return json.loads(text, object_pairs_hook=unique, parse_constant=_refuse)
     except _Twice as twice:
         places = [found.start() for found in re.finditer(rf"{re.escape(json.dumps(twice.key))}\s*:", text)]
-        # With duplicates, the intended value is ambiguous.
         raise Excess(str(twice), places[-1] if len(places) == 2 else None) from None
 
 
-class _Twice(Exception):
+class _Twice(ValueError):
     """A duplicate key in an object."""
 
     def __init__(self, key: str) -> None:
@@ -114,7 +113,9 @@ class _Twice(Exception):
         self.key = key
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these keys and values, for `json.loads`. Raises a `ValueError` for a key that occurs twice, because the
+    intended value is ambiguous."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -275,5 +276,7 @@ def json_problem(error: Exception) -> str:
             return "nested too deeply"
         case _ if "for integer string conversion" in str(error):
             return f"not accepted: {TOO_LONG}"
+        case _Twice():
+            return f"not accepted: {error}"
         case _:
             return f"not JSON: {error}"

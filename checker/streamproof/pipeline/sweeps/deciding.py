@@ -87,7 +87,7 @@ def decide(job: Job) -> Record:
     except OutOfTime as late:
         record = record_of(job, "lost", late.message)
     except ModelError as mistake:
-        record = record_of(job, "malformed", mistake.short_text)
+        record = record_of(job, "malformed", mistake.one_line)
     return {**record, "fingerprint": print_, "seconds": round(time.monotonic() - begun, 3)}
 
 
@@ -117,7 +117,7 @@ def _searched(system: System, job: Job) -> Record:
             ),
         )
     except (TooLarge, MemoryError) as limit:
-        because = limit.short_text if isinstance(limit, StreamproofError) else "out of memory"
+        because = limit.one_line if isinstance(limit, StreamproofError) else "out of memory"
         findings: Sequence[Finding] = [
             Finding(n, system.property(n).kind, Verdict.INCONCLUSIVE, None, because) for n in names
         ]
@@ -129,7 +129,7 @@ def _searched(system: System, job: Job) -> Record:
             because = f"out of memory after {found.counts.distinct:,} states: with fewer --workers each has more"
             findings = [replace(f, because=because) if f.verdict is Verdict.INCONCLUSIVE else f for f in findings]
         counts = found.counts.inside
-        record["because"] = None if found.mistake is None else found.mistake.error.short_text
+        record["because"] = None if found.mistake is None else found.mistake.error.one_line
         record["states"] = {"distinct": counts.distinct, "generated": counts.generated, "depth": counts.depth}
     record["properties"] = {finding.property: _verdict(finding) for finding in findings}
     return record
