@@ -143,6 +143,7 @@ class Head:
             self.taken[channel] += 1
         self.last = "feedback" if is_feedback else "forward"
         if kind == "record":
+            check(self.over or not self.most or self.held < self.most, "no place")
             self.held += not self.over
         elif kind != "end":
             self.batons.add((channel, kind))

@@ -152,9 +152,11 @@ class HeadReading:
     def _most(self) -> int:
         counts = Counter(_channel(e) for e in self.own if e.event in (ARRIVED, "buffer_received"))
         for writers in self._writers.values():
-            for event, written in writers:
-                del event
+            for _, written in writers:
                 counts += written
+        for event in self.own:
+            if event.event in EMITS:
+                counts.update(_list(event, "channels"))
         return max(ROOM, 1 << max(counts.values(), default=0).bit_length())
 
     def _batons(self, graph: str) -> str:

@@ -126,6 +126,8 @@ class RecordedCyclic(Model):
         """What the entry has taken: a record is held, a baton is awaited on the other channels that carry it."""
         if kind == RECORD:
             if not s.over:
+                if self.holds:
+                    require(s.held < self.holds)
                 s.held += 1
         elif kind in self.sides:
             s.arrived[c].add(kind)
