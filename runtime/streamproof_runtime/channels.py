@@ -70,10 +70,9 @@ class Channels:
             return True
         return self.outputs.is_blocked(outputs)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether a channel has more items than buffers."""
-        return any(gate.free[channel] < 0 for gate in self.gates.values() for channel in gate.free)
+    def full(self) -> list[str]:
+        """The subtasks whose channels to this TaskExecutor have more items than buffers."""
+        return [self._channels[c].source for gate in self.gates.values() for c, free in gate.free.items() if free < 0]
 
     # --- the sending end
 

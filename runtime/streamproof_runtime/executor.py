@@ -130,10 +130,10 @@ class TaskExecutor:
         if self.has(subtask):
             self._part_of[subtask.name].flush(subtask)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether a channel has more items than buffers."""
-        return any(part.channels.is_full for part in self.parts)
+    def is_full(self, peer: str) -> bool:
+        """Whether a channel from another TaskExecutor has more items than buffers."""
+        running = (part for part in self.parts if part.subtasks)
+        return any(part.placement.get(task) == peer for part in running for task in part.channels.full())
 
     @property
     def waits_for_timeout(self) -> bool:

@@ -280,14 +280,14 @@ class RealExecutor:
             if self.machine.is_running(subtask):
                 self.woken(subtask)
 
-    async def _has_buffers(self) -> None:
-        while self.machine.is_full:
+    async def _has_buffers(self, peer: str) -> None:
+        while self.machine.is_full(peer):
             await asyncio.sleep(LOOK)
 
     async def _accepted(self, link: Link, hello: Any) -> None:
         """A TaskExecutor has connected, to send."""
         name, incarnation = hello
-        ready = self._has_buffers if self.machine.flow.stops_reading else None
+        ready = partial(self._has_buffers, name) if self.machine.flow.stops_reading else None
         await link.each(lambda value: self.machine.on_message(name, tuple(value)), ready)
         if self._addresses.get(name, (0, incarnation))[1] == incarnation:
             self.machine.on_lost(name)

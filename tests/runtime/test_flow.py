@@ -159,15 +159,16 @@ def test_without_credits_a_sender_waits_for_its_connection_and_a_receiver_stops_
     executor.on_message("jobmaster", (m.START, 0, 0))
     (subtask,) = executor.subtasks
     for number in range(3):
-        assert not executor.is_full
+        assert not executor.is_full("tm-2")
         executor.on_message("tm-2", (m.DATA, 0, 0, "a>b", (0, {"a": number + 1}, 0, [number]), 0))
-    assert executor.is_full
+    assert executor.is_full("tm-2")
+    assert not executor.is_full("tm-3")
     host.congested = True
     assert not executor.step(subtask, lambda _: 0)
     host.congested = False
     while executor.step(subtask, lambda _: 0):
         pass
-    assert not executor.is_full
+    assert not executor.is_full("tm-2")
     assert len([message for _, message in host.sent if message[0] == m.DATA]) == 3
 
 
