@@ -296,8 +296,8 @@ def describe(value: Term) -> str:
             return "a generator"
         case Several():
             return "a local set"
-        case Cases(then=then, other=other):
-            return f"{describe(then)} or {describe(other)}, depending on the state"
+        case Cases():
+            return f"{' or '.join(dict.fromkeys(map(describe, _sides(value))))}, depending on the state"
         case StateRef(names=ScopeNames(path=path)) if path:
             return f"the part {path}"
         case StateRef():
@@ -314,6 +314,15 @@ def describe(value: Term) -> str:
             return "None"
         case _:
             return _shown(value)
+
+
+def _sides(value: Term) -> Iterator[Term]:
+    """The values that a value may be."""
+    if isinstance(value, Cases):
+        yield from _sides(value.then)
+        yield from _sides(value.other)
+    else:
+        yield value
 
 
 def _shown(value: object) -> str:
