@@ -28,7 +28,7 @@ from streamproof_runtime.input_policies import POLICIES
 from streamproof_runtime.scopes import Scope
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-PIPELINED, BLOCKING = EXCHANGE_TYPES = ("pipelined", "blocking")
+PIPELINED, BLOCKING, CACHING = EXCHANGE_TYPES = ("pipelined", "blocking", "caching")
 """Whether the reader of a stream runs while it is made, or starts when the whole stream is stored."""
 STREAMING, BATCH = MODES = ("streaming", "batch")
 """Modes of a job: by default its exchanges are pipelined, or blocking between operators outside loops."""
@@ -66,8 +66,12 @@ class Edge:
     key: Key | None
     pipes: list[Pipe]
     feedback: bool = False
-    blocking: bool = False
-    """Whether the source finishes before the target starts; its output is stored."""
+    exchange_type: str = PIPELINED
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the source finishes before the target starts; its output is stored."""
+        return self.exchange_type != PIPELINED
 
 
 @dataclass(slots=True)
@@ -139,23 +143,23 @@ class Job:
         exchange = stream.exchange
         if exchange is Exchange.FORWARD and not aligned:
             exchange = Exchange.REBALANCE
-        blocking = self._is_blocking(stream, maker, to, feedback)
+        exchange_type = self._exchange_type(stream, maker, to, feedback)
         for edge in self.edges:
             if (edge.source, edge.target, edge.feedback) == (maker, to.name, feedback):
-                if (edge.exchange, edge.key, edge.blocking) != (exchange, stream.key, blocking):
+                if (edge.exchange, edge.key, edge.exchange_type) != (exchange, stream.key, exchange_type):
                     raise JobError(f"{to.name} reads {maker} by two different exchanges; put an operator between them")
                 return edge
-        self.edges.append(Edge(maker, to.name, stream.scope, exchange, stream.key, [], feedback, blocking))
+        self.edges.append(Edge(maker, to.name, stream.scope, exchange, stream.key, [], feedback, exchange_type))
         return self.edges[-1]
 
-    def _is_blocking(self, stream: Stream, maker: str, to: Operator, feedback: bool) -> bool:
+    def _exchange_type(self, stream: Stream, maker: str, to: Operator, feedback: bool) -> str:
         if stream.exchange_type:
             if stream.exchange_type not in EXCHANGE_TYPES:
                 known = ", ".join(EXCHANGE_TYPES)
                 raise JobError(f"{to.name} reads {maker} by the exchange {stream.exchange_type!r}; there are {known}")
-            return stream.exchange_type == BLOCKING
+            return stream.exchange_type
         in_loop = feedback or to.scope.level or self.operators[maker].scope.level
-        return self.mode == BATCH and not in_loop
+        return BLOCKING if self.mode == BATCH and not in_loop else PIPELINED
 
 
 def subtask_names(operator: Operator) -> tuple[str, ...]:
@@ -219,11 +223,18 @@ class Stream:
 
         Raises `JobError` for one that stores inside a loop, whose operators cannot wait for each other.
         """
-        if self.scope.level and exchange_type == BLOCKING:
+        if self.scope.level and exchange_type in (BLOCKING, CACHING):
             raise JobError(
                 f"the stream of {self.makers} (scope {self.scope}) is in a loop; only root streams are stored"
             )
         return replace(self, exchange_type=exchange_type)
+
+    def caching(self) -> Stream:
+        """The same stream, stored until the job is over: an operator that reads it again does not have it made again.
+
+        Raises `JobError` inside a loop.
+        """
+        return self.exchanged(CACHING)
 
     def blocking(self) -> Stream:
         """The same stream, stored: the operator that reads it starts when the whole stream is there, and may read it again.

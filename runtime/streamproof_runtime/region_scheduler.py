@@ -106,7 +106,8 @@ class RegionScheduler:
         run.status = FINISHED
         self.host.event("finished", {}, run.trace)
         self.datasets.store(run)
-        released = [name for name, found in self.datasets.read_by(run) if found.state in (STORED, GONE)]
+        read = ((name, found.state) for name, found in self.datasets.read_by(run) if name not in run.region.kept)
+        released = [name for name, state in read if state in (STORED, GONE)]
         self.host.event("region_finished", {"tasks": [*run.region.operators], "released": released})
         for name in released:
             self.drop(name, RELEASED)

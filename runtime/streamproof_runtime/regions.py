@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from streamproof_runtime.api import Edge, Exchange, Job, Operator, Pipe, subtask_names
+from streamproof_runtime.api import CACHING, PIPELINED, Edge, Exchange, Job, Operator, Pipe, subtask_names
 from streamproof_runtime.errors import JobError
 from streamproof_runtime.functions import forward
 from streamproof_runtime.graph import ExecutionGraph
@@ -27,6 +27,8 @@ class Region:
     graph: ExecutionGraph
     reads: dict[str, str] = field(default_factory=dict)
     writes: dict[str, str] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
+    """The datasets of caching exchanges, which are not released before the end of the job."""
 
 
 def dataset(edge: Edge) -> str:
@@ -67,7 +69,7 @@ def _region(job: Job, number: int, operators: Iterable[str]) -> Region:
             reads[dataset(edge)] = edge.target
             reader = f"{edge.target}_from_{edge.source}"
             made.add(Operator(reader, Scope(), job.operators[edge.source].parallelism, items=(), reads=dataset(edge)))
-            made.edges.append(replace(edge, source=reader, blocking=False))
+            made.edges.append(replace(edge, source=reader, exchange_type=PIPELINED))
     for name in own:
         made.add(job.operators[name])
     for edge in job.edges:
@@ -78,7 +80,8 @@ def _region(job: Job, number: int, operators: Iterable[str]) -> Region:
             writer, parallelism = f"{edge.source}_to_{edge.target}", job.operators[edge.source].parallelism
             made.add(Operator(writer, Scope(), parallelism, ((forward, None),), writes=dataset(edge)))
             made.edges.append(Edge(edge.source, writer, edge.scope, Exchange.FORWARD, None, [Pipe(())]))
-    return Region(number, own, ExecutionGraph(made), reads, writes)
+    kept = frozenset(dataset(edge) for edge in job.edges if edge.exchange_type == CACHING)
+    return Region(number, own, ExecutionGraph(made), reads, writes, kept)
 
 
 def _groups(job: Job) -> dict[str, str]:
@@ -92,7 +95,7 @@ def _groups(job: Job) -> dict[str, str]:
                 group[name] = new
 
     for edge in job.edges:
-        if not edge.blocking:
+        if not edge.is_stored:
             join(edge.source, edge.target)
     while True:
         after = {g: {group[e.target] for e in job.edges if group[e.source] == g} - {g} for g in set(group.values())}
@@ -138,5 +141,9 @@ def job_graph(all_regions: Sequence[Region]) -> dict[str, list[Any]]:
         for edge in region.graph.job.edges
         if {edge.source, edge.target} <= {*region.operators} and not edge.feedback
     ]
-    exchanges += [[*name.split(">"), "BLOCKING"] for region in all_regions for name in region.reads]
+    exchanges += [
+        [*name.split(">"), "HYBRID_FULL" if name in region.kept else "BLOCKING"]
+        for region in all_regions
+        for name in region.reads
+    ]
     return {"operators": [name for region in all_regions for name in region.operators], "exchanges": exchanges}

@@ -93,8 +93,8 @@ def test_the_mode_decides_how_operators_outside_loops_exchange(tmp_path: Path) -
     """Batch: blocking, so that there are more regions; loops, feedback and what is declared pipelined stay; the results are
     the same, and the baton and failover accept the runs."""
     streaming, batched = keyed("streaming"), keyed("batch")
-    assert not any(edge.blocking for edge in streaming.edges)
-    pipelined = {(e.source, e.target) for e in batched.edges if not e.blocking}
+    assert not any(edge.is_stored for edge in streaming.edges)
+    pipelined = {(e.source, e.target) for e in batched.edges if not e.is_stored}
     assert pipelined == {("numbers", "l"), ("l", "halve"), ("halve", "l"), ("halve", "ends")}
     assert (len(regions(streaming)), len(regions(batched))) == (1, 5)
     results = []

@@ -8,6 +8,7 @@ machine has.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -37,6 +38,11 @@ MOST = 200
 FAILURES = ("region_failed", "job_failed")
 
 
+def kept(graph: JobGraph) -> frozenset[str]:
+    """The datasets of caching exchanges."""
+    return frozenset(edge.dataset for edge in graph.edges if edge.exchange is Exchange.HYBRID_FULL)
+
+
 class RuntimeJob(Failover):
     """The machine for the job of a log."""
 
@@ -49,6 +55,10 @@ class RuntimeJob(Failover):
     def job_graph(self) -> JobGraph:
         """The recorded one."""
         return self._graph
+
+    def is_consumed(self, s: Any, p: Any) -> Any:
+        """Partitions of caching exchanges are kept until the job is over."""
+        return False if p in kept(self._graph) else super().is_consumed(s, p)
 
     def is_ready(self, s: Any, tasks: Any) -> Any:
         """Eagerly: the producers of the inputs are at work, or have finished for good."""
@@ -63,7 +73,7 @@ class RuntimeJob(Failover):
 def recognises(path: Path) -> bool:
     """Whether a path has a log of the runtime, of a job with blocking exchanges."""
     first = first_event(path)
-    return first.get("event") == "job_started" and '"BLOCKING"' in json.dumps(first)
+    return first.get("event") == "job_started" and re.search('"(BLOCKING|HYBRID_FULL)"', json.dumps(first)) is not None
 
 
 def is_runtime(path: Path) -> bool:
