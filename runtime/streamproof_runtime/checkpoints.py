@@ -49,6 +49,11 @@ class CheckpointCoordinator:
         """The checkpoint completed last, 0 if there is none."""
         self.stored: Mapping[str, Snapshot] = {}
 
+    def settings(self) -> Mapping[str, int]:
+        """For the log: the time between two checkpoints in nanoseconds, if there are any."""
+        interval = self._timing.checkpoint_interval
+        return {"checkpoint_interval": interval} if interval else {}
+
     def begin(self) -> None:
         """The tasks run."""
         if self._timing.checkpoint_interval:

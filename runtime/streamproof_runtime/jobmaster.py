@@ -41,7 +41,7 @@ class JobMaster(RegionFailover):
     def start(self) -> None:
         """Records the job graph, and starts the heartbeats."""
         scheduling = "EAGER" if self.timing.eager else "LAZY"
-        about = {"scheduling": scheduling, "first_attempt": self.first_attempt}
+        about = {"scheduling": scheduling, "first_attempt": self.first_attempt, **self.checkpoints.settings()}
         self.host.event("job_started", {**job_graph([run.region for run in self.runs]), **about})
         self.host.call_later(self.timing.heartbeat_interval, "heartbeat", 0)
         self.await_executors()

@@ -26,7 +26,9 @@ from streamproof.conformance import (
 )
 from streamproof.conformance.flink import FlinkRun, problem_lines, read_run
 from streamproof_specs.flink.checkpoint_machine import RecordedCheckpoints
-from streamproof_specs.flink.scope import FlinkLogs, damage, doubted, outside
+from streamproof_specs.flink.scope import damage, doubted, outside
+from streamproof_specs.flink.with_runtime import FlinkOrRuntimeLogs
+from streamproof_specs.runtime import checkpoints as runtime
 
 LINES = frozenset({"ckpt.trigger", "ckpt.complete", "ckpt.failed", "ckpt.expired", "ckpt.declined", "ckpt.none",
                    "ckpt.restore", "ckpt.savepoint", "job.transition", "job.terminal"})  # fmt: skip
@@ -36,13 +38,22 @@ MOST_PENDING = 32
 """Largest number of checkpoints of a job that are pending at a time."""
 
 
-class FlinkCheckpoints(FlinkLogs):
-    """Follows the checkpoints of every job of a recorded Flink run."""
+class FlinkCheckpoints(FlinkOrRuntimeLogs):
+    """Follows the checkpoints of every job of a recorded Flink run.
+
+    Event logs of the reference runtime are followed by a binding of their own.
+    """
 
     on_request = True
 
+    def reads(self, path: Path) -> bool:
+        """Whether a log of the runtime is of a job with checkpoints."""
+        return runtime.recognises(path)
+
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case for each job with checkpoints. Raises `InputError` for unreadable logs."""
+        if self.is_of_runtime(run, job_graph):
+            return runtime.plan(run)
         logged = read_run(run)
         cases = tuple(doubted(case, logged) for job in logged.jobs for case in _cases(logged, job))
         return Plan(

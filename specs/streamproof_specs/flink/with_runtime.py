@@ -19,7 +19,11 @@ class FlinkOrRuntimeLogs(FlinkLogs):
 
     def recognises(self, path: Path) -> bool:
         """Whether there are logs of Flink, or of a job of the runtime with blocking exchanges, under a path."""
-        return runtime.recognises(path) or super().recognises(path)
+        return self.reads(path) or super().recognises(path)
+
+    def reads(self, path: Path) -> bool:
+        """Whether a log of the runtime has what the binding follows: by default blocking exchanges."""
+        return runtime.recognises(path)
 
     def is_of_runtime(self, run: Any, job_graph: Path | None) -> bool:
         """Whether a run is one of the runtime. Raises `InputError` for a job graph that is given beside it."""
