@@ -39,6 +39,17 @@ MOST = 200
 CHECKPOINTS = tuple(f"checkpoint_{what}" for what in ("triggered", "acknowledged", "completed", "aborted", "restored"))
 _OF_JOB = ("region_scheduled", "region_running", "region_failed", "region_finished", "job_failed", "job_finished")
 SNAPSHOT = "snapshot_taken"
+_STAGES = {
+    "region_scheduled": (("CREATED",), "SCHEDULED"),
+    "checkpoint_restored": (("SCHEDULED",), "DEPLOYING"),
+    "region_running": (("DEPLOYING",), "RUNNING"),
+    "checkpoint_triggered": (("RUNNING",), "RUNNING"),
+    "region_failed": (("DEPLOYING", "RUNNING"), "CREATED"),
+    "region_finished": (("RUNNING",), "FINISHED"),
+    "job_finished": (("FINISHED",), "OVER"),
+    "job_failed": (("DEPLOYING", "RUNNING"), "OVER"),
+}
+"""Before and after an event of the region, which is the whole job."""
 
 
 def recognises(path: Path) -> bool:
@@ -82,7 +93,9 @@ class _Case:
         own = [e.event for e in followed]
         self._ids, self._failures = own.count("checkpoint_triggered"), own.count("region_failed")
         self._attempt = self._first
-        self._is_running, self._over = True, ""
+        self._has_failed, self._over = False, ""
+        self._stage = "CREATED"
+        """Of the region: it is scheduled, restored, and runs."""
         self._completed: frozenset[int] = frozenset()
         """Checkpoints whose completion has been recorded."""
         numbers = {number(e, "attempt") for e in followed if e.event == "region_scheduled"}
@@ -146,7 +159,7 @@ class _Case:
         before: list[Constraint] = []
         after: list[Constraint] = []
         moves: list[Move] = []
-        wrong = f"the job is over since {self._over}" if self._over else None
+        wrong = self._out_of_order(event)
         checkpoint = number(event, "checkpoint") if event.event in CHECKPOINTS else 0
         if event.event in CHECKPOINTS[:-1] and not 1 <= checkpoint <= self._ids:
             return Observation(self._mine(event), impossible=wrong or f"checkpoint {checkpoint} was not triggered")
@@ -167,22 +180,29 @@ class _Case:
             case "checkpoint_aborted":
                 moves.append(Move("expire", {"c": checkpoint}))
             case "checkpoint_restored":
-                moves += [Move("restore")] if not self._is_running else []
+                moves += [Move("restore")] if self._has_failed else []
                 after.append(_restored(checkpoint))
             case "region_scheduled":
                 self._attempt = number(event, "attempt")
-            case "region_running" if not self._is_running:
-                self._is_running = True
+            case "region_running" if self._has_failed:
                 moves += [Move("run", {"t": t}) for t in range(len(self._tasks))]
             case "region_failed":
                 before.append(_none_pending())
-                moves += [] if self._is_running else [Move("run", {"t": 0})]
+                moves += [Move("run", {"t": 0})] if self._has_failed and self._stage != "RUNNING" else []
                 moves += [Move("fail", {"t": 0}), Move("stop_scheduler")]
-                self._is_running = False
+                self._has_failed = True
             case "region_finished" | "job_finished" | "job_failed":
                 before.append(_none_pending())
-                self._over = "" if event.event == "region_finished" else str(event)
+        self._stage = _STAGES.get(event.event, ((), self._stage))[1]
+        self._over = str(event) if self._stage == "OVER" else ""
         return Observation(self._mine(event), (tuple(moves),), tuple(after), tuple(before), wrong)
+
+    def _out_of_order(self, event: Event) -> str | None:
+        """Why an event of the region cannot be next, if it cannot."""
+        if self._over:
+            return f"the job is over since {self._over}"
+        stages = _STAGES.get(event.event, ((self._stage,), ""))[0]
+        return None if self._stage in stages else f"the region is {self._stage}, and not {' or '.join(stages)}"
 
     def _cut(self, checkpoint: int) -> str | None:
         """What of the snapshots of a checkpoint does not fit together, if anything."""

@@ -1,0 +1,206 @@
+"""Checkpoints of the runtime: restarts go on from the latest one, results are right, logs are judged alike by two judges."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime_checkpoint_judge import accepts
+from runtime_processes import run
+from runtime_runs import EXAMPLES, credit_verdicts, example, verdicts
+from streamproof.conformance import InputError, judge
+from streamproof_runtime import JobError
+from streamproof_runtime.all_variants import master_type, subtask_type
+from streamproof_runtime.checkpoint_variants import MASTERS, SUBTASKS
+from streamproof_runtime.checkpoints import expect_streaming
+from streamproof_runtime.event_log import lines
+from streamproof_runtime.faults import Fault
+from streamproof_runtime.regions import regions
+from streamproof_runtime.simulation import Outcome, Simulation
+from streamproof_specs.flink.checkpoints import BINDING
+
+Records = list[dict[str, Any]]
+MICROSECOND = 1_000
+FOLLOWED = ("checkpoint_", "region_", "snapshot_", "job_finished", "record_", "buffers_flushed")
+
+
+def job() -> Any:
+    """The job of the example with fewer readings."""
+    module = example("readings")
+    module.NORTH, module.SOUTH = range(160), range(1_000, 1_080)
+    return module
+
+
+def faults(seed: int) -> list[Fault]:
+    """A slow connection, by which barriers are late, and three crashes of all TaskExecutors."""
+    draw = random.Random(seed)
+    slow = Fault("slow", 250 * MICROSECOND, ("jobmaster", f"tm-{draw.randint(1, 3)}"), 20_000 * MICROSECOND, 50)
+    at, found = 0, [slow]
+    for pause in (draw.randrange(300, 1_500), *(draw.randrange(2_600, 4_000) for _ in range(2))):
+        at += pause
+        found += [Fault("crash", at * MICROSECOND, (f"tm-{n}",), 300 * MICROSECOND) for n in (1, 2, 3)]
+    return found
+
+
+def outcome_of(seed: int, variant: str = "") -> tuple[bool, Outcome]:
+    """Whether a run with checkpoints has the right result, and its outcome."""
+    module = job()
+    simulation = Simulation(
+        module.job(),
+        seed=seed,
+        faults_given=faults(seed),
+        checkpoint_interval=random.Random(seed).choice((50, 100, 200)) * MICROSECOND,
+        timeout=(None, 1, 0.1)[seed % 3],
+        subtask_type=subtask_type(variant),
+        master_type=master_type(variant),
+    )
+    simulation.records = 1 + seed % 3  # so that the job is still running when something crashes
+    outcome = simulation.run(100_000)
+    return outcome.finished and not outcome.lost and outcome.results == module.expected(), outcome
+
+
+def restored(outcome: Outcome) -> list[int]:
+    """The checkpoints from which attempts began."""
+    return [e[3]["checkpoint"] for e in outcome.entries if e[2] == "checkpoint_restored"]
+
+
+def is_accepted(records: Records, folder: Path) -> bool:
+    """Whether the machine accepts a log, numbered anew. One that is no log is not accepted."""
+    log, numbers = folder / "run.ndjson", Counter[tuple[str, str]]()
+    with log.open("w", encoding="ascii") as file:
+        for record in records:
+            who = record["trace"], record["process"]
+            file.write(json.dumps({**record, "seq": numbers[who]}) + "\n")
+            numbers[who] += 1
+    try:
+        return {v.answer for v in judge(BINDING.plan(log, None), "checkpoints")} == {"accepted"}
+    except InputError:
+        return False
+
+
+def records_of(outcome: Outcome) -> Records:
+    """The events that checkpoints are about, without clocks, and the graphs."""
+    found = map(json.loads, lines(outcome.entries))
+    kept = (r for r in found if r["event"].startswith(FOLLOWED) or r["event"] in ("job_started", "deployed"))
+    return [{name: value for name, value in record.items() if name != "clock"} for record in kept]
+
+
+def check(seed: int, folder: Path) -> int:
+    """A run is right, and all machines accept it; how often it went on from a checkpoint."""
+    is_right, outcome = outcome_of(seed)
+    assert is_right, (seed, outcome.reason)
+    assert is_accepted(records_of(outcome), folder), seed
+    assert accepts(records_of(outcome)), seed
+    assert {v.answer for v in verdicts(outcome, folder)} == {"accepted"}, seed
+    assert {v.answer for v in credit_verdicts(outcome, folder)} == {"accepted"}, seed
+    return sum(c > 0 for c in restored(outcome))
+
+
+def test_runs_with_checkpoints_are_right(tmp_path: Path) -> None:
+    """They go on from checkpoints, and every machine accepts their logs."""
+    assert sum(check(seed, tmp_path) for seed in range(2)) > 3
+
+
+@pytest.mark.long
+def test_many_runs_with_checkpoints_are_right(tmp_path: Path) -> None:
+    """Five hundred of them."""
+    assert sum(check(seed, tmp_path) for seed in range(500)) > 300
+
+
+def test_a_restart_does_less_with_checkpoints() -> None:
+    """The sources go on from where they were."""
+    module = job()
+    made = []
+    for interval in (0, 50 * MICROSECOND):
+        crash = [Fault("crash", 700 * MICROSECOND, (f"tm-{n}",), 300 * MICROSECOND) for n in (1, 2, 3)]
+        outcome = Simulation(module.job(), seed=2, faults_given=crash, checkpoint_interval=interval).run(100_000)
+        assert outcome.results == module.expected()
+        assert outcome.attempts > 1
+        made.append(sum(e[2] == "record_produced" for e in outcome.entries))
+    assert made[1] < made[0]
+
+
+def changed(draw: random.Random, records: Records) -> Records:
+    """A copy with one random change: an event left out, doubled or moved, or a number that is another one."""
+    places = [i for i, r in enumerate(records) if i and not r["event"].startswith(("record_", "deployed"))]
+    if draw.random() < 0.2:
+        places = [i for i, r in enumerate(records) if r["event"].startswith("record_")]
+    at = draw.choice(places)
+    record, rest = records[at], [*records[:at], *records[at + 1 :]]
+    kind = draw.randrange(4)
+    if kind == 0:
+        return rest
+    if kind == 1:
+        return [*records[:at], record, *records[at:]]
+    if kind == 2:
+        to = min(len(rest), max(1, at + draw.choice((-40, -8, -2, -1, 1, 2, 8, 40))))
+        return [*rest[:to], record, *rest[to:]]
+    args = dict(record.get("args", {}))
+    if "checkpoint" in args:
+        args["checkpoint"] += draw.choice((-1, 1))
+    elif "channel" in args:
+        args["channel"] = draw.choice([r["args"]["channel"] for r in records if "channel" in r.get("args", {})])
+    else:
+        return rest
+    return [*records[:at], {**record, "args": args}, *records[at + 1 :]]
+
+
+def compared(seed: int, folder: Path, changes: int) -> tuple[int, int]:
+    """Both judges give one answer for changed copies of a run; how many they accept and reject."""
+    draw = random.Random(seed)
+    records = records_of(outcome_of(seed)[1])
+    good = 0
+    for number in range(changes):
+        copy = changed(draw, records)
+        good += (answer := is_accepted(copy, folder))
+        assert answer == accepts(copy), (seed, number)
+    return good, changes - good
+
+
+def test_the_independent_judge_agrees(tmp_path: Path) -> None:
+    """On changed copies, of which some are runs, too."""
+    counts = [compared(seed, tmp_path, 10) for seed in range(2)]
+    assert min(map(sum, zip(*counts, strict=True))) > 3
+
+
+@pytest.mark.long
+def test_the_independent_judge_agrees_on_many_runs(tmp_path: Path) -> None:
+    """On two thousand copies."""
+    counts = [compared(seed, tmp_path, 20) for seed in range(100)]
+    assert min(map(sum, zip(*counts, strict=True))) > 100
+
+
+@pytest.mark.parametrize("variant", [*SUBTASKS, *MASTERS])
+def test_variants_are_rejected(variant: str, tmp_path: Path) -> None:
+    """The log of one of the first runs shows the rule that is broken."""
+    for seed in range(30):
+        if not is_accepted(records_of(outcome_of(seed, variant)[1]), tmp_path):
+            return
+    pytest.fail(f"30 runs of {variant} were accepted")
+
+
+def test_jobs_that_cannot_have_checkpoints_are_refused() -> None:
+    """With the operators."""
+    with pytest.raises(JobError, match="from sales to valid is stored"):
+        expect_streaming(regions(example("sales").job()))
+    with pytest.raises(JobError, match="head of loop"):
+        expect_streaming(regions(example("collatz").job()))
+
+
+def test_a_run_on_processes_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
+    """A TaskExecutor is killed after a checkpoint has completed."""
+    file, logs = tmp_path / "slow.py", tmp_path / "logs"
+    text = (EXAMPLES / "readings.py").read_text().replace("lambda n: (n % SENSORS, n)", "slowly")
+    file.write_text(f"{text}\n\ndef slowly(n):\n    import time\n    time.sleep(2e-4)\n    return n % SENSORS, n\n")
+    logs.mkdir()
+    found = run(file, logs, records=16, checkpoints=20.0, kills=("tm-1@500",))
+    assert not found["wrong"]
+    assert found["attempts"] > 1
+    began = [json.loads(line) for line in (logs / "jobmaster.ndjson").read_text().splitlines()]
+    assert max(r["args"]["checkpoint"] for r in began if r["event"] == "checkpoint_restored") > 0
+    assert {v.answer for v in judge(BINDING.plan(logs, None), "checkpoints")} == {"accepted"}

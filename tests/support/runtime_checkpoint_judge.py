@@ -1,0 +1,146 @@
+"""A second judge of the checkpoints in the runtime's logs: plain sets and counters, without a machine.
+
+The first event of a run is the beginning of the job. Of every process the events are in their order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Record = Mapping[str, Any]
+
+
+class Refused(Exception):
+    """An event that no run has."""
+
+
+def refuse(condition: Any, why: str) -> None:
+    """Raises `Refused` if the condition holds."""
+    if condition:
+        raise Refused(why)
+
+
+class CheckpointJudge:
+    """Reads the events of one JobMaster of a job one by one."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self.snapshots: dict[tuple[int, int], dict[str, tuple[Counter[str], Counter[str], int]]] = {}
+        """By attempt and checkpoint: what each subtask had sent and received, and the buffers that it held."""
+        self.tasks: set[str] = set()
+        sent: dict[tuple[str, str], Counter[str]] = {}
+        received: dict[tuple[str, str], Counter[str]] = {}
+        held: Counter[tuple[str, str]] = Counter()
+        for record in records:
+            trace, process, event = (record[k] for k in ("trace", "process", "event"))
+            args = record.get("args", {})
+            if "#" not in trace:
+                continue
+            if event == "deployed":
+                self.tasks = {*args["placement"]}
+            who = trace, process
+            if event == "record_received":
+                received.setdefault(who, Counter())[args["channel"]] += 1
+            elif event == "snapshot_taken":
+                key = int(trace.rpartition("#")[2]), args["checkpoint"]
+                known = self.snapshots.setdefault(key, {})
+                refuse(process in known, "two snapshots")
+                known[process] = Counter(sent.get(who)), Counter(received.get(who)), held[who]
+            else:
+                made = [args["channel"]] if event == "record_produced" else args.get("channels", [])
+                sent.setdefault(who, Counter()).update(made if process != "jobmaster" else [])
+            held[who] = (record.get("state") or {}).get("held", held[who])
+        self.stage, self.attempt, self.pending, self.last, self.latest = "CREATED", -1, 0, 0, 0
+        self.acknowledged: set[str] = set()
+        self.triggered: set[tuple[int, int]] = set()
+
+    def read(self, event: str, args: Mapping[str, Any]) -> None:
+        """The next event of the JobMaster; raises `Refused` if it cannot be."""
+        refuse(self.stage == "OVER", "after the end")
+        complete = bool(self.pending) and self.acknowledged == self.tasks
+        refuse(complete != (event == "checkpoint_completed"), "completes when all have acknowledged")
+        getattr(self, event)(args)
+
+    def _goes(self, before: str, after: str) -> None:
+        refuse(self.stage not in before.split(), f"not {before}")
+        self.stage = after
+
+    def region_scheduled(self, args: Mapping[str, Any]) -> None:
+        """A new attempt."""
+        self._goes("CREATED", "SCHEDULED")
+        self.attempt = args["attempt"]
+
+    def checkpoint_restored(self, args: Mapping[str, Any]) -> None:
+        """It begins from the latest checkpoint."""
+        self._goes("SCHEDULED", "DEPLOYING")
+        refuse(args["checkpoint"] != self.latest, "not the latest")
+
+    def region_running(self, _: Mapping[str, Any]) -> None:
+        """It runs."""
+        self._goes("DEPLOYING", "RUNNING")
+
+    def region_failed(self, _: Mapping[str, Any]) -> None:
+        """The pending checkpoint has been aborted before."""
+        self._goes("DEPLOYING RUNNING", "CREATED")
+        refuse(self.pending, "pending")
+
+    def region_finished(self, _: Mapping[str, Any]) -> None:
+        """The same."""
+        self._goes("RUNNING", "FINISHED")
+        refuse(self.pending, "pending")
+
+    def job_finished(self, _: Mapping[str, Any]) -> None:
+        """The end."""
+        self._goes("FINISHED", "OVER")
+
+    def job_failed(self, _: Mapping[str, Any]) -> None:
+        """Another end."""
+        self._goes("DEPLOYING RUNNING", "OVER")
+        refuse(self.pending, "pending")
+
+    def checkpoint_triggered(self, args: Mapping[str, Any]) -> None:
+        """One at a time, in order."""
+        self._goes("RUNNING", "RUNNING")
+        refuse(self.pending or args["checkpoint"] != self.last + 1, "not the next")
+        self.pending = self.last = args["checkpoint"]
+        self.acknowledged = set()
+        self.triggered.add((self.attempt, self.last))
+
+    def checkpoint_acknowledged(self, args: Mapping[str, Any]) -> None:
+        """After a snapshot, once."""
+        refuse(args["checkpoint"] != self.pending or not self.pending, "not pending")
+        refuse(args["task"] in self.acknowledged, "twice")
+        refuse(args["task"] not in self.snapshots.get((self.attempt, self.pending), {}), "without snapshot")
+        self.acknowledged.add(args["task"])
+
+    def checkpoint_aborted(self, args: Mapping[str, Any]) -> None:
+        """The pending one."""
+        refuse(args["checkpoint"] != self.pending or not self.pending, "not pending")
+        self.pending = 0
+
+    def checkpoint_completed(self, args: Mapping[str, Any]) -> None:
+        """It is a consistent cut."""
+        refuse(args["checkpoint"] != self.pending, "not pending")
+        cut = self.snapshots[self.attempt, self.pending]
+        sent: Counter[str] = Counter()
+        received: Counter[str] = Counter()
+        for made, got, held in cut.values():
+            refuse(held, "held")
+            sent += made
+            received += got
+        refuse(sent != received, "no cut")
+        self.latest, self.pending = self.pending, 0
+
+
+def accepts(records: list[Record]) -> bool:
+    """Whether the log of a job with one JobMaster is that of a run."""
+    try:
+        judge = CheckpointJudge(records)
+        for record in records:
+            if record["process"] == "jobmaster" and "#" not in record["trace"] and hasattr(judge, record["event"]):
+                judge.read(record["event"], record.get("args", {}))
+        refuse(judge.snapshots.keys() - judge.triggered, "a snapshot without a trigger")
+    except (Refused, KeyError):
+        return False
+    return True
