@@ -84,7 +84,7 @@ class Ewd998(Ring):
         passed = sum(s.counter[i] for i in range(self.n) if i > s.token_at)
         return sum(s.pending) == sum(s.counter) and (
             (s.sum == passed and not any(s.active[i] for i in range(self.n) if i > s.token_at))
-            or sum(s.counter) - passed + s.sum > 0
+            or s.sum + sum(s.counter[i] for i in range(self.n) if i <= s.token_at) > 0
             or any(s.colour[i] == "black" for i in range(self.n) if i <= s.token_at)
             or s.token == "black"
         )
