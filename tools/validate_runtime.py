@@ -26,10 +26,11 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 from batch_jobs import batch  # noqa: E402
 from graph_jobs import GRAPH_JOBS, graph_job, same  # noqa: E402
 from runtime_runs import EXAMPLES as FOLDER  # noqa: E402
+from runtime_runs import example  # noqa: E402
 from streamproof.conformance import InputError, judge  # noqa: E402
 from streamproof_models.scoped_topologies import NAMED  # noqa: E402
-from streamproof_runtime import walks  # noqa: E402
-from streamproof_runtime.all_variants import ledger_type  # noqa: E402
+from streamproof_runtime import all_variants, walks  # noqa: E402
+from streamproof_runtime import checkpoint_variants as checkpointing  # noqa: E402
 from streamproof_runtime.api import Job  # noqa: E402
 from streamproof_runtime.event_log import lines  # noqa: E402
 from streamproof_runtime.failover_variants import MASTERS  # noqa: E402
@@ -37,11 +38,11 @@ from streamproof_runtime.flow_variants import FLOWS  # noqa: E402
 from streamproof_runtime.flush_variants import FLUSHES  # noqa: E402
 from streamproof_runtime.input_policies import POLICIES  # noqa: E402
 from streamproof_runtime.job_file import JobFile  # noqa: E402
-from streamproof_runtime.jobmaster import JobMaster  # noqa: E402
 from streamproof_runtime.loop_variants import LOOPS, loop_rules  # noqa: E402
 from streamproof_runtime.partition_variants import LEDGERS  # noqa: E402
 from streamproof_runtime.simulation import Outcome, Simulation  # noqa: E402
-from streamproof_runtime.variants import SOUND, VARIANTS  # noqa: E402
+from streamproof_runtime.variants import VARIANTS  # noqa: E402
+from streamproof_specs.flink.checkpoints import BINDING as CHECKPOINTS  # noqa: E402
 from streamproof_specs.flink.failover import BINDING as FAILOVER  # noqa: E402
 from streamproof_specs.flink.partitions import BINDING as PARTITIONS  # noqa: E402
 from streamproof_specs.flink.regions import BINDING as REGIONS  # noqa: E402
@@ -50,9 +51,11 @@ from streamproof_specs.runtime.credit import BINDING as CREDIT  # noqa: E402
 from streamproof_specs.runtime.cyclic import BINDING as CYCLIC  # noqa: E402
 
 PAGE = ROOT / "docs" / "runtime-runs.md"
-JOBS = (*GRAPH_JOBS, "collatz", "doubling", "sales", "batch", "walk")
+JOBS = (*GRAPH_JOBS, "collatz", "doubling", "readings", "sales", "batch", "walk")
 TIMEOUTS = (None, 0.05, None, 0, None, 0.3, None, -1, None, 100)
 """Buffer timeouts in milliseconds of virtual time, in turn."""
+CHECKPOINT_INTERVAL = 200_000
+"""Nanoseconds of virtual time between two checkpoints of the job that takes them."""
 LIMIT = 100_000
 """Largest number of steps of a run."""
 VARIANT_LIMIT = 4_000
@@ -64,6 +67,8 @@ NEVER_TAKEN = {
         "stall",
     ): "the environment: a consumer that reads no more. A log that ends while buffers wait does not say "
     "that they would never have been read",
+    ("checkpoints", "lose"): "a message is lost only with its connection, and then the task fails",
+    ("checkpoints", "publish"): "a result counts when the job has finished: there is no notice of a checkpoint",
     ("failover", "give_up"): "a simulated job may restart without limit; on processes `--restarts 0` reaches it "
     "(`tests/runtime/test_processes.py`)",
     ("regions", "stall"): "the environment",
@@ -98,6 +103,10 @@ def job_of(name: str, seed: int) -> tuple[Job, Callable[[Outcome], bool]]:
         module, expected = graph_job(name, seed)
         tolerance = getattr(module, "TOLERANCE", 0)
         return module.job(), lambda o: same({k: v or {} for k, v in o.results.items()}, expected, tolerance)
+    if name == "readings":  # fewer of them, in small buffers
+        readings: Any = example(name)
+        readings.NORTH, readings.SOUTH = range(120), range(1_000, 1_060)
+        return readings.job(), lambda o: bool(o.results == readings.expected())
     file = JobFile(FOLDER / f"{name}.py")
     return file.job(), lambda o: not file.wrong(o.results)
 
@@ -108,7 +117,9 @@ def run_seed(seed: int, folder: Path) -> tuple[str, str, Counter[str], Counter[s
     job, is_right = job_of(name, seed)
     level, timeout = "severe" if seed % 5 == 4 else "heavy", TIMEOUTS[seed // len(JOBS) % len(TIMEOUTS)]
     loops = loop_rules(None, POLICIES[seed // len(JOBS) % len(POLICIES)])
-    outcome = Simulation(job, seed=seed, level=level, eager=seed % 2 == 1, timeout=timeout, loops=loops).run(LIMIT)
+    interval = CHECKPOINT_INTERVAL if name == "readings" else 0
+    more: dict[str, Any] = {"timeout": timeout, "loops": loops, "checkpoint_interval": interval}
+    outcome = Simulation(job, seed=seed, level=level, eager=seed % 2 == 1, **more).run(LIMIT)
     (folder / f"seed-{seed}-{name}.ndjson").write_text("".join(lines(outcome.entries)), encoding="ascii")
     wrong = outcome.reason if not outcome.finished else "records lost" if outcome.lost else ""
     wrong = wrong or ("" if is_right(outcome) else "wrong result")
@@ -184,8 +195,9 @@ def rejections(outcome: Outcome, folder: Path) -> Iterable[str]:
     log.write_text("".join(lines(outcome.entries)), encoding="ascii")
     bindings = {"baton": BATON, "failover": FAILOVER, "regions": REGIONS, "credit": CREDIT, "cyclic": CYCLIC}
     bindings["partition_lifecycle"] = PARTITIONS
+    bindings["checkpoints"] = CHECKPOINTS
     for model, binding in bindings.items():
-        if model in ("failover", "regions", "partition_lifecycle") and not binding.recognises(log):
+        if model not in ("baton", "credit", "cyclic") and not binding.recognises(log):
             continue
         try:
             if any(v.answer == "rejected" for v in judge(binding.plan(log, None), model)):
@@ -207,19 +219,23 @@ def _row(variant: str, most: int, folder: Path) -> str:
             **dict.fromkeys([*MASTERS, *LEDGERS], "sales"),
             **dict.fromkeys(FLOWS, "shortest_paths"),
             **dict.fromkeys(LOOPS, "doubling"),
+            **dict.fromkeys((*checkpointing.SUBTASKS, *checkpointing.MASTERS), "readings"),
         }
         name = of.get(variant, "walk")
         # Walks go through the catalogue of graphs.
         job, is_right = job_of(name, number * len(JOBS))
         more: dict[str, Any] = {
-            "subtask_type": {**VARIANTS, **FLUSHES}.get(variant, SOUND),
+            "subtask_type": all_variants.subtask_type(variant),
             "timeout": 0.05 if variant in FLUSHES else None,
-            "master_type": MASTERS.get(variant, JobMaster),
-            "flow": FLOWS.get(variant),
+            "master_type": all_variants.master_type(variant),
+            "flow": all_variants.flow_rules(variant),
+            "checkpoint_interval": CHECKPOINT_INTERVAL if name == "readings" else 0,
             "loops": loop_rules(variant),
-            "ledger": ledger_type(variant),
+            "ledger": all_variants.ledger_type(variant),
         }
-        outcome = Simulation(job, seed=number, level="heavy", **more).run(LIMIT if variant in LOOPS else VARIANT_LIMIT)
+        outcome = Simulation(job, seed=number, level="heavy", **more).run(
+            LIMIT if name in ("doubling", "readings") else VARIANT_LIMIT
+        )
         if not outcome.finished or outcome.lost or not is_right(outcome):
             first.setdefault("result", number + 1)
         for model in rejections(outcome, folder):
@@ -238,6 +254,8 @@ def _row(variant: str, most: int, folder: Path) -> str:
         if variant in LOOPS
         else "partitions"
         if variant in LEDGERS
+        else "checkpoints"
+        if variant in (*checkpointing.SUBTASKS, *checkpointing.MASTERS)
         else "credit"
     )
     return f"| `{variant}` | {kind} | {by or f'not in {most} runs'} |\n"
@@ -248,7 +266,7 @@ def variants_table(most: int) -> str:
     text = f"Up to {most} runs of each, with heavy faults, until a machine rejects one:\n\n"
     text += "| variant | of | caught by |\n|---|---|---|\n"
     with ProcessPoolExecutor(PROCESSES) as pool:
-        for row in pool.map(partial(variant_row, most=most), (*FLOWS, *FLUSHES, *LOOPS, *LEDGERS, *MASTERS, *VARIANTS)):
+        for row in pool.map(partial(variant_row, most=most), all_variants.NAMES):
             text += row
             print(row, end="", flush=True)
     return text

@@ -198,7 +198,7 @@ def test_a_run_on_processes_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
     text = (EXAMPLES / "readings.py").read_text().replace("lambda n: (n % SENSORS, n)", "slowly")
     file.write_text(f"{text}\n\ndef slowly(n):\n    import time\n    time.sleep(2e-4)\n    return n % SENSORS, n\n")
     logs.mkdir()
-    found = run(file, logs, records=16, checkpoints=20.0, kills=("tm-1@500",))
+    found = run(file, logs, records=16, buffers=2, checkpoints=20.0, kills=("tm-1@1200",))
     assert not found["wrong"]
     assert found["attempts"] > 1
     began = [json.loads(line) for line in (logs / "jobmaster.ndjson").read_text().splitlines()]
