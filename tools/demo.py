@@ -67,7 +67,7 @@ def steps(runs: Path) -> list[Step]:
         ),
         Step(
             "Connected components as a loop on four processes, one of which is killed twice: the result is right.",
-            ("run", "examples/components.py", "--kill", "tm-1@8", "--kill", "tm-1@10", "--trace", str(out / "loop")),
+            ("run", "examples/components.py", "--kill", "tm-1@8", "--kill", "tm-1@2", "--trace", str(out / "loop")),
         ),
         Step(
             "The log of that run, validated against the protocol that ends the loop.", ("validate", str(out / "loop"))

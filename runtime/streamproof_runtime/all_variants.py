@@ -10,12 +10,13 @@ from streamproof_runtime.jobmaster import JobMaster
 from streamproof_runtime.ledger import Ledger
 from streamproof_runtime.loop_variants import LOOPS
 from streamproof_runtime.partition_variants import LEDGERS
+from streamproof_runtime.slot_variants import SLOTS, SlotRules
 from streamproof_runtime.termination import BatonSubtask
 from streamproof_runtime.variants import SOUND, VARIANTS
 
 SUBTASKS = VARIANTS | FLUSHES | checkpoints.SUBTASKS
 MASTERS = failover.MASTERS | checkpoints.MASTERS
-NAMES = (*SUBTASKS, *MASTERS, *FLOWS, *LOOPS, *LEDGERS)
+NAMES = (*SUBTASKS, *MASTERS, *FLOWS, *LOOPS, *LEDGERS, *SLOTS)
 """All variants."""
 
 
@@ -37,3 +38,8 @@ def flow_rules(variant: str | None) -> FlowRules:
 def ledger_type(variant: str | None) -> type[Ledger]:
     """What TaskExecutors do with partitions in such a run."""
     return LEDGERS.get(variant or "", Ledger)
+
+
+def slot_rules(variant: str | None) -> SlotRules:
+    """The rules of the slot protocol in such a run."""
+    return SLOTS.get(variant or "", SlotRules())

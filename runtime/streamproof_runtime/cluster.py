@@ -1,4 +1,4 @@
-"""The processes of one run: starts the JobMaster and the TaskExecutors, replaces each that dies, and ends them all.
+"""The processes of one run: starts JobMaster, ResourceManager and TaskExecutors, replaces each that dies, ends them all.
 
 No process, socket or file outlives it: each process ends when the pipe from this one closes, sockets are theirs, and there
 is no file but the event logs.
@@ -13,11 +13,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from streamproof_runtime.buffers import RECORDS
 from streamproof_runtime.errors import ProcessLost, RuntimeFailure
@@ -28,6 +28,7 @@ from streamproof_runtime.kills import Kill
 from streamproof_runtime.links import SECRET, listening
 from streamproof_runtime.live import Board, Watch
 from streamproof_runtime.process import BROKEN
+from streamproof_runtime.slot_events import RM
 from streamproof_runtime.wire import Frames, frame
 
 DEATHS = 20
@@ -36,6 +37,10 @@ GRACE = 5.0
 """Seconds for processes to end by themselves after the job is over."""
 LIFE = 600.0
 """Seconds until a run is given up."""
+
+
+Listeners: TypeAlias = Mapping[str, socket.socket]
+"""The listening sockets of the JobMaster and the ResourceManager."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,38 +123,40 @@ class Cluster:
     def run(self) -> ClusterOutcome:
         """Runs the job. Raises `RuntimeFailure`, and `ProcessLost` if a process has ended too often."""
         try:
-            listener = listening()
+            listeners = {name: listening() for name in (JOBMASTER, RM)}
         except OSError as error:
             raise RuntimeFailure(
                 f"no port of the loopback address can be opened: {error.strerror}; allow sockets, or add --simulate"
             ) from error
         end = time.monotonic() + self.settings.seconds
         try:
-            with listener:  # of the JobMaster, and of one that replaces it
-                for name in (JOBMASTER, *self.settings.names):
-                    self._start(name, 0, listener)
+            with listeners[JOBMASTER], listeners[RM]:  # of these, and of those that replace them
+                for name in (JOBMASTER, RM, *self.settings.names):
+                    self._start(name, 0, listeners)
                 while self._over is None and time.monotonic() < end:
-                    self._look(min([end, *(when for when, _ in self._due)]), listener)
+                    self._look(min([end, *(when for when, _ in self._due)]), listeners)
             return self._outcome()
         finally:
             self._end()
 
     # --- processes
 
-    def _start(self, name: str, incarnation: int, listener: socket.socket) -> None:
+    def _start(self, name: str, incarnation: int, listeners: Listeners) -> None:
         mine = [kill for kill in self.kills if kill.name == name and kill.events is not None]
         kill = mine[incarnation] if incarnation < len(mine) else None
-        is_master = name == JOBMASTER
-        folder, file = self.settings.log_folder, name if is_master and not incarnation else f"{name}.{incarnation}"
+        listener = listeners.get(name)
+        folder = self.settings.log_folder
+        file = name if listener is not None and not incarnation else f"{name}.{incarnation}"
         settings: dict[str, Any] = {
-            "role": JOBMASTER if is_master else "taskexecutor",
+            "role": "taskexecutor" if listener is None else name,
             "name": name,
             "incarnation": incarnation,
             "parent": os.getpid(),
             "job": str(self.settings.job.absolute()),
             "secret": self._secret,
-            "port": listener.getsockname()[1],
-            "listener": listener.fileno() if is_master else None,
+            "port": listeners[JOBMASTER].getsockname()[1],
+            "manager_port": listeners[RM].getsockname()[1],
+            "listener": None if listener is None else listener.fileno(),
             "first_attempt": self._first_attempt,
             "names": self.settings.names,
             "slots": self.settings.slots,
@@ -171,7 +178,7 @@ class Cluster:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self.settings.errors,
-                pass_fds=(listener.fileno(),) if is_master else (),
+                pass_fds=() if listener is None else (listener.fileno(),),
             )
         except OSError as error:
             raise RuntimeFailure(f"no process can be started for {name}: {error.strerror}") from error
@@ -183,7 +190,7 @@ class Cluster:
             process.stdin.write(frame(settings))
             process.stdin.flush()
 
-    def _look(self, until: float, listener: socket.socket) -> None:
+    def _look(self, until: float, listeners: Listeners) -> None:
         """Waits for the next thing that happens."""
         for key, _ in self._selector.select(max(0.0, until - time.monotonic())):
             child = self._children[key.data]
@@ -193,7 +200,7 @@ class Cluster:
             if not data:
                 self._selector.unregister(key.fileobj)
                 if self._over is None:
-                    self._died(key.data, child, listener)
+                    self._died(key.data, child, listeners)
         while self._due and self._due[0][0] <= time.monotonic():
             _, kill = self._due.pop(0)
             kill.is_done = True
@@ -234,7 +241,7 @@ class Cluster:
         self._seen.append(event)
         self._tell(f"attempt {attempt}: {event}{': ' if about else ''}{about}")
 
-    def _died(self, name: str, child: _Child, listener: socket.socket) -> None:
+    def _died(self, name: str, child: _Child, listeners: Listeners) -> None:
         code = child.process.wait()
         self._close(child)
         self._board.lost(name)
@@ -250,7 +257,7 @@ class Cluster:
             raise ProcessLost(f"{name} has ended {self._deaths.get(name, 1)} times ({how}); see the messages above")
         if name == JOBMASTER:
             self._first_attempt, self._decided = self._first_attempt + self._decided + 1, 0
-        self._start(name, child.incarnation + 1, listener)
+        self._start(name, child.incarnation + 1, listeners)
 
     def _close(self, child: _Child) -> None:
         for pipe in (child.process.stdin, child.process.stdout):

@@ -26,6 +26,7 @@ from streamproof_runtime.loop_variants import loop_rules
 from streamproof_runtime.regions import regions
 from streamproof_runtime.shrink import shrink
 from streamproof_runtime.simulation import Simulation
+from streamproof_runtime.slot_events import RM
 from streamproof_runtime.tape import STREAMS
 
 Problem = RuntimeFailure
@@ -101,6 +102,7 @@ class Simulated:
             "checkpoint_interval": _interval(self.file, checkpoints),
             "loops": loop_rules(variant, input_policy),
             "ledger": all_variants.ledger_type(variant),
+            "slot_rules": all_variants.slot_rules(variant),
         }
 
     def seed(self, seed: int, watch: Watch | None = None) -> dict[str, Any]:
@@ -117,7 +119,7 @@ class Simulated:
             choices = {s: [int(c) for c in record["choices"].get(s, ())] for s in STREAMS}
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Problem(f"{path} is not a script of a run: {error}") from error
-        known = {f"tm-{i}" for i in range(1, self._more["executors"] + 1)} | {"jobmaster"}
+        known = {f"tm-{i}" for i in range(1, self._more["executors"] + 1)} | {"jobmaster", RM}
         for node in (node for fault in faults for node in fault.nodes):
             if node not in known:
                 raise Problem(f"{path}: there is no process {node!r}")
@@ -190,7 +192,7 @@ class Processes:
         self._settings = Settings(
             path, executors, slots, variant, restarts, *sizes, eager, input_policy, interval, seconds=seconds
         )
-        self._kills = kill_options.parse(kills, (*self._settings.names, "jobmaster"))
+        self._kills = kill_options.parse(kills, (*self._settings.names, "jobmaster", RM))
 
     def run(
         self,

@@ -16,15 +16,27 @@ from streamproof_runtime.flow_variants import FlowRules
 from streamproof_runtime.functions import Context, Operation
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.ledger import Ledger
+from streamproof_runtime.loop import MILLISECOND
 from streamproof_runtime.loop_heads import LoopRules, head_of
 from streamproof_runtime.output_buffers import NEVER, TIMEOUT
 from streamproof_runtime.partitions import Key, Missing, Partitions
 from streamproof_runtime.regions import Region
+from streamproof_runtime.slot_events import RM, SlotEvents, Stamp
+from streamproof_runtime.slot_table import SlotTable
+from streamproof_runtime.slot_variants import SlotRules
 from streamproof_runtime.subtask import HELD, TAKE, TERMINATED, Action, Item, Subtask, TaskPlan, plans
+
+SLOT_TIMEOUT = 5 * MILLISECOND
+"""Nanoseconds that a slot waits for a JobMaster in a simulation."""
 
 
 class ExecutorHost(Protocol):
     """What a TaskExecutor may do to the world."""
+
+    slot_events: SlotEvents
+
+    def call_later(self, delay: int, timer: str, number: int) -> None:
+        """Calls `SlotTable.on_timer` after a delay in nanoseconds."""
 
     def send(self, target: str, message: m.Message) -> None:
         """Sends a message. Raises `Unsendable` for a record that cannot leave the process."""
@@ -64,14 +76,18 @@ class TaskExecutor:
         flow: FlowRules | None = None,
         loops: LoopRules | None = None,
         ledger: type[Ledger] = Ledger,
+        slot_timeout: int = SLOT_TIMEOUT,
+        slot_rules: SlotRules | None = None,
     ) -> None:
-        """`buffers`: exclusive buffers of a channel; `floating`: floating buffers of a gate."""
+        """`buffers`: exclusive buffers of a channel; `floating`: floating buffers of a gate; `slot_timeout`: nanoseconds that
+        a slot waits for a JobMaster."""
         self.loops = loops or LoopRules()
         self.name, self.slots, self.incarnation = name, slots, incarnation
         self.buffers, self.floating, self.flow = buffers, floating, flow or FlowRules()
         self.host, self.ledger = host, ledger(partitions, host.event)
         self.connection = -1
         """Number of the connection to the JobMaster."""
+        self.table = SlotTable(slots, host, self, slot_timeout, slot_rules or SlotRules())
         self.parts = [RegionExecutor(self, region, len(regions) > 1) for region in regions]
         self._part_of = {task: part for part in self.parts for task in part.graph.tasks}
         self.longest = {False: 0, True: 0}
@@ -82,15 +98,23 @@ class TaskExecutor:
         """All subtasks."""
         return (subtask for part in self.parts for subtask in part.subtasks.values())
 
-    def register(self) -> None:
-        """Offers the slots to the JobMaster."""
+    def start(self) -> None:
+        """Registers at the JobMaster and at the ResourceManager."""
+        self._register()
+        self.table.join()
+
+    def _register(self) -> None:
         self.connection += 1
         self.ledger.registering(self.connection)
         self.host.send(JOBMASTER, (m.REGISTER, self.incarnation, self.slots, self.connection))
+        self.table.offer_all()
 
     def on_message(self, peer: str, message: m.Message) -> None:
-        """A message of the JobMaster, or an item of another TaskExecutor."""
+        """A message of the JobMaster or the ResourceManager, or an item of another TaskExecutor."""
         kind = message[0]
+        if kind in m.OF_TABLE:
+            self.table.on_message(message)
+            return
         if kind == m.HEARTBEAT:
             self.host.send(JOBMASTER, (m.ALIVE,))
         elif kind == m.RELEASE:
@@ -99,15 +123,25 @@ class TaskExecutor:
             self.parts[message[1]].on_message(kind, message[2], message[3:])
 
     def on_lost(self, peer: str) -> None:
-        """A lost connection ends the attempts that use it; without the JobMaster there is none, and nothing is stored."""
+        """A lost connection ends the attempts that use it; without the JobMaster there is none, and nothing is stored. To the
+        ResourceManager there will be another one."""
+        if peer == RM:
+            self.table.join()
+            return
         if peer == JOBMASTER:
             deleted = [key for part in self.parts for key in part.cancel(part.attempt, delete=self.ledger.cleans_up)]
             self.ledger.master_lost(self.connection, deleted)
-            self.register()
+            self.table.on_jobmaster_lost()
+            self._register()
             return
         for part in self.parts:
             if peer in part.peers and part.is_at_work:
                 part.fail(f"connection from {self.name} to {peer} lost", fatal=False)
+
+    def evict(self, tasks: Iterable[str]) -> None:
+        """The slots of these subtasks are freed: their attempts cannot go on."""
+        for part in {id(found): found for task in tasks for found in (self._part_of[task],)}.values():
+            part.fail(f"a slot of {self.name} was freed", fatal=False)
 
     def has(self, subtask: Subtask) -> bool:
         """Whether a subtask is one of the current attempts."""
@@ -196,12 +230,19 @@ class RegionExecutor:
         attempt: int,
         placement: Mapping[str, str],
         reads: Mapping[str, int],
+        slots: Mapping[str, str],
+        stamp: Stamp,
         snapshots: Mapping[str, Snapshot] = MappingProxyType({}),
     ) -> None:
-        """Creates the subtasks of an attempt, which go on from their snapshots, if there are any."""
+        """Creates the subtasks of an attempt in their slots; they go on from their snapshots, if there are any."""
         left = self.cancel(attempt)
         self.placement = placement
         own = [task for task, executor in placement.items() if executor == self.name]
+        lacking = self.executor.table.deploy({task: slots[task] for task in own if task in slots}, stamp)
+        if lacking:
+            self.executor.ledger.created(self.region.writes, attempt, [], left)
+            self.tell(m.FAILED, f"{self.name} does not have slot {lacking}", False, "")
+            return
         trace = f"/{self.region.number}#{attempt}" if self.several else f"#{attempt}"
         self.subtasks = {task: self.host.create(self.plans[task], trace) for task in own}
         self.channels = self._channels()
@@ -282,6 +323,7 @@ class RegionExecutor:
     def cancel(self, attempt: int, *, delete: bool = True) -> list[Key]:
         """Drops all subtasks, and what they have stored if wanted; messages up to this attempt are ignored from here on."""
         gone, store = [*self.subtasks.values()], self.executor.ledger.store
+        self.executor.table.ended(self.subtasks)
         written = {key[:2] for key in self._written()} if delete else ()
         deleted = [key for dataset, of in written for key in store.release(dataset, of)]
         self.attempt, self.is_running, self.subtasks, self._reported, self._stored = attempt, False, {}, set(), {}
@@ -391,6 +433,7 @@ class RegionExecutor:
         if subtask.phase == TERMINATED and subtask.name not in self._reported:
             self._reported.add(subtask.name)
             self._terminated(subtask)
+            self.executor.table.ended([subtask.name])
             self.tell(m.FINISHED, subtask.name, subtask.result())
 
     def _time(self, subtask: Subtask) -> None:

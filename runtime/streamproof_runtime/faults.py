@@ -15,8 +15,10 @@ from streamproof_runtime.tape import Draw
 CRASH, DISCONNECT, PARTITION, PAUSE, SLOW, LOSE = FAMILIES = (
     *("crash", "disconnect", "partition", "pause", "slow", "lose"),
 )
+DROP = "drop"
+"""A fault of slot messages: the next one whose loss the protocol repairs is lost."""
 SEVERE = "severe"
-"""The level at which the JobMaster crashes, too."""
+"""The level at which JobMaster and ResourceManager crash, too, and slot messages are lost."""
 QUIET = 60 * MILLISECOND
 """Virtual time in nanoseconds after which the network and all processes are well."""
 MOST = {"none": 0, "light": 1, "heavy": 3, SEVERE: 3}
@@ -71,6 +73,9 @@ class World(Protocol):
     def lose(self, node: str) -> None:
         """The process loses what it has stored, and does not notice."""
 
+    def drop(self, source: str, target: str) -> None:
+        """The next message that returns a slot is lost."""
+
 
 def drawn(choose: Draw, level: str, executors: list[str], jobmaster: str, *, stores: bool = False) -> list[Fault]:
     """The faults of a run, in the order of time; `stores`: its TaskExecutors store partitions."""
@@ -96,6 +101,20 @@ def drawn(choose: Draw, level: str, executors: list[str], jobmaster: str, *, sto
     return sorted(found, key=lambda fault: (fault.at, fault.kind, fault.nodes))
 
 
+def of_slots(choose: Draw, level: str, executors: list[str], jobmaster: str, manager: str) -> list[Fault]:
+    """The faults of the slot protocol, at the level `SEVERE`: crashes of the ResourceManager, and lost messages."""
+    most = MOST[level] if level == SEVERE else 0
+    found = []
+    for _ in range(choose(most + 1) if most else 0):
+        at = choose(QUIET // 2) >> choose(6)
+        found.append(Fault(CRASH, at, (manager,), min(choose(QUIET // 2) >> choose(5), QUIET - at)))
+    for _ in range(choose(most + 1) if most else 0):
+        executor = executors[choose(len(executors))]
+        nodes = (executor, manager) if choose(2) else (jobmaster, executor)
+        found.append(Fault(DROP, choose(QUIET // 2) >> choose(6), nodes))
+    return found
+
+
 def apply(fault: Fault, world: World) -> None:
     """Makes a fault happen."""
     one, other = fault.nodes[0], fault.nodes[-1]
@@ -109,5 +128,7 @@ def apply(fault: Fault, world: World) -> None:
         world.pause(one, fault.duration)
     elif fault.kind == LOSE:
         world.lose(one)
+    elif fault.kind == DROP:
+        world.drop(one, other)
     else:
         world.slow(one, other, fault.factor, fault.duration)

@@ -20,6 +20,7 @@ from streamproof_runtime.region_failover import RegionFailover
 from streamproof_runtime.region_runs import DEPLOYING, RUNNING, STOPPING, Run
 from streamproof_runtime.region_scheduler import DONE, FAILED
 from streamproof_runtime.regions import Region, job_graph
+from streamproof_runtime.slot_events import RM
 
 NAME = "jobmaster"
 
@@ -44,6 +45,7 @@ class JobMaster(RegionFailover):
         about = {"scheduling": scheduling, "first_attempt": self.first_attempt, **self.checkpoints.settings()}
         self.host.event("job_started", {**job_graph([run.region for run in self.runs]), **about})
         self.host.call_later(self.timing.heartbeat_interval, "heartbeat", 0)
+        self.require_slots()
         self.await_executors()
 
     @property
@@ -62,8 +64,21 @@ class JobMaster(RegionFailover):
             self.schedule()
         elif peer in self.executors.slots:
             self.executors.silent[peer] = 0
-            if kind != m.ALIVE and not self.is_over and message[2] == self.runs[message[1]].attempt:
+            if kind == m.OFFER:
+                if self.pool.on_offer(peer, *message[1:]):
+                    self.schedule()
+            elif kind == m.SLOT_FAILED:
+                self._slot_failed(peer, message)
+            elif kind == m.LISTED:
+                self.pool.on_listed(peer)
+            elif kind != m.ALIVE and not self.is_over and message[2] == self.runs[message[1]].attempt:
                 self._of_attempt(self.runs[message[1]], peer, message)
+
+    def _slot_failed(self, peer: str, message: m.Message) -> None:
+        """A slot is gone, and with it what ran in it."""
+        for number in sorted(self.pool.on_failed(peer, *message[1:])):
+            if self.runs[number].is_active and not self.is_over:
+                self.fail(self.runs[number], f"{peer} does not have slot {message[1]}")
 
     def _of_attempt(self, run: Run, peer: str, message: m.Message) -> None:
         kind = message[0]
@@ -108,8 +123,12 @@ class JobMaster(RegionFailover):
     # --- the end of connections, and timers
 
     def on_lost(self, peer: str) -> None:
-        """The connection to a TaskExecutor is lost: so are its slots, until it registers again, and its partitions."""
-        if self.executors.remove(peer):
+        """The connection to a TaskExecutor is lost: so are its slots, until it registers again, and its partitions. The
+        next ResourceManager learns of the requirement."""
+        if peer == RM:
+            self.pool.declare()
+        elif self.executors.remove(peer):
+            self.pool.drop(peer)
             self.host.event("executor_lost", {"executor": peer})
             self._forget(peer, f"connection to {peer} lost")
 
@@ -129,20 +148,19 @@ class JobMaster(RegionFailover):
 
     def on_timer(self, timer: str, number: int) -> None:
         """Heartbeats, the end of the wait for TaskExecutors, and the end of the delay before a restart."""
-        if self.is_over:
-            return
-        if timer in (TRIGGER, EXPIRE):
+        if timer == "heartbeat":
+            self._heartbeat()
+        elif self.is_over:
+            pass
+        elif timer in (TRIGGER, EXPIRE):
             for message in self.checkpoints.on_timer(timer, number):
                 self.tell(self.runs[0], message)
         elif timer == "restart":
             self.pending[number].is_due = True
             self.restart(number)
-        elif timer == "patience":
-            if number == self.decided:
-                self.executors.waits = False
-                self.schedule()
-        else:
-            self._heartbeat()
+        elif number == self.decided:  # the patience has ended
+            self.executors.waits = False
+            self.schedule()
 
     def _heartbeat(self) -> None:
         """A TaskExecutor that has not answered for too long is lost."""
@@ -153,5 +171,6 @@ class JobMaster(RegionFailover):
                 self.host.close(peer)
                 self.on_lost(peer)
             else:
+                self.pool.list_to(peer)
                 self.host.send(peer, (m.HEARTBEAT,))
         self.host.call_later(self.timing.heartbeat_interval, "heartbeat", 0)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from streamproof_runtime import messages as m
 from streamproof_runtime.loop import MILLISECOND
+from streamproof_runtime.slot_events import SlotEvents
+from streamproof_runtime.slot_variants import SlotRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +22,11 @@ class Timing:
     restart_delay: int = 2 * MILLISECOND
     restarts: int | None = None
     """Largest number of restarts; None: no limit."""
-    executors: int = 0
-    """TaskExecutors that a deployment waits for, so that subtasks are spread over all of them."""
+    slots: int = 0
+    """Slots that a deployment waits for, if it wants as many, so that subtasks are spread over all of them."""
     patience: int = 0
     """How long it waits for them; after that, enough slots are enough."""
+    slot_rules: SlotRules = field(default_factory=SlotRules)
     eager: bool = False
     """Whether a region is scheduled as soon as its producers are; its readers wait for the partitions."""
     checkpoint_interval: int = 0
@@ -34,6 +37,8 @@ class Timing:
 
 class Host(Protocol):
     """What a machine may do to the world."""
+
+    slot_events: SlotEvents
 
     def send(self, target: str, message: m.Message) -> None:
         """Sends a message."""

@@ -1,4 +1,4 @@
-"""Messages between JobMaster and TaskExecutors: plain tuples, a word first, so that any library can carry them."""
+"""Messages between JobMaster, ResourceManager and TaskExecutors: plain tuples, a word first, which any library can carry."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any, TypeAlias
 Message: TypeAlias = tuple[Any, ...]
 
 REGISTER = "register"
-"""``(REGISTER, incarnation, slots, connection)``: a TaskExecutor offers its slots, by its connection of this number."""
+"""``(REGISTER, incarnation, slots, connection)``: a TaskExecutor of so many slots, by its connection of this number; it
+offers those that are allocated."""
 HEARTBEAT, ALIVE = "heartbeat", "alive"
 """``(HEARTBEAT,)`` of the JobMaster, ``(ALIVE,)`` in answer."""
 DEPLOY, DEPLOYED = "deploy", "deployed"
-"""``(DEPLOY, region, attempt, placement, reads, snapshots)``: the TaskExecutor of each subtask, the attempt of each dataset
-that the region reads, and the snapshots from which subtasks go on; ``(DEPLOYED, region, attempt)`` in answer."""
+"""``(DEPLOY, region, attempt, placement, reads, slots, stamp, snapshots)``: the TaskExecutor of each subtask, the attempt of
+each dataset that the region reads, the slot of each subtask that needs one, and the snapshots from which subtasks go on;
+``(DEPLOYED, region, attempt)`` in answer."""
 UPDATE = "update"
 """``(UPDATE, region, attempt, reads)``: these datasets, for which readers of a deployed region wait, are stored."""
 START = "start"
@@ -35,3 +37,26 @@ BACKLOG = "backlog"
 """``(BACKLOG, region, attempt, channel, number)``: the number of items of the channel that wait for credit."""
 CREDIT = "credit"
 """``(CREDIT, region, attempt, channel, number)``: the receiver of a channel has free buffers."""
+
+# --- slots: each message but the answers to heartbeats ends with the stamp of the event that sends it (`slot_events`)
+
+JOIN = "join"
+"""``(JOIN, process, slots, report, stamp)``: a TaskExecutor registers at the ResourceManager; its allocations."""
+POLL, REPORT = "poll", "report"
+"""``(POLL,)``, a heartbeat of the ResourceManager; ``(REPORT,)`` in answer, or ``(REPORT, report, stamp)`` after a change."""
+DECLARE = "declare"
+"""``(DECLARE, number, stamp)``: the slots that the JobMaster requires of the ResourceManager."""
+REQUEST, GRANT = "request", "grant"
+"""``(REQUEST, allocation, stamp)``: the ResourceManager wants a slot; ``(GRANT, allocation, done, stamp)`` in answer."""
+AVAILABLE = "available"
+"""``(AVAILABLE, allocation, stamp)``: the slot is free, for the ResourceManager."""
+OFFER, ANSWER = "offer", "answer"
+"""``(OFFER, allocation, stamp)`` to the JobMaster; ``(ANSWER, allocation, accepted, offer, stamp)``: with its number."""
+FREE = "free"
+"""``(FREE, allocation, stamp)``: the JobMaster returns a slot."""
+HELD, LISTED = "held", "listed"
+"""``(HELD, allocations, stamp)``: what the JobMaster holds of a TaskExecutor; ``(LISTED,)`` in answer."""
+SLOT_FAILED = "slot_failed"
+"""``(SLOT_FAILED, allocation, stamp)``: a TaskExecutor does not have a slot that the JobMaster holds."""
+OF_TABLE = frozenset({REQUEST, POLL, ANSWER, FREE, HELD})
+"""Messages to the slot table of a TaskExecutor."""

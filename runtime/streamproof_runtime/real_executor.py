@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from streamproof_runtime.all_variants import flow_rules, ledger_type, subtask_type
+from streamproof_runtime.all_variants import flow_rules, ledger_type, slot_rules, subtask_type
 from streamproof_runtime.api import Job
 from streamproof_runtime.event_log import EventWriter
 from streamproof_runtime.executor import TaskExecutor
@@ -23,16 +23,20 @@ from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.links import Link, connect, listening, serve
 from streamproof_runtime.live import executor_sample
+from streamproof_runtime.loop import MILLISECOND
 from streamproof_runtime.loop_variants import loop_rules
 from streamproof_runtime.messages import Message
 from streamproof_runtime.process import Parent
 from streamproof_runtime.regions import regions
+from streamproof_runtime.slot_events import RM, SlotEvents, slot_trace
 from streamproof_runtime.subtask import Clock, Subtask, TaskPlan
 from streamproof_runtime.wire import frame, message_frame
 
 PEERS, STOP, STOPPED = "peers", "stop", "stopped"
 """Values between JobMaster and TaskExecutors that the machines do not see: ``[PEERS, {name: [port, incarnation]}]`` before
 each deployment, ``[STOP]`` when the job is over, and ``[STOPPED, counts]`` in answer."""
+SLOT_TIMEOUT = 10_000 * MILLISECOND
+"""Nanoseconds that a slot waits for a JobMaster."""
 SLICE = 0.005
 """Seconds of steps before messages are looked at."""
 CONGESTED = 1 << 16
@@ -116,12 +120,16 @@ class RealExecutor:
         self._events, self._kill_after = 0, settings["kill_after"]
         self._records, self._timeout = settings["records"], settings["buffer_timeout"]
         self._graph = ExecutionGraph(job)
+        self._manager_port = settings["manager_port"]
+        self._slot_trace = slot_trace(job.name)
+        self.slot_events = SlotEvents(self.name, self.incarnation, self._record)
         self.machine = TaskExecutor(
             *(self.name, settings["slots"], regions(job), self),
             *(FilePartitions(), self.incarnation, settings["buffers"]),
             *(FLOATING, flow_rules(settings["variant"])),
             loop_rules(settings["variant"], settings["input_policy"]),
             ledger_type(settings["variant"]),
+            *(SLOT_TIMEOUT, slot_rules(settings["variant"])),
         )
         self._ready: deque[Subtask] = deque()
         self._queued: set[str] = set()
@@ -139,7 +147,8 @@ class RealExecutor:
         self._own_port = listener.getsockname()[1]
         await serve(listener, self._secret, self._accepted)
         self._open_control()
-        self.machine.register()
+        self._open_manager()
+        self.machine.start()
         self.parent.sampled(lambda: executor_sample(self.machine))
         steps = asyncio.create_task(self._steps())
         steps.add_done_callback(lambda task: task.cancelled() or task.result())
@@ -214,8 +223,8 @@ class RealExecutor:
     def send(self, target: str, message: Message) -> None:
         """By the connection to the target, which the first message opens."""
         data = message_frame(message)
-        if target == JOBMASTER:
-            self._control.send(data)
+        if target in (JOBMASTER, RM):
+            (self._control if target == JOBMASTER else self._manager).send(data)
             return
         link = self._links.get(target)
         if link is None:
@@ -225,6 +234,27 @@ class RealExecutor:
             link = Outgoing(port, self._secret, hello, lambda _: None, lost, self._flush)
             self._links[target] = link
         link.send(data)
+
+    def _open_manager(self) -> None:
+        handlers = self._of_manager, self._manager_lost, self._flush
+        self._manager = Outgoing(self._manager_port, self._secret, [self.name], *handlers)
+
+    def _of_manager(self, value: Any) -> None:
+        self.machine.on_message(RM, tuple(value))
+
+    def _manager_lost(self) -> None:
+        if not self._over_soon:
+            self._open_manager()
+            self.machine.on_lost(RM)
+
+    def call_later(self, delay: int, timer: str, number: int) -> None:
+        """By the event loop."""
+        asyncio.get_running_loop().call_later(delay / 1e9, self.machine.table.on_timer, timer, number)
+
+    def _record(self, process: str, event: str, args: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+        """An event of the slot protocol is written with the next one, or before anything leaves."""
+        if self._log is not None:
+            self._log.keep((self._slot_trace, process, event, args, state, {}))
 
     def _open_control(self) -> None:
         hello = [self.name, self.incarnation, self._own_port, str(self._graph)]

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from streamproof_runtime import messages as m
-from streamproof_runtime.all_variants import master_type
+from streamproof_runtime.all_variants import master_type, slot_rules
 from streamproof_runtime.api import Job
-from streamproof_runtime.event_log import EventWriter
+from streamproof_runtime.event_log import Entry, EventWriter
 from streamproof_runtime.graph import ExecutionGraph
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster import job_trace
@@ -23,9 +23,10 @@ from streamproof_runtime.live import master_sample
 from streamproof_runtime.loop import MILLISECOND
 from streamproof_runtime.master_host import Timing
 from streamproof_runtime.process import Parent
-from streamproof_runtime.real_executor import PEERS, STOP, STOPPED
+from streamproof_runtime.real_executor import PEERS, STOP, STOPPED, Outgoing
 from streamproof_runtime.region_scheduler import DONE
 from streamproof_runtime.regions import regions
+from streamproof_runtime.slot_events import POOL, RM, SlotEvents, slot_trace
 from streamproof_runtime.wire import frame, message_frame
 
 HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT = 1_000 * MILLISECOND, 30_000 * MILLISECOND
@@ -52,12 +53,15 @@ class RealJobMaster:
         timing = Timing(
             *(HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT, RESTART_DELAY),
             restarts=settings["restarts"],
-            executors=len(self._names),
+            slots=len(self._names) * settings["slots"],
             patience=PATIENCE_FOR_EXECUTORS,
+            slot_rules=slot_rules(settings["variant"]),
             eager=settings["eager"],
             checkpoint_interval=settings["checkpoint_interval"],
             checkpoint_timeout=CHECKPOINT_TIMEOUT,
         )
+        self._slot_trace = slot_trace(job.name)
+        self.slot_events = SlotEvents(POOL, settings["incarnation"], self._record)
         self.machine = master_type(settings["variant"])(regions(job), self, timing, settings["first_attempt"])
         self._trace = job_trace(job.name, settings["incarnation"])
         self._links: dict[str, Link] = {}
@@ -69,6 +73,7 @@ class RealJobMaster:
     async def run(self) -> None:
         """Runs the job, and reports its end."""
         await serve(self._listener, self._secret, self._accepted)
+        self._open_manager()
         self.machine.start()
         self.parent.sampled(lambda: master_sample(self.machine))
         await self._over.wait()
@@ -77,6 +82,8 @@ class RealJobMaster:
         self._check_stopped()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._all_stopped.wait(), PATIENCE)
+        self._manager.send(frame([STOP]))
+        await asyncio.sleep(0.001)
         machine = self.machine
         self.parent.sampled(lambda: master_sample(machine))
         self.parent.report(
@@ -87,6 +94,9 @@ class RealJobMaster:
 
     def send(self, target: str, message: m.Message) -> None:
         """By the connection that the TaskExecutor has opened; before a deployment with the addresses of all."""
+        if target == RM:
+            self._manager.send(message_frame(message))
+            return
         link = self._links.get(target)
         if link is None:
             return
@@ -104,16 +114,30 @@ class RealJobMaster:
         """By the event loop."""
         asyncio.get_running_loop().call_later(delay / 1e9, self._on_timer, timer, number)
 
+    def _open_manager(self) -> None:
+        port, hello = self.parent.configuration["manager_port"], [JOBMASTER]
+        self._manager = Outgoing(port, self._secret, hello, lambda _: None, self._manager_lost, lambda: None)
+
+    def _manager_lost(self) -> None:
+        self._open_manager()
+        self.machine.on_lost(RM)
+
+    def _record(self, process: str, event: str, args: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+        """An event of the slot protocol."""
+        self._write((self._slot_trace, process, event, args, state, {}))
+
+    def _write(self, entry: Entry) -> None:
+        if self._log is not None:
+            try:
+                self._log.write(entry)
+            except OSError as error:
+                problem = f"the event log of the JobMaster cannot be written: {error.strerror}"
+                self.parent.broken(problem, by_system=True)
+
     def event(self, event: str, args: Mapping[str, Any], trace: str = "") -> None:
         """Into the log, and to the parent."""
         self._events += 1
-        if self._log is not None:
-            try:
-                self._log.write((self.job.name + trace if trace else self._trace, JOBMASTER, event, args, {}, {}))
-            except OSError as error:
-                self.parent.broken(
-                    f"the event log of the JobMaster cannot be written: {error.strerror}", by_system=True
-                )
+        self._write((self.job.name + trace if trace else self._trace, JOBMASTER, event, args, {}, {}))
         if self._events == self._kill_after:
             os.kill(os.getpid(), signal.SIGKILL)
         about = next((str(args[name]) for name in ("reason", "executor", "task") if name in args), "")

@@ -46,6 +46,8 @@ class RegionFailover(RegionScheduler):
             self.host.event("job_failed", about)
             for each in self.runs:
                 self.tell(each, (m.CANCEL, each.region.number, each.attempt))
+                self.pool.unreserve(each.region.number)
+            self.require_slots()
             return
         self._void(name for name, task in run.region.writes.items() if task == run.failed)
         chosen = [r for r in self.to_restart(run, missing) if r.status != CREATED]
@@ -110,6 +112,8 @@ class RegionFailover(RegionScheduler):
         run.status = STOPPED
         self.host.event("region_canceled", {"tasks": [t for t in run.region.operators if t != run.failed]})
         self._void(run.region.writes)
+        self.pool.unreserve(run.region.number)
+        self.require_slots()
         for decision in self.pending.values():
             decision.awaiting = [each for each in decision.awaiting if each is not run]
         for number in list(self.pending):
@@ -132,6 +136,7 @@ class RegionFailover(RegionScheduler):
             self.count_again(run)
             self._void(run.region.writes)
         self.complete()
+        self.require_slots()
         self.schedule()
 
     def own(self, number: int, decision: Decision) -> list[Run]:

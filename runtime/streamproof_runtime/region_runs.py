@@ -24,6 +24,8 @@ class Run:
     """The newest decision that restarts it."""
     placement: dict[str, str] = field(default_factory=dict)
     deployed: set[str] = field(default_factory=set)
+    slots: dict[str, str] = field(default_factory=dict)
+    """The slot of each subtask that needs one."""
     finished: dict[str, Any] = field(default_factory=dict)
     stopping: set[str] = field(default_factory=set)
     """TaskExecutors that have not stopped its subtasks yet."""

@@ -14,8 +14,10 @@ from streamproof_runtime.barriers import Snapshot
 from streamproof_runtime.datasets import GONE, PRODUCING, RELEASED, STORED, Datasets
 from streamproof_runtime.executor_registry import ExecutorRegistry
 from streamproof_runtime.master_host import Host, Timing
+from streamproof_runtime.placement import needed, placed, wanted
 from streamproof_runtime.region_runs import CREATED, FINISHED, RUNNING, Decision, Run
-from streamproof_runtime.regions import Region, placed
+from streamproof_runtime.regions import Region
+from streamproof_runtime.slot_pool import SlotPool
 
 DONE, FAILED = "DONE", "FAILED"
 """The job is RUNNING, DONE or FAILED."""
@@ -32,8 +34,8 @@ class RegionScheduler:
         self.host, self.timing, self.first_attempt = host, timing, first_attempt
         self.runs = [Run(region, len(regions) > 1, attempt=first_attempt) for region in regions]
         self.datasets = Datasets(self.runs)
-        needed = max(o.parallelism for r in regions for o in r.graph.job.operators.values() if o.name in r.operators)
-        self.executors = ExecutorRegistry(needed, timing.executors)
+        self.executors = ExecutorRegistry()
+        self.pool = SlotPool(host, timing.slot_rules)
         self.status = RUNNING
         self.decided = 0
         """Number of decisions to restart."""
@@ -41,20 +43,29 @@ class RegionScheduler:
         self.results: dict[str, Any] = {}
 
     def await_executors(self) -> None:
-        """Deployments wait for all TaskExecutors from now on, until the patience ends."""
-        self.executors.waits = bool(self.timing.executors)
+        """Deployments wait for all slots from now on, until the patience ends."""
+        self.executors.waits = bool(self.timing.slots)
         if self.executors.waits:
             self.host.call_later(self.timing.patience, "patience", self.decided)
 
     def schedule(self) -> None:
-        """Deploys each region that is ready, if there are enough slots.
-
-        A slot takes one subtask of each operator; subtasks are spread over all TaskExecutors.
-        """
-        slots = self.executors.offered()
-        for run in self.runs if slots else ():
-            if self.status == RUNNING and run.status == CREATED and self.is_ready(run):
+        """Deploys each region that is ready, if there are enough slots."""
+        slots = self.pool.in_turn()
+        if self.executors.waits and len(slots) < min(self.timing.slots, self.pool.required):
+            return
+        for run in self.runs:
+            if (
+                self.status == RUNNING
+                and run.status == CREATED
+                and self.is_ready(run)
+                and needed(run.region) <= len(slots)
+            ):
                 self._deploy(run, slots)
+
+    def require_slots(self) -> None:
+        """The job requires a slot for each subtask of the largest region that has not finished."""
+        unfinished = [run.region for run in self.runs if run.status != FINISHED and self.status == RUNNING]
+        self.pool.require(max(map(wanted, unfinished), default=0))
 
     def is_ready(self, run: Run) -> bool:
         """Whether all partitions that it reads are finished, or, if scheduled eagerly, are being made."""
@@ -72,7 +83,10 @@ class RegionScheduler:
                 self.fail(run, f"the partitions of {name} are lost", name)
                 return
         inputs = {name: self.datasets.descriptor(name) for name, found in self.datasets.read_by(run)}
-        run.placement = placed(run.region, slots, {name: found.locations for name, found in inputs.items()})
+        places = [(slot, self.pool.held[slot].executor) for slot in slots]
+        locations = {name: found.locations for name, found in inputs.items()}
+        run.placement, run.slots = placed(run.region, places, locations)
+        stamp = self.pool.reserve(run.region.number, run.slots.values())
         self.datasets.begin(run)
         if run.region.writes:
             tracked = {f"{n}/{i}": at for n, d in self.datasets.written_by(run) for i, at in enumerate(d.locations)}
@@ -83,7 +97,9 @@ class RegionScheduler:
         snapshots = self.snapshots()
         for peer in self._executors_of(run):
             own = {task: found for task, found in snapshots.items() if run.placement[task] == peer}
-            self.host.send(peer, (m.DEPLOY, run.region.number, run.attempt, dict(run.placement), reads, own))
+            self.host.send(
+                peer, (m.DEPLOY, run.region.number, run.attempt, dict(run.placement), reads, run.slots, stamp, own)
+            )
 
     def snapshots(self) -> Mapping[str, Snapshot]:
         """From which the subtasks of a new attempt go on."""
@@ -114,7 +130,9 @@ class RegionScheduler:
         for name, found in self.datasets.written_by(run):
             if found.consumer.is_active:
                 self._update(name, found.consumer)
+        self.pool.unreserve(run.region.number)
         self.complete()
+        self.require_slots()
         self.schedule()
 
     def _update(self, name: str, reader: Run) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from streamproof_runtime.api import CACHING, PIPELINED, Edge, Exchange, Job, Operator, Pipe, subtask_names
+from streamproof_runtime.api import CACHING, PIPELINED, Edge, Exchange, Job, Operator, Pipe
 from streamproof_runtime.errors import JobError
 from streamproof_runtime.functions import forward
 from streamproof_runtime.graph import ExecutionGraph
@@ -113,24 +113,6 @@ def _reached(after: dict[str, set[str]], start: str) -> list[str]:
         found.update(more)
         new += more
     return sorted(found)
-
-
-def placed(region: Region, slots: list[str], locations: dict[str, tuple[str, ...]]) -> dict[str, str]:
-    """The TaskExecutor of each subtask: in turn over `slots`; writers beside their producers, readers beside the partitions
-    in `locations`."""
-    found: dict[str, str] = {}
-    at = 0
-    for operator in region.graph.job.operators.values():
-        tasks = subtask_names(operator)
-        if operator.reads:
-            found.update(zip(tasks, locations[operator.reads], strict=True))
-        elif operator.writes:
-            producers = subtask_names(region.graph.job.operators[operator.writes.partition(">")[0]])
-            found.update((task, found[producer]) for task, producer in zip(tasks, producers, strict=True))
-        else:
-            found.update((task, slots[(at + i) % len(slots)]) for i, task in enumerate(tasks))
-            at += len(tasks)
-    return found
 
 
 def job_graph(all_regions: Sequence[Region]) -> dict[str, list[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from streamproof_runtime.executor import TaskExecutor
@@ -12,6 +13,8 @@ from streamproof_runtime.loop import MILLISECOND
 from streamproof_runtime.master_host import Timing
 from streamproof_runtime.messages import Message
 from streamproof_runtime.partitions import MemoryPartitions
+from streamproof_runtime.resource_manager import ManagerTiming, ResourceManager
+from streamproof_runtime.slot_events import POOL, RM, SlotEvents
 from streamproof_runtime.subtask import Subtask, TaskPlan
 
 if TYPE_CHECKING:
@@ -42,8 +45,8 @@ class SimulatedExecutor:
         self.name, self.world = name, world
         self.is_alive, self.is_paused = True, False
         self.runners: dict[str, Runner] = {}
-        self.kept: list[tuple[str, Message | None]] = []
-        """What arrives while it is paused; None: a lost connection."""
+        self.kept: list[partial[None]] = []
+        """What arrives while it is paused, and timers."""
         self.due: list[Subtask] = []
         """Buffer timeouts that pass while it is paused."""
         self.partitions = MemoryPartitions()
@@ -52,15 +55,21 @@ class SimulatedExecutor:
 
     def _new(self) -> TaskExecutor:
         world = self.world
+        self.slot_events = SlotEvents(self.name, self.incarnation, world.log_slots)
         memory = world.buffers, world.floating, world.flow, world.loops, world.ledger
-        return TaskExecutor(self.name, world.slots, world.regions, self, self.partitions, self.incarnation, *memory)
+        return TaskExecutor(
+            *(self.name, world.slots, world.regions, self, self.partitions, self.incarnation, *memory),
+            slot_rules=world.slot_rules,
+        )
 
     def receive(self, peer: str, message: Message | None) -> None:
         """A message, or None for a lost connection, unless the process is down."""
         if self.is_paused:
-            if message is None:  # it learns once that the connection is not the one it knew, whatever happened meanwhile
-                self.kept = [kept for kept in self.kept if kept != (peer, None)]
-            self.kept.append((peer, message))
+            if (
+                message is None
+            ):  # it learns once that the connection is not the one it knew, whatever happened meanwhile
+                self.kept = [kept for kept in self.kept if kept.args != (peer, None)]
+            self.kept.append(partial(self.receive, peer, message))
         elif self.is_alive:
             if message is None:
                 self.executor.on_lost(peer)
@@ -73,7 +82,17 @@ class SimulatedExecutor:
 
     def send(self, target: str, message: Message) -> None:
         """By the network."""
-        self.world.network.send(self.name, target, message)
+        self.world.send(self.name, target, message)
+
+    def call_later(self, delay: int, timer: str, number: int) -> None:
+        """By the loop."""
+        self.world.loop.call_later(delay, self._on_timer, self.executor.incarnation, timer, number)
+
+    def _on_timer(self, incarnation: int, timer: str, number: int) -> None:
+        if self.is_paused:
+            self.kept.append(partial(self._on_timer, incarnation, timer, number))
+        elif self.is_alive and incarnation == self.executor.incarnation:
+            self.executor.table.on_timer(timer, number)
 
     def create(self, plan: TaskPlan, trace: str) -> Subtask:
         """A subtask that records its events under the name of the attempt."""
@@ -122,7 +141,7 @@ class SimulatedExecutor:
             self.is_alive = True
             self.incarnation += 1
             self.executor = self._new()
-            self.executor.register()
+            self.executor.start()
 
     def pause(self) -> None:
         """The process stands still."""
@@ -135,8 +154,8 @@ class SimulatedExecutor:
         """The process goes on, with what has arrived meanwhile."""
         if self.is_paused:
             self.is_paused, kept, self.kept = False, self.kept, []
-            for peer, message in kept:
-                self.receive(peer, message)
+            for arrive in kept:
+                arrive()
             due, self.due = self.due, []
             for subtask in due:
                 self.executor.flush(subtask)
@@ -152,7 +171,11 @@ class SimulatedJobMaster:
         self.name, self.world = JOBMASTER, world
         self.is_alive, self.session, self.earlier = True, 0, 0
         self._type, self._timing = machine, timing
-        self.machine = machine(world.regions, self, timing)
+        self.machine = self._new(0)
+
+    def _new(self, first_attempt: int) -> JobMaster:
+        self.slot_events = SlotEvents(POOL, self.session, self.world.log_slots)
+        return self._type(self.world.regions, self, self._timing, first_attempt)
 
     def receive(self, peer: str, message: Message) -> None:
         """A message, unless the process is down."""
@@ -173,12 +196,12 @@ class SimulatedJobMaster:
         if not self.is_alive:
             lost = self.machine
             self.is_alive, self.session, self.earlier = True, self.session + 1, self.earlier + lost.decided + 1
-            self.machine = self._type(self.world.regions, self, self._timing, lost.first_attempt + lost.decided + 1)
+            self.machine = self._new(lost.first_attempt + lost.decided + 1)
             self.machine.start()
 
     def send(self, target: str, message: Message) -> None:
         """By the network."""
-        self.world.network.send(JOBMASTER, target, message)
+        self.world.send(JOBMASTER, target, message)
 
     def close(self, target: str) -> None:
         """Both ends learn of it."""
@@ -196,3 +219,53 @@ class SimulatedJobMaster:
         """Into the log."""
         name = self.world.job.name
         self.world.log(name + trace if trace else job_trace(name, self.session), JOBMASTER, event, args, {}, {})
+
+
+class SimulatedManager:
+    """The simulated process of the ResourceManager."""
+
+    def __init__(self, world: Simulation, timing: ManagerTiming) -> None:
+        self.name, self.world, self._timing = RM, world, timing
+        self.is_alive, self.incarnation = True, 0
+        self.machine = self._new()
+
+    def _new(self) -> ResourceManager:
+        self.slot_events = SlotEvents(RM, self.incarnation, self.world.log_slots)
+        return ResourceManager(self, self._timing, self.incarnation, self.world.slot_rules)
+
+    def receive(self, peer: str, message: Message) -> None:
+        """A message, unless the process is down."""
+        if self.is_alive:
+            self.machine.on_message(peer, message)
+
+    def connection_lost(self, peer: str) -> None:
+        """A lost connection."""
+        if self.is_alive:
+            self.machine.on_lost(peer)
+
+    def crash(self) -> None:
+        """The process is gone, with all that it had."""
+        self.is_alive = False
+
+    def restart(self) -> None:
+        """Another process, which knows nothing of the lost one."""
+        if not self.is_alive:
+            self.is_alive, self.incarnation = True, self.incarnation + 1
+            self.machine = self._new()
+            self.machine.start()
+
+    def send(self, target: str, message: Message) -> None:
+        """By the network."""
+        self.world.send(RM, target, message)
+
+    def close(self, target: str) -> None:
+        """Both ends learn of it."""
+        self.world.network.disconnect(RM, target)
+
+    def call_later(self, delay: int, timer: str, number: int) -> None:
+        """By the loop."""
+        self.world.loop.call_later(delay, self._on_timer, self.incarnation, timer, number)
+
+    def _on_timer(self, incarnation: int, timer: str, number: int) -> None:
+        if self.is_alive and incarnation == self.incarnation:
+            self.machine.on_timer(timer, number)

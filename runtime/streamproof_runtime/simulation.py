@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamproof_runtime import event_log, faults
+from streamproof_runtime import messages as m
 from streamproof_runtime.api import Job
 from streamproof_runtime.buffers import RECORDS
 from streamproof_runtime.faults import Fault
@@ -19,15 +20,19 @@ from streamproof_runtime.flow_variants import FlowRules
 from streamproof_runtime.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster import JobMaster
 from streamproof_runtime.ledger import Ledger, copy_names
-from streamproof_runtime.loop import EventLoop
+from streamproof_runtime.loop import MILLISECOND, EventLoop
 from streamproof_runtime.loop_heads import LoopRules
 from streamproof_runtime.master_host import Timing
+from streamproof_runtime.messages import Message
 from streamproof_runtime.network import Network
 from streamproof_runtime.region_scheduler import DONE
 from streamproof_runtime.regions import regions
-from streamproof_runtime.simulated_hosts import SimulatedExecutor, SimulatedJobMaster
+from streamproof_runtime.resource_manager import ManagerTiming
+from streamproof_runtime.simulated_hosts import SimulatedExecutor, SimulatedJobMaster, SimulatedManager
+from streamproof_runtime.slot_events import RM, slot_trace
+from streamproof_runtime.slot_variants import SlotRules
 from streamproof_runtime.subtask import Clock, Subtask, TaskPlan
-from streamproof_runtime.tape import FAULTS, MEMORY, NETWORK, SCHEDULE, USER, Script, Tape
+from streamproof_runtime.tape import FAULTS, MEMORY, NETWORK, SCHEDULE, SLOTS, USER, Script, Tape
 from streamproof_runtime.termination import BatonSubtask
 
 LIMIT = 2_000_000
@@ -37,6 +42,11 @@ STUCK = 10 * faults.QUIET
 
 WATCHED = 50
 """Steps and timers between two looks of a live view."""
+
+PATIENCE = 2 * MILLISECOND
+"""How long the ResourceManager waits for all TaskExecutors, if it does."""
+LEAK = 10 * faults.QUIET
+"""Virtual time in nanoseconds, after the end of a job, at which a slot that is allocated is never freed."""
 
 WINDOWS = (BUFFERS, 1, 2, 5)
 """Numbers of exclusive buffers; with few, small jobs wait for credit as well."""
@@ -93,6 +103,7 @@ class Simulation:
         timeout: float | None = None,
         loops: LoopRules | None = None,
         ledger: type[Ledger] = Ledger,
+        slot_rules: SlotRules | None = None,
     ) -> None:
         """`eager`: regions are scheduled with their producers. `checkpoint_interval`: nanoseconds, 0 for none. `buffers`:
         exclusive buffers of a channel; the tape chooses among `WINDOWS` if it is None. `timeout`: the buffer timeout in
@@ -107,42 +118,56 @@ class Simulation:
         self.records = SIZES[network(len(SIZES))]
         self.floating = FLOATINGS[self.tape.stream(MEMORY)(len(FLOATINGS))]
         self.flow, self.timeout, self.loops, self.ledger = flow, timeout, loops, ledger
+        self.slot_rules = slot_rules or SlotRules()
         self.network = Network(self.loop, network)
         self.entries: list[event_log.Entry] = []
         self.created: dict[str, list[Subtask]] = {}
         names = [f"tm-{i}" for i in range(1, executors + 1)]
         self.hosts = {name: SimulatedExecutor(name, self) for name in names}
-        self.master = SimulatedJobMaster(
-            self, master_type, Timing(eager=eager, checkpoint_interval=checkpoint_interval)
-        )
-        self.network.nodes = {JOBMASTER: self.master, **self.hosts}
+        timing = Timing(eager=eager, checkpoint_interval=checkpoint_interval, slot_rules=self.slot_rules)
+        self.master = SimulatedJobMaster(self, master_type, timing)
+        draw_slots = self.tape.stream(SLOTS)
+        awaited = 0 if draw_slots(2) else executors
+        beats = timing.heartbeat_interval, timing.heartbeat_timeout
+        self.manager = SimulatedManager(self, ManagerTiming(*beats, awaited, PATIENCE))
+        self.network.nodes = {JOBMASTER: self.master, **self.hosts, RM: self.manager}
         draw = self.tape.stream(FAULTS)
         stores = len(self.regions) > 1
         drawn = faults_given is None
-        self.faults = (
-            list(faults_given or ()) if not drawn else faults.drawn(draw, level, names, JOBMASTER, stores=stores)
-        )
+        self.faults = list(faults_given or ())
+        if drawn:
+            self.faults = faults.drawn(draw, level, names, JOBMASTER, stores=stores)
+            self.faults += faults.of_slots(draw_slots, level, names, JOBMASTER, RM)
+        self._dropping: list[tuple[str, str]] = []
+        self._has_ended = False
 
     def run(self, limit: int = LIMIT, watch: Callable[[], None] | None = None) -> Outcome:
         """Runs until the job has finished, has failed, or cannot go on; `watch` is called every `WATCHED` steps."""
         with fence():
             self.master.machine.start()
+            self.manager.machine.start()
             for host in self.hosts.values():
-                host.executor.register()
+                host.executor.start()
             for fault in self.faults:
-                self.loop.call_at(fault.at, faults.apply, fault, self)
+                self.loop.call_at(fault.at, self._apply, fault)
             over = self._looped(limit, watch)
-        master = self.master.machine
-        finished = master.status == DONE
+            steps, now, self._has_ended = self.loop.steps, self.loop.now, True
+            master = self.master.machine
+            if master.is_over:
+                self.loop.run(lambda: not self._allocated() or self.loop.now > now + LEAK, steps + limit)
+        kept = self._allocated() if master.is_over else []
+        finished = master.status == DONE and not kept
         reason = "" if finished else self._why(over)
+        if kept:
+            reason = f"slots were not freed: {', '.join(kept)}"
         lost = sum(s.lost for s in self._current())
         return Outcome(
             finished,
             reason,
             master.results,
             self.master.earlier + master.decided + 1,
-            self.loop.steps,
-            self.loop.now,
+            steps,
+            now,
             lost,
             self.faults,
             self.entries,
@@ -159,6 +184,16 @@ class Simulation:
             if watch is not None:
                 watch()
         return over
+
+    def _apply(self, fault: Fault) -> None:
+        """Makes a fault happen, unless the job is over."""
+        if not self._has_ended:
+            faults.apply(fault, self)
+
+    def _allocated(self) -> list[str]:
+        """Slots that are allocated at a TaskExecutor or at the ResourceManager."""
+        found = [f"{name} has {a}" for name, host in self.hosts.items() for a in host.executor.table.allocated]
+        return found + [f"{RM} has {a}" for a in self.manager.machine.allocations]
 
     def _is_stuck(self) -> bool:
         """Whether only heartbeats have happened for long, and no record waits for a buffer timeout."""
@@ -192,6 +227,10 @@ class Simulation:
         """Records an event."""
         self.entries.append((trace, process, event, args, state, clock))
 
+    def log_slots(self, process: str, event: str, args: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+        """Records an event of the slot protocol."""
+        self.entries.append((slot_trace(self.job.name), process, event, args, state, {}))
+
     def create(self, plan: TaskPlan, ending: str) -> Subtask:
         """A subtask that records its events in the trace with this ending."""
         trace, append = self.job.name + ending, self.entries.append
@@ -207,16 +246,28 @@ class Simulation:
 
     def crash(self, node: str, duration: int) -> None:
         """A process dies and starts again after a while."""
-        host = self.master if node == JOBMASTER else self.hosts[node]
+        host = self.master if node == JOBMASTER else self.manager if node == RM else self.hosts[node]
         host.crash()
         self.network.restarted(node)
         self.loop.call_later(duration, self._restart, node, host)
 
-    def _restart(self, node: str, host: SimulatedExecutor | SimulatedJobMaster) -> None:
-        was_down = not host.is_alive
-        host.restart()
-        if node == JOBMASTER and was_down:  # what was sent to it meanwhile found no process
+    def _restart(self, node: str, host: SimulatedExecutor | SimulatedJobMaster | SimulatedManager) -> None:
+        if host.is_alive:  # a crash while it was down
+            return
+        if node in (JOBMASTER, RM):  # what was sent to it meanwhile found no process
             self.network.restarted(node)
+        host.restart()
+
+    def drop(self, source: str, target: str) -> None:
+        """The next message that returns a slot is lost."""
+        self._dropping.append((source, target))
+
+    def send(self, source: str, target: str, message: Message) -> None:
+        """By the network, unless a fault drops the message."""
+        if self._dropping and message[0] in (m.FREE, m.AVAILABLE) and (source, target) in self._dropping:
+            self._dropping.remove((source, target))
+        else:
+            self.network.send(source, target, message)
 
     def disconnect(self, one: str, other: str) -> None:
         """A connection is lost."""

@@ -1,7 +1,8 @@
 """The tape: every choice of a simulated run, recorded by stream, so that it can be replayed, edited and shrunk.
 
-Schedule, network, user functions, faults and memory draw from separate streams: a change of one leaves the choices of the
-others. A choice is a number below a bound, and 0 is always the plain one: the first that is ready, the least delay, no fault.
+Schedule, network, user functions, faults, memory and slots draw from separate streams: a change of one leaves the choices
+of the others. A choice is a number below a bound, and 0 is always the plain one: the first that is ready, the least delay,
+no fault.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-SCHEDULE, NETWORK, USER, FAULTS, MEMORY = STREAMS = ("schedule", "network", "user", "faults", "memory")
+SCHEDULE, NETWORK, USER, FAULTS, MEMORY, SLOTS = STREAMS = (
+    *("schedule", "network", "user", "faults", "memory", "slots"),
+)
 
 Draw: TypeAlias = Callable[[int], int]
 Script: TypeAlias = Mapping[str, Sequence[int]]

@@ -14,17 +14,23 @@ from streamproof_runtime.job_file import JobFile
 from streamproof_runtime.process import Parent
 from streamproof_runtime.real_executor import RealExecutor
 from streamproof_runtime.real_jobmaster import RealJobMaster
+from streamproof_runtime.real_manager import RealManager
 
+ROLES: dict[str, type[RealJobMaster | RealManager | RealExecutor]] = {
+    "jobmaster": RealJobMaster,
+    "rm": RealManager,
+    "taskexecutor": RealExecutor,
+}
 DEFECT = 70
 """Exit code after an error that is none of the user's; the traceback is on standard error."""
 
 
 def main() -> None:
-    """Runs the JobMaster or a TaskExecutor until the job is over."""
+    """Runs the JobMaster, the ResourceManager or a TaskExecutor until the job is over."""
     parent = Parent()
     try:
         job = JobFile(Path(parent.configuration["job"])).job()
-        role = RealJobMaster if parent.configuration["role"] == "jobmaster" else RealExecutor
+        role = ROLES[parent.configuration["role"]]
         asyncio.run(_run(role(job, parent).run()))
     except RuntimeFailure as error:
         parent.broken(f"{parent.configuration['name']}: {error}")

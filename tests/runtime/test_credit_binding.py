@@ -111,6 +111,8 @@ def test_tampered_logs_are_rejected(tmp_path: Path) -> None:
     for at, record in enumerate(records):
         if record.get("clock") or record["process"] == "jobmaster" or record["event"] == "gate_opened":
             continue
+        if record["trace"].endswith("/slots") or "." in record["process"]:  # of a TaskExecutor, not of a subtask
+            continue
         for kind, change in changes(record).items():
             if kinds[kind] > 1 or draw.random() < 0.5:
                 continue

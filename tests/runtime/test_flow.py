@@ -24,6 +24,7 @@ from streamproof_runtime.partitions import MemoryPartitions
 from streamproof_runtime.regions import regions
 from streamproof_runtime.scopes import Scope
 from streamproof_runtime.simulation import WINDOWS, Simulation
+from streamproof_runtime.slot_events import SlotEvents
 from streamproof_runtime.spilling import MemorySpill, Spill, SpillingQueue
 from streamproof_runtime.subtask import Item, Subtask, TaskPlan
 from streamproof_runtime.termination import BatonSubtask
@@ -103,6 +104,7 @@ class Alone:
 
     def __init__(self, records: int) -> None:
         self.records, self.sent, self.congested = records, list[tuple[str, Message]](), False
+        self.slot_events = SlotEvents("tm-1", 0, lambda *_: None)
 
     def send(self, target: str, message: Message) -> None:
         """Keeps it."""
@@ -110,6 +112,9 @@ class Alone:
 
     def event(self, event: str, args: Mapping[str, Any]) -> None:
         """Nothing: it has no log."""
+
+    def call_later(self, delay: int, timer: str, number: int) -> None:
+        """Nothing: no time passes."""
 
     def create(self, plan: TaskPlan, trace: str) -> Subtask:
         """A subtask that records nothing."""
@@ -133,7 +138,9 @@ def test_a_stalled_sink_stops_the_source(buffers: int, records: int) -> None:
     job.source("a", range(100_000)).collect("b")
     host = Alone(records)
     executor = TaskExecutor("tm-1", 1, regions(job), host, MemoryPartitions(), buffers=buffers)
-    executor.on_message("jobmaster", (m.DEPLOY, 0, 0, {"a": "tm-1", "b": "tm-2"}, {}))
+    executor.on_message("rm", (m.REQUEST, "0-0", ["rm", 0]))
+    executor.on_message("jobmaster", (m.ANSWER, "0-0", True, 1, ["pool", 0]))
+    executor.on_message("jobmaster", (m.DEPLOY, 0, 0, {"a": "tm-1", "b": "tm-2"}, {}, {"a": "0-0"}, ["pool", 1]))
     executor.on_message("jobmaster", (m.START, 0, 0))
     (source,) = executor.subtasks
     steps = 0
@@ -155,7 +162,7 @@ def test_without_credits_a_sender_waits_for_its_connection_and_a_receiver_stops_
     job.source("a", range(1000)).process("b", lambda _, record: [record]).collect("c")
     host, rules = Alone(1), FLOWS["blocked-connection"]
     executor = TaskExecutor("tm-1", 1, regions(job), host, MemoryPartitions(), buffers=2, floating=1, flow=rules)
-    executor.on_message("jobmaster", (m.DEPLOY, 0, 0, {"a": "tm-2", "b": "tm-1", "c": "tm-2"}, {}))
+    executor.on_message("jobmaster", (m.DEPLOY, 0, 0, {"a": "tm-2", "b": "tm-1", "c": "tm-2"}, {}, {}, ["pool", 0]))
     executor.on_message("jobmaster", (m.START, 0, 0))
     (subtask,) = executor.subtasks
     for number in range(3):

@@ -30,6 +30,7 @@ from streamproof_runtime.output_buffers import NEVER, OutputBuffers
 from streamproof_runtime.partitions import MemoryPartitions
 from streamproof_runtime.regions import regions
 from streamproof_runtime.simulation import Outcome, Simulation
+from streamproof_runtime.slot_events import SlotEvents
 from streamproof_runtime.subtask import Subtask, TaskPlan
 from streamproof_runtime.termination import BatonSubtask
 from streamproof_specs.runtime.baton import BINDING as BATON
@@ -80,6 +81,7 @@ class Alone:
 
     def __init__(self, timeout: float) -> None:
         self.timeout, self.sent, self.due = timeout, list[tuple[str, Message]](), list[tuple[Subtask, float]]()
+        self.slot_events = SlotEvents("tm-1", 0, lambda *_: None)
 
     def send(self, target: str, message: Message) -> None:
         """Keeps it."""
@@ -95,6 +97,9 @@ class Alone:
     def flush_later(self, subtask: Subtask, delay: float) -> None:
         """Keeps it."""
         self.due.append((subtask, delay))
+
+    def call_later(self, delay: int, timer: str, number: int) -> None:
+        """Nothing: no time passes."""
 
     def woken(self, subtask: Subtask) -> None:
         """Nothing: the test takes the steps."""
@@ -113,7 +118,7 @@ def source(timeout: float, records: int, buffers: int = 8) -> tuple[Alone, TaskE
     job.source("a", range(records)).collect("b")
     host = Alone(timeout)
     executor = TaskExecutor("tm-1", 1, regions(job), host, MemoryPartitions(), buffers=buffers)
-    executor.on_message("jobmaster", (m.DEPLOY, 0, 0, {"a": "tm-1", "b": "tm-2"}, {}))
+    executor.on_message("jobmaster", (m.DEPLOY, 0, 0, {"a": "tm-1", "b": "tm-2"}, {}, {}, ["pool", 0]))
     executor.on_message("jobmaster", (m.START, 0, 0))
     (subtask,) = executor.subtasks
     return host, executor, subtask

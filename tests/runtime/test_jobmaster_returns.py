@@ -114,9 +114,10 @@ def tampered(records: Sequence[dict[str, Any]], folder: Path) -> dict[str, list[
 def test_a_jobmaster_must_begin_after_the_attempts_of_the_earlier_ones(name: str, tmp_path: Path) -> None:
     """A log in which it does not is rejected, although its attempts are in order for each JobMaster alone; one in which it
     begins with any larger number is accepted."""
-    crash = Fault(CRASH, 150_000, ("tm-1",), MILLISECOND)
-    again = Fault(CRASH, 2_600_000, ("jobmaster",), MILLISECOND)
-    outcome = Simulation(example(name).job(), seed=3, slots=1, faults_given=[crash, again]).run()
+    crash = Fault(CRASH, 700_000, ("tm-1",), MILLISECOND)
+    again = Fault(CRASH, 3_000_000, ("jobmaster",), MILLISECOND)
+    seed = {"sales": 4, "components": 3}[name]
+    outcome = Simulation(example(name).job(), seed=seed, slots=1, faults_given=[crash, again]).run()
     records = [json.loads(line) for line in lines(outcome.entries)]
     (first,) = (r["args"]["first_attempt"] for r in records if r["event"] == "job_started" and "@1" in r["trace"])
     assert first == 2

@@ -100,7 +100,7 @@ def test_join_and_co_group_are_right() -> None:
         one.join(two, "join", lambda a, b: (a[0], a[1], b[1]), parallelism=2).collect("joined")
         grouped = one.co_group(two, "group", lambda a, b: [((a + b)[0][0], sum(n for _, n in [*a, *b]))], parallelism=2)
         grouped.collect("sums")
-        crash = Fault(f.CRASH, (20 + 10 * seed) * 1000, ("tm-1",), MILLISECOND)
+        crash = Fault(f.CRASH, (300 + 100 * seed) * 1000, ("tm-1",), MILLISECOND)
         outcome = Simulation(job, seed=seed, faults_given=[crash]).run()
         assert outcome.finished
         assert Counter(outcome.results["joined"]) == Counter((k, a, b) for k, a in left for q, b in right if k == q)
@@ -126,7 +126,7 @@ def test_a_loop_outlives_every_delay(tmp_path: Path) -> None:
     pairs = [*combinations(("tm-1", "tm-2", "tm-3"), 2)]
     for at in range(1, 7):
         job, expected = levels()
-        delays = [Fault(f.PARTITION, at * MILLISECOND, pair, 50 * MILLISECOND) for pair in pairs]
+        delays = [Fault(f.PARTITION, at * MILLISECOND // 2, pair, 50 * MILLISECOND) for pair in pairs]
         outcome = Simulation(job, seed=at, slots=1, faults_given=delays).run()
         assert (outcome.finished, outcome.lost, outcome.attempts) == (True, 0, 1)
         assert {name: Counter(records) for name, records in outcome.results.items()} == expected
@@ -185,9 +185,9 @@ def test_nested_and_successive_loops_terminate(tmp_path: Path) -> None:
     job, expected = levels()
     assert {str(operator.scope) for operator in job.operators.values()} == {"root", "L", "L.M", "L.M.N", "L.O", "P"}
     restarts = 0
-    for seed in range(8):
+    for seed in range(12):
         job, expected = levels()
-        crashes = [Fault(f.CRASH, 80_000 * seed, (f"tm-{1 + seed % 2}",), MILLISECOND)] if seed else []
+        crashes = [Fault(f.CRASH, 400_000 + 150_000 * seed, (f"tm-{1 + seed % 2}",), MILLISECOND)] if seed else []
         outcome = Simulation(job, seed=seed, slots=1, faults_given=crashes).run()
         assert (outcome.finished, outcome.lost) == (True, 0), (seed, outcome.reason)
         assert {name: Counter(records) for name, records in outcome.results.items()} == expected

@@ -59,7 +59,7 @@ def check(seed: int, folder: Path) -> int:
 
 def test_eager_runs_are_right(tmp_path: Path) -> None:
     """Readers wait for their partitions, also through failures."""
-    assert sum(check(seed, tmp_path) for seed in (0, 13, 47, 54, 66, 99)) > 10
+    assert sum(check(seed, tmp_path) for seed in (0, 7, 34, 65, 77)) > 10
 
 
 @pytest.mark.long
@@ -71,7 +71,7 @@ def test_many_eager_runs_are_right(tmp_path: Path) -> None:
 def test_eager_regions_are_deployed_before_their_inputs_are_finished() -> None:
     """Only where scheduling is eager do descriptors follow later."""
     for eager in (False, True):
-        records = own_events(0, eager=eager, job=example("sales").job())
+        records = own_events(0, eager=eager, job=example("sales").job(), level="none")
         first = [r["event"] for r in records].index("region_finished")
         deployed = sum(r["event"] == "region_deployed" for r in records[:first])
         assert (deployed == 4) is eager

@@ -249,8 +249,12 @@ def _real_run(processes: Any, trace: Path | None, view: LiveView | None) -> dict
     """A run on processes. Logs of an earlier run in the folder are removed."""
     with new_folders([] if trace is None else [trace]), Status(live=view is None) as status, view or nullcontext():
         if trace is not None:
-            later = [log for kind in ("jobmaster", "tm-*") for log in trace.glob(f"{kind}.*.ndjson")]
-            logs = [trace / "jobmaster.ndjson", *(log for log in later if log.name.split(".")[1].isdigit())]
+            later = [log for kind in ("jobmaster", "rm", "tm-*") for log in trace.glob(f"{kind}.*.ndjson")]
+            logs = [
+                trace / "jobmaster.ndjson",
+                trace / "rm.ndjson",
+                *(log for log in later if log.name.split(".")[1].isdigit()),
+            ]
             for log in logs:
                 expect_writable(log, _form(log))
             for log in logs:

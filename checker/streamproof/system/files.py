@@ -66,8 +66,8 @@ RUN_LOG = Form(
     rb'\{"trace":"[^"\n]*","process":"jobmaster","seq":0,"event":"(?:job_started|registered)",',
 )
 RUN_PART = Form(
-    "an event log of a TaskExecutor",
-    rb'\{"trace":"[^"\n]*#\d+","process":"[^"\n]*","seq":0,"event":"[^"\n]*",'
+    "an event log of a process of the runtime",
+    rb'\{"trace":"[^"\n]*(?:#\d+|/slots)","process":"[^"\n]*","seq":0,"event":"[^"\n]*",'
     rb'|\{"trace":"[^"\n]*","process":"tm-\d+\.\d+","seq":0,"event":"registering",',
 )
 RUN_SCRIPT = Form("a script of a run", rb'\{"schema": "streamproof\.run-script/')

@@ -17,12 +17,15 @@ from streamproof.conformance.flink import FlinkRun, problem_lines, read_run
 from streamproof_specs.flink.failover import MASTER_EVENTS
 from streamproof_specs.flink.heard import Heard
 from streamproof_specs.flink.logical_slots import logical_slots
-from streamproof_specs.flink.scope import FlinkLogs, damage, doubted, outside
+from streamproof_specs.flink.scope import damage, doubted, outside
 from streamproof_specs.flink.slots_checks import Key, wrong_lines
 from streamproof_specs.flink.slots_delivered import Delivered
 from streamproof_specs.flink.slots_gather import SlotLines, gather
 from streamproof_specs.flink.slots_lines import HIDDEN_WITHOUT, SlotExplainer
 from streamproof_specs.flink.slots_recorded import OF_JM, OF_RM, OF_TE, slot_system
+from streamproof_specs.flink.with_runtime import FlinkOrRuntimeLogs
+from streamproof_specs.runtime import slots as runtime
+from streamproof_specs.runtime.failover import is_runtime
 
 SAMPLED = 4
 """Minimum number of missing lines at DEBUG that distinguishes a sample from a single removed or changed line."""
@@ -39,13 +42,22 @@ _BEFORE = {
 """Lines at DEBUG, each with one that precedes it."""
 
 
-class FlinkSlots(FlinkLogs):
-    """Follows every slot allocation of the jobs of a recorded Flink run."""
+class FlinkSlots(FlinkOrRuntimeLogs):
+    """Follows every slot allocation of the jobs of a recorded Flink run.
+
+    Event logs of the reference runtime are followed by a binding of their own.
+    """
 
     on_request = True
 
+    def recognises(self, path: Path) -> bool:
+        """Whether there are logs of Flink, or of the runtime, under a path."""
+        return is_runtime(path) or super().recognises(path)
+
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case per job; a job graph is not needed. Raises `InputError` for unreadable logs."""
+        if self.is_of_runtime(run, job_graph):
+            return runtime.plan(run)
         logged = read_run(run)
         heard = Heard.of(logged)
         cases = tuple(doubted(slots_of(logged, heard, job), logged) for job in logged.jobs)

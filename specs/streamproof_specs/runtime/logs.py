@@ -14,9 +14,9 @@ from streamproof_specs.baton import SPEC
 JOBMASTER = "jobmaster"
 """The process that records the graph of an attempt, and its end."""
 MASTER_LOG = f"{JOBMASTER}.ndjson"
-_PART_LOG = re.compile(r"(?:tm-\d+|jobmaster)\.\d+\.ndjson", re.ASCII)
-"""The log of each process of a TaskExecutor, and of each JobMaster but the first: its name, and how many processes of that
-name were before it."""
+_PART_LOG = re.compile(r"(?:rm|(?:tm-\d+|jobmaster|rm)\.\d+)\.ndjson", re.ASCII)
+"""The log of each process of a TaskExecutor, and of each JobMaster and ResourceManager but the first: its name, and how many
+processes of that name were before it."""
 LOG = EventLog(SPEC)
 FLOW = frozenset(
     {
