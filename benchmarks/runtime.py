@@ -14,12 +14,12 @@ from pathlib import Path
 
 from streamproof.conformance import judge
 from streamproof_models.scoped_topologies import NAMED
-from streamproof_runtime import walks
 from streamproof_runtime.event_log import lines
-from streamproof_runtime.loop import EventLoop
-from streamproof_runtime.simulation import Outcome, Simulation
-from streamproof_runtime.tape import SCHEDULE, Tape
-from streamproof_runtime.variants import SOUND, VARIANTS
+from streamproof_runtime.jobs import walks
+from streamproof_runtime.simulator.loop import EventLoop
+from streamproof_runtime.simulator.simulation import Outcome, Simulation
+from streamproof_runtime.simulator.tape import SCHEDULE, Tape
+from streamproof_runtime.variants.baton_variants import SOUND, VARIANTS
 from streamproof_specs.runtime.baton import BINDING
 
 

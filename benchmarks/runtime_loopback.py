@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from streamproof_runtime.command import Processes
-from streamproof_runtime.flow import BUFFERS
+from streamproof_runtime.subtasks.flow import BUFFERS
 
 THROUGHPUT = """
 import time

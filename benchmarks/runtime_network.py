@@ -42,8 +42,8 @@ HEAD = """
 import os, time
 from collections.abc import Sequence
 from streamproof_runtime import Job
-from streamproof_runtime.api import Operator
-from streamproof_runtime.scopes import Scope
+from streamproof_runtime.jobs.api import Operator
+from streamproof_runtime.jobs.scopes import Scope
 
 class Items(Sequence):
     def __init__(self, numbers):

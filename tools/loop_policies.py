@@ -14,11 +14,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from streamproof_runtime.api import Job, Stream
 from streamproof_runtime.event_log import Entry
-from streamproof_runtime.input_policies import POLICIES
-from streamproof_runtime.loop_variants import loop_rules
-from streamproof_runtime.simulation import Simulation
+from streamproof_runtime.jobs.api import Job, Stream
+from streamproof_runtime.jobs.input_policies import POLICIES
+from streamproof_runtime.simulator.simulation import Simulation
+from streamproof_runtime.variants.loop_variants import loop_rules
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "runtime-runs.md"
 SEEDS = 9

@@ -29,19 +29,20 @@ from runtime_runs import EXAMPLES as FOLDER  # noqa: E402
 from runtime_runs import example  # noqa: E402
 from streamproof.conformance import InputError, judge  # noqa: E402
 from streamproof_models.scoped_topologies import NAMED  # noqa: E402
-from streamproof_runtime import all_variants, walks  # noqa: E402
-from streamproof_runtime import checkpoint_variants as checkpointing  # noqa: E402
-from streamproof_runtime.api import Job  # noqa: E402
 from streamproof_runtime.event_log import lines  # noqa: E402
-from streamproof_runtime.failover_variants import MASTERS  # noqa: E402
-from streamproof_runtime.flow_variants import FLOWS  # noqa: E402
-from streamproof_runtime.flush_variants import FLUSHES  # noqa: E402
-from streamproof_runtime.input_policies import POLICIES  # noqa: E402
-from streamproof_runtime.job_file import JobFile  # noqa: E402
-from streamproof_runtime.loop_variants import LOOPS, loop_rules  # noqa: E402
-from streamproof_runtime.partition_variants import LEDGERS  # noqa: E402
-from streamproof_runtime.simulation import Outcome, Simulation  # noqa: E402
-from streamproof_runtime.variants import VARIANTS  # noqa: E402
+from streamproof_runtime.jobs import walks  # noqa: E402
+from streamproof_runtime.jobs.api import Job  # noqa: E402
+from streamproof_runtime.jobs.input_policies import POLICIES  # noqa: E402
+from streamproof_runtime.jobs.job_file import JobFile  # noqa: E402
+from streamproof_runtime.simulator.simulation import Outcome, Simulation  # noqa: E402
+from streamproof_runtime.variants import all_variants  # noqa: E402
+from streamproof_runtime.variants import checkpoint_variants as checkpointing  # noqa: E402
+from streamproof_runtime.variants.baton_variants import VARIANTS  # noqa: E402
+from streamproof_runtime.variants.failover_variants import MASTERS  # noqa: E402
+from streamproof_runtime.variants.flow_variants import FLOWS  # noqa: E402
+from streamproof_runtime.variants.flush_variants import FLUSHES  # noqa: E402
+from streamproof_runtime.variants.loop_variants import LOOPS, loop_rules  # noqa: E402
+from streamproof_runtime.variants.partition_variants import LEDGERS  # noqa: E402
 from streamproof_specs.flink.checkpoints import BINDING as CHECKPOINTS  # noqa: E402
 from streamproof_specs.flink.failover import BINDING as FAILOVER  # noqa: E402
 from streamproof_specs.flink.partitions import BINDING as PARTITIONS  # noqa: E402

@@ -4,10 +4,10 @@ It is an implementation under test: it shares the form of the event log with the
 neither the engines nor the models, so that an agreement between the two is evidence.
 """
 
-from streamproof_runtime.api import Connected, Exchange, Job, Stream
 from streamproof_runtime.errors import JobError, JobFailed, OutsideSimulation, RuntimeFailure
-from streamproof_runtime.functions import Context
-from streamproof_runtime.scopes import Scope
+from streamproof_runtime.jobs.api import Connected, Exchange, Job, Stream
+from streamproof_runtime.jobs.functions import Context
+from streamproof_runtime.jobs.scopes import Scope
 
 __all__ = [
     "Connected",

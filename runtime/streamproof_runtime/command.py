@@ -8,26 +8,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from streamproof_runtime import all_variants
-from streamproof_runtime import kills as kill_options
-from streamproof_runtime.buffers import RECORDS
-from streamproof_runtime.checkpoints import expect_streaming
 from streamproof_runtime.errors import ProcessLost, RuntimeFailure
 from streamproof_runtime.event_log import lines
-from streamproof_runtime.faults import Fault
-from streamproof_runtime.flow import BUFFERS
-from streamproof_runtime.flush_variants import FLUSHES
-from streamproof_runtime.graph import ExecutionGraph
-from streamproof_runtime.input_policies import ANY
-from streamproof_runtime.job_file import JobFile
+from streamproof_runtime.jobmaster.checkpoints import expect_streaming
+from streamproof_runtime.jobmaster.regions import regions
+from streamproof_runtime.jobs.graph import ExecutionGraph
+from streamproof_runtime.jobs.input_policies import ANY
+from streamproof_runtime.jobs.job_file import JobFile
 from streamproof_runtime.live import SimulationBoard, Watch
-from streamproof_runtime.loop import MILLISECOND
-from streamproof_runtime.loop_variants import loop_rules
-from streamproof_runtime.regions import regions
-from streamproof_runtime.shrink import shrink
-from streamproof_runtime.simulation import Simulation
-from streamproof_runtime.slot_events import RM
-from streamproof_runtime.tape import STREAMS
+from streamproof_runtime.processes import kills as kill_options
+from streamproof_runtime.simulator.faults import Fault
+from streamproof_runtime.simulator.loop import MILLISECOND
+from streamproof_runtime.simulator.shrink import shrink
+from streamproof_runtime.simulator.simulation import Simulation
+from streamproof_runtime.simulator.tape import STREAMS
+from streamproof_runtime.slots.slot_events import RM
+from streamproof_runtime.subtasks.buffers import RECORDS
+from streamproof_runtime.subtasks.flow import BUFFERS
+from streamproof_runtime.variants import all_variants
+from streamproof_runtime.variants.flush_variants import FLUSHES
+from streamproof_runtime.variants.loop_variants import loop_rules
 
 Problem = RuntimeFailure
 Lost = ProcessLost
@@ -184,7 +184,7 @@ class Processes:
     ) -> None:
         """`timeout`: the buffer timeout. Raises `RuntimeFailure` as `Simulated`, for a kill of another form, and without
         msgpack."""
-        from streamproof_runtime.cluster import Settings  # only here is msgpack needed
+        from streamproof_runtime.processes.cluster import Settings  # only here is msgpack needed
 
         self.file = _job_file(path, variant, executors * slots, timeout)
         sizes = buffers, records, timeout
@@ -205,7 +205,7 @@ class Processes:
 
         `watch` is called with snapshots for a live view; `errors` is the standard error of the processes.
         """
-        from streamproof_runtime.cluster import Cluster
+        from streamproof_runtime.processes.cluster import Cluster
 
         settings = replace(self._settings, log_folder=logs, live=watch is not None, errors=errors)
         outcome = Cluster(settings, self._kills, tell, watch).run()

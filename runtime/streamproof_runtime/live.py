@@ -9,13 +9,13 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from streamproof_runtime.executor import RegionExecutor, TaskExecutor
-from streamproof_runtime.jobmaster import NAME as JOBMASTER
-from streamproof_runtime.region_scheduler import RegionScheduler
-from streamproof_runtime.subtask import RUNNING, Subtask
+from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
+from streamproof_runtime.jobmaster.region_scheduler import RegionScheduler
+from streamproof_runtime.subtasks.subtask import RUNNING, Subtask
+from streamproof_runtime.taskexecutor.executor import RegionExecutor, TaskExecutor
 
 if TYPE_CHECKING:
-    from streamproof_runtime.simulation import Simulation
+    from streamproof_runtime.simulator.simulation import Simulation
 Watch: TypeAlias = Callable[[Mapping[str, Any]], None]
 """Takes a snapshot of a board."""
 EVENTS = 200

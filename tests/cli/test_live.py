@@ -96,8 +96,8 @@ def test_a_frame_fits_the_terminal() -> None:
     tasks = [
         {**task, "state": "RUNNING" if number == 20 else task["state"]} for number, task in enumerate(last["tasks"])
     ]
-    text = rendered({**last, "tasks": tasks}, height=18)
-    assert len(text.splitlines()) <= 18
+    text = rendered({**last, "tasks": tasks}, height=20)
+    assert len(text.splitlines()) <= 20
     assert tasks[20]["task"] in text
     assert f"and {len(tasks) - 4} more" in text
 

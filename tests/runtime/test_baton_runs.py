@@ -15,12 +15,12 @@ from streamproof_models.baton_routes import Routes
 from streamproof_models.scoped_graphs import Bounds, scoped_graphs
 from streamproof_models.scoped_text import parse
 from streamproof_models.scoped_topologies import NAMED
-from streamproof_runtime import walks
-from streamproof_runtime.batons import itineraries
 from streamproof_runtime.event_log import lines
-from streamproof_runtime.graph import ExecutionGraph
-from streamproof_runtime.simulation import Simulation
-from streamproof_runtime.variants import HARMLESS, VARIANTS
+from streamproof_runtime.jobs import walks
+from streamproof_runtime.jobs.graph import ExecutionGraph
+from streamproof_runtime.simulator.simulation import Simulation
+from streamproof_runtime.subtasks.batons import itineraries
+from streamproof_runtime.variants.baton_variants import HARMLESS, VARIANTS
 from streamproof_specs.runtime.baton import BINDING
 from streamproof_specs.runtime.logs import FLOW
 

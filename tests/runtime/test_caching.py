@@ -14,10 +14,10 @@ import runtime_region_judge
 from batch_jobs import adding, batch, verdicts
 from runtime_processes import run
 from streamproof.conformance import judge
-from streamproof_runtime.api import BLOCKING, CACHING, Job
 from streamproof_runtime.errors import JobError
 from streamproof_runtime.event_log import lines
-from streamproof_runtime.simulation import Simulation
+from streamproof_runtime.jobs.api import BLOCKING, CACHING, Job
+from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_specs.flink.failover import BINDING as FAILOVER
 from streamproof_specs.flink.partitions import BINDING as PARTITIONS
 from streamproof_specs.flink.regions import BINDING as REGIONS

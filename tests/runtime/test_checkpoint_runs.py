@@ -15,13 +15,13 @@ from runtime_processes import run
 from runtime_runs import EXAMPLES, credit_verdicts, example, verdicts
 from streamproof.conformance import InputError, judge
 from streamproof_runtime import JobError
-from streamproof_runtime.all_variants import master_type, subtask_type
-from streamproof_runtime.checkpoint_variants import MASTERS, SUBTASKS
-from streamproof_runtime.checkpoints import expect_streaming
 from streamproof_runtime.event_log import lines
-from streamproof_runtime.faults import Fault
-from streamproof_runtime.regions import regions
-from streamproof_runtime.simulation import Outcome, Simulation
+from streamproof_runtime.jobmaster.checkpoints import expect_streaming
+from streamproof_runtime.jobmaster.regions import regions
+from streamproof_runtime.simulator.faults import Fault
+from streamproof_runtime.simulator.simulation import Outcome, Simulation
+from streamproof_runtime.variants.all_variants import master_type, subtask_type
+from streamproof_runtime.variants.checkpoint_variants import MASTERS, SUBTASKS
 from streamproof_specs.flink.checkpoints import BINDING
 
 Records = list[dict[str, Any]]

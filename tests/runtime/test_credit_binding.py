@@ -15,8 +15,8 @@ from runtime_runs import credit_verdicts, example, walked
 from streamproof.conformance import InputError, judge
 from streamproof_models.scoped_topologies import NAMED
 from streamproof_runtime.event_log import lines
-from streamproof_runtime.flow_variants import BY_RESULT, FLOWS
-from streamproof_runtime.simulation import Outcome, Simulation
+from streamproof_runtime.simulator.simulation import Outcome, Simulation
+from streamproof_runtime.variants.flow_variants import BY_RESULT, FLOWS
 from streamproof_specs.runtime.credit import BINDING
 
 JOBS = ("collatz", "components", "shortest_paths", "word_count", "sales")

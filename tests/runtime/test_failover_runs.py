@@ -13,13 +13,13 @@ from batch_jobs import batch, verdicts
 from runtime_processes import run
 from runtime_runs import EXAMPLES, example
 from streamproof.conformance import InputError, judge
-from streamproof_runtime.api import Job, Stream
 from streamproof_runtime.errors import JobError
 from streamproof_runtime.event_log import lines
-from streamproof_runtime.failover_variants import MASTERS
-from streamproof_runtime.jobmaster import JobMaster
-from streamproof_runtime.regions import regions
-from streamproof_runtime.simulation import Simulation
+from streamproof_runtime.jobmaster.jobmaster import JobMaster
+from streamproof_runtime.jobmaster.regions import regions
+from streamproof_runtime.jobs.api import Job, Stream
+from streamproof_runtime.simulator.simulation import Simulation
+from streamproof_runtime.variants.failover_variants import MASTERS
 from streamproof_specs.flink.failover import BINDING
 from streamproof_specs.runtime.baton import BINDING as BATON
 

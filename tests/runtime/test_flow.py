@@ -12,22 +12,22 @@ import pytest
 
 from runtime_runs import example, verdicts
 from streamproof_runtime import messages as m
-from streamproof_runtime.api import Job
-from streamproof_runtime.batons import Baton
-from streamproof_runtime.buffers import BYTES, RECORDS, packed, size
-from streamproof_runtime.executor import TaskExecutor
-from streamproof_runtime.file_partitions import FileSpill
-from streamproof_runtime.flow import BUFFERS, Gate, Outputs
-from streamproof_runtime.flow_variants import FLOWS
+from streamproof_runtime.jobmaster.regions import regions
+from streamproof_runtime.jobs.api import Job
+from streamproof_runtime.jobs.scopes import Scope
 from streamproof_runtime.messages import Message
-from streamproof_runtime.partitions import MemoryPartitions
-from streamproof_runtime.regions import regions
-from streamproof_runtime.scopes import Scope
-from streamproof_runtime.simulation import WINDOWS, Simulation
-from streamproof_runtime.slot_events import SlotEvents
-from streamproof_runtime.spilling import MemorySpill, Spill, SpillingQueue
-from streamproof_runtime.subtask import Item, Subtask, TaskPlan
-from streamproof_runtime.termination import BatonSubtask
+from streamproof_runtime.processes.file_partitions import FileSpill
+from streamproof_runtime.simulator.simulation import WINDOWS, Simulation
+from streamproof_runtime.slots.slot_events import SlotEvents
+from streamproof_runtime.subtasks.batons import Baton
+from streamproof_runtime.subtasks.buffers import BYTES, RECORDS, packed, size
+from streamproof_runtime.subtasks.flow import BUFFERS, Gate, Outputs
+from streamproof_runtime.subtasks.spilling import MemorySpill, Spill, SpillingQueue
+from streamproof_runtime.subtasks.subtask import Item, Subtask, TaskPlan
+from streamproof_runtime.subtasks.termination import BatonSubtask
+from streamproof_runtime.taskexecutor.executor import TaskExecutor
+from streamproof_runtime.taskexecutor.partitions import MemoryPartitions
+from streamproof_runtime.variants.flow_variants import FLOWS
 
 
 @pytest.mark.parametrize(("exclusive", "floating"), [(1, 0), (1, 2), (2, 1), (3, 0), (8, 4)])

@@ -18,21 +18,21 @@ from runtime_runs import EXAMPLES, credit_verdicts, example, verdicts
 from streamproof.conformance import judge
 from streamproof_models.scoped_topologies import NAMED
 from streamproof_runtime import messages as m
-from streamproof_runtime import walks
-from streamproof_runtime.api import Job
-from streamproof_runtime.buffers import BYTES, size
 from streamproof_runtime.errors import RuntimeFailure
 from streamproof_runtime.event_log import lines
-from streamproof_runtime.executor import TaskExecutor
-from streamproof_runtime.flush_variants import FLUSHES
+from streamproof_runtime.jobmaster.regions import regions
+from streamproof_runtime.jobs import walks
+from streamproof_runtime.jobs.api import Job
 from streamproof_runtime.messages import Message
-from streamproof_runtime.output_buffers import NEVER, OutputBuffers
-from streamproof_runtime.partitions import MemoryPartitions
-from streamproof_runtime.regions import regions
-from streamproof_runtime.simulation import Outcome, Simulation
-from streamproof_runtime.slot_events import SlotEvents
-from streamproof_runtime.subtask import Subtask, TaskPlan
-from streamproof_runtime.termination import BatonSubtask
+from streamproof_runtime.simulator.simulation import Outcome, Simulation
+from streamproof_runtime.slots.slot_events import SlotEvents
+from streamproof_runtime.subtasks.buffers import BYTES, size
+from streamproof_runtime.subtasks.output_buffers import NEVER, OutputBuffers
+from streamproof_runtime.subtasks.subtask import Subtask, TaskPlan
+from streamproof_runtime.subtasks.termination import BatonSubtask
+from streamproof_runtime.taskexecutor.executor import TaskExecutor
+from streamproof_runtime.taskexecutor.partitions import MemoryPartitions
+from streamproof_runtime.variants.flush_variants import FLUSHES
 from streamproof_specs.runtime.baton import BINDING as BATON
 from streamproof_specs.runtime.credit import BINDING as CREDIT
 

@@ -9,7 +9,7 @@ import pytest
 
 from graph_jobs import GRAPH_JOBS, file_of, graph_job, same
 from runtime_processes import run
-from streamproof_runtime.simulation import Simulation
+from streamproof_runtime.simulator.simulation import Simulation
 
 
 def check(name: str, seed: int, **more: Any) -> int:

@@ -16,13 +16,13 @@ from runtime_region_judge import accepts
 from runtime_runs import EXAMPLES, JOBS, example
 from streamproof.conformance import InputError, judge
 from streamproof_runtime.event_log import lines
-from streamproof_runtime.faults import CRASH, Fault
-from streamproof_runtime.job_file import JobFile
-from streamproof_runtime.jobmaster import JobMaster
-from streamproof_runtime.loop import MILLISECOND
-from streamproof_runtime.master_host import Host, Timing
-from streamproof_runtime.regions import Region
-from streamproof_runtime.simulation import Simulation
+from streamproof_runtime.jobmaster.jobmaster import JobMaster
+from streamproof_runtime.jobmaster.master_host import Host, Timing
+from streamproof_runtime.jobmaster.regions import Region
+from streamproof_runtime.jobs.job_file import JobFile
+from streamproof_runtime.simulator.faults import CRASH, Fault
+from streamproof_runtime.simulator.loop import MILLISECOND
+from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_specs.flink.failover import BINDING as FAILOVER
 from streamproof_specs.flink.regions import BINDING as REGIONS
 from streamproof_specs.runtime.baton import BINDING as BATON

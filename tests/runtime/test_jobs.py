@@ -14,9 +14,9 @@ import pytest
 from runtime_runs import JOBS, example, verdicts
 from streamproof.conformance import judge
 from streamproof_runtime import Connected, Job, JobError, Scope, Stream
-from streamproof_runtime.graph import ExecutionGraph
-from streamproof_runtime.regions import regions
-from streamproof_runtime.simulation import Simulation
+from streamproof_runtime.jobmaster.regions import regions
+from streamproof_runtime.jobs.graph import ExecutionGraph
+from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_specs.flink.failover import BINDING as FAILOVER
 
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamproof_runtime.batons import Baton
 from streamproof_runtime.errors import Unsendable
-from streamproof_runtime.links import HOST, NONCE, PROOF, SECRET, Link, connect, listening, proof, serve
+from streamproof_runtime.jobs.scopes import Scope
 from streamproof_runtime.messages import DATA
-from streamproof_runtime.scopes import Scope
-from streamproof_runtime.wire import MOST, Frames, frame, message_frame
+from streamproof_runtime.processes.links import HOST, NONCE, PROOF, SECRET, Link, connect, listening, proof, serve
+from streamproof_runtime.processes.wire import MOST, Frames, frame, message_frame
+from streamproof_runtime.subtasks.batons import Baton
 
 _PLAIN = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary(), st.just("\ud800")

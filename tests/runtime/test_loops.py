@@ -16,16 +16,16 @@ from loop_tampering import KINDS, changed
 from runtime_runs import EXAMPLES, example
 from streamproof.conformance import InputError, judge
 from streamproof_models.scoped_topologies import NAMED
-from streamproof_runtime import walks
-from streamproof_runtime.api import Job
 from streamproof_runtime.command import Processes
 from streamproof_runtime.errors import JobError
 from streamproof_runtime.event_log import lines
-from streamproof_runtime.input_policies import POLICIES
-from streamproof_runtime.loop_variants import BY_RESULT, LOOPS, loop_rules
-from streamproof_runtime.regions import regions
-from streamproof_runtime.simulation import Outcome, Simulation
-from streamproof_runtime.subtask import plans
+from streamproof_runtime.jobmaster.regions import regions
+from streamproof_runtime.jobs import walks
+from streamproof_runtime.jobs.api import Job
+from streamproof_runtime.jobs.input_policies import POLICIES
+from streamproof_runtime.simulator.simulation import Outcome, Simulation
+from streamproof_runtime.subtasks.subtask import plans
+from streamproof_runtime.variants.loop_variants import BY_RESULT, LOOPS, loop_rules
 from streamproof_specs.runtime.cyclic import BINDING
 
 JOBS = ("collatz", "components", "shortest_paths", "doubling")

@@ -15,8 +15,8 @@ from runtime_partition_judge import accepts
 from runtime_runs import example
 from streamproof.conformance import InputError, judge
 from streamproof_runtime.event_log import lines
-from streamproof_runtime.partition_variants import LEDGERS
-from streamproof_runtime.simulation import Simulation
+from streamproof_runtime.simulator.simulation import Simulation
+from streamproof_runtime.variants.partition_variants import LEDGERS
 from streamproof_specs.flink.partitions import BINDING
 
 Records = list[dict[str, Any]]

@@ -15,15 +15,15 @@ from runtime_processes import PROGRAM, marked, run, started, wait_until
 from runtime_runs import EXAMPLES, JOBS, example
 from streamproof.conformance import judge
 from streamproof_runtime.errors import RuntimeFailure
-from streamproof_runtime.flow import BUFFERS
-from streamproof_runtime.simulation import Simulation
-from streamproof_runtime.spilling import IN_MEMORY
+from streamproof_runtime.simulator.simulation import Simulation
+from streamproof_runtime.subtasks.flow import BUFFERS
+from streamproof_runtime.subtasks.spilling import IN_MEMORY
 from streamproof_specs.runtime.baton import BINDING
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by /proc")
 
 WALK = """
-from streamproof_runtime.walks import walk
+from streamproof_runtime.jobs.walks import walk
 
 def job():
     return walk({graph!r}, records=4, steps=6)
@@ -236,7 +236,7 @@ def test_nothing_is_left_after_a_kill_of_any_process(killed: str, tmp_path: Path
     """While a user function never returns: no process, and no file but the logs."""
     process, mark = started(written(tmp_path, BLOCKED), tmp_path, "--trace", "logs")
     wait_until(lambda: list(tmp_path.glob("blocked-*")))
-    workers = [pid for pid, line in marked(mark).items() if "streamproof_runtime.worker" in line]
+    workers = [pid for pid, line in marked(mark).items() if "streamproof_runtime.processes.worker" in line]
     assert len(workers) == 4
     (launcher,) = {int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in workers}
     master = min(workers)  # started first

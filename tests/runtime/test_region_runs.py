@@ -16,8 +16,8 @@ from runtime_region_judge import accepts
 from runtime_runs import EXAMPLES, example
 from streamproof.conformance import InputError, judge
 from streamproof_runtime.event_log import lines
-from streamproof_runtime.failover_variants import MASTERS
-from streamproof_runtime.simulation import Simulation
+from streamproof_runtime.simulator.simulation import Simulation
+from streamproof_runtime.variants.failover_variants import MASTERS
 from streamproof_specs.flink.failover import BINDING as FAILOVER
 from streamproof_specs.flink.regions import BINDING
 from streamproof_specs.runtime.baton import BINDING as BATON

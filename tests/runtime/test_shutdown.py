@@ -57,7 +57,7 @@ def nothing_is_left(mark: str, folder: Path) -> None:
 
 def workers(mark: str) -> list[int]:
     """The JobMaster and the TaskExecutors of a run, the JobMaster first."""
-    return sorted(pid for pid, line in marked(mark).items() if "streamproof_runtime.worker" in line)
+    return sorted(pid for pid, line in marked(mark).items() if "streamproof_runtime.processes.worker" in line)
 
 
 def ports(pids: list[int]) -> set[int]:

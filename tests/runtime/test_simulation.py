@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from runtime_runs import EXAMPLES, example
-from streamproof_runtime import Job, OutsideSimulation, simulation
-from streamproof_runtime.fence import fence
-from streamproof_runtime.loop import STEP, EventLoop
-from streamproof_runtime.network import DELAY, Network
-from streamproof_runtime.simulation import Simulation
-from streamproof_runtime.tape import NETWORK, SCHEDULE, STREAMS, USER, Tape
-from streamproof_runtime.variants import VARIANTS
+from streamproof_runtime import Job, OutsideSimulation
+from streamproof_runtime.simulator import simulation
+from streamproof_runtime.simulator.fence import fence
+from streamproof_runtime.simulator.loop import STEP, EventLoop
+from streamproof_runtime.simulator.network import DELAY, Network
+from streamproof_runtime.simulator.simulation import Simulation
+from streamproof_runtime.simulator.tape import NETWORK, SCHEDULE, STREAMS, USER, Tape
+from streamproof_runtime.variants.baton_variants import VARIANTS
 
 
 class Counting:
@@ -242,7 +243,7 @@ _DIGESTS = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import collatz, components
-from streamproof_runtime.simulation import Simulation
+from streamproof_runtime.simulator.simulation import Simulation
 for module in (collatz, components):
     for seed in range(10):
         print(Simulation(module.job(), seed=seed, level="heavy").run().digest)
@@ -269,7 +270,7 @@ _MANY = """
 import hashlib, sys
 sys.path.insert(0, sys.argv[1])
 import collatz, components, shortest_paths, word_count
-from streamproof_runtime.simulation import Simulation
+from streamproof_runtime.simulator.simulation import Simulation
 whole = hashlib.sha256()
 for module in (collatz, components, shortest_paths, word_count):
     expected = module.expected()

@@ -14,10 +14,10 @@ from runtime_runs import EXAMPLES, example
 from runtime_slot_judge import accepts
 from streamproof.conformance import InputError, judge
 from streamproof_runtime.event_log import lines
-from streamproof_runtime.faults import CRASH, Fault
-from streamproof_runtime.loop import MILLISECOND
-from streamproof_runtime.simulation import Outcome, Simulation
-from streamproof_runtime.slot_variants import SLOTS
+from streamproof_runtime.simulator.faults import CRASH, Fault
+from streamproof_runtime.simulator.loop import MILLISECOND
+from streamproof_runtime.simulator.simulation import Outcome, Simulation
+from streamproof_runtime.variants.slot_variants import SLOTS
 from streamproof_specs.flink.slots import BINDING
 
 Records = list[dict[str, Any]]

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from streamproof.conformance import RunVerdict, judge
-from streamproof_runtime.api import Job, Stream
 from streamproof_runtime.event_log import lines
-from streamproof_runtime.functions import Process
-from streamproof_runtime.simulation import Outcome
+from streamproof_runtime.jobs.api import Job, Stream
+from streamproof_runtime.jobs.functions import Process
+from streamproof_runtime.simulator.simulation import Outcome
 from streamproof_specs.flink.failover import BINDING
 
 

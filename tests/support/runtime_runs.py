@@ -8,10 +8,10 @@ from types import ModuleType
 from typing import Any
 
 from streamproof.conformance import RunVerdict, judge
-from streamproof_runtime import walks
 from streamproof_runtime.event_log import lines
-from streamproof_runtime.simulation import Outcome, Simulation
-from streamproof_runtime.variants import SOUND, VARIANTS
+from streamproof_runtime.jobs import walks
+from streamproof_runtime.simulator.simulation import Outcome, Simulation
+from streamproof_runtime.variants.baton_variants import SOUND, VARIANTS
 from streamproof_specs.runtime.baton import BINDING
 from streamproof_specs.runtime.credit import BINDING as CREDIT
 

@@ -25,7 +25,7 @@ FRAME = 0.05
 """Seconds that a frame of a simulated run is shown, at least."""
 EVERY = 2.0
 """Seconds between two summaries without a terminal."""
-EVENTS = 6
+EVENTS = 8
 """Events that are shown."""
 _AROUND = 8 + EVENTS
 """Lines of a terminal that are not for tasks."""

@@ -1,0 +1,1 @@
+"""The JobMaster: regions, their scheduling and failover, datasets and checkpoints."""

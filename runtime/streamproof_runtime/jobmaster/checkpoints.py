@@ -1,0 +1,103 @@
+"""The CheckpointCoordinator of a job at its JobMaster, as a state machine without input and output.
+
+At intervals it triggers a checkpoint, if none is pending. With the last acknowledgement the checkpoint is complete, and the
+latest one; a restart begins from it. A pending checkpoint is aborted when it takes too long, and when the attempt ends.
+What is stored is in the memory of the JobMaster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from streamproof_runtime import messages as m
+from streamproof_runtime.errors import JobError
+from streamproof_runtime.jobmaster.master_host import Host, Timing
+from streamproof_runtime.jobmaster.region_runs import RUNNING, Run
+from streamproof_runtime.jobmaster.regions import Region
+from streamproof_runtime.subtasks.barriers import Snapshot
+
+TRIGGER, EXPIRE = "checkpoint", "checkpoint expired"
+"""Timers, with the attempt and with the checkpoint."""
+
+
+def expect_streaming(regions: Sequence[Region]) -> None:
+    """Raises `JobError` for a job without checkpoints: one that stores what is between its operators, or has a loop."""
+    for region in regions:
+        for name in region.reads:
+            source, target = name.split(">")
+            raise JobError(
+                f"the stream from {source} to {target} is stored: a job with checkpoints is one pipelined region; "
+                "make it pipelined, or leave out the checkpoints"
+            )
+        for head in sorted(region.graph.heads):
+            raise JobError(
+                f"{head} is the head of loop {region.graph.scope(head)}: a record in its feedback is in no checkpoint; "
+                "leave out the checkpoints"
+            )
+
+
+class CheckpointCoordinator:
+    """The checkpoints of one job."""
+
+    def __init__(self, run: Run, host: Host, timing: Timing) -> None:
+        self._run, self._host, self._timing = run, host, timing
+        self._last = 0
+        self.pending = 0
+        """The checkpoint under way, 0 if there is none."""
+        self._acknowledged: dict[str, Snapshot] = {}
+        self.latest = 0
+        """The checkpoint completed last, 0 if there is none."""
+        self.stored: Mapping[str, Snapshot] = {}
+
+    def settings(self) -> Mapping[str, int]:
+        """For the log: the time between two checkpoints in nanoseconds, if there are any."""
+        interval = self._timing.checkpoint_interval
+        return {"checkpoint_interval": interval} if interval else {}
+
+    def begin(self) -> None:
+        """The tasks run."""
+        if self._timing.checkpoint_interval:
+            self._host.call_later(self._timing.checkpoint_interval, TRIGGER, self._run.attempt)
+
+    def on_timer(self, timer: str, number: int) -> Sequence[m.Message]:
+        """The interval is over, or the time of a checkpoint; returns what the TaskExecutors are told."""
+        if timer == EXPIRE:
+            if number == self.pending:
+                self.abort("it has taken too long")
+            return ()
+        if number != self._run.attempt or self._run.status != RUNNING:
+            return ()
+        self.begin()
+        if self.pending:
+            return ()
+        self._last += 1
+        self.pending, self._acknowledged = self._last, {}
+        self._host.event("checkpoint_triggered", {"checkpoint": self.pending})
+        self._host.call_later(self._timing.checkpoint_timeout, EXPIRE, self.pending)
+        return ((m.TRIGGER, self._run.region.number, self._run.attempt, self.pending),)
+
+    def acknowledge(self, task: str, checkpoint: int, snapshot: Snapshot) -> None:
+        """A task has taken its snapshot."""
+        if checkpoint != self.pending:
+            return
+        self._acknowledged[task] = snapshot
+        self._host.event("checkpoint_acknowledged", {"checkpoint": checkpoint, "task": task})
+        if self.is_acknowledged():
+            self.latest, self.stored, self.pending = checkpoint, self._acknowledged, 0
+            self._host.event("checkpoint_completed", {"checkpoint": checkpoint})
+
+    def is_acknowledged(self) -> bool:
+        """Whether all tasks have acknowledged the pending checkpoint."""
+        return len(self._acknowledged) == len(self._run.region.graph.tasks)
+
+    def abort(self, reason: str) -> None:
+        """The pending checkpoint, if any, will not complete."""
+        if self.pending:
+            self._host.event("checkpoint_aborted", {"checkpoint": self.pending, "reason": reason})
+            self.pending = 0
+
+    def restored(self) -> Mapping[str, Snapshot]:
+        """The snapshots from which the tasks of a new attempt go on."""
+        if self._timing.checkpoint_interval:
+            self._host.event("checkpoint_restored", {"checkpoint": self.latest})
+        return self.stored

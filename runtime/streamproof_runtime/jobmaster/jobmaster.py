@@ -1,0 +1,176 @@
+"""The JobMaster as a state machine without input and output: TaskExecutors, their messages and heartbeats, and timers.
+
+A job is scheduled region by region (`region_scheduler`), and fails over by regions (`region_failover`). Messages carry region
+and attempt; those of another attempt than the current one are ignored. The results count when all regions have finished.
+
+A JobMaster that replaces a lost one begins the job anew: TaskExecutors that lose their JobMaster stop all subtasks and drop
+what they store. Its attempts have larger numbers, so that nothing of an earlier attempt is taken for one of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from streamproof_runtime import messages as m
+from streamproof_runtime.jobmaster.checkpoints import EXPIRE, TRIGGER, CheckpointCoordinator
+from streamproof_runtime.jobmaster.datasets import GONE
+from streamproof_runtime.jobmaster.master_host import Host, Timing
+from streamproof_runtime.jobmaster.region_failover import RegionFailover
+from streamproof_runtime.jobmaster.region_runs import DEPLOYING, RUNNING, STOPPING, Run
+from streamproof_runtime.jobmaster.region_scheduler import DONE, FAILED
+from streamproof_runtime.jobmaster.regions import Region, job_graph
+from streamproof_runtime.slots.slot_events import RM
+from streamproof_runtime.subtasks.barriers import Snapshot
+
+NAME = "jobmaster"
+
+
+def job_trace(job: str, session: int) -> str:
+    """The trace of a job's own events: ``job``, and ``job@n`` of the JobMaster that n others were before."""
+    return f"{job}@{session}" if session else job
+
+
+class JobMaster(RegionFailover):
+    """Coordinates one job."""
+
+    coordinator = CheckpointCoordinator
+
+    def __init__(self, regions: Sequence[Region], host: Host, timing: Timing, first_attempt: int = 0) -> None:
+        super().__init__(regions, host, timing, first_attempt)
+        self.checkpoints = self.coordinator(self.runs[0], host, timing)
+
+    def start(self) -> None:
+        """Records the job graph, and starts the heartbeats."""
+        scheduling = "EAGER" if self.timing.eager else "LAZY"
+        about = {"scheduling": scheduling, "first_attempt": self.first_attempt, **self.checkpoints.settings()}
+        self.host.event("job_started", {**job_graph([run.region for run in self.runs]), **about})
+        self.host.call_later(self.timing.heartbeat_interval, "heartbeat", 0)
+        self.require_slots()
+        self.await_executors()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the job has finished or failed for good."""
+        return self.status in (DONE, FAILED)
+
+    def on_message(self, peer: str, message: m.Message) -> None:
+        """A message of a TaskExecutor."""
+        kind = message[0]
+        if kind == m.REGISTER:
+            self.on_lost(peer)
+            self.executors.add(peer, message[2])
+            about = {"executor": peer, "incarnation": message[1], "slots": message[2], "connection": message[3]}
+            self.host.event("registered", about)
+            self.schedule()
+        elif peer in self.executors.slots:
+            self.executors.silent[peer] = 0
+            if kind == m.OFFER:
+                if self.pool.on_offer(peer, *message[1:]):
+                    self.schedule()
+            elif kind == m.SLOT_FAILED:
+                self._slot_failed(peer, message)
+            elif kind == m.LISTED:
+                self.pool.on_listed(peer)
+            elif kind != m.ALIVE and not self.is_over and message[2] == self.runs[message[1]].attempt:
+                self._of_attempt(self.runs[message[1]], peer, message)
+
+    def _slot_failed(self, peer: str, message: m.Message) -> None:
+        """A slot is gone, and with it what ran in it."""
+        for number in sorted(self.pool.on_failed(peer, *message[1:])):
+            if self.runs[number].is_active and not self.is_over:
+                self.fail(self.runs[number], f"{peer} does not have slot {message[1]}")
+
+    def _of_attempt(self, run: Run, peer: str, message: m.Message) -> None:
+        kind = message[0]
+        if kind == m.DEPLOYED and run.status == DEPLOYING:
+            run.deployed.add(peer)
+            if run.deployed == set(run.placement.values()):
+                self.begin_to_run(run)
+        elif kind == m.FAILED and run.is_active:
+            if message[4]:
+                self.errors.append(message[3])
+            self.fail(run, message[3], message[5])
+        elif kind == m.FINISHED and run.status == RUNNING:
+            run.finished[message[3]] = message[4]
+            if len(run.finished) == len(run.region.graph.tasks):
+                self.finish(run)
+        elif kind == m.CANCELED and run.status == STOPPING:
+            self.stops(run, peer)
+        elif kind == m.SNAPSHOT and run.status == RUNNING:
+            self.checkpoints.acknowledge(*message[3:])
+
+    # --- checkpoints
+
+    def snapshots(self) -> Mapping[str, Snapshot]:
+        """Those of the latest checkpoint."""
+        return self.checkpoints.restored()
+
+    def begin_to_run(self, run: Run) -> None:
+        """The time until the next checkpoint begins."""
+        super().begin_to_run(run)
+        self.checkpoints.begin()
+
+    def fail(self, run: Run, reason: str, missing: str = "") -> None:
+        """The checkpoint under way is aborted first."""
+        self.checkpoints.abort("a task has failed")
+        super().fail(run, reason, missing)
+
+    def finish(self, run: Run) -> None:
+        """So is one that is under way when all tasks have terminated."""
+        self.checkpoints.abort("all tasks have terminated")
+        super().finish(run)
+
+    # --- the end of connections, and timers
+
+    def on_lost(self, peer: str) -> None:
+        """The connection to a TaskExecutor is lost: so are its slots, until it registers again, and its partitions. The
+        next ResourceManager learns of the requirement."""
+        if peer == RM:
+            self.pool.declare()
+        elif self.executors.remove(peer):
+            self.pool.drop(peer)
+            self.host.event("executor_lost", {"executor": peer})
+            self._forget(peer, f"connection to {peer} lost")
+
+    def _forget(self, peer: str, reason: str) -> None:
+        """What was stored on a TaskExecutor is gone, and what ran on it has failed."""
+        if self.is_over:
+            return
+        for name in self.datasets.stored_on(peer):
+            self.datasets[name].state = GONE
+            self.host.event("partition_lost", {"partition": name})
+        for run in self.runs:
+            if self.status == RUNNING and peer in run.placement.values():
+                if run.is_active:
+                    self.fail(run, reason)
+                if run.status == STOPPING:
+                    self.stops(run, peer)
+
+    def on_timer(self, timer: str, number: int) -> None:
+        """Heartbeats, the end of the wait for TaskExecutors, and the end of the delay before a restart."""
+        if timer == "heartbeat":
+            self._heartbeat()
+        elif self.is_over:
+            pass
+        elif timer in (TRIGGER, EXPIRE):
+            for message in self.checkpoints.on_timer(timer, number):
+                self.tell(self.runs[0], message)
+        elif timer == "restart":
+            self.pending[number].is_due = True
+            self.restart(number)
+        elif number == self.decided:  # the patience has ended
+            self.executors.waits = False
+            self.schedule()
+
+    def _heartbeat(self) -> None:
+        """A TaskExecutor that has not answered for too long is lost."""
+        silent = self.executors.silent
+        for peer in sorted(self.executors.slots):
+            silent[peer] += 1
+            if silent[peer] * self.timing.heartbeat_interval > self.timing.heartbeat_timeout:
+                self.host.close(peer)
+                self.on_lost(peer)
+            else:
+                self.pool.list_to(peer)
+                self.host.send(peer, (m.HEARTBEAT,))
+        self.host.call_later(self.timing.heartbeat_interval, "heartbeat", 0)

@@ -1,0 +1,53 @@
+"""What the state machine of a JobMaster needs of the process that runs it, and the settings of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from streamproof_runtime import messages as m
+from streamproof_runtime.simulator.loop import MILLISECOND
+from streamproof_runtime.slots.slot_events import SlotEvents
+from streamproof_runtime.variants.slot_variants import SlotRules
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Heartbeats, the restart strategy, a fixed delay before each restart, and when regions are scheduled. Times are in
+    nanoseconds."""
+
+    heartbeat_interval: int = 5 * MILLISECOND
+    heartbeat_timeout: int = 20 * MILLISECOND
+    restart_delay: int = 2 * MILLISECOND
+    restarts: int | None = None
+    """Largest number of restarts; None: no limit."""
+    slots: int = 0
+    """Slots that a deployment waits for, if it wants as many, so that subtasks are spread over all of them."""
+    patience: int = 0
+    """How long it waits for them; after that, enough slots are enough."""
+    slot_rules: SlotRules = field(default_factory=SlotRules)
+    eager: bool = False
+    """Whether a region is scheduled as soon as its producers are; its readers wait for the partitions."""
+    checkpoint_interval: int = 0
+    """Time between two checkpoints; 0: there are none."""
+    checkpoint_timeout: int = 10 * MILLISECOND
+    """Time after which a checkpoint is aborted."""
+
+
+class Host(Protocol):
+    """What a machine may do to the world."""
+
+    slot_events: SlotEvents
+
+    def send(self, target: str, message: m.Message) -> None:
+        """Sends a message."""
+
+    def close(self, target: str) -> None:
+        """Closes a connection; both ends learn of it."""
+
+    def call_later(self, delay: int, timer: str, number: int) -> None:
+        """Calls `on_timer` after a delay in nanoseconds."""
+
+    def event(self, event: str, args: Mapping[str, Any], trace: str = "") -> None:
+        """Records an event: of the job, or of the attempt of a region whose trace has this ending."""

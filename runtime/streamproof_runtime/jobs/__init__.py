@@ -1,0 +1,1 @@
+"""How jobs are written: the API, their graphs and files."""

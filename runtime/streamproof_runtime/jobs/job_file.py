@@ -1,0 +1,74 @@
+"""The file of a job: `job()`, and what its results should be."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from streamproof_runtime.errors import RuntimeFailure
+from streamproof_runtime.jobs.api import Job
+
+
+class JobFile:
+    """A Python file with `job()`, and, if results are to be checked, `expected()` and `TOLERANCE`."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises `RuntimeFailure` for a file that cannot be run, or has no job."""
+        spec = importlib.util.spec_from_file_location(f"streamproof_job_{path.stem}", path)
+        if spec is None or spec.loader is None:
+            raise RuntimeFailure(f"{path} is not a Python file")
+        self.path, self.module = path, importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = self.module
+        try:
+            spec.loader.exec_module(self.module)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise RuntimeFailure(f"{path}: {type(error).__name__}: {error}") from error
+        if not callable(getattr(self.module, "job", None)):
+            raise RuntimeFailure(f"{path} has no function job()")
+
+    def job(self) -> Job:
+        """The job; raises `RuntimeFailure` if the function returns something else."""
+        job = self._call("job")
+        if not isinstance(job, Job):
+            raise RuntimeFailure(f"{self.path}: job() returns {type(job).__name__}, not a Job")
+        return job
+
+    def wrong(self, results: Mapping[str, Any]) -> str:
+        """How results differ from the expected ones; empty if they do not, or nothing is expected."""
+        if not self.is_checked:
+            return ""
+        tolerance = getattr(self.module, "TOLERANCE", 0)
+        expected = self._call("expected")
+        return next(_differences(results, expected, tolerance, "result"), "")
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether the file says what is expected."""
+        return callable(getattr(self.module, "expected", None))
+
+    def _call(self, name: str) -> Any:
+        try:
+            return getattr(self.module, name)()
+        except (RuntimeFailure, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            raise RuntimeFailure(f"{self.path}: {name}(): {type(error).__name__}: {error}") from error
+
+
+def _differences(found: Any, expected: Any, tolerance: float, place: str) -> Iterator[str]:
+    if isinstance(expected, Mapping) and isinstance(found, Mapping):
+        for key in [*expected, *(k for k in found if k not in expected)]:
+            if key not in found or key not in expected:
+                yield f"{place}[{key!r}] is {'missing' if key not in found else 'not expected'}"
+            else:
+                yield from _differences(found[key], expected[key], tolerance, f"{place}[{key!r}]")
+    elif isinstance(expected, float) and isinstance(found, int | float):
+        if abs(found - expected) > tolerance:
+            yield f"{place} is {found:g}, not {expected:g} within {tolerance:g}"
+    elif found != expected:
+        yield f"{place} is {found!r}, not {expected!r}"

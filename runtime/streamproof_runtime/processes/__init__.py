@@ -1,0 +1,1 @@
+"""Runs on processes: hosts of the machines, connections, files."""

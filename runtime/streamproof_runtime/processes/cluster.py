@@ -1,0 +1,297 @@
+"""The processes of one run: starts JobMaster, ResourceManager and TaskExecutors, replaces each that dies, ends them all.
+
+No process, socket or file outlives it: each process ends when the pipe from this one closes, sockets are theirs, and there
+is no file but the event logs.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from streamproof_runtime.errors import ProcessLost, RuntimeFailure
+from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
+from streamproof_runtime.jobs.input_policies import ANY
+from streamproof_runtime.live import Board, Watch
+from streamproof_runtime.processes.kills import Kill
+from streamproof_runtime.processes.links import SECRET, listening
+from streamproof_runtime.processes.process import BROKEN
+from streamproof_runtime.processes.wire import Frames, frame
+from streamproof_runtime.slots.slot_events import RM
+from streamproof_runtime.subtasks.buffers import RECORDS
+from streamproof_runtime.subtasks.flow import BUFFERS
+
+DEATHS = 20
+"""Processes of one TaskExecutor that may die without being asked to."""
+GRACE = 5.0
+"""Seconds for processes to end by themselves after the job is over."""
+ROUTINE = frozenset(
+    {
+        *("region_scheduled", "deployed", "region_deployed", "region_updated", "region_running", "region_finished"),
+        *("region_canceled", "checkpoint_acknowledged"),
+    }
+)
+"""Events of the JobMaster that are not told, since others say as much."""
+LIFE = 600.0
+"""Seconds until a run is given up."""
+
+
+Listeners: TypeAlias = Mapping[str, socket.socket]
+"""The listening sockets of the JobMaster and the ResourceManager."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a run is made of. `log_folder` exists, if it is given."""
+
+    job: Path
+    executors: int
+    slots: int
+    variant: str | None = None
+    restarts: int = 10
+    buffers: int = BUFFERS
+    records: int = RECORDS
+    """Largest number of records in a buffer."""
+    buffer_timeout: float | None = None
+    """Milliseconds; None: no record waits."""
+    eager: bool = False
+    """Whether regions are scheduled with their producers."""
+    input_policy: str = ANY
+    """The input policy of loops that have none of their own."""
+    checkpoint_interval: int = 0
+    """Nanoseconds between two checkpoints; 0: there are none."""
+    log_folder: Path | None = None
+    seconds: float = LIFE
+    live: bool = False
+    """Whether the processes report samples for a live view."""
+    errors: int | None = None
+    """A file for the standard error of the processes; None: that of this one."""
+
+    @property
+    def names(self) -> list[str]:
+        """The TaskExecutors."""
+        return [f"tm-{i}" for i in range(1, self.executors + 1)]
+
+
+@dataclass(slots=True)
+class ClusterOutcome:
+    """The end of a run on processes."""
+
+    finished: bool
+    reason: str
+    """Why it has not finished."""
+    results: dict[str, Any]
+    attempts: int
+    lost: int
+    """Records that arrived at terminated subtasks."""
+    longest: int
+    """Largest number of items that waited in one channel with flow control."""
+    longest_feedback: int
+    memory: int
+    """Largest resident memory of a TaskExecutor in bytes."""
+    unfinished: bool = False
+    """Whether the time limit has ended it."""
+
+
+class _Child:
+    def __init__(self, process: subprocess.Popen[bytes], incarnation: int) -> None:
+        self.process, self.incarnation, self.frames = process, incarnation, Frames()
+
+
+class Cluster:
+    """One run on processes; `tell` is called with what happens."""
+
+    def __init__(
+        self, settings: Settings, kills: Sequence[Kill], tell: Callable[[str], None], watch: Watch | None = None
+    ) -> None:
+        """`watch` is called with snapshots, if the settings are for a live view."""
+        self.settings, self.kills, self._told, self._watch = settings, kills, tell, watch
+        self._board, self._began = Board(), time.monotonic()
+        self._secret = os.urandom(SECRET)
+        self._children: dict[str, _Child] = {}
+        self._selector = selectors.DefaultSelector()
+        self._deaths: dict[str, int] = {}
+        self._due: list[tuple[float, Kill]] = []
+        self._over: list[Any] | None = None
+        self._seen: list[str] = []
+        self._decided = self._first_attempt = 0
+        """Restarts that the JobMaster has decided, and its first attempt, which is later than those of lost ones."""
+
+    def run(self) -> ClusterOutcome:
+        """Runs the job. Raises `RuntimeFailure`, and `ProcessLost` if a process has ended too often."""
+        try:
+            listeners = {name: listening() for name in (JOBMASTER, RM)}
+        except OSError as error:
+            raise RuntimeFailure(
+                f"no port of the loopback address can be opened: {error.strerror}; allow sockets, or add --simulate"
+            ) from error
+        end = time.monotonic() + self.settings.seconds
+        try:
+            with listeners[JOBMASTER], listeners[RM]:  # of these, and of those that replace them
+                for name in (JOBMASTER, RM, *self.settings.names):
+                    self._start(name, 0, listeners)
+                while self._over is None and time.monotonic() < end:
+                    self._look(min([end, *(when for when, _ in self._due)]), listeners)
+            return self._outcome()
+        finally:
+            self._end()
+
+    # --- processes
+
+    def _start(self, name: str, incarnation: int, listeners: Listeners) -> None:
+        mine = [kill for kill in self.kills if kill.name == name and kill.events is not None]
+        kill = mine[incarnation] if incarnation < len(mine) else None
+        listener = listeners.get(name)
+        folder = self.settings.log_folder
+        file = name if listener is not None and not incarnation else f"{name}.{incarnation}"
+        settings: dict[str, Any] = {
+            "role": "taskexecutor" if listener is None else name,
+            "name": name,
+            "incarnation": incarnation,
+            "parent": os.getpid(),
+            "job": str(self.settings.job.absolute()),
+            "secret": self._secret,
+            "port": listeners[JOBMASTER].getsockname()[1],
+            "manager_port": listeners[RM].getsockname()[1],
+            "listener": None if listener is None else listener.fileno(),
+            "first_attempt": self._first_attempt,
+            "names": self.settings.names,
+            "slots": self.settings.slots,
+            "buffers": self.settings.buffers,
+            "records": self.settings.records,
+            "buffer_timeout": self.settings.buffer_timeout,
+            "restarts": self.settings.restarts,
+            "variant": self.settings.variant,
+            "eager": self.settings.eager,
+            "input_policy": self.settings.input_policy,
+            "checkpoint_interval": self.settings.checkpoint_interval,
+            "log": None if folder is None else str(folder.absolute() / f"{file}.ndjson"),
+            "live": self.settings.live,
+            "kill_after": None if kill is None else kill.events,
+        }
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "streamproof_runtime.processes.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self.settings.errors,
+                pass_fds=() if listener is None else (listener.fileno(),),
+            )
+        except OSError as error:
+            raise RuntimeFailure(f"no process can be started for {name}: {error.strerror}") from error
+        self._children[name] = _Child(process, incarnation)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._selector.register(process.stdout, selectors.EVENT_READ, name)
+        with suppress(BrokenPipeError):
+            process.stdin.write(frame(settings))
+            process.stdin.flush()
+
+    def _look(self, until: float, listeners: Listeners) -> None:
+        """Waits for the next thing that happens."""
+        for key, _ in self._selector.select(max(0.0, until - time.monotonic())):
+            child = self._children[key.data]
+            data = os.read(key.fd, 1 << 16)
+            for value in child.frames.feed(data):
+                self._on_report(key.data, value)
+            if not data:
+                self._selector.unregister(key.fileobj)
+                if self._over is None:
+                    self._died(key.data, child, listeners)
+        while self._due and self._due[0][0] <= time.monotonic():
+            _, kill = self._due.pop(0)
+            kill.is_done = True
+            self._tell(f"{kill.name} is killed")
+            self._children[kill.name].process.kill()
+
+    def _tell(self, text: str) -> None:
+        self._told(text)
+        self._board.happened(time.monotonic() - self._began, text)
+
+    def _sampled(self, name: str, sample: Any) -> None:
+        if name == JOBMASTER:
+            self._board.master(sample)
+        else:
+            self._board.executor(name, sample)
+        if self._watch is not None:
+            self._watch(self._board.snapshot(time.monotonic() - self._began, self.settings.job.name))
+
+    def _on_report(self, name: str, value: list[Any]) -> None:
+        kind, *parts = value
+        if kind == "problem":
+            raise RuntimeFailure(parts[0])
+        if kind == "failure":
+            raise ProcessLost(parts[0])
+        if kind == "over":
+            self._over = parts
+            return
+        if kind == "sample":
+            self._sampled(name, parts[0])
+            return
+        event, attempt, about = parts
+        self._decided = attempt
+        if event == "started" and "started" not in self._seen:
+            now = time.monotonic()
+            self._due = sorted(
+                ((now + k.seconds, k) for k in self.kills if k.seconds is not None), key=lambda due: due[0]
+            )
+        self._seen.append(event)
+        if event not in ROUTINE:
+            self._tell(f"attempt {attempt}: {event}{': ' if about else ''}{about}")
+
+    def _died(self, name: str, child: _Child, listeners: Listeners) -> None:
+        code = child.process.wait()
+        self._close(child)
+        self._board.lost(name)
+        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        mine = [kill for kill in self.kills if kill.name == name and kill.events is not None]
+        was_asked = code == -signal.SIGKILL and child.incarnation < len(mine)
+        if was_asked:
+            mine[child.incarnation].is_done = True
+        elif not any(kill.name == name and kill.is_done and kill.seconds is not None for kill in self.kills):
+            self._deaths[name] = self._deaths.get(name, 0) + 1
+        self._tell(f"{name} has ended: {how}")
+        if code == BROKEN or self._deaths.get(name, 0) > DEATHS:
+            raise ProcessLost(f"{name} has ended {self._deaths.get(name, 1)} times ({how}); see the messages above")
+        if name == JOBMASTER:
+            self._first_attempt, self._decided = self._first_attempt + self._decided + 1, 0
+        self._start(name, child.incarnation + 1, listeners)
+
+    def _close(self, child: _Child) -> None:
+        for pipe in (child.process.stdin, child.process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+    def _end(self) -> None:
+        """Ends all processes: at once, or, if the job is over, after a while in which they end by themselves."""
+        end = time.monotonic() + (GRACE if self._over is not None else 0)
+        for child in self._children.values():
+            with suppress(subprocess.TimeoutExpired):
+                child.process.wait(max(0.0, end - time.monotonic()))
+        for child in self._children.values():
+            child.process.kill()
+            child.process.wait()
+            self._close(child)
+        self._selector.close()
+
+    def _outcome(self) -> ClusterOutcome:
+        if self._over is None:
+            reason = f"no end after {self.settings.seconds:g} s"
+            return ClusterOutcome(False, reason, {}, self._seen.count("deployed"), 0, 0, 0, 0, unfinished=True)
+        finished, errors, results, attempts, stopped = self._over
+        counts = [[0] * 4, *stopped.values()]
+        lost, longest, feedback, memory = zip(*counts, strict=True)
+        reason = "" if finished else errors[-1] if errors else "the job has failed"
+        attempts += self._first_attempt
+        return ClusterOutcome(finished, reason, results, attempts, sum(lost), max(longest), max(feedback), max(memory))

@@ -1,0 +1,54 @@
+"""A process of a job: ``python -m streamproof_runtime.processes.worker``, started by `cluster` with its configuration."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from streamproof_runtime.errors import RuntimeFailure
+from streamproof_runtime.jobs.job_file import JobFile
+from streamproof_runtime.processes.process import Parent
+from streamproof_runtime.processes.real_executor import RealExecutor
+from streamproof_runtime.processes.real_jobmaster import RealJobMaster
+from streamproof_runtime.processes.real_manager import RealManager
+
+ROLES: dict[str, type[RealJobMaster | RealManager | RealExecutor]] = {
+    "jobmaster": RealJobMaster,
+    "rm": RealManager,
+    "taskexecutor": RealExecutor,
+}
+DEFECT = 70
+"""Exit code after an error that is none of the user's; the traceback is on standard error."""
+
+
+def main() -> None:
+    """Runs the JobMaster, the ResourceManager or a TaskExecutor until the job is over."""
+    parent = Parent()
+    try:
+        job = JobFile(Path(parent.configuration["job"])).job()
+        role = ROLES[parent.configuration["role"]]
+        asyncio.run(_run(role(job, parent).run()))
+    except RuntimeFailure as error:
+        parent.broken(f"{parent.configuration['name']}: {error}")
+    except OSError as error:
+        parent.broken(f"{parent.configuration['name']}: {error}", by_system=True)
+
+
+async def _run(work: Coroutine[Any, Any, None]) -> None:
+    def failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        loop.default_exception_handler(context)
+        sys.stderr.flush()
+        os._exit(DEFECT)
+
+    asyncio.get_running_loop().set_exception_handler(failed)
+    await work
+    sys.stderr.flush()
+    os._exit(0)  # neither tasks of the event loop nor threads of the user's functions keep the process
+
+
+if __name__ == "__main__":
+    main()

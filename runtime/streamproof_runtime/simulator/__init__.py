@@ -1,0 +1,1 @@
+"""Simulated runs: virtual time, a tape of choices, a network and faults."""

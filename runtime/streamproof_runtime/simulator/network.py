@@ -1,0 +1,82 @@
+"""The simulated network: FIFO in each connection, any delay, reordering between connections, loss of connections.
+
+A connection behaves like TCP: it never loses or reorders single messages. A partition holds messages back. A lost
+connection loses what is under way, and each end learns of it later; the next message opens a new connection.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from streamproof_runtime.simulator.loop import MICROSECOND, EventLoop
+from streamproof_runtime.simulator.tape import Draw
+
+DELAY = 20 * MICROSECOND
+"""Least delay of a message."""
+SPREAD = 100
+"""Number of choices of a further delay."""
+
+
+class Node(Protocol):
+    """A process on the network."""
+
+    name: str
+
+    def receive(self, peer: str, message: Any) -> None:
+        """A message arrives."""
+
+    def connection_lost(self, peer: str) -> None:
+        """The process learns that the connection to a peer is lost."""
+
+
+class Network:
+    """Connections between nodes by name. `spread` is the unit of the further delay."""
+
+    def __init__(self, loop: EventLoop, choose: Draw) -> None:
+        self.loop, self._choose = loop, choose
+        self.nodes: dict[str, Node] = {}
+        self.unit = MICROSECOND
+        self.slow: dict[frozenset[str], int] = {}
+        """Factors of the delay of a pair."""
+        self.held_until: dict[frozenset[str], int] = {}
+        """Partitions: no message of the pair arrives before this time."""
+        self._last: dict[tuple[str, str], int] = {}
+        self._epoch: dict[frozenset[str], int] = {}
+        self._seen: dict[tuple[str, str], int] = {}
+
+    def send(self, source: str, target: str, message: Any) -> None:
+        """Sends a message; it is lost if the connection is lost before it arrives."""
+        pair = frozenset((source, target))
+        delay = (DELAY + self._choose(SPREAD) * self.unit) * self.slow.get(pair, 1)
+        time = max(self.loop.now + delay, self._last.get((source, target), 0), self.held_until.get(pair, 0))
+        self._last[source, target] = time
+        self.loop.call_at(time, self._deliver, source, target, self._seen.get((source, target), 0), message)
+
+    def disconnect(self, one: str, other: str) -> None:
+        """The connection between two nodes is lost; each learns of it after a delay of its own."""
+        pair = frozenset((one, other))
+        self._epoch[pair] = self._epoch.get(pair, 0) + 1
+        for node, peer in ((one, other), (other, one)):
+            time = self.loop.now + DELAY + self._choose(SPREAD) * self.unit
+            self.loop.call_at(max(time, self.held_until.get(pair, 0)), self._notify, node, peer)
+
+    def restarted(self, node: str) -> None:
+        """A node has lost everything, its connections included; its peers learn of that."""
+        for peer in self.nodes:
+            if peer != node:
+                pair = frozenset((node, peer))
+                self._epoch[pair] = self._epoch.get(pair, 0) + 1
+                self._seen[node, peer] = self._epoch[pair]
+                self.loop.call_later(DELAY + self._choose(SPREAD) * self.unit, self._notify, peer, node)
+
+    def _deliver(self, source: str, target: str, epoch: int, message: Any) -> None:
+        pair = frozenset((source, target))
+        if epoch == self._epoch.get(pair, 0):
+            self._notify(target, source)
+            self.nodes[target].receive(source, message)
+
+    def _notify(self, node: str, peer: str) -> None:
+        epoch = self._epoch.get(frozenset((node, peer)), 0)
+        if self._seen.get((node, peer), 0) < epoch:
+            self._seen[node, peer] = epoch
+            self.nodes[node].connection_lost(peer)

@@ -1,0 +1,271 @@
+"""The simulated processes: hosts of the runtime's machines on the simulated network, which can crash and stand still."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
+from streamproof_runtime.jobmaster.jobmaster import job_trace
+from streamproof_runtime.jobmaster.master_host import Timing
+from streamproof_runtime.messages import Message
+from streamproof_runtime.simulator.loop import MILLISECOND
+from streamproof_runtime.slots.resource_manager import ManagerTiming, ResourceManager
+from streamproof_runtime.slots.slot_events import POOL, RM, SlotEvents
+from streamproof_runtime.subtasks.subtask import Subtask, TaskPlan
+from streamproof_runtime.taskexecutor.executor import TaskExecutor
+from streamproof_runtime.taskexecutor.partitions import MemoryPartitions
+
+if TYPE_CHECKING:
+    from streamproof_runtime.jobmaster.jobmaster import JobMaster
+    from streamproof_runtime.simulator.simulation import Simulation
+
+
+class Runner:
+    """A subtask that the loop schedules."""
+
+    __slots__ = ("at", "host", "subtask")
+
+    def __init__(self, host: SimulatedExecutor, subtask: Subtask) -> None:
+        self.host, self.subtask, self.at = host, subtask, -1
+
+    def step(self) -> None:
+        """One action, or none if there is none any more."""
+        host = self.host
+        host.executor.step(self.subtask, host.world.choose)
+        if self.at >= 0 and not host.executor.can_step(self.subtask):
+            host.world.loop.sleep(self)
+
+
+class SimulatedExecutor:
+    """The simulated process of a TaskExecutor."""
+
+    def __init__(self, name: str, world: Simulation) -> None:
+        self.name, self.world = name, world
+        self.is_alive, self.is_paused = True, False
+        self.runners: dict[str, Runner] = {}
+        self.kept: list[partial[None]] = []
+        """What arrives while it is paused, and timers."""
+        self.due: list[Subtask] = []
+        """Buffer timeouts that pass while it is paused."""
+        self.partitions = MemoryPartitions()
+        self.incarnation = 0
+        self.executor = self._new()
+
+    def _new(self) -> TaskExecutor:
+        world = self.world
+        self.slot_events = SlotEvents(self.name, self.incarnation, world.log_slots)
+        memory = world.buffers, world.floating, world.flow, world.loops, world.ledger
+        return TaskExecutor(
+            *(self.name, world.slots, world.regions, self, self.partitions, self.incarnation, *memory),
+            slot_rules=world.slot_rules,
+        )
+
+    def receive(self, peer: str, message: Message | None) -> None:
+        """A message, or None for a lost connection, unless the process is down."""
+        if self.is_paused:
+            if (
+                message is None
+            ):  # it learns once that the connection is not the one it knew, whatever happened meanwhile
+                self.kept = [kept for kept in self.kept if kept.args != (peer, None)]
+            self.kept.append(partial(self.receive, peer, message))
+        elif self.is_alive:
+            if message is None:
+                self.executor.on_lost(peer)
+            else:
+                self.executor.on_message(peer, message)
+
+    def connection_lost(self, peer: str) -> None:
+        """Tells the executor."""
+        self.receive(peer, None)
+
+    def send(self, target: str, message: Message) -> None:
+        """By the network."""
+        self.world.send(self.name, target, message)
+
+    def call_later(self, delay: int, timer: str, number: int) -> None:
+        """By the loop."""
+        self.world.loop.call_later(delay, self._on_timer, self.executor.incarnation, timer, number)
+
+    def _on_timer(self, incarnation: int, timer: str, number: int) -> None:
+        if self.is_paused:
+            self.kept.append(partial(self._on_timer, incarnation, timer, number))
+        elif self.is_alive and incarnation == self.executor.incarnation:
+            self.executor.table.on_timer(timer, number)
+
+    def create(self, plan: TaskPlan, trace: str) -> Subtask:
+        """A subtask that records its events under the name of the attempt."""
+        subtask = self.world.create(plan, trace)
+        self.runners[plan.name] = Runner(self, subtask)
+        return subtask
+
+    def flush_later(self, subtask: Subtask, delay: float) -> None:
+        """By the loop; a process that stands still does it later."""
+        self.world.loop.call_later(int(delay * MILLISECOND), self._flush, subtask)
+
+    def _flush(self, subtask: Subtask) -> None:
+        if self.is_paused:
+            self.due.append(subtask)
+        elif self.is_alive:
+            self.executor.flush(subtask)
+
+    def is_congested(self, target: str) -> bool:
+        """Never: the simulated network takes everything."""
+        return False
+
+    def event(self, event: str, args: Mapping[str, Any]) -> None:
+        """Into the log, as this process of the TaskExecutor."""
+        self.world.log(self.world.job.name, f"{self.name}.{self.incarnation}", event, args, {}, {})
+
+    def woken(self, subtask: Subtask) -> None:
+        """Schedules the subtask if it can do something."""
+        runner = self.runners[subtask.name]
+        if runner.at < 0 and self.is_alive and not self.is_paused and self.executor.can_step(subtask):
+            self.world.loop.wake(runner)
+
+    def stopped(self, subtasks: Iterable[Subtask]) -> None:
+        """Takes subtasks from the schedule."""
+        for subtask in subtasks:
+            self.world.loop.sleep(self.runners.pop(subtask.name))
+
+    def crash(self) -> None:
+        """The process is gone, with all that it had."""
+        self.is_alive, self.is_paused, self.kept, self.due = False, False, [], []
+        self.stopped([runner.subtask for runner in self.runners.values()])
+        self.partitions.clear()
+
+    def restart(self) -> None:
+        """The process starts anew."""
+        if not self.is_alive:
+            self.is_alive = True
+            self.incarnation += 1
+            self.executor = self._new()
+            self.executor.start()
+
+    def pause(self) -> None:
+        """The process stands still."""
+        if self.is_alive:
+            self.is_paused = True
+            for runner in self.runners.values():
+                self.world.loop.sleep(runner)
+
+    def resume(self) -> None:
+        """The process goes on, with what has arrived meanwhile."""
+        if self.is_paused:
+            self.is_paused, kept, self.kept = False, self.kept, []
+            for arrive in kept:
+                arrive()
+            due, self.due = self.due, []
+            for subtask in due:
+                self.executor.flush(subtask)
+            for runner in list(self.runners.values()):
+                if self.executor.is_running(runner.subtask):
+                    self.woken(runner.subtask)
+
+
+class SimulatedJobMaster:
+    """The simulated process of the JobMaster."""
+
+    def __init__(self, world: Simulation, machine: type[JobMaster], timing: Timing) -> None:
+        self.name, self.world = JOBMASTER, world
+        self.is_alive, self.session, self.earlier = True, 0, 0
+        self._type, self._timing = machine, timing
+        self.machine = self._new(0)
+
+    def _new(self, first_attempt: int) -> JobMaster:
+        self.slot_events = SlotEvents(POOL, self.session, self.world.log_slots)
+        return self._type(self.world.regions, self, self._timing, first_attempt)
+
+    def receive(self, peer: str, message: Message) -> None:
+        """A message, unless the process is down."""
+        if self.is_alive:
+            self.machine.on_message(peer, message)
+
+    def connection_lost(self, peer: str) -> None:
+        """A lost connection."""
+        if self.is_alive:
+            self.machine.on_lost(peer)
+
+    def crash(self) -> None:
+        """The process is gone, with all that it had."""
+        self.is_alive = False
+
+    def restart(self) -> None:
+        """Another process begins the job anew, after the attempts of the lost one."""
+        if not self.is_alive:
+            lost = self.machine
+            self.is_alive, self.session, self.earlier = True, self.session + 1, self.earlier + lost.decided + 1
+            self.machine = self._new(lost.first_attempt + lost.decided + 1)
+            self.machine.start()
+
+    def send(self, target: str, message: Message) -> None:
+        """By the network."""
+        self.world.send(JOBMASTER, target, message)
+
+    def close(self, target: str) -> None:
+        """Both ends learn of it."""
+        self.world.network.disconnect(JOBMASTER, target)
+
+    def call_later(self, delay: int, timer: str, number: int) -> None:
+        """By the loop."""
+        self.world.loop.call_later(delay, self._on_timer, self.session, timer, number)
+
+    def _on_timer(self, session: int, timer: str, number: int) -> None:
+        if self.is_alive and session == self.session:
+            self.machine.on_timer(timer, number)
+
+    def event(self, event: str, args: Mapping[str, Any], trace: str = "") -> None:
+        """Into the log."""
+        name = self.world.job.name
+        self.world.log(name + trace if trace else job_trace(name, self.session), JOBMASTER, event, args, {}, {})
+
+
+class SimulatedManager:
+    """The simulated process of the ResourceManager."""
+
+    def __init__(self, world: Simulation, timing: ManagerTiming) -> None:
+        self.name, self.world, self._timing = RM, world, timing
+        self.is_alive, self.incarnation = True, 0
+        self.machine = self._new()
+
+    def _new(self) -> ResourceManager:
+        self.slot_events = SlotEvents(RM, self.incarnation, self.world.log_slots)
+        return ResourceManager(self, self._timing, self.incarnation, self.world.slot_rules)
+
+    def receive(self, peer: str, message: Message) -> None:
+        """A message, unless the process is down."""
+        if self.is_alive:
+            self.machine.on_message(peer, message)
+
+    def connection_lost(self, peer: str) -> None:
+        """A lost connection."""
+        if self.is_alive:
+            self.machine.on_lost(peer)
+
+    def crash(self) -> None:
+        """The process is gone, with all that it had."""
+        self.is_alive = False
+
+    def restart(self) -> None:
+        """Another process, which knows nothing of the lost one."""
+        if not self.is_alive:
+            self.is_alive, self.incarnation = True, self.incarnation + 1
+            self.machine = self._new()
+            self.machine.start()
+
+    def send(self, target: str, message: Message) -> None:
+        """By the network."""
+        self.world.send(RM, target, message)
+
+    def close(self, target: str) -> None:
+        """Both ends learn of it."""
+        self.world.network.disconnect(RM, target)
+
+    def call_later(self, delay: int, timer: str, number: int) -> None:
+        """By the loop."""
+        self.world.loop.call_later(delay, self._on_timer, self.incarnation, timer, number)
+
+    def _on_timer(self, incarnation: int, timer: str, number: int) -> None:
+        if self.is_alive and incarnation == self.incarnation:
+            self.machine.on_timer(timer, number)

@@ -1,0 +1,1 @@
+"""The slot protocol between ResourceManager, TaskExecutors and JobMaster."""

@@ -1,0 +1,196 @@
+"""The ResourceManager as a state machine without input and output: TaskExecutors with their slots, and allocations of them.
+
+The JobMaster declares how many slots its job requires. While there are fewer allocations, a free slot gets a new allocation
+id and is requested of its TaskExecutor, which answers, and offers the slot to the JobMaster itself. A TaskExecutor that
+registers, or answers a heartbeat after a change, sends a report of its slots: so a ResourceManager that replaces a lost one
+learns of the allocations, and a lost message is repaired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from streamproof_runtime import messages as m
+from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
+from streamproof_runtime.slots.slot_events import RM, SlotEvents, Stamp
+from streamproof_runtime.variants.slot_variants import SlotRules
+
+NAME = RM
+PENDING, ALLOCATED = "PENDING", "ALLOCATED"
+"""States of an allocation: requested; confirmed by the TaskExecutor."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerTiming:
+    """Times in nanoseconds."""
+
+    heartbeat_interval: int
+    heartbeat_timeout: int
+    executors: int = 0
+    """TaskExecutors that the first allocation waits for, so that slots are spread over all of them."""
+    patience: int = 0
+    """How long it waits for them."""
+
+
+class ManagerHost(Protocol):
+    """What a ResourceManager may do to the world."""
+
+    slot_events: SlotEvents
+
+    def send(self, target: str, message: m.Message) -> None:
+        """Sends a message."""
+
+    def close(self, target: str) -> None:
+        """Closes a connection; both ends learn of it."""
+
+    def call_later(self, delay: int, timer: str, number: int) -> None:
+        """Calls `on_timer` after a delay in nanoseconds."""
+
+
+@dataclass(slots=True)
+class Executor:
+    """A registered TaskExecutor."""
+
+    process: str
+    slots: int
+    silent: int = 0
+    """Heartbeats without answer."""
+
+
+@dataclass(slots=True)
+class Allocation:
+    """A slot that is requested or allocated."""
+
+    executor: str
+    state: str = PENDING
+
+
+class ResourceManager:
+    """Allocates the slots of all TaskExecutors to one job."""
+
+    def __init__(self, host: ManagerHost, timing: ManagerTiming, incarnation: int, rules: SlotRules) -> None:
+        """`incarnation`: how many ResourceManagers were before; their allocation ids are other ones."""
+        self.host, self.timing, self.rules = host, timing, rules
+        self._incarnation, self._made = incarnation, 0
+        self.executors: dict[str, Executor] = {}
+        self.allocations: dict[str, Allocation] = {}
+        self.required = 0
+        """Slots that the job requires."""
+        self._waits = bool(timing.executors)
+
+    def start(self) -> None:
+        """Starts the heartbeats, and the wait for TaskExecutors."""
+        if self._waits:
+            self.host.call_later(self.timing.patience, "patience", 0)
+        self.host.call_later(self.timing.heartbeat_interval, "heartbeat", 0)
+
+    def on_message(self, peer: str, message: m.Message) -> None:
+        """A message of the JobMaster, or of a TaskExecutor that has registered."""
+        kind, *rest = message
+        if peer == JOBMASTER:
+            self._declared(*rest)
+        elif kind == m.JOIN:
+            self._joined(peer, *rest)
+        elif peer in self.executors:
+            self.executors[peer].silent = 0
+            if kind == m.GRANT:
+                self._granted(*rest)
+            elif kind == m.AVAILABLE:
+                self._available(*rest)
+            elif rest:
+                self._reported(peer, "report_received", *rest)
+            self.check()
+
+    def on_lost(self, peer: str) -> None:
+        """The connection to a TaskExecutor is lost, and with it its slots; without a JobMaster nothing is required."""
+        if peer == JOBMASTER:
+            if self.required:
+                self.required = 0
+                self._event("requirements_cleared", {})
+        elif peer in self.executors:
+            for allocation in self._of(peer):
+                del self.allocations[allocation]
+            self._event("executor_lost", {"executor": self.executors.pop(peer).process})
+            self.check()
+
+    def on_timer(self, timer: str, number: int) -> None:
+        """The end of the wait for TaskExecutors, or a heartbeat: one that has not answered for too long is lost."""
+        if timer == "patience":
+            self._waits = False
+            self.check()
+            return
+        for peer in sorted(self.executors):
+            executor = self.executors[peer]
+            executor.silent += 1
+            if executor.silent * self.timing.heartbeat_interval > self.timing.heartbeat_timeout:
+                self.host.close(peer)
+                self.on_lost(peer)
+            elif executor.silent == 1:  # the last one was answered: at most one report is on the way
+                self.host.send(peer, (m.POLL,))
+        self.host.call_later(self.timing.heartbeat_interval, "heartbeat", 0)
+
+    def check(self) -> None:
+        """Requests slots while fewer are allocated than the job requires: of the TaskExecutor with the most free ones."""
+        self._waits = self._waits and len(self.executors) < self.timing.executors
+        while self.required > len(self.allocations) and not self._waits:
+            free = {peer: executor.slots - len(self._of(peer)) for peer, executor in self.executors.items()}
+            peer = max(sorted(free), key=free.__getitem__, default="")
+            if not peer or free[peer] <= 0:
+                return
+            allocation = f"{self._incarnation}-{self._made}"
+            self._made += 1
+            self.allocations[allocation] = Allocation(peer)
+            about = {"slot": allocation, "executor": self.executors[peer].process}
+            self.host.send(peer, (m.REQUEST, allocation, self._event("allocation_started", about)))
+
+    def _event(self, event: str, args: Mapping[str, Any], received: Stamp | None = None) -> Stamp:
+        """Records an event."""
+        return self.host.slot_events(
+            event,
+            args,
+            {"required": self.required, "slots": {a: x.state for a, x in self.allocations.items()}},
+            received,
+        )
+
+    def _of(self, peer: str) -> list[str]:
+        return [name for name, allocation in self.allocations.items() if allocation.executor == peer]
+
+    def _declared(self, required: int, stamp: Stamp) -> None:
+        self.required = required
+        self._event("requirements_received", {"required": required}, stamp)
+        self.check()
+
+    def _joined(self, peer: str, process: str, slots: int, report: list[str], stamp: Stamp) -> None:
+        self.on_lost(peer)
+        self.executors[peer] = Executor(process, slots)
+        self._reported(peer, "executor_registered", report, stamp)
+        self.check()
+
+    def _granted(self, allocation: str, done: bool, stamp: Stamp) -> None:
+        """The answer to a request. A slot report may have come first."""
+        found = self.allocations.get(allocation)
+        if found is not None and found.state == PENDING:
+            if done:
+                found.state = ALLOCATED
+            else:
+                del self.allocations[allocation]
+        self._event("request_answered", {"slot": allocation, "done": done}, stamp)
+
+    def _available(self, allocation: str, stamp: Stamp) -> None:
+        self.allocations.pop(allocation, None)
+        self._event("slot_available", {"slot": allocation}, stamp)
+
+    def _reported(self, peer: str, event: str, report: Iterable[str], stamp: Stamp) -> None:
+        """Completes what the report has, adopts what is new, and frees ALLOCATED slots that it does not have."""
+        has = [*report]
+        for allocation in has:
+            self.allocations.setdefault(allocation, Allocation(peer)).state = ALLOCATED
+        gone = [a for a in self._of(peer) if a not in has and self._is_freed(self.allocations[a])]
+        for allocation in gone:
+            del self.allocations[allocation]
+        self._event(event, {"executor": self.executors[peer].process, "slots": has}, stamp)
+
+    def _is_freed(self, allocation: Allocation) -> bool:
+        return allocation.state == ALLOCATED or not self.rules.exempts_pending

@@ -1,0 +1,151 @@
+"""The slot pool of a JobMaster as a state machine without input and output: what the job requires, and the slots it holds.
+
+The requirement is declared to the ResourceManager. TaskExecutors offer slots, which are accepted while more are required. A
+slot is reserved while a region uses it; a free slot that is not required is returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from streamproof_runtime import messages as m
+from streamproof_runtime.slots.slot_events import RM, SlotEvents, Stamp
+from streamproof_runtime.variants.slot_variants import SlotRules
+
+
+class PoolHost(Protocol):
+    """What a slot pool may do to the world."""
+
+    slot_events: SlotEvents
+
+    def send(self, target: str, message: m.Message) -> None:
+        """Sends a message."""
+
+
+@dataclass(slots=True)
+class HeldSlot:
+    """A slot that the JobMaster holds, and the regions that use it."""
+
+    executor: str
+    users: set[int] = field(default_factory=set)
+
+
+class SlotPool:
+    """The slots of one job."""
+
+    def __init__(self, host: PoolHost, rules: SlotRules) -> None:
+        self.host, self.rules = host, rules
+        self.required = 0
+        self.held: dict[str, HeldSlot] = {}
+        self._changed: set[str] = set()
+        """TaskExecutors for which the list of slots would be a new one."""
+        self._listing: set[str] = set()
+        """TaskExecutors that have not answered a list yet."""
+
+    def require(self, number: int) -> None:
+        """The job requires this many slots, and those that are reserved. Those that it does not require are returned."""
+        number = max(number, self.reserved)
+        if number != self.required:
+            self.required = number
+            self.declare()
+        self._release_idle()
+
+    def declare(self) -> None:
+        """The ResourceManager learns of the requirement; again, if it is another one."""
+        stamp = self._event("slots_declared", {"required": self.required})
+        self.host.send(RM, (m.DECLARE, self.required, stamp))
+
+    @property
+    def reserved(self) -> int:
+        """Number of slots that regions use."""
+        return sum(bool(slot.users) for slot in self.held.values())
+
+    def in_turn(self) -> list[str]:
+        """The slots in turn over all TaskExecutors."""
+        by_executor: dict[str, list[str]] = {}
+        for allocation, slot in self.held.items():
+            by_executor.setdefault(slot.executor, []).append(allocation)
+        lists = [by_executor[peer] for peer in sorted(by_executor)]
+        most = max(map(len, lists), default=0)
+        return [own[level] for level in range(most) for own in lists if level < len(own)]
+
+    # --- messages
+
+    def on_offer(self, peer: str, allocation: str, stamp: Stamp) -> bool:
+        """An offered slot is accepted if it is known, or required. Whether it is."""
+        accepted = allocation in self.held or self.required > len(self.held) or not self.rules.rejects_excess
+        if accepted:
+            self.held.setdefault(allocation, HeldSlot(peer))
+            self._changed.add(peer)
+        sent = self._event("offer_received", {"slot": allocation, "accepted": accepted}, stamp)
+        self.host.send(peer, (m.ANSWER, allocation, accepted, stamp[1], sent))
+        return accepted
+
+    def on_failed(self, peer: str, allocation: str, stamp: Stamp) -> set[int]:
+        """A TaskExecutor does not have a slot. The regions that used it."""
+        slot = self.held.pop(allocation, None)
+        self._event("slot_failed", {"slot": allocation}, stamp)
+        self._changed.add(peer)
+        return slot.users if slot is not None else set()
+
+    def on_listed(self, peer: str) -> None:
+        """A TaskExecutor has received the list of slots."""
+        self._listing.discard(peer)
+
+    def list_to(self, peer: str) -> None:
+        """With a heartbeat: the slots that are held of a TaskExecutor, if that has changed."""
+        if self.rules.reconciles and peer in self._changed and peer not in self._listing:
+            self._changed.discard(peer)
+            self._listing.add(peer)
+            own = self._of(peer)
+            self.host.send(peer, (m.HELD, own, self._event("slots_listed", {"executor": peer, "slots": own})))
+
+    def drop(self, peer: str) -> None:
+        """The connection to a TaskExecutor is lost, and with it its slots."""
+        gone = self._of(peer)
+        for allocation in gone:
+            del self.held[allocation]
+        self._changed.discard(peer)
+        self._listing.discard(peer)
+        self._event("slots_lost", {"executor": peer})
+
+    # --- regions
+
+    def reserve(self, region: int, slots: Iterable[str]) -> Stamp:
+        """A region uses these slots. The result is the stamp of its deployment."""
+        used = [*dict.fromkeys(slots)]
+        fresh = [a for a in used if not self.held[a].users]
+        for allocation in used:
+            self.held[allocation].users.add(region)
+        return self._event("slots_reserved", {"slots": fresh})
+
+    def unreserve(self, region: int) -> None:
+        """A region uses no slot any more."""
+        freed = []
+        for allocation, slot in self.held.items():
+            if region in slot.users:
+                slot.users.discard(region)
+                if not slot.users:
+                    freed.append(allocation)
+        if freed:
+            self._event("slots_unreserved", {"slots": freed})
+
+    def _release_idle(self) -> None:
+        free = [a for a, slot in self.held.items() if not slot.users]
+        for allocation in free[::-1] if self.rules.releases_idle else ():
+            if len(self.held) <= self.required:
+                return
+            peer = self.held.pop(allocation).executor
+            self._changed.add(peer)
+            stamp = self._event("slot_released", {"slot": allocation})
+            self.host.send(peer, (m.FREE, allocation, stamp))
+
+    def _event(self, event: str, args: Mapping[str, Any], received: Stamp | None = None) -> Stamp:
+        """Records an event."""
+        slots = {a: "RESERVED" if slot.users else "FREE" for a, slot in self.held.items()}
+        return self.host.slot_events(event, args, {"required": self.required, "slots": slots}, received)
+
+    def _of(self, peer: str) -> list[str]:
+        return [a for a, slot in self.held.items() if slot.executor == peer]

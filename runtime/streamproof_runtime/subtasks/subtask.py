@@ -1,0 +1,365 @@
+"""The dataflow of one subtask, as a state machine without input and output.
+
+The host delivers items to the channels of a subtask, asks for the enabled actions, lets it do one, and carries away what
+it has sent. A subtask *holds* a buffer between receiving it and sending on its outputs: meanwhile it is busy.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol, TypeAlias
+
+from streamproof_runtime.jobs.api import Edge, Exchange, Operator
+from streamproof_runtime.jobs.functions import Context, Operation
+from streamproof_runtime.jobs.graph import ExecutionGraph
+from streamproof_runtime.jobs.scopes import Scope
+from streamproof_runtime.subtasks.barriers import Alignment, Snapshot, state_of
+from streamproof_runtime.subtasks.batons import Itinerary, itineraries
+from streamproof_runtime.subtasks.buffers import BYTES, PIECE, Output, size
+from streamproof_runtime.subtasks.loop_heads import LoopHead
+from streamproof_runtime.subtasks.output_buffers import EVENT, Buffer, OutputBuffers
+from streamproof_runtime.subtasks.spilling import SpillingQueue
+
+RECORD, END, BATON, BARRIER = 0, 1, 2, 3
+"""Kinds of items: ``(RECORD, clock, side, values)``, a buffer of records, ``(END, clock, busy)``,
+``(BATON, clock, baton, busy, id)``, and ``(BARRIER, {}, checkpoint)``."""
+RUNNING, ATTEMPTING, TERMINATED = "RUNNING", "ATTEMPTING", "TERMINATED"
+
+Clock: TypeAlias = Mapping[str, int]
+Item: TypeAlias = tuple[Any, ...]
+Action: TypeAlias = tuple[str, str]
+"""What a subtask can do next, with the channel from which it takes an item."""
+
+PRODUCE, TAKE, WORK, FINISH, SNAPSHOT = "produce", "take", "work", "finish", "snapshot"
+HELD = 8
+"""Buffers that a subtask holds at most."""
+
+
+def kind_of(item: Item) -> str:
+    """The kind of an item in the log; of a baton with its name."""
+    return "record" if item[0] == RECORD else "end" if item[0] == END else f"baton {item[2]}"
+
+
+class Log(Protocol):
+    """Where a subtask records its events; an event is recorded before anything that it sends can leave."""
+
+    def __call__(
+        self, process: str, event: str, args: Mapping[str, Any], state: Mapping[str, Any], clock: Clock, /
+    ) -> None:
+        """Records one event."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlan:
+    """What a subtask knows of its job."""
+
+    name: str
+    number: int
+    operator: Operator
+    inputs: tuple[str, ...]
+    feedback_inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    routes: tuple[tuple[Edge, tuple[str, ...]], ...]
+    """Each outgoing edge with its channels, in the order of the target's subtasks."""
+    itinerary: Itinerary
+    is_head: bool
+    behind: frozenset[Scope]
+    """The loops with a head from which a record can reach this subtask."""
+
+
+def plans(graph: ExecutionGraph) -> dict[str, TaskPlan]:
+    """The plan of each subtask of a job."""
+    ways = itineraries(graph)
+    return {task: _plan(graph, task, ways[task]) for task in graph.tasks}
+
+
+def _plan(graph: ExecutionGraph, task: str, itinerary: Itinerary) -> TaskPlan:
+    own = [c for c in graph.channels.values() if c.source == task]
+    edges = [e for e in graph.job.edges if e.source == graph.operator_of[task].name]
+    return TaskPlan(
+        task,
+        graph.number[task],
+        graph.operator_of[task],
+        graph.inputs(task, feedback=False),
+        graph.inputs(task, feedback=True),
+        graph.outputs(task, feedback=False),
+        tuple((edge, tuple(c.name for c in own if c.edge is edge)) for edge in edges),
+        itinerary,
+        task in graph.heads,
+        _loops_before(graph, task),
+    )
+
+
+def _loops_before(graph: ExecutionGraph, task: str) -> frozenset[Scope]:
+    reached, new = {task}, {task}
+    while new:
+        new = {c.source for c in graph.channels.values() if c.target in new} - reached
+        reached |= new
+    return frozenset(graph.scope(t) for t in reached & graph.heads)
+
+
+class Subtask:
+    """The dataflow of a subtask; a subclass has the protocol of termination."""
+
+    alignment_type = Alignment
+
+    def __init__(
+        self, plan: TaskPlan, log: Log, choose: Callable[[int], int], records: int = 1, timeout: float | None = None
+    ) -> None:
+        """`choose` makes the choices of user functions; `records` is the largest number of records in a buffer, and
+        `timeout` the buffer timeout in milliseconds."""
+        self.plan, self.name, self._log = plan, plan.name, log
+        self.unfinished = OutputBuffers(records, timeout)
+        self.phase = RUNNING
+        self.queues: dict[str, deque[Item] | SpillingQueue] = {
+            c: deque() for c in (*plan.inputs, *plan.feedback_inputs)
+        }
+        self.head: LoopHead | None = None
+        """The choice between input and feedback, if there is feedback."""
+        self.about: dict[str, object] = {}
+        """What the event of the item that is being taken says of it: its channel, and its number if it was fed back."""
+        self.held: deque[tuple[int, list[Any]]] = deque()
+        self.sent: list[tuple[str, Item]] = []
+        self.clock: Clock = {}
+        self.lost = self.records = 0
+        """Records that came too late, and all that it has received or, as a source, made."""
+        self.ended: set[str] = set()
+        """Inputs on which END has been taken."""
+        self.items: Iterator[Any] = iter(())
+        self.left = 0
+        operator = plan.operator
+        if operator.items is not None:
+            own = operator.items[plan.number :: operator.parallelism]
+            self.items, self.left = iter(own), len(own)
+        self.operation = Operation(operator.inputs, Context(choose, plan.number))
+        self._turn: dict[int, int] = {}
+        self._piece = PIECE if self.unfinished.records > PIECE else 1
+        self._done = 0
+        """Records of the buffer held longest that the user function has had."""
+        self._made: list[Output] = []
+        self.alignment = self.alignment_type(plan.inputs)
+
+    # --- for the host
+
+    def deliver(self, channel: str, item: Item) -> None:
+        """Appends an item to an input channel."""
+        self.queues[channel].append(item)
+        if self.head is not None:
+            self.head.arrived(channel, kind_of(item))
+
+    def enabled(self) -> list[Action]:
+        """The possible actions, in a fixed order."""
+        full = len(self.held) >= HELD
+        found = [
+            (TAKE, c)
+            for c, queue in self.queues.items()
+            if queue
+            and not (full and queue[0][0] == RECORD)
+            and not self.alignment.blocks(c)
+            and self.is_ready(c, queue[0])
+        ]
+        if self.head is not None:
+            found = self.head.preferred(found)
+        if self.may_take_snapshot():
+            found.append((SNAPSHOT, ""))
+        if self.held:
+            found.append((WORK, ""))
+        if self.left:
+            found.append((PRODUCE, ""))
+        elif self.phase is RUNNING and self.may_finish():
+            found.append((FINISH, ""))
+        return found
+
+    def do(self, action: Action) -> None:
+        """Does an enabled action; what it sends is appended to `sent`."""
+        kind, channel = action
+        if kind is TAKE:
+            self.take(channel)
+        elif kind is WORK:
+            self.work()
+        elif kind is PRODUCE:
+            self.produce()
+        elif kind is SNAPSHOT:
+            self.take_snapshot()
+        else:
+            self.flush(EVENT)
+            self.finish()
+
+    def result(self) -> Any:
+        """The records of a sink, in its form; None if it has received none."""
+        return self.operation.states.get(None, {}).get("records") if self.plan.operator.is_sink else None
+
+    # --- records
+
+    def produce(self) -> None:
+        """A source takes its next records; each buffer that leaves is an event."""
+        values: list[Any] = []
+        taken, most = 0, self._piece if self.unfinished.stay else self.unfinished.records
+        while self.left and len(values) < most and taken < BYTES:
+            values.append(next(self.items))
+            self.left -= 1
+            taken += size(values[-1])
+        self.records += len(values)
+        self._produced(self.unfinished.add(self.routed(values)))
+
+    def _produced(self, buffers: Iterable[Buffer]) -> None:
+        for channel, side, outputs in buffers:
+            clock = self.record("record_produced", {"channel": channel})
+            self.sent.append((channel, (RECORD, clock, side, outputs)))
+
+    def take(self, channel: str) -> None:
+        """Takes the next item of a channel."""
+        item = self.queues[channel].popleft()
+        self.about = {"channel": channel} if self.head is None else self.head.taken(channel)
+        self.merge(item[1])
+        if item[0] == RECORD:
+            self.records += len(item[3])
+            if self.phase is TERMINATED:
+                self.lost += len(item[3])
+            else:
+                self.held.append((item[2], item[3]))
+                self.note_record(channel)
+            self.record("record_received", self.about)
+        elif item[0] == BARRIER:
+            self.take_barrier(channel, item[2])
+        else:
+            self.take_control(channel, item)
+        if self.head is not None:
+            self.head.read_back(channel)
+
+    def work(self) -> None:
+        """Applies the user function to the next records of the buffer held longest. Without a buffer timeout all outputs
+        are sent after the last one, else those in full buffers at once."""
+        side, values = self.held[0]
+        process, start = self.operation.process, self._done
+        self._done += self._piece
+        outputs = self.routed(output for value in values[start : self._done] for output in process(side, value))
+        is_last, unfinished = self._done >= len(values), self.unfinished
+        if is_last:
+            self._done = 0
+            self.held.popleft()
+        if unfinished.stay:
+            made = unfinished.add(outputs)
+            if is_last:
+                unfinished.processed()
+            self._processed("record_processed", made)
+            return
+        self._made += outputs
+        if is_last:
+            made, self._made = unfinished.add(self._made), []
+            self._send(made, self.record("record_processed", {"channels": [channel for channel, _, _ in made]}))
+
+    def flush(self, why: str) -> None:
+        """Output buffers that are not full leave."""
+        if not self.unfinished.stay:
+            return
+        made = self.unfinished.flush()
+        if self.plan.operator.items is not None:
+            self._produced(made)
+        else:
+            self._processed("buffers_flushed", made, why=why)
+
+    def _processed(self, event: str, made: Sequence[Buffer], **more: str) -> None:
+        """Buffers leave, and those of whose outputs none is left here are held no more."""
+        done = self.unfinished.done()
+        if made or done:
+            args = {"channels": [channel for channel, _, _ in made], "done": done, **more}
+            self._send(made, self.record(event, args))
+
+    def _send(self, made: Sequence[Buffer], clock: Clock) -> None:
+        self.sent += [(channel, (RECORD, clock, side, outputs)) for channel, side, outputs in made]
+
+    def routed(self, values: Iterable[Any]) -> Iterator[Output]:
+        """Outputs with their channels and inputs, after the chained functions of each edge."""
+        for value in values:
+            for at, (edge, channels) in enumerate(self.plan.routes):
+                for pipe in edge.pipes:
+                    outputs = [value]
+                    for transform in pipe.transforms:
+                        outputs = [after for before in outputs for after in transform(before)]
+                    for output in outputs:
+                        yield from ((c, pipe.side, output) for c in self._receivers(at, edge, channels, output))
+
+    def _receivers(self, at: int, edge: Edge, channels: tuple[str, ...], value: Any) -> tuple[str, ...]:
+        if edge.exchange is Exchange.BROADCAST or len(channels) == 1:
+            return channels
+        if edge.key is not None:
+            return (channels[zlib.crc32(repr(edge.key(value)).encode()) % len(channels)],)
+        turn = self._turn[at] = self._turn.get(at, self.plan.number - 1) + 1
+        return (channels[turn % len(channels)],)
+
+    # --- checkpoints
+
+    def take_barrier(self, channel: str, checkpoint: int) -> None:
+        """No further item of this input is taken before the snapshot."""
+        self.alignment.arrive(channel, checkpoint)
+        self.note("barrier_received", {"channel": channel, "checkpoint": checkpoint}, {})
+
+    def may_take_snapshot(self) -> bool:
+        """Whether a checkpoint is aligned, and all that was received before it has been processed."""
+        return not self.held and self.alignment.is_complete(self.ended)
+
+    def take_snapshot(self) -> None:
+        """Takes a snapshot, and sends the barrier behind all records, unless END has been sent."""
+        self.flush(EVENT)
+        checkpoint = self.alignment.complete()
+        self.alignment.taken.append((checkpoint, state_of(self.left, self.operation, self._turn)))
+        self.note("snapshot_taken", {"checkpoint": checkpoint}, {})
+        if self.phase is not TERMINATED:
+            self.sent += [(channel, (BARRIER, {}, checkpoint)) for channel in self.plan.outputs]
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Goes on from a snapshot, before the first step."""
+        left, states, turn = deepcopy(snapshot)
+        self.items = islice(self.items, self.left - left, None)
+        self.left, self.operation.states = left, states
+        self._turn = turn
+
+    # --- events
+
+    def record(self, event: str, args: Mapping[str, Any]) -> Clock:
+        """Records an event with the state after it; returns its vector clock."""
+        self.clock = clock = {**self.clock, self.name: self.clock.get(self.name, 0) + 1}
+        self._log(self.name, event, args, self.state(), clock)
+        return clock
+
+    def note(self, event: str, args: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+        """Records an event of flow control, which has no clock: it happens between two events of the subtask."""
+        self._log(self.name, event, args, state, {})
+
+    def state(self) -> dict[str, Any]:
+        """What the subtask knows of its own state."""
+        return {"phase": self.phase, "held": len(self.held) + self.unfinished.held}
+
+    def merge(self, clock: Clock) -> None:
+        """What is known after receiving an item with this clock."""
+        own = self.clock
+        if any(own.get(name, 0) < count for name, count in clock.items()):
+            self.clock = {**own, **{name: count for name, count in clock.items() if own.get(name, 0) < count}}
+
+    # --- for the protocol of termination
+
+    def is_ready(self, channel: str, item: Item) -> bool:
+        """Whether the first item of a channel can be taken."""
+        raise NotImplementedError
+
+    def may_finish(self) -> bool:
+        """Whether all inputs have ended, as far as the subtask awaits that."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Terminates, or starts to attempt it."""
+        raise NotImplementedError
+
+    def take_control(self, channel: str, item: Item) -> None:
+        """Takes an END or a baton."""
+        raise NotImplementedError
+
+    def note_record(self, channel: str) -> None:
+        """The protocol's part in receiving a record."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""The TaskExecutor: subtasks of the current attempts, and stored partitions."""

@@ -1,0 +1,86 @@
+"""The life of the partitions on one TaskExecutor: each step of it is an event in the log.
+
+A partition on a TaskExecutor is a *copy*: ``DATASET/SUBTASK@ATTEMPT`` names the attempt of the region that makes it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from streamproof_runtime.taskexecutor.partitions import Key, Missing, Partitions
+
+
+def copy_name(key: Key) -> str:
+    """The name of a copy in the log."""
+    return f"{key[0]}/{key[2]}@{key[1]}"
+
+
+def copy_names(keys: Iterable[Key]) -> list[str]:
+    """The names of copies in the log, in their order."""
+    return [copy_name(key) for key in sorted(keys)]
+
+
+class Ledger:
+    """Creates, finishes, reads and deletes the partitions of a store, and records that."""
+
+    cleans_up = True
+    """Whether partitions are deleted when the JobMaster is lost."""
+
+    def __init__(self, store: Partitions, record: Callable[[str, Mapping[str, Any]], None]) -> None:
+        self.store, self._record = store, record
+        self.consumptions: Counter[Key] = Counter()
+
+    def created(self, datasets: Iterable[str], attempt: int, made: Sequence[Key], deleted: Sequence[Key]) -> None:
+        """A region that stores datasets is deployed: what was made, and what an earlier attempt had left."""
+        if names := sorted(datasets):
+            args = {"datasets": names, "attempt": attempt, "created": copy_names(made), "deleted": copy_names(deleted)}
+            self._record("partitions_created", args)
+
+    def finished(self, key: Key) -> None:
+        """A writer has terminated."""
+        self._record("partition_finished", {"partition": copy_name(key)})
+
+    def open(self, key: Key, reader: int) -> tuple[Iterator[Any], int]:
+        """The records for an attempt of a reading region, and their number. Raises `Missing`."""
+        try:
+            found = self.store.open(key)
+        except Missing:
+            self._record("partition_missing", {"partition": copy_name(key), "reader": reader})
+            raise
+        self.opened(key, reader)
+        return found
+
+    def opened(self, key: Key, reader: int) -> None:
+        """A reader begins."""
+        self._record("partition_opened", {"partition": copy_name(key), "reader": reader})
+
+    def consumed(self, key: Key, reader: int) -> None:
+        """A reader has read a partition to its end."""
+        self.consumptions[key] += 1
+        about = {"partition": copy_name(key), "reader": reader, "consumptions": self.consumptions[key]}
+        self._record("partition_consumed", about)
+
+    def release(self, dataset: str, attempt: int) -> None:
+        """The JobMaster has released a dataset."""
+        deleted = self.store.release(dataset, attempt)
+        self._record("release_received", {"dataset": dataset, "attempt": attempt, "deleted": copy_names(deleted)})
+
+    def canceled(self, datasets: Iterable[str], attempt: int, deleted: Sequence[Key], *, ordered: bool) -> None:
+        """An attempt is canceled by the JobMaster, or has failed here: what it has stored is void."""
+        if names := sorted(datasets):
+            event = "partitions_canceled" if ordered else "partitions_abandoned"
+            self._record(event, {"datasets": names, "attempt": attempt, "deleted": copy_names(deleted)})
+
+    def registering(self, connection: int) -> None:
+        """The TaskExecutor begins a connection to the JobMaster."""
+        self._record("registering", {"connection": connection})
+
+    def master_lost(self, connection: int, deleted: Sequence[Key]) -> None:
+        """A connection to the JobMaster is lost: all partitions are deleted."""
+        self.lost(connection, [*deleted, *self.store.clear()])
+
+    def lost(self, connection: int, deleted: Sequence[Key]) -> None:
+        """A connection to the JobMaster is lost, and with it these partitions."""
+        self._record("master_lost", {"connection": connection, "deleted": copy_names(deleted)})

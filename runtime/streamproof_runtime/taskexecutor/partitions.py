@@ -1,0 +1,86 @@
+"""Stored partitions of one TaskExecutor: what a blocking exchange keeps until its readers have finished."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol, TypeAlias
+
+from streamproof_runtime.subtasks.spilling import MemorySpill, SpillingQueue
+
+Key: TypeAlias = tuple[str, int, int]
+"""A dataset, the attempt of the region that has made it, and the number of the subtask."""
+
+
+class Missing(Exception):
+    """A partition is not there."""
+
+    def __init__(self, key: Key) -> None:
+        super().__init__(f"partition {key[2]} of {key[0]} is not there")
+        self.dataset = key[0]
+
+
+class Partitions(Protocol):
+    """Where partitions are stored."""
+
+    def create(self, key: Key) -> None:
+        """An empty partition."""
+
+    def append(self, key: Key, record: Any) -> None:
+        """One more record. Raises `Unsendable` for a record without a form, `OSError` if the disk is full."""
+
+    def open(self, key: Key) -> tuple[Iterator[Any], int]:
+        """The records and their number. Raises `Missing`."""
+
+    def release(self, dataset: str, attempt: int) -> list[Key]:
+        """Drops the partitions of an attempt; those that were there."""
+
+    def remove(self, key: Key) -> None:
+        """Drops a partition, if it is there."""
+
+    def queue(self, kind: type[SpillingQueue] = SpillingQueue) -> SpillingQueue:
+        """The queue of a feedback channel."""
+
+    def clear(self) -> list[Key]:
+        """Drops all; those that were there."""
+
+
+class MemoryPartitions:
+    """Partitions of a simulated TaskExecutor."""
+
+    def __init__(self) -> None:
+        self.stored: dict[Key, list[Any]] = {}
+
+    def create(self, key: Key) -> None:
+        """An empty one."""
+        self.stored[key] = []
+
+    def append(self, key: Key, record: Any) -> None:
+        """One more record; none if the partition is lost meanwhile."""
+        if key in self.stored:
+            self.stored[key].append(record)
+
+    def open(self, key: Key) -> tuple[Iterator[Any], int]:
+        """The records."""
+        if key not in self.stored:
+            raise Missing(key)
+        return iter(self.stored[key]), len(self.stored[key])
+
+    def release(self, dataset: str, attempt: int) -> list[Key]:
+        """Drops those of an attempt."""
+        found = [k for k in self.stored if k[:2] == (dataset, attempt)]
+        for key in found:
+            del self.stored[key]
+        return found
+
+    def remove(self, key: Key) -> None:
+        """Drops one."""
+        self.stored.pop(key, None)
+
+    def queue(self, kind: type[SpillingQueue] = SpillingQueue) -> SpillingQueue:
+        """One that spills soon, so that small jobs spill too."""
+        return kind(MemorySpill(), 2)
+
+    def clear(self) -> list[Key]:
+        """Drops all."""
+        found, self.stored = [*self.stored], {}
+        return found

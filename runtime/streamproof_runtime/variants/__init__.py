@@ -1,0 +1,1 @@
+"""Variants that omit or change one rule of a protocol."""

@@ -1,0 +1,45 @@
+"""The variants of all protocols by name: which machines a run is made of."""
+
+from __future__ import annotations
+
+from streamproof_runtime.jobmaster.jobmaster import JobMaster
+from streamproof_runtime.subtasks.termination import BatonSubtask
+from streamproof_runtime.taskexecutor.ledger import Ledger
+from streamproof_runtime.variants import checkpoint_variants as checkpoints
+from streamproof_runtime.variants import failover_variants as failover
+from streamproof_runtime.variants.baton_variants import SOUND, VARIANTS
+from streamproof_runtime.variants.flow_variants import FLOWS, FlowRules
+from streamproof_runtime.variants.flush_variants import FLUSHES
+from streamproof_runtime.variants.loop_variants import LOOPS
+from streamproof_runtime.variants.partition_variants import LEDGERS
+from streamproof_runtime.variants.slot_variants import SLOTS, SlotRules
+
+SUBTASKS = VARIANTS | FLUSHES | checkpoints.SUBTASKS
+MASTERS = failover.MASTERS | checkpoints.MASTERS
+NAMES = (*SUBTASKS, *MASTERS, *FLOWS, *LOOPS, *LEDGERS, *SLOTS)
+"""All variants."""
+
+
+def subtask_type(variant: str | None) -> type[BatonSubtask]:
+    """The subtasks of a run with a variant; those by the rules if it is of something else."""
+    return SUBTASKS.get(variant or "", SOUND)
+
+
+def master_type(variant: str | None) -> type[JobMaster]:
+    """The JobMaster of such a run."""
+    return MASTERS.get(variant or "", JobMaster)
+
+
+def flow_rules(variant: str | None) -> FlowRules:
+    """The rules of flow control in such a run."""
+    return FLOWS.get(variant or "", FlowRules())
+
+
+def ledger_type(variant: str | None) -> type[Ledger]:
+    """What TaskExecutors do with partitions in such a run."""
+    return LEDGERS.get(variant or "", Ledger)
+
+
+def slot_rules(variant: str | None) -> SlotRules:
+    """The rules of the slot protocol in such a run."""
+    return SLOTS.get(variant or "", SlotRules())

@@ -1,0 +1,118 @@
+"""Variants of checkpoints that omit or change one rule, to be switched on for demonstration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from streamproof_runtime.jobmaster.checkpoints import CheckpointCoordinator
+from streamproof_runtime.jobmaster.jobmaster import JobMaster
+from streamproof_runtime.subtasks.barriers import Alignment, Snapshot
+from streamproof_runtime.subtasks.subtask import BARRIER
+from streamproof_runtime.subtasks.termination import BatonSubtask
+
+
+class _Open(Alignment):
+    """No input waits for the others."""
+
+    def blocks(self, channel: str) -> bool:
+        """Never."""
+        return False
+
+
+class Unaligned(BatonSubtask):
+    """What follows a barrier is processed before the snapshot, if other barriers are late."""
+
+    alignment_type = _Open
+
+
+class HeldForgotten(BatonSubtask):
+    """A snapshot is taken while buffers are held that are in no snapshot."""
+
+    def may_take_snapshot(self) -> bool:
+        """As soon as the barriers are there."""
+        return self.alignment.is_complete(self.ended)
+
+
+class BarrierForwardedEarly(BatonSubtask):
+    """The first barrier is sent on before the snapshot, ahead of what the subtask still makes of earlier records."""
+
+    _forwarded = 0
+
+    def take_barrier(self, channel: str, checkpoint: int) -> None:
+        """It leaves at once."""
+        super().take_barrier(channel, checkpoint)
+        if checkpoint != self._forwarded:
+            self._forwarded = checkpoint
+            self.sent += [(output, (BARRIER, {}, checkpoint)) for output in self.plan.outputs]
+
+    def take_snapshot(self) -> None:
+        """The barrier has left already, unless there was none."""
+        checkpoint = self.alignment.next
+        super().take_snapshot()
+        if checkpoint == self._forwarded:
+            self.sent = [(channel, item) for channel, item in self.sent if item[0] != BARRIER]
+
+
+class _Partial(CheckpointCoordinator):
+    """Half of the tasks are enough."""
+
+    def is_acknowledged(self) -> bool:
+        """Not all of them."""
+        return 2 * len(self._acknowledged) >= len(self._run.region.graph.tasks)
+
+
+class CompletesPartly(JobMaster):
+    """A checkpoint completes when half of the tasks have acknowledged."""
+
+    coordinator = _Partial
+
+
+class _First(CheckpointCoordinator):
+    """The first completed checkpoint is never replaced."""
+
+    _first: Mapping[str, Snapshot] | None = None
+
+    def restored(self) -> Mapping[str, Snapshot]:
+        """Those of the first checkpoint."""
+        if self.latest and self._first is None:
+            self._first, self._id = self.stored, self.latest
+        if self._first is not None:
+            self.stored, self.latest = self._first, self._id
+        return super().restored()
+
+    _id = 0
+
+
+class RestoresOlder(JobMaster):
+    """Every restart begins from the checkpoint of the first restart."""
+
+    coordinator = _First
+
+
+class _Kept(CheckpointCoordinator):
+    """A failure does not abort the pending checkpoint."""
+
+    def abort(self, reason: str) -> None:
+        """Only if it takes too long."""
+        if "long" in reason:
+            super().abort(reason)
+
+
+class CompletesAfterFailure(JobMaster):
+    """A checkpoint stays pending when the tasks fail."""
+
+    coordinator = _Kept
+
+
+SUBTASKS: dict[str, type[BatonSubtask]] = {
+    "unaligned": Unaligned,
+    "held-forgotten": HeldForgotten,
+    "barrier-forwarded-early": BarrierForwardedEarly,
+}
+"""Variants of subtasks by name."""
+MASTERS: dict[str, type[JobMaster]] = {
+    "completes-partly": CompletesPartly,
+    "restores-older": RestoresOlder,
+    "completes-after-failure": CompletesAfterFailure,
+}
+"""Variants of the coordinator by name."""

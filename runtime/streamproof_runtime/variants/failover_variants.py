@@ -1,0 +1,80 @@
+"""Variants of failover and of region scheduling that omit or change one rule, to be switched on for demonstration, by the
+names of the models."""
+
+from __future__ import annotations
+
+from streamproof_runtime.jobmaster.jobmaster import JobMaster
+from streamproof_runtime.jobmaster.region_runs import Decision, Run
+
+
+class RestartAll(JobMaster):
+    """A failure restarts every region."""
+
+    def to_restart(self, failed: Run, missing: str) -> list[Run]:
+        """All."""
+        return self.runs
+
+
+class RegionWithoutBacktracking(JobMaster):
+    """The producer of a lost partition is not restarted: the reader misses it again."""
+
+    def produced_again(self, name: str, missing: str) -> bool:
+        """Never."""
+        return False
+
+
+class NoDownstreamRestart(JobMaster):
+    """The readers of what is made again are not restarted."""
+
+    restarts_readers = False
+
+
+class NoVersioning(JobMaster):
+    """A decision restarts also what a newer one has taken over."""
+
+    def own(self, number: int, decision: Decision) -> list[Run]:
+        """All."""
+        return decision.runs
+
+
+class NoTopologicalOrder(JobMaster):
+    """Regions are scheduled before their inputs are there."""
+
+    def is_ready(self, run: Run) -> bool:
+        """Always."""
+        return True
+
+
+class AttemptReuse(JobMaster):
+    """A new attempt has the number of the old one."""
+
+    def next_attempt(self, run: Run) -> int:
+        """The same."""
+        return run.attempt
+
+
+class CounterNotReset(JobMaster):
+    """The partitions of a region that restarts still count as finished."""
+
+    def count_again(self, run: Run) -> None:
+        """They do not."""
+
+
+class StaleCache(JobMaster):
+    """The descriptor of a dataset that is made again is kept, and sent to its readers."""
+
+    keeps_stale_descriptors = True
+
+
+def _name(variant: type[JobMaster]) -> str:
+    return "".join("-" + c.lower() if c.isupper() else c for c in variant.__name__).removeprefix("-")
+
+
+MASTERS: dict[str, type[JobMaster]] = {
+    _name(v): v
+    for v in (
+        *(RestartAll, RegionWithoutBacktracking, NoDownstreamRestart, NoVersioning, NoTopologicalOrder),
+        *(AttemptReuse, CounterNotReset, StaleCache),
+    )
+}
+"""All variants by name."""

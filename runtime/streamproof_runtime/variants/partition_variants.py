@@ -1,0 +1,49 @@
+"""Variants of the life cycle of partitions, to be switched on for demonstration, by the names of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from streamproof_runtime.taskexecutor.ledger import Ledger
+from streamproof_runtime.taskexecutor.partitions import Key, Missing
+
+
+class ReleaseOnConsumption(Ledger):
+    """The behaviour that FLIP-1 replaces: a partition is deleted when it has been read once."""
+
+    def consumed(self, key: Key, reader: int) -> None:
+        """The first reader is the last."""
+        super().consumed(key, reader)
+        self.store.remove(key)
+
+
+class NoHeartbeatCleanup(Ledger):
+    """A TaskExecutor that loses its JobMaster keeps what it has stored."""
+
+    cleans_up = False
+
+    def master_lost(self, connection: int, deleted: Sequence[Key]) -> None:
+        """Nothing is deleted."""
+        self.lost(connection, deleted)
+
+
+class UnnoticedLoss(Ledger):
+    """A reader takes a missing partition for an empty one."""
+
+    def open(self, key: Key, reader: int) -> tuple[Iterator[Any], int]:
+        """Perhaps nothing."""
+        try:
+            found = self.store.open(key)
+        except Missing:
+            found = iter(()), 0
+        self.opened(key, reader)
+        return found
+
+
+LEDGERS: dict[str, type[Ledger]] = {
+    "release-on-consumption": ReleaseOnConsumption,
+    "no-heartbeat-cleanup": NoHeartbeatCleanup,
+    "unnoticed-loss": UnnoticedLoss,
+}
+"""All variants by name."""
