@@ -320,7 +320,7 @@ def test_bad_input_is_refused(arguments: list[str], code: int, words: str, tmp_p
 
 def test_without_ports_there_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the operating system refuses is reported with a way out."""
-    from streamproof_runtime import cluster
+    from streamproof_runtime.processes import cluster
 
     def refused() -> Any:
         raise OSError(1, "Operation not permitted")
