@@ -1,6 +1,6 @@
 """Sums of sensor readings, a streaming job of one pipelined region: with checkpoints it goes on after a failure.
 
-    streamproof run examples/readings.py --simulate --seed 8 --faults heavy --checkpoint-interval 0.2
+    streamproof run examples/readings.py --simulate --seed 8 --faults heavy --checkpoint-interval 0.1
 
 Each reading counts once, whatever fails: a reading that were lost, or counted twice, would change a sum.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from streamproof_runtime import Job
 
-NORTH, SOUTH = range(1_200), range(10_000, 10_600)
+NORTH, SOUTH = range(400), range(10_000, 10_200)
 SENSORS = 7
 
 

@@ -96,7 +96,7 @@ def test_a_process_that_is_killed_at_any_time_is_replaced(number: int, tmp_path:
     """The JobMaster or a TaskExecutor, some time after it has started."""
     process, mark = started(slow(tmp_path), tmp_path)
     wait_until(lambda: len(workers(mark)) >= 3)
-    time.sleep(random.Random(number).random())
+    time.sleep(0.3 * random.Random(number).random())
     os.kill(workers(mark)[number], signal.SIGKILL)
     out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
