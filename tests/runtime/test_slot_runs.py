@@ -52,7 +52,7 @@ def simulated(name: str, seed: int, level: str = "severe", variant: str = "", **
 
 @pytest.mark.parametrize("name", ["sales", "collatz", "components"])
 def test_runs_are_accepted(name: str, tmp_path: Path) -> None:
-    """By both judges, under all faults; a run ends well only if every slot is free in the end."""
+    """By both judges, under all faults; a run ends well only if every slot is free when it is over."""
     for seed in range(8):
         outcome = simulated(name, seed, "severe" if seed else "none")
         assert outcome.finished, (seed, outcome.reason)

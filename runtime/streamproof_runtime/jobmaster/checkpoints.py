@@ -60,7 +60,7 @@ class CheckpointCoordinator:
             self._host.call_later(self._timing.checkpoint_interval, TRIGGER, self._run.attempt)
 
     def on_timer(self, timer: str, number: int) -> Sequence[m.Message]:
-        """The interval is over, or the time of a checkpoint; returns what the TaskExecutors are told."""
+        """An interval or the time-out of a checkpoint is over; returns the messages to all TaskExecutors."""
         if timer == EXPIRE:
             if number == self.pending:
                 self.abort("it has taken too long")

@@ -77,7 +77,7 @@ class SimulatedExecutor:
                 self.executor.on_message(peer, message)
 
     def connection_lost(self, peer: str) -> None:
-        """Tells the executor."""
+        """The executor learns that a connection is lost."""
         self.receive(peer, None)
 
     def send(self, target: str, message: Message) -> None:

@@ -189,6 +189,6 @@ class RecordedSlotPool(SlotPool):
 
 @lru_cache(maxsize=64)
 def machine(allocations: int, executors: int, slots: int, demand: int) -> Rules:
-    """The machine for a job with up to so many allocations, processes of TaskExecutors, slots of each, and slots required."""
+    """The machine for bounds on allocations, processes of TaskExecutors, slots of each, and required slots."""
     sizes = {"allocations": allocations, "executors": executors, "slots": slots, "demand": demand}
     return Rules(RecordedSlotPool(**sizes, failures=16 * allocations))
