@@ -5,9 +5,11 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
+import types
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 
 from shares import share
+from streamproof import supervisor
 
 HANGS = 120.0
 """Seconds after which a program counts as one that does not end."""
@@ -107,10 +110,40 @@ def test_a_time_limit_is_told_to_machines(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", [HASTY, pytest.param(PROGRAM, marks=pytest.mark.long)], ids=["hasty", "usual"])
 def test_what_takes_long_is_said(tmp_path: Path, how: Sequence[str]) -> None:
-    """A model whose reading takes long is no silent program."""
+    """A model whose reading takes long is no silent program: however loaded the machine is, the program is given the time."""
     (tmp_path / "m.py").write_text(ENDLESS["at import"])
-    done = program(tmp_path, "check", "m.py", "--time-limit", "11" if how == PROGRAM else "3", how=how)
-    assert done.stderr.startswith("streamproof: reading the model ...\n")
+    command = [sys.executable, *how, "check", "m.py"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as running:
+        assert select.select([running.stderr], [], [], HANGS)[0], "nothing is said"
+        assert running.stderr.readline() == "streamproof: reading the model ...\n"  # type: ignore[union-attr]
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(HANGS) == 130
+
+
+@pytest.mark.parametrize(
+    ("computed", "waited", "said"),
+    [
+        (supervisor.LONG - 0.1, supervisor.VERY_LONG - 0.1, False),
+        (supervisor.LONG + 0.1, 0.0, True),
+        (0.0, supervisor.VERY_LONG + 0.1, True),
+    ],
+)
+def test_a_step_is_slow_by_its_processor_time_or_by_the_clock(
+    computed: float, waited: float, said: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before either limit nothing is said, and what was said is not said again. Both clocks are the test's."""
+    printed: list[str] = []
+    now = {"monotonic": 1000.0, "computed": 7.0}
+    monkeypatch.setattr(supervisor, "_print", printed.append)
+    monkeypatch.setattr(supervisor, "time", types.SimpleNamespace(monotonic=lambda: now["monotonic"]))
+    monkeypatch.setattr(supervisor._Supervisor, "computed", lambda self: now["computed"])
+    watching = supervisor._Supervisor(0, 0, 0)
+    watching.receive(b"doing\t\t0\treading the model\t\n")
+    now["monotonic"] += waited
+    now["computed"] += computed
+    for _ in range(2):
+        watching.report_slow()
+    assert printed == ["streamproof: reading the model ...\n"] * said
 
 
 @pytest.mark.parametrize(

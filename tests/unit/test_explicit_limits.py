@@ -7,11 +7,12 @@ import os
 import signal
 import threading
 import time
+import types
 from collections.abc import Iterator
 
 import pytest
 
-from streamproof.explicit import SearchOptions, explore
+from streamproof.explicit import SearchOptions, explore, level_search
 from streamproof.explicit.level_search import Budget, Stop
 from streamproof.system import (
     Action,
@@ -217,13 +218,21 @@ def test_a_raised_interrupt_is_caught_in_the_middle_of_a_batch() -> None:
     assert _verdicts(result) == CUT
 
 
-def test_progress_comes_about_once_a_second() -> None:
-    """The callback hears of a search that takes longer, with counts that grow."""
+@pytest.mark.parametrize("tier", ["python", "compiled"])
+def test_progress_comes_about_once_a_second(tier: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The callback hears of a search that takes longer, with counts that grow. A clock of the test: each look takes a fifth
+    of a second."""
+    looks = itertools.count()
+    monkeypatch.setattr(level_search, "time", types.SimpleNamespace(monotonic=lambda: next(looks) / 5))
     heard: list[Progress] = []
-    result = explore(counters(8, 9), SearchOptions(time_limit=3.5, properties=()), on_progress=heard.append)
-    assert len(heard) in (2, 3)
-    assert 1.0 <= heard[0].elapsed < heard[1].elapsed - 0.9
-    assert 0 < heard[0].distinct < heard[1].distinct <= result.counts.distinct
+    options = SearchOptions(time_limit=6, properties=(), tier=tier)
+    result = explore(counters(8, 9), options, on_progress=heard.append)
+    assert result.stopped == "time_limit"
+    assert next(looks) > 30
+    times = [0.0, *(p.elapsed for p in heard)]
+    assert all(1.0 <= later - before < 1.7 for before, later in itertools.pairwise(times)), times
+    assert len(heard) in (4, 5)
+    assert all(p.distinct < q.distinct <= result.counts.distinct for p, q in itertools.pairwise(heard))
     assert all(p.generated > p.distinct > p.queue > 0 for p in heard)
 
 

@@ -55,7 +55,7 @@ class Budget:
     options: SearchOptions = DEFAULTS
     max_bytes: int | None = field(init=False)
     """Memory limit of the process: that of the options, or else a share of the machine's memory."""
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=lambda: time.monotonic())
     _interrupted: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
