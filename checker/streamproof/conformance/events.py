@@ -16,6 +16,8 @@ import json
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -54,11 +56,29 @@ def read_events(path: str | os.PathLike[str], *, without_torn_line: bool = False
     log, and for a duplicate `seq` of a process in one trace.
     """
     file = Path(path)
+    kept = _KEPT.get()
+    if kept is not None and (file, without_torn_line) in kept:
+        return [*kept[file, without_torn_line]]
     events = list(_iterate(file, without_torn_line))
     if not events and not without_torn_line:
         raise InputError(f"{file}: the file has no events", remedy="give a log with one event per line")
     _refuse_repetition(events)
+    if kept is not None:
+        kept[file, without_torn_line] = (*events,)
     return events
+
+
+_KEPT: ContextVar[dict[tuple[Path, bool], tuple[Event, ...]] | None] = ContextVar("event logs", default=None)
+
+
+@contextmanager
+def logs_read_once() -> Iterator[None]:
+    """Within it, each event log is read once: for several bindings of the same files."""
+    token = _KEPT.set({})
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
 
 
 def write_ndjson(events: Iterable[Event], path: str | os.PathLike[str]) -> int:

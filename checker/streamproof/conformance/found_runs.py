@@ -15,7 +15,7 @@ from streamproof.conformance.binding import Binding, Plan
 from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.event import Event
 from streamproof.conformance.event_log import EventLog
-from streamproof.conformance.events import write_ndjson, write_parquet
+from streamproof.conformance.events import logs_read_once, write_ndjson, write_parquet
 from streamproof.conformance.flink.layouts import with_pattern
 from streamproof.conformance.flink.reader import read_once
 from streamproof.conformance.judging import judge
@@ -180,7 +180,7 @@ def judge_readings(
     Raises `InputError` for a job graph that is not the run's, and `SystemFailure` if the events cannot be written.
     """
     found = JudgedRun()
-    with with_pattern(request.pattern), read_once():
+    with with_pattern(request.pattern), read_once(), logs_read_once():
         for reading in readings:
             # With all models, the job graph is for those that read one.
             without = request.model == ALL and not getattr(reading.binding, "reads_job_graph", reading.binding.default)
