@@ -2,6 +2,8 @@
 
 The median of several checks with default parameters, each in a new process. ``start_up.py MODEL ...`` measures only these
 models, ``start_up.py --variants`` also all variants. Limits: 0.5 s for models with temporal properties, 0.3 s for others.
+
+``start_up.py --modules`` counts instead how many modules of streamproof each check loads, for models of any size.
 """
 
 from __future__ import annotations
@@ -45,6 +47,14 @@ def check(words: Sequence[str], folder: str) -> tuple[float, int, bool]:
     return seconds, states["distinct"], states["queue"] == 0
 
 
+def modules(words: Sequence[str], folder: str) -> int:
+    """The number of streamproof's modules that one check loads, in the process that does the work."""
+    command = [sys.executable, "-X", "importtime", "-m", "streamproof", "check", *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    lines = (line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:"))
+    return len({name for name in lines if name.partition(".")[0] == "streamproof"})
+
+
 def every(variants: bool) -> Iterator[tuple[str, ...]]:
     """The command-line words of each bundled model, and its variants."""
     for name in registry.bundled():
@@ -55,9 +65,12 @@ def every(variants: bool) -> Iterator[tuple[str, ...]]:
 
 def main() -> None:
     """Print one line per tiny model."""
-    given = [(name,) for name in sys.argv[1:] if name != "--variants"]
+    given = [(name,) for name in sys.argv[1:] if not name.startswith("--")]
     with tempfile.TemporaryDirectory() as folder:
         for words in given or every("--variants" in sys.argv):
+            if "--modules" in sys.argv:
+                print(f"{modules(words, folder):6} modules  {' '.join(words)}", flush=True)
+                continue
             _, states, complete = check(words, folder)  # which also leaves byte code behind
             if complete and states < TINY:
                 seconds = statistics.median(check(words, folder)[0] for _ in range(RUNS))

@@ -27,8 +27,6 @@ must hold.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from streamproof.version import VERSION
-
 if TYPE_CHECKING:
     from streamproof.conformance.binding import Binding as Binding
     from streamproof.conformance.run_verdict import RunVerdict as RunVerdict
@@ -106,8 +104,7 @@ if TYPE_CHECKING:
     from streamproof.system.verdict import Verdict as Verdict
     from streamproof.traces.replay import replay_labels as replay_labels
     from streamproof.traces.replay import verify as verify
-
-__version__ = VERSION
+    from streamproof.version import VERSION as __version__
 
 AUTHORING = {
     "sorts": (
@@ -160,6 +157,10 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Names are loaded when they are used: the program handles Ctrl-C before it loads anything."""
+    if name == "__version__":
+        from streamproof.version import VERSION
+
+        return VERSION
     if name in _HOMES:
         found = globals()[name] = getattr(import_module(_HOMES[name]), name)
         return found
@@ -167,7 +168,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *_HOMES, "__version__"})
 
 
 __all__ = [  # noqa: RUF022 -- by kind

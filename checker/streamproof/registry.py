@@ -40,7 +40,6 @@ from streamproof.system.errors import (
 from streamproof.system.foreign import code_of_others
 from streamproof.system.model import Kind, System
 from streamproof.system.options import timely
-from streamproof.system.reading import TOO_LONG, expect_file
 from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
 from streamproof.system.verdict import Measure
@@ -255,6 +254,8 @@ def _find(text: str) -> Target:
     if text in registered:
         return _registered(text, registered[text])
     if os.sep in text or Path(text).is_file():
+        from streamproof.system.reading import expect_file
+
         expect_file(text, "name a file that ends in .py")
         raise InputError(f"{text} is not a Python file", remedy="name a file that ends in .py")
     raise unknown(
@@ -397,8 +398,11 @@ def _import_file(path: Path) -> types.ModuleType:
 
     Compiled here, not by the import system, whose cache misses edits within the same second.
     """
-    expect_file(path)
     import hashlib
+
+    from streamproof.system.reading import expect_file
+
+    expect_file(path)
 
     full = os.path.abspath(path)
     name = f"streamproof_file_{path.stem}_{hashlib.sha256(full.encode()).hexdigest()[:12]}"
@@ -488,6 +492,8 @@ def _import_module(name: str) -> types.ModuleType:
 
 def _of_user(error: BaseException, file: str | None = None) -> ModelError:
     """The model error for an exception of the user's code, at the user's line."""
+    from streamproof.system.reading import TOO_LONG
+
     if isinstance(error, SyntaxError):
         place = Loc(error.filename or file or "?", error.lineno or 1)
         if _is_too_long(error):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 VERSION = "0.1.0"
@@ -20,6 +19,8 @@ def commit() -> str | None:
     root = BUILT_FROM.parents[2]
     if not (root / ".git").exists():
         return None
+    import subprocess
+
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)

@@ -1,10 +1,12 @@
-"""No module of the checker imports itself in a circle, imports for type checkers and inside functions included, and no
-class shares its name with another."""
+"""No module of the checker imports itself in a circle, imports for type checkers and inside functions included, no class
+shares its name with another, and a check of a small model loads at most 90 modules."""
 
 from __future__ import annotations
 
 import ast
 import functools
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -94,3 +96,22 @@ def test_class_names_are_unique() -> None:
                 homes[node.name].append(module)
     assert len(homes) > 500, "the classes are not found"
     assert {name: where for name, where in homes.items() if len(where) > 1} == {}
+
+
+@pytest.mark.parametrize(
+    ("model", "needless"),
+    [
+        ("reference.two_phase_commit", ["explicit.liveness", "explicit.compiled", "traces"]),  # only invariants
+        ("reference.die_hard", ["explicit.liveness", "explicit.compiled", "system.constraint"]),  # shows a witness
+        ("failover", ["explicit.compiled", "system.constraint", "language.composition"]),  # temporal properties
+    ],
+)
+def test_a_check_loads_what_it_needs(model: str, needless: list[str], tmp_path: Path) -> None:
+    """At most 90 modules of ours, and none for what the model does not have."""
+    command = [sys.executable, "-X", "importtime", "-m", "streamproof", "check", model, "--quiet"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    names = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    ours = {name.removeprefix("streamproof.") for name in names if name.startswith("streamproof.")}
+    assert {"cli.check", "explicit.search", "language.reader"} <= ours
+    assert len(ours) <= 90
+    assert ours.isdisjoint(needless)

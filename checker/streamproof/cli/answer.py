@@ -15,7 +15,6 @@ from streamproof.cli.selection import Selection
 from streamproof.registry import first_line
 from streamproof.report.console import print_check
 from streamproof.report.model import CheckReport, Result
-from streamproof.system.constraint import within_constraint
 from streamproof.system.errors import Exit, StreamproofError, SystemFailure
 from streamproof.system.foreign import visible
 from streamproof.system.model import System
@@ -94,7 +93,10 @@ class Request:
         Raises `Unconfirmed` if the interpreter does not confirm a trace, and `SystemFailure`.
         """
         interrupts.answering()
-        result = within_constraint(system, result)
+        if system.constraint is not None:
+            from streamproof.system.constraint import within_constraint
+
+            result = within_constraint(system, result)
         stream = people(self.json_to)
         for warning in self._warnings(system):
             sys.stderr.write(f"streamproof: warning: {visible(warning)}\n")

@@ -32,7 +32,6 @@ from streamproof.system.files import (
     write,
 )
 from streamproof.system.foreign import inner
-from streamproof.system.reading import read_json
 from streamproof.system.records import dataclass
 
 STANDARD = "-"
@@ -140,6 +139,8 @@ class Folder:
 
     def _ours(self) -> dict[str, str]:
         """The listed files; the list is untrusted, so names outside of the folder are skipped."""
+        from streamproof.system.reading import read_json
+
         try:
             found = read_json(self.path / self.LIST, {"files": {str: str}})["files"]
         except InputError:

@@ -23,7 +23,6 @@ from streamproof import interrupts
 from streamproof.supervisor import little_memory
 from streamproof.system.errors import Exit, Loc, ModelError, StreamproofError, UsageError, did_you_mean, text_of
 from streamproof.system.foreign import code_of_others, visible_output
-from streamproof.version import version_line
 
 if TYPE_CHECKING:
     from streamproof.language.spec import Spec
@@ -305,6 +304,8 @@ cli = Verbs(
 def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     """Print the version and the commit, and end."""
     if wanted and not context.resilient_parsing:
+        from streamproof.version import version_line
+
         click.echo(f"{NAME} {version_line()}")
         context.exit()
 

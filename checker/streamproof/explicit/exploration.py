@@ -13,7 +13,6 @@ from streamproof.explicit.search import Handover, Search
 from streamproof.interrupts import patiently, requested
 from streamproof.system import build as b
 from streamproof.system.assume import simplify
-from streamproof.system.constraint import within_constraint
 from streamproof.system.errors import ModelError, SystemFailure, TooLarge, UsageError
 from streamproof.system.expr import Expr, subterms
 from streamproof.system.files import expect_writable, new_folders
@@ -43,7 +42,6 @@ from streamproof.system.verdict import (
     Progress,
     Seconds,
 )
-from streamproof.version import VERSION
 
 OWN_WORKERS = 8
 """Default limit on the number of threads."""
@@ -140,6 +138,7 @@ def _compiled(task: SearchTask) -> LevelSearch:
     )
     if options.storage is not None:
         from streamproof.explicit.compiled.checkpoint import Checkpoints
+        from streamproof.version import VERSION
 
         resumes = options.resume is not None
         search.checkpoints = Checkpoints(options.storage, search, VERSION, resume=resumes)
@@ -258,6 +257,10 @@ def explore(
             tier=tier,
             _search=search,
         )
+        if system.constraint is None:
+            return explored
+        from streamproof.system.constraint import within_constraint
+
         return within_constraint(system, explored)
 
 

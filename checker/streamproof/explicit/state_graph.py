@@ -13,7 +13,6 @@ import numpy.typing as npt
 from streamproof.explicit.digraph import Digraph
 from streamproof.explicit.predicates import LARGEST_BATCH, reading
 from streamproof.explicit.writer import Writer, load, local_names, shared
-from streamproof.system.constraint import twofold
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
 from streamproof.system.records import dataclass
@@ -107,6 +106,8 @@ def state_graph(search: Recorded) -> StateGraph:
     system = search.system
 
     def evaluate_steps(conditions: Sequence[Expr]) -> Truths:
+        from streamproof.system.constraint import twofold
+
         both, later = twofold(system)
         states = tuple(search.states())
         pairs = (states[a] + states[b] for a, b in zip(sources(offsets).tolist(), targets, strict=True))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Any
 
-from streamproof.language import lvalues, methods, operators, sequence_methods
+from streamproof.language import lvalues, methods, operators
 from streamproof.language.cases import Case, is_case_class, no_such_field, with_field
 from streamproof.language.conversion import expect_faithful
 from streamproof.language.elements import in_sequence
@@ -299,7 +299,9 @@ def _queue_attribute(ev: Evaluator, whole: Expr, node: ast.Attribute, frame: Fra
     assert isinstance(sort, QueueSort)
     if node.attr == "full":
         return b.less_eq(b.num(sort.capacity), b.length(whole), loc)
-    return sequence_methods.queue_head(ev.context, whole, loc, text(node.value))
+    from streamproof.language.sequence_methods import queue_head
+
+    return queue_head(ev.context, whole, loc, text(node.value))
 
 
 def _term_attribute(ev: Evaluator, owner: Expr, node: ast.Attribute, frame: Frame) -> Term:
@@ -381,13 +383,17 @@ def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: F
         if isinstance(whole.sort, ArraySort) and not isinstance(whole.sort, BagSort):
             return b.select(whole, lvalues.index_term(ev.context, whole.sort, key, loc, label), loc)
         if isinstance(whole.sort, QueueSort):
-            return sequence_methods.queue_item(ev.context, whole, key, loc, text(node.value))
+            from streamproof.language.sequence_methods import queue_item
+
+            return queue_item(ev.context, whole, key, loc, text(node.value))
         raise ModelError(f"{describe(whole)} cannot be indexed", loc=loc, remedy="arrays and queues can")
     content = ev.context.content(whole) if isinstance(whole, HeapCell) else whole
     if isinstance(content, StateRef):
         raise ModelError("the state is not indexed", loc=loc, remedy="write s.name")
     if isinstance(content, PartialList):
-        return sequence_methods.list_item(ev.context, content.items, key, loc)
+        from streamproof.language.sequence_methods import list_item
+
+        return list_item(ev.context, content.items, key, loc)
     if isinstance(content, Several | Closure | Method):
         raise ModelError(f"{describe(content)} cannot be indexed", loc=loc, remedy="arrays, queues and lists can")
     is_known, host = known(key)
@@ -411,7 +417,9 @@ def _slice(ev: Evaluator, owner: Term, node: ast.Slice, loc: Any, frame: Frame) 
     moving = isinstance(content, PartialList) or (isinstance(owner, HeapCell | list) and any(map(symbolic, ends)))
     if ends[2] is None and (queue or moving) and not isinstance(content, Mapping):
         items = in_sequence(ev.context, owner, loc)
-        return ev.context.allocate(listed(sequence_methods.sliced(ev.context, items, ends[0], ends[1], loc)))
+        from streamproof.language.sequence_methods import sliced
+
+        return ev.context.allocate(listed(sliced(ev.context, items, ends[0], ends[1], loc)))
     if any(symbolic(x) for x in ends) or not isinstance(content, tuple | list | str | range):
         raise ModelError(
             f"{describe(owner)} cannot be sliced like this",

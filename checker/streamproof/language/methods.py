@@ -13,8 +13,19 @@ from streamproof.language.elements import iterator
 from streamproof.language.lift import merge
 from streamproof.language.lowering_context import Context
 from streamproof.language.operators import equal, integer
-from streamproof.language.sequence_methods import QUEUE, arity, list_method, queue_method
-from streamproof.language.terms import Cases, HeapCell, Method, Ref, Term, describe, is_expr, known, simple
+from streamproof.language.terms import (
+    QUEUE,
+    Cases,
+    HeapCell,
+    Method,
+    Ref,
+    Term,
+    arity,
+    describe,
+    is_expr,
+    known,
+    simple,
+)
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -44,6 +55,8 @@ def method(context: Context, m: Method, args: list[Term], kwargs: dict[str, Term
         content = context.content(m.owner)
         if isinstance(content, Mapping):
             return _dict_method(context, m.owner, content, m.name, args, loc)
+        from streamproof.language.sequence_methods import list_method
+
         return list_method(context, m.owner, m.name, args, loc)
     ref = m.owner
     if isinstance(ref, Cases):
@@ -58,6 +71,8 @@ def method(context: Context, m: Method, args: list[Term], kwargs: dict[str, Term
     if isinstance(ref.sort, BagSort):
         return _bag_method(context, ref, m.name, args, loc, text)
     if isinstance(ref.sort, QueueSort):
+        from streamproof.language.sequence_methods import queue_method
+
         return queue_method(context, ref, m.name, args, loc, text)
     if isinstance(ref.sort, SetSort):
         return _set_method(context, ref, m.name, args, loc, text)

@@ -8,21 +8,13 @@ from streamproof.language.lift import merge
 from streamproof.language.lowering_context import Context
 from streamproof.language.operators import equal, host, integer
 from streamproof.language.sequences import Items, count, inserted, listed, ranks, without
-from streamproof.language.terms import HeapCell, PartialList, Ref, Term, is_expr, simple
+from streamproof.language.terms import QUEUE, HeapCell, PartialList, Ref, Term, arity, is_expr, simple
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.sorts import OptionSort, QueueSort, RangeSort
 
-QUEUE = "a Queue has push, pop, insert, remove, extend, clear, count, index, head, full, len, in, + and []"
 LIST = "a local list has append, extend, insert, pop, remove, clear, copy, reverse, count, index, len, in, + and []"
-
-
-def arity(name: str, args: list[Term], least: int, most: int, loc: Loc, remedy: str) -> None:
-    """Raises `ModelError` for a wrong number of arguments."""
-    if not least <= len(args) <= most:
-        wanted = "no argument" if most == 0 else f"{most} argument{'s' if most > 1 else ''}"
-        raise ModelError(f"{name}() takes {wanted}, got {len(args)}", loc=loc, remedy=remedy)
 
 
 # --- queues

@@ -31,7 +31,6 @@ from streamproof.language.primitives import MARK, MeasureMark
 from streamproof.language.reader import Reader, deep
 from streamproof.language.sources import caller, code_of, codes, parameters, place
 from streamproof.language.terms import article
-from streamproof.system.constraint import constrained
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Var, variables
 from streamproof.system.formula import atoms
@@ -72,7 +71,7 @@ def compile_model(
                     loc=decl.loc,
                     remedy="declare a Range, or prove what must hold: streamproof prove",
                 )
-        return constrained(reader.run(tuple(properties), termination), reader.constraints, reader.step_constraints)
+        return _constrained(reader.run(tuple(properties), termination), reader)
 
 
 def compile_unbounded(
@@ -97,7 +96,16 @@ def compile_unbounded(
                 loc=limit.loc,
                 remedy="prove it for given sizes, or write the condition into the actions, as require(...)",
             )
-        return constrained(system, reader.constraints), reader.declarations
+        return _constrained(system, reader), reader.declarations
+
+
+def _constrained(system: System, reader: Reader | CompositeReader) -> System:
+    """The system with the constraints of its model, if there are any."""
+    if not (reader.constraints or reader.step_constraints):
+        return system
+    from streamproof.system.constraint import constrained
+
+    return constrained(system, reader.constraints, reader.step_constraints)
 
 
 def _reader(

@@ -25,6 +25,8 @@ from streamproof.system.sorts import SCALARS, BoolSort, RangeSort, Sort
 
 T = TypeVar("T")
 
+QUEUE = "a Queue has push, pop, insert, remove, extend, clear, count, index, head, full, len, in, + and []"
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class VariableName:
@@ -347,3 +349,10 @@ def is_formula(value: Term) -> bool:
     if isinstance(value, Cases):
         return is_formula(value.then) or is_formula(value.other)
     return isinstance(value, FORMULAS)
+
+
+def arity(name: str, args: list[Term], least: int, most: int, loc: Loc, remedy: str) -> None:
+    """Raises `ModelError` for a wrong number of arguments."""
+    if not least <= len(args) <= most:
+        wanted = "no argument" if most == 0 else f"{most} argument{'s' if most > 1 else ''}"
+        raise ModelError(f"{name}() takes {wanted}, got {len(args)}", loc=loc, remedy=remedy)

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from streamproof import __version__
 from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.model import Kind, parameter_json
 from streamproof.system.records import dataclass
@@ -101,10 +100,12 @@ class CheckReport:
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON data, schema ``streamproof.check/1``."""
+        from streamproof.version import VERSION
+
         result, counts, seconds = self.result, self.counts, self.result.seconds
         return {
             "schema": SCHEMA,
-            "version": __version__,
+            "version": VERSION,
             "model": self.model,
             "variant": self.variant,
             "parameters": {name: parameter_json(value) for name, value in self.parameters.items()},

@@ -18,7 +18,6 @@ from streamproof.explicit.compiled.table import Fixed, Worker
 from streamproof.explicit.level_search import Budget, Stop
 from streamproof.explicit.native_code import Module, build
 from streamproof.explicit.state_graph import StateGraph, Truths, path_to, sources
-from streamproof.system.constraint import twofold
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.model import System
@@ -207,6 +206,8 @@ def _evaluate(search: Expanded, conditions: Sequence[Expr]) -> Truths:
 def _evaluate_steps(
     search: Expanded, conditions: Sequence[Expr], before: npt.NDArray[np.int32], after: npt.NDArray[np.int32]
 ) -> Truths:
+    from streamproof.system.constraint import twofold
+
     layout, width = search.layout, search.layout.words
     words = np.frombuffer(search.worker.table.stored(0, 0, search.known), dtype=np.uint64).reshape(search.known, width)
     both, later = twofold(search.system)
