@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import random
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +19,13 @@ from runtime_runs import EXAMPLES, credit_verdicts, example, verdicts
 from streamproof.conformance import InputError, judge
 from streamproof_runtime import JobError
 from streamproof_runtime.event_log import lines
+from streamproof_runtime.jobmaster.checkpoint_store import MemoryCheckpoints
 from streamproof_runtime.jobmaster.checkpoints import expect_streaming
 from streamproof_runtime.jobmaster.regions import regions
+from streamproof_runtime.processes.checkpoint_files import FileCheckpoints, checkpoint_files
 from streamproof_runtime.simulator.faults import Fault
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
+from streamproof_runtime.subtasks.barriers import Snapshot
 from streamproof_runtime.variants.all_variants import master_type, subtask_type
 from streamproof_runtime.variants.checkpoint_variants import MASTERS, SUBTASKS
 from streamproof_specs.flink.checkpoints import BINDING
@@ -37,14 +43,18 @@ def job() -> Any:
 
 
 def faults(seed: int) -> list[Fault]:
-    """A slow connection, by which barriers are late, and three crashes of all TaskExecutors."""
+    """A slow connection, by which barriers are late, and three crashes of all TaskExecutors; in every second run of the
+    JobMaster, too."""
     draw = random.Random(seed)
     slow = Fault("slow", 250 * MICROSECOND, ("jobmaster", f"tm-{draw.randint(1, 3)}"), 20_000 * MICROSECOND, 50)
     at, found = 0, [slow]
     for pause in (draw.randrange(300, 1_500), *(draw.randrange(2_600, 4_000) for _ in range(2))):
         at += pause
         found += [Fault("crash", at * MICROSECOND, (f"tm-{n}",), 300 * MICROSECOND) for n in (1, 2, 3)]
-    return found
+    if seed % 2:
+        at = draw.randrange(300, 6_000) * MICROSECOND
+        found += [Fault("crash", at, ("jobmaster",), draw.randrange(100, 1_000) * MICROSECOND)]
+    return sorted(found, key=lambda fault: fault.at)
 
 
 def outcome_of(seed: int, variant: str = "") -> tuple[bool, Outcome]:
@@ -112,6 +122,62 @@ def test_many_runs_with_checkpoints_are_right(tmp_path: Path) -> None:
     assert sum(check(seed, tmp_path) for seed in range(500)) > 300
 
 
+class Full(MemoryCheckpoints):
+    """A store that has no room for every second checkpoint."""
+
+    def save(self, checkpoint: int, snapshots: Mapping[str, Snapshot]) -> None:
+        """Fails for odd ones."""
+        if checkpoint % 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        super().save(checkpoint, snapshots)
+
+
+def test_a_checkpoint_that_cannot_be_stored_is_aborted(tmp_path: Path) -> None:
+    """The one before stays the latest, and the log is accepted; both judges agree on what is not such a log."""
+    module = job()
+    simulation = Simulation(module.job(), seed=13, faults_given=faults(13), checkpoint_interval=200 * MICROSECOND)
+    simulation.records = 1
+    simulation.master.checkpoint_store = Full()
+    outcome = simulation.run(100_000)
+    assert outcome.results == module.expected()
+    records = records_of(outcome)
+    aborted = [n for n, r in enumerate(records) if "cannot be stored" in r.get("args", {}).get("reason", "")]
+    assert aborted
+    assert not any(c % 2 for c in restored(outcome))
+    assert is_accepted(records, tmp_path)
+    assert accepts(records)
+    place = aborted[0]
+    completed = {**records[place], "event": "checkpoint_completed"}
+    answers = []
+    for changed_to in ([completed], [], [records[place]] * 2):
+        lie = [*records[:place], *changed_to, *records[place + 1 :]]
+        answers.append(is_accepted(lie, tmp_path))
+        assert answers[-1] == accepts(lie)
+    assert answers[1:] == [False, False]
+
+
+def test_a_torn_checkpoint_does_not_count() -> None:
+    """However much of the second one has been written, the first one is read; and the third one replaces the first."""
+    files = checkpoint_files()
+    snapshots = {task: (n, {("k", n): {"sum": n}}, {0: 1}) for n, task in enumerate(("a0", "b0"))}
+    store = FileCheckpoints(files)
+    assert store.latest() == (0, {})
+    store.save(4, snapshots)
+    FileCheckpoints(files).save(5, snapshots)
+    newest = max(files, key=lambda file: FileCheckpoints([file, file]).latest()[0])
+    whole = os.pread(newest.fileno(), 1 << 16, 0)
+    for length in range(len(whole) + 1):
+        newest.truncate(0)
+        os.pwrite(newest.fileno(), whole[:length], 0)
+        assert FileCheckpoints(files).latest() == (5 if length == len(whole) else 4, snapshots)
+    newest.truncate(len(whole) - 1)
+    FileCheckpoints(files).save(6, snapshots)
+    assert FileCheckpoints(files).latest()[0] == 6
+    assert FileCheckpoints(files[::-1]).latest()[0] == 6
+    for file in files:
+        file.close()
+
+
 def test_a_restart_does_less_with_checkpoints() -> None:
     """The sources go on from where they were."""
     module = job()
@@ -164,7 +230,7 @@ def compared(seed: int, folder: Path, changes: int) -> tuple[int, int]:
 
 def test_the_independent_judge_agrees(tmp_path: Path) -> None:
     """On changed copies, of which some are runs, too."""
-    counts = [compared(seed, tmp_path, 8) for seed in (1, 2)]
+    counts = [compared(seed, tmp_path, 8) for seed in (1, 2, 4)]
     assert min(map(sum, zip(*counts, strict=True))) > 2
 
 
@@ -193,15 +259,15 @@ def test_jobs_that_cannot_have_checkpoints_are_refused() -> None:
 
 
 def test_a_run_on_processes_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
-    """A TaskExecutor is killed after a checkpoint has completed."""
+    """The JobMaster is killed after a checkpoint has completed, and then a TaskExecutor."""
     file, logs = tmp_path / "slow.py", tmp_path / "logs"
     text = (EXAMPLES / "readings.py").read_text().replace("lambda n: (n % SENSORS, n)", "slowly")
     text = text.replace("range(400)", "range(4_000)")
     file.write_text(f"{text}\n\ndef slowly(n):\n    import time\n    time.sleep(2e-4)\n    return n % SENSORS, n\n")
     logs.mkdir()
-    found = run(file, logs, records=16, buffers=2, checkpoints=20.0, kills=("tm-1@1000",))
+    found = run(file, logs, records=16, buffers=2, checkpoints=20.0, kills=("jobmaster@40", "tm-1@1000"))
     assert not found["wrong"]
-    assert found["attempts"] > 1
-    began = [json.loads(line) for line in (logs / "jobmaster.ndjson").read_text().splitlines()]
-    assert max(r["args"]["checkpoint"] for r in began if r["event"] == "checkpoint_restored") > 0
+    assert found["attempts"] > 2
+    began = [json.loads(line) for line in (logs / "jobmaster.1.ndjson").read_text().splitlines()]
+    assert min(r["args"]["checkpoint"] for r in began if r["event"] == "checkpoint_restored") > 0
     assert {v.answer for v in judge(BINDING.plan(logs, None), "checkpoints")} == {"accepted"}

@@ -1,6 +1,7 @@
 """A second judge of the checkpoints in the runtime's logs: plain sets and counters, without a machine.
 
-The first event of a run is the beginning of the job. Of every process the events are in their order.
+The first event of a run is the beginning of the job. Of every process the events are in their order. JobMasters are judged
+one after the other: each has the checkpoint that the one before has left.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def refuse(condition: Any, why: str) -> None:
 
 
 class CheckpointJudge:
-    """Reads the events of one JobMaster of a job one by one."""
+    """Reads the events of the JobMasters of a job one by one."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         self.snapshots: dict[tuple[int, int], dict[str, tuple[Counter[str], Counter[str], int]]] = {}
@@ -51,15 +52,27 @@ class CheckpointJudge:
                 made = [args["channel"]] if event == "record_produced" else args.get("channels", [])
                 sent.setdefault(who, Counter()).update(made if process != "jobmaster" else [])
             held[who] = (record.get("state") or {}).get("held", held[who])
-        self.stage, self.attempt, self.pending, self.last, self.latest = "CREATED", -1, 0, 0, 0
+        self.stage, self.attempt, self.pending, self.last, self.latest = "CREATED", -1, 0, 0, -1
         self.acknowledged: set[str] = set()
+        self.possible = {0}
+        """What the present JobMaster may find as the latest checkpoint."""
         self.triggered: set[tuple[int, int]] = set()
+
+    def next_master(self) -> None:
+        """The JobMaster is lost; it may have stored a checkpoint that all have acknowledged."""
+        if self.latest >= 0:
+            self.possible = {self.latest}
+        if self.pending and self.acknowledged == self.tasks:
+            self.possible = {*self.possible, self.pending}
+        self.stage, self.pending, self.latest = "CREATED", 0, -1
 
     def read(self, event: str, args: Mapping[str, Any]) -> None:
         """The next event of the JobMaster; raises `Refused` if it cannot be."""
         refuse(self.stage == "OVER", "after the end")
         complete = bool(self.pending) and self.acknowledged == self.tasks
-        refuse(complete != (event == "checkpoint_completed"), "completes when all have acknowledged")
+        ends = event in ("checkpoint_completed", "checkpoint_aborted")
+        refuse(complete and not ends, "completes, or cannot be stored, when all have acknowledged")
+        refuse(event == "checkpoint_completed" and not complete, "completes when all have acknowledged")
         getattr(self, event)(args)
 
     def _goes(self, before: str, after: str) -> None:
@@ -74,6 +87,9 @@ class CheckpointJudge:
     def checkpoint_restored(self, args: Mapping[str, Any]) -> None:
         """It begins from the latest checkpoint."""
         self._goes("SCHEDULED", "DEPLOYING")
+        if self.latest < 0:
+            refuse(args["checkpoint"] not in self.possible, "not the latest of the JobMasters before")
+            self.latest = self.last = args["checkpoint"]
         refuse(args["checkpoint"] != self.latest, "not the latest")
 
     def region_running(self, _: Mapping[str, Any]) -> None:
@@ -134,12 +150,22 @@ class CheckpointJudge:
 
 
 def accepts(records: list[Record]) -> bool:
-    """Whether the log of a job with one JobMaster is that of a run."""
+    """Whether the log of a job is that of a run."""
     try:
         judge = CheckpointJudge(records)
-        for record in records:
-            if record["process"] == "jobmaster" and "#" not in record["trace"] and hasattr(judge, record["event"]):
-                judge.read(record["event"], record.get("args", {}))
+        own = [r for r in records if r["process"] == "jobmaster" and "#" not in r["trace"]]
+        job, first = records[0]["trace"], True
+        masters = sorted({r["trace"] for r in own}, key=lambda trace: int(trace[len(job) + 1 :] or 0))
+        for master in masters:
+            if not first:
+                judge.next_master()
+            first = False
+            mine = [r for r in own if r["trace"] == master]
+            begins = [n for n, r in enumerate(mine) if r["event"] == "job_started"]
+            refuse(begins != [0], "one beginning")
+            for record in mine:
+                if hasattr(judge, record["event"]):
+                    judge.read(record["event"], record.get("args", {}))
         refuse(judge.snapshots.keys() - judge.triggered, "a snapshot without a trigger")
     except (Refused, KeyError):
         return False

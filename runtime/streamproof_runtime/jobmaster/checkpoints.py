@@ -1,8 +1,8 @@
 """The CheckpointCoordinator of a job at its JobMaster, as a state machine without input and output.
 
 At intervals it triggers a checkpoint, if none is pending. With the last acknowledgement the checkpoint is complete, and the
-latest one; a restart begins from it. A pending checkpoint is aborted when it takes too long, and when the attempt ends.
-What is stored is in the memory of the JobMaster.
+latest one, in a store that outlives the JobMaster; a restart begins from it, and so does the next JobMaster. A pending
+checkpoint is aborted when it takes too long, when it cannot be stored, and when the attempt ends.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from streamproof_runtime import messages as m
-from streamproof_runtime.errors import JobError
+from streamproof_runtime.errors import JobError, Unsendable
 from streamproof_runtime.jobmaster.master_host import Host, Timing
 from streamproof_runtime.jobmaster.region_runs import RUNNING, Run
 from streamproof_runtime.jobmaster.regions import Region
@@ -41,13 +41,16 @@ class CheckpointCoordinator:
 
     def __init__(self, run: Run, host: Host, timing: Timing) -> None:
         self._run, self._host, self._timing = run, host, timing
-        self._last = 0
         self.pending = 0
         """The checkpoint under way, 0 if there is none."""
         self._acknowledged: dict[str, Snapshot] = {}
-        self.latest = 0
-        """The checkpoint completed last, 0 if there is none."""
-        self.stored: Mapping[str, Snapshot] = {}
+        self.latest, self.stored = self.found()
+        """The checkpoint completed last, perhaps by an earlier JobMaster, and its snapshots; 0 if there is none."""
+        self._last = self.latest
+
+    def found(self) -> tuple[int, Mapping[str, Snapshot]]:
+        """What an earlier JobMaster has left."""
+        return self._host.checkpoint_store.latest()
 
     def settings(self) -> Mapping[str, int]:
         """For the log: the time between two checkpoints in nanoseconds, if there are any."""
@@ -83,8 +86,21 @@ class CheckpointCoordinator:
         self._acknowledged[task] = snapshot
         self._host.event("checkpoint_acknowledged", {"checkpoint": checkpoint, "task": task})
         if self.is_acknowledged():
-            self.latest, self.stored, self.pending = checkpoint, self._acknowledged, 0
-            self._host.event("checkpoint_completed", {"checkpoint": checkpoint})
+            self.store()
+
+    def store(self) -> None:
+        """Stores the pending checkpoint: then it is complete."""
+        try:
+            self._host.checkpoint_store.save(self.pending, self._acknowledged)
+        except (OSError, Unsendable) as error:
+            self.abort(f"it cannot be stored: {error}")
+        else:
+            self.complete()
+
+    def complete(self) -> None:
+        """The pending checkpoint is the latest one."""
+        self.latest, self.stored, self.pending = self.pending, self._acknowledged, 0
+        self._host.event("checkpoint_completed", {"checkpoint": self.latest})
 
     def is_acknowledged(self) -> bool:
         """Whether all tasks have acknowledged the pending checkpoint."""

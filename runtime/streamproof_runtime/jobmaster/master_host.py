@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from streamproof_runtime import messages as m
+from streamproof_runtime.jobmaster.checkpoint_store import CheckpointStore
 from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.slots.slot_events import SlotEvents
 from streamproof_runtime.variants.slot_variants import SlotRules
@@ -39,6 +40,7 @@ class Host(Protocol):
     """What a machine may do to the world."""
 
     slot_events: SlotEvents
+    checkpoint_store: CheckpointStore
 
     def send(self, target: str, message: m.Message) -> None:
         """Sends a message."""

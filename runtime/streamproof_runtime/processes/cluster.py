@@ -1,7 +1,7 @@
 """The processes of one run: starts JobMaster, ResourceManager and TaskExecutors, replaces each that dies, ends them all.
 
 No process, socket or file outlives it: each process ends when the pipe from this one closes, sockets are theirs, and there
-is no file but the event logs.
+is no file with a name but the event logs.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from streamproof_runtime.errors import ProcessLost, RuntimeFailure
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobs.input_policies import ANY
 from streamproof_runtime.live import Board, Watch
+from streamproof_runtime.processes.checkpoint_files import checkpoint_files
 from streamproof_runtime.processes.kills import Kill
 from streamproof_runtime.processes.links import SECRET, listening
 from streamproof_runtime.processes.process import BROKEN
@@ -126,9 +127,17 @@ class Cluster:
         self._seen: list[str] = []
         self._decided = self._first_attempt = 0
         """Restarts that the JobMaster has decided, and its first attempt, which is later than those of lost ones."""
+        self._files: list[IO[bytes]] = []
+        """Completed checkpoints, for all JobMasters."""
 
     def run(self) -> ClusterOutcome:
         """Runs the job. Raises `RuntimeFailure`, and `ProcessLost` if a process has ended too often."""
+        try:
+            self._files = checkpoint_files() if self.settings.checkpoint_interval else []
+        except OSError as error:
+            raise RuntimeFailure(
+                f"checkpoints cannot be stored: {error.strerror}; name a folder for temporary files in TMPDIR"
+            ) from error
         try:
             listeners = {name: listening() for name in (JOBMASTER, RM)}
         except OSError as error:
@@ -152,6 +161,7 @@ class Cluster:
         mine = [kill for kill in self.kills if kill.name == name and kill.events is not None]
         kill = mine[incarnation] if incarnation < len(mine) else None
         listener = listeners.get(name)
+        files = [file.fileno() for file in self._files if name == JOBMASTER]
         folder = self.settings.log_folder
         file = name if listener is not None and not incarnation else f"{name}.{incarnation}"
         settings: dict[str, Any] = {
@@ -175,6 +185,7 @@ class Cluster:
             "eager": self.settings.eager,
             "input_policy": self.settings.input_policy,
             "checkpoint_interval": self.settings.checkpoint_interval,
+            "checkpoint_files": files,
             "log": None if folder is None else str(folder.absolute() / f"{file}.ndjson"),
             "live": self.settings.live,
             "kill_after": None if kill is None else kill.events,
@@ -185,7 +196,7 @@ class Cluster:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self.settings.errors,
-                pass_fds=() if listener is None else (listener.fileno(),),
+                pass_fds=(*files, *(() if listener is None else (listener.fileno(),))),
             )
         except OSError as error:
             raise RuntimeFailure(f"no process can be started for {name}: {error.strerror}") from error
@@ -283,6 +294,8 @@ class Cluster:
             child.process.kill()
             child.process.wait()
             self._close(child)
+        for file in self._files:
+            file.close()
         self._selector.close()
 
     def _outcome(self) -> ClusterOutcome:

@@ -13,6 +13,7 @@ from typing import Any
 
 from streamproof_runtime import messages as m
 from streamproof_runtime.event_log import Entry, EventWriter
+from streamproof_runtime.jobmaster.checkpoint_store import CheckpointStore, MemoryCheckpoints
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster.jobmaster import job_trace
 from streamproof_runtime.jobmaster.master_host import Timing
@@ -21,6 +22,7 @@ from streamproof_runtime.jobmaster.regions import regions
 from streamproof_runtime.jobs.api import Job
 from streamproof_runtime.jobs.graph import ExecutionGraph
 from streamproof_runtime.live import master_sample
+from streamproof_runtime.processes.checkpoint_files import FileCheckpoints
 from streamproof_runtime.processes.links import Link, serve
 from streamproof_runtime.processes.process import Parent
 from streamproof_runtime.processes.real_executor import PEERS, STOP, STOPPED, Outgoing
@@ -60,6 +62,8 @@ class RealJobMaster:
             checkpoint_interval=settings["checkpoint_interval"],
             checkpoint_timeout=CHECKPOINT_TIMEOUT,
         )
+        files = [os.fdopen(file, "r+b", buffering=0) for file in settings["checkpoint_files"]]
+        self.checkpoint_store: CheckpointStore = FileCheckpoints(files) if files else MemoryCheckpoints()
         self._slot_trace = slot_trace(job.name)
         self.slot_events = SlotEvents(POOL, settings["incarnation"], self._record)
         self.machine = master_type(settings["variant"])(regions(job), self, timing, settings["first_attempt"])

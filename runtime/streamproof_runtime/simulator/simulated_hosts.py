@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from streamproof_runtime.jobmaster.checkpoint_store import CheckpointStore, MemoryCheckpoints
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster.jobmaster import job_trace
 from streamproof_runtime.jobmaster.master_host import Timing
@@ -171,6 +172,7 @@ class SimulatedJobMaster:
         self.name, self.world = JOBMASTER, world
         self.is_alive, self.session, self.earlier = True, 0, 0
         self._type, self._timing = machine, timing
+        self.checkpoint_store: CheckpointStore = MemoryCheckpoints()
         self.machine = self._new(0)
 
     def _new(self, first_attempt: int) -> JobMaster:
@@ -192,7 +194,7 @@ class SimulatedJobMaster:
         self.is_alive = False
 
     def restart(self) -> None:
-        """Another process begins the job anew, after the attempts of the lost one."""
+        """Another process begins the job anew, after the attempts of the lost one, from the latest checkpoint."""
         if not self.is_alive:
             lost = self.machine
             self.is_alive, self.session, self.earlier = True, self.session + 1, self.earlier + lost.decided + 1

@@ -104,6 +104,40 @@ class CompletesAfterFailure(JobMaster):
     coordinator = _Kept
 
 
+class _Forgetful(CheckpointCoordinator):
+    """What an earlier JobMaster has stored is not read."""
+
+    def found(self) -> tuple[int, Mapping[str, Snapshot]]:
+        """Nothing."""
+        return 0, {}
+
+
+class ForgetsCheckpoints(JobMaster):
+    """A JobMaster that replaces a lost one begins the job anew."""
+
+    coordinator = _Forgetful
+
+
+class _Late(CheckpointCoordinator):
+    """A checkpoint is stored when a restart needs it."""
+
+    def store(self) -> None:
+        """Not yet."""
+        self.complete()
+
+    def restored(self) -> Mapping[str, Snapshot]:
+        """It is stored now."""
+        if self.latest:
+            self._host.checkpoint_store.save(self.latest, self.stored)
+        return super().restored()
+
+
+class CompletesBeforeStored(JobMaster):
+    """A checkpoint counts as completed before it is stored."""
+
+    coordinator = _Late
+
+
 SUBTASKS: dict[str, type[BatonSubtask]] = {
     "unaligned": Unaligned,
     "held-forgotten": HeldForgotten,
@@ -114,5 +148,7 @@ MASTERS: dict[str, type[JobMaster]] = {
     "completes-partly": CompletesPartly,
     "restores-older": RestoresOlder,
     "completes-after-failure": CompletesAfterFailure,
+    "forgets-checkpoints": ForgetsCheckpoints,
+    "completes-before-stored": CompletesBeforeStored,
 }
 """Variants of the coordinator by name."""

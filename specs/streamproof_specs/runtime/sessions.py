@@ -32,9 +32,9 @@ def reused_attempts(events: Iterable[Event]) -> tuple[Unit, ...]:
             largest[event.trace] = max(attempt, largest.get(event.trace, attempt))
     found = []
     for trace, started in begun.items():
-        job, session = _session(trace)
+        job, number = session(trace)
         first = started.args.get("first_attempt", 0)
-        earlier = [(largest[t], t) for t in largest if _session(t)[0] == job and _session(t)[1] < session]
+        earlier = [(largest[t], t) for t in largest if session(t)[0] == job and session(t)[1] < number]
         most, of = max(earlier, default=(-1, ""))
         if job in begun and type(first) is int and first <= most:
             why = f"{trace} begins with attempt {first}, but {of} has had attempt {most}"
@@ -43,7 +43,7 @@ def reused_attempts(events: Iterable[Event]) -> tuple[Unit, ...]:
     return tuple(found)
 
 
-def _session(trace: str) -> tuple[str, int]:
+def session(trace: str) -> tuple[str, int]:
     """The job of a JobMaster's trace, and how many JobMasters were before it."""
     job, _, number = trace.rpartition("@")
     return (job, int(number)) if job and _NUMBER.fullmatch(number) else (trace, 0)
