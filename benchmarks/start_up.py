@@ -47,12 +47,21 @@ def check(words: Sequence[str], folder: str) -> tuple[float, int, bool]:
     return seconds, states["distinct"], states["queue"] == 0
 
 
-def modules(words: Sequence[str], folder: str) -> int:
-    """The number of streamproof's modules that one check loads, in the process that does the work."""
-    command = [sys.executable, "-X", "importtime", "-m", "streamproof", "check", *words]
+COUNTING = """
+import atexit, sys
+from streamproof.__main__ import program
+ours = lambda: [name for name in sys.modules if name.partition(".")[0] == "streamproof"]
+atexit.register(lambda: sys.stderr.write("loaded: " + " ".join(ours())))
+program()
+"""
+"""The program, which prints the modules that it has loaded at its end."""
+
+
+def loaded(words: Sequence[str], folder: str) -> list[str]:
+    """The modules of streamproof that one check loads."""
+    command = [sys.executable, "-c", COUNTING, "check", *words]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    lines = (line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:"))
-    return len({name for name in lines if name.partition(".")[0] == "streamproof"})
+    return done.stderr.rpartition("loaded: ")[2].split()
 
 
 def every(variants: bool) -> Iterator[tuple[str, ...]]:
@@ -69,7 +78,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for words in given or every("--variants" in sys.argv):
             if "--modules" in sys.argv:
-                print(f"{modules(words, folder):6} modules  {' '.join(words)}", flush=True)
+                print(f"{len(loaded(words, folder)):6} modules  {' '.join(words)}", flush=True)
                 continue
             _, states, complete = check(words, folder)  # which also leaves byte code behind
             if complete and states < TINY:

@@ -6,6 +6,7 @@ Foreign files are never replaced.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -139,10 +140,13 @@ class Folder:
 
     def _ours(self) -> dict[str, str]:
         """The listed files; the list is untrusted, so names outside of the folder are skipped."""
+        listed = self.path / self.LIST
+        if not os.path.exists(listed):
+            return {}
         from streamproof.system.reading import read_json
 
         try:
-            found = read_json(self.path / self.LIST, {"files": {str: str}})["files"]
+            found = read_json(listed, {"files": {str: str}})["files"]
         except InputError:
             return {}
         return {n: shows for n, shows in found.items() if is_plain(n) and n.endswith((*SUFFIXES,))}
