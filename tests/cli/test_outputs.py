@@ -88,7 +88,10 @@ CASES: dict[tuple[str, str], list[Case]] = {
     ],
     ("check", "--junit"): [Case(f"check {COUNT} --junit at.xml", 12)],
     ("check", "--sarif"): [Case(f"check {COUNT} --sarif at.sarif", 12)],
-    ("run", "--trace"): [Case("run job.py --simulate --variant no-dirty-check --faults heavy --trace at", 12)],
+    ("run", "--trace"): [
+        Case("run job.py --simulate --variant no-dirty-check --faults heavy --trace at", 12),
+        Case("run job.py --simulate --trace at --trace-format parquet"),
+    ],
     ("run", "--json"): [Case("run job.py --simulate --json at.json")],
     ("compare", "--json"): [Case("compare cyclic --max-states 1 --json at.json", 160, marks=(pytest.mark.long,))],
     ("prove", "--out"): [Case(f"prove {COUNT} --property low --out at", 12)],

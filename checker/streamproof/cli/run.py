@@ -12,11 +12,12 @@ from click.core import ParameterSource
 
 from streamproof.cli.engines import Status
 from streamproof.cli.outputs import expect_json_writable, people, write_json
+from streamproof.cli.run_logs import NDJSON, TABLE, in_parquet, remove_older, run_in_parquet
 from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
 from streamproof.entries import RUNTIMES, every
 from streamproof.system.errors import Exit, InputError, SystemFailure, UsageError
-from streamproof.system.files import RUN_LOG, RUN_PART, RUN_SCRIPT, Form, expect_writable, new_folders, remove, write
+from streamproof.system.files import PARQUET, RUN_LOG, RUN_SCRIPT, expect_writable, new_folders, remove, write
 from streamproof.system.lines import Line, StyledText, line
 from streamproof.system.options import bytes_about, timely
 
@@ -124,6 +125,14 @@ _ONLY_REAL = ("kill", "restarts", "timeout")
     metavar="DIR",
     help="Write the event log of each process, or of each simulated run and the script of each failing one, to DIR.",
 )
+@click.option(
+    "--trace-format",
+    "form",
+    type=click.Choice(["ndjson", "parquet"]),
+    default="ndjson",
+    show_default=True,
+    help="Format of the event logs of a finished run; while it runs, they are newline-delimited JSON.",
+)
 @click.option("--live", is_flag=True, help="Show tasks, buffers, credits and events while the job runs.")
 @json_option
 def command(
@@ -145,6 +154,7 @@ def command(
     shrink: bool,
     script: Path | None,
     trace: Path | None,
+    form: str,
     live: bool,
     json_to: str | None,
 ) -> int:
@@ -159,6 +169,10 @@ def command(
     _expect_options(simulate)
     if timeout_of_buffers is not None and -1 < timeout_of_buffers < 0:
         raise UsageError(f"--buffer-timeout {timeout_of_buffers:g} is no time", remedy="use -1 for none, or 0 or more")
+    tables = form == "parquet"
+    source = click.get_current_context().get_parameter_source("form")
+    if trace is None and source is ParameterSource.COMMANDLINE:
+        raise UsageError("--trace-format requires --trace", remedy="add --trace DIR")
     runtime = next(iter(every(RUNTIMES).values()), None)
     if runtime is None:
         raise UsageError("no runtime is installed", remedy="install a package that has one")
@@ -180,7 +194,7 @@ def command(
                 simulated = module.Simulated(
                     Path(job), level=faults, variant=variant, executors=taskmanagers, slots=slots, **more
                 )
-            runs, shrunk = _runs(module, simulated, seed, seeds, shrink, script, trace, view)
+            runs, shrunk = _runs(module, simulated, seed, seeds, shrink, script, trace, tables, view)
         else:
             with timely("reading the job"):
                 processes = module.Processes(
@@ -193,7 +207,7 @@ def command(
                     seconds=timeout,
                     **more,
                 )
-            runs = [_real_run(processes, trace, view)]
+            runs = [_real_run(processes, trace, tables, view)]
     except module.Lost as error:
         raise SystemFailure(str(error)) from error
     except module.Problem as error:
@@ -245,27 +259,15 @@ def _view(json_to: str | None) -> LiveView:
     return LiveView(people(json_to))
 
 
-def _real_run(processes: Any, trace: Path | None, view: LiveView | None) -> dict[str, Any]:
-    """A run on processes. Logs of an earlier run in the folder are removed."""
+def _real_run(processes: Any, trace: Path | None, tables: bool, view: LiveView | None) -> dict[str, Any]:
+    """A run on processes. Logs of an earlier run in the folder are removed; `tables`: those of this one become Parquet."""
     with new_folders([] if trace is None else [trace]), Status(live=view is None) as status, view or nullcontext():
         if trace is not None:
-            later = [log for kind in ("jobmaster", "rm", "tm-*") for log in trace.glob(f"{kind}.*.ndjson")]
-            logs = [
-                trace / "jobmaster.ndjson",
-                trace / "rm.ndjson",
-                *(log for log in later if log.name.split(".")[1].isdigit()),
-            ]
-            for log in logs:
-                expect_writable(log, _form(log))
-            for log in logs:
-                remove(log, _form(log))
+            remove_older(trace)
         run: dict[str, Any] = processes.run(trace, status, view, view and view.errors)
+        if trace is not None and tables:
+            run_in_parquet(trace)
     return run
-
-
-def _form(log: Path) -> Form:
-    """What the log of a process begins with."""
-    return RUN_LOG if log.name.startswith("jobmaster") else RUN_PART
 
 
 def _real_lines(job: Path, run: Mapping[str, Any]) -> Iterator[Line]:
@@ -287,6 +289,7 @@ def _runs(
     shrink: bool,
     script: Path | None,
     trace: Path | None,
+    tables: bool,
     view: LiveView | None,
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """The runs, without their events, and the shrunk one."""
@@ -297,17 +300,22 @@ def _runs(
         for number in range(1 if script else seeds):
             status(f"seed {seed + number}")
             run = simulated.script(script, watch) if script else simulated.seed(seed + number, watch)
-            _write(module, run, script.stem.partition(".")[0] if script else f"seed-{seed + number}", trace)
+            _write(module, run, script.stem.partition(".")[0] if script else f"seed-{seed + number}", trace, tables)
             if run["wrong"] and shrink and shrunk is None:
                 shrunk = simulated.shrunk(run)
-                _write(module, shrunk, f"seed-{seed + number}-shrunk", trace)
+                _write(module, shrunk, f"seed-{seed + number}-shrunk", trace, tables)
             runs.append({name: value for name, value in run.items() if name not in ("lines", "choices")})
     return runs, shrunk
 
 
-def _write(module: Any, run: Mapping[str, Any], name: str, trace: Path | None) -> None:
+def _write(module: Any, run: Mapping[str, Any], name: str, trace: Path | None, tables: bool) -> None:
+    """The log and the script of a run; a log of the same name in the other form is removed."""
     if trace is not None:
-        write(trace / f"{name}.ndjson", "".join(run["lines"]()), RUN_LOG)
+        log = trace / f"{name}{NDJSON}"
+        write(log, "".join(run["lines"]()), RUN_LOG)
+        remove(log.with_suffix(TABLE), PARQUET)
+        if tables:
+            in_parquet(log)
         if run["wrong"]:
             write(trace / f"{name}.script.json", module.script_text(run), RUN_SCRIPT)
 

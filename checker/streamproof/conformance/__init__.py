@@ -15,7 +15,8 @@ A binding provides: `Binding`, `Plan`, `Unit`, `Task`; `Stream` of `Observation`
 `RunVerdict`, `Followed`, `Rejection`, `Candidate`, `Recovery`, `RestartReason`, `RunFinding`. For drawings:
 `JobHistory` of `DrawnVertex`, `DrawnEdge` and `DrawnAttempt`. Machines come from `compile_model`, or from
 `Rules` if they have too many instances to enumerate. Unreadable input raises `InputError`. Files of events: `read_events`,
-`write_ndjson`, `write_parquet`. The share of judged events: `JudgedEvents`. In a test: `assert_conforms`.
+`first_event_fields`, `may_have_event`, `write_ndjson`, `write_parquet`. The share of judged events: `JudgedEvents`. In a
+test: `assert_conforms`.
 """
 
 from streamproof.conformance.binding import (
@@ -36,7 +37,13 @@ from streamproof.conformance.binding import (
 from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.event import Event
 from streamproof.conformance.event_log import EventLog
-from streamproof.conformance.events import read_events, write_ndjson, write_parquet
+from streamproof.conformance.events import (
+    first_event_fields,
+    may_have_event,
+    read_events,
+    write_ndjson,
+    write_parquet,
+)
 from streamproof.conformance.history import DrawnAttempt, DrawnEdge, DrawnVertex, JobHistory, Since
 from streamproof.conformance.judging import judge
 from streamproof.conformance.run_verdict import (
@@ -94,7 +101,9 @@ __all__ = [
     "Variable",
     "assert_conforms",
     "compile_model",
+    "first_event_fields",
     "judge",
+    "may_have_event",
     "read_events",
     "validate_paths",
     "why_no_file",

@@ -4,8 +4,8 @@ An event records that `process` did `event` with `args` as its `seq`-th event; `
 test run). `ts` is a wall-clock time without significance for the order; `clock` is a vector clock that defines one.
 `state` is the part of the state that the process recorded, if any. `after` is for calls that overlap.
 
-Files: newline-delimited JSON (`.ndjson`, `.jsonl`, with `.gz` compressed), and Parquet with the same columns in which
-`args`, `clock` and `state` are JSON text; spans of OpenTelemetry are read as events (`otlp`). A log that violates the
+Files: newline-delimited JSON (`.ndjson`, `.jsonl`, with `.gz` compressed), and Parquet with the same columns
+(`event_table`); spans of OpenTelemetry are read as events (`otlp`). A log that violates the
 schema is rejected with file and line, because a partially understood log supports no verdict.
 """
 
@@ -15,35 +15,26 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from streamproof.conformance import event_table
 from streamproof.conformance.event import Event
+from streamproof.conformance.event_table import COLUMNS, REQUIRED, json_value, record
 from streamproof.conformance.otlp import is_otlp, otlp_events
 from streamproof.system.errors import InputError, Loc
-from streamproof.system.files import EVENTS, PARQUET, write
+from streamproof.system.files import EVENTS, write
 from streamproof.system.foreign import visible_json
-from streamproof.system.reading import LINE, bounded_lines, json_problem, unique
-
-SCHEMA: Final = "streamproof.events"
-"""Name of the event log's schema, kept in the metadata of Parquet files."""
-
-VERSION: Final = 1
-"""Version of the schema. It increases when a field changes its meaning or a required one is added."""
+from streamproof.system.reading import LINE, bounded_lines, json_problem
 
 Value = str | int | bool | None | list[Any] | dict[str, Any]
 """Values of arguments and state: JSON without fractional numbers, which are not in any sort."""
 
-_REQUIRED: Final = ("trace", "process", "seq", "event")
-_OPTIONAL: Final = ("args", "ts", "clock", "state", "file", "line", "run", "after")
-_FIELDS: Final = frozenset(_REQUIRED + _OPTIONAL)
-_JSON_COLUMNS: Final = ("args", "clock", "state")
-_COLUMNS: Final = ("trace", "process", "seq", "event", "args", "ts", "clock", "state", "file", "line", "run", "after")
-_NUMBERS: Final = ("seq", "line", "after")
+_FIELDS: Final = frozenset(COLUMNS)
 
 
 def read_events(path: str | os.PathLike[str], *, without_torn_line: bool = False) -> list[Event]:
@@ -95,7 +86,7 @@ def write_ndjson(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
         packed = gzip.GzipFile(fileobj=stream, mode="wb", mtime=0, filename="") if target.suffix == ".gz" else None
         sink = packed or stream
         for event in events:
-            line = json.dumps(_record(event), ensure_ascii=False, separators=(",", ":"))
+            line = json.dumps(record(event), ensure_ascii=False, separators=(",", ":"))
             sink.write(visible_json(line).encode() + b"\n")
             count += 1
         if packed:
@@ -106,37 +97,48 @@ def write_ndjson(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
 
 
 def write_parquet(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
-    """Writes events as Parquet (columns as in `Event`; `args`, `clock`, `state` are JSON text); returns their number.
+    """As `event_table.write_parquet`."""
+    return event_table.write_parquet(events, Path(path))
 
-    The file is written atomically. Raises `SystemFailure` if it cannot be written, or exists and is not an event log.
+
+def first_event_fields(path: Path) -> dict[str, Any]:
+    """The fields of the first event of a log, plain or Parquet, without any check; nothing if a plain one has none.
+
+    Raises `InputError` for a damaged Parquet file.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    try:
+        with path.open("rb") as stream:
+            line = None if _is_parquet(path, stream.peek(4)) else stream.readline(1 << 20)
+        if line is None:
+            return next(event_table.rows(path, only_first=True), ({}, 0))[0]
+        found = json.loads(line)
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
-    schema = pa.schema(
-        [pa.field(c, pa.int64() if c in _NUMBERS else pa.string(), nullable=c not in _REQUIRED) for c in _COLUMNS],
-        metadata={"schema": SCHEMA, "version": str(VERSION)},
-    )
-    count = 0
 
-    def fill(stream: BinaryIO) -> None:
-        nonlocal count
-        with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
-            for batch in _batches(events, 65_536):
-                writer.write_table(pa.Table.from_pylist([_row(event) for event in batch], schema=schema))
-                count += len(batch)
+def may_have_event(path: Path, event: str) -> bool:
+    """Whether an event of this name is in a log, plain or Parquet; of a plain one, whether a line has its name.
 
-    write(Path(path), fill, PARQUET)
-    return count
+    Raises `InputError` for a damaged Parquet file, and `OSError`.
+    """
+    with path.open("rb") as stream:
+        if not _is_parquet(path, stream.peek(4)):
+            return any(f'"{event}"'.encode() in line for line in stream)
+    return event_table.has_event(path, event)
+
+
+def _is_parquet(file: Path, head: bytes) -> bool:
+    return head[:4] == b"PAR1" or file.suffix == ".parquet"
 
 
 def _iterate(file: Path, without_torn_line: bool) -> Iterator[Event]:
     try:
         with file.open("rb") as stream:
-            magic = stream.read(4)
-            stream.seek(0)
-            if magic == b"PAR1":
-                yield from _parquet_events(file)
+            magic = stream.peek(4)
+            if _is_parquet(file, magic):
+                for fields, row in event_table.rows(file):
+                    yield _event(fields, str(file), row)
             elif magic[:2] == b"\x1f\x8b":
                 with gzip.GzipFile(fileobj=stream) as unpacked:
                     yield from _ndjson_events(unpacked, file, without_torn_line)
@@ -176,11 +178,11 @@ def _json_lines(stream: BinaryIO | gzip.GzipFile, name: str, without_torn_line: 
             raise InputError(f"the line has more than {LINE:,} bytes", loc=Loc(name, number))
         try:
             if nothing_before and raw.strip() == b"{":
-                document = _loaded(b"".join((raw, *(rest for _, rest in lines))))
+                document = json_value(b"".join((raw, *(rest for _, rest in lines))))
                 if is_otlp(document):
                     yield document, number
                     return
-            data = _loaded(raw)
+            data = json_value(raw)
         except (ValueError, RecursionError) as error:
             raise InputError(
                 f"the line is {json_problem(error)}",
@@ -203,62 +205,6 @@ def begins_like_spans(path: Path) -> bool:
     return head.lstrip().startswith(b"{") and b'"resourceSpans"' in head
 
 
-def _loaded(text: str | bytes) -> Any:
-    """The value of a JSON text. Raises `ValueError`, also for a key that occurs twice in one object."""
-    return json.loads(text, object_pairs_hook=unique, parse_constant=_no_constant)
-
-
-def _no_constant(text: str) -> None:
-    raise ValueError(f"{text} is not JSON")
-
-
-def _parquet_events(file: Path) -> Iterator[Event]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    name = str(file)
-    try:
-        with pq.ParquetFile(file) as parquet:
-            _refuse_columns(parquet.schema_arrow, name)
-            row = 0
-            for batch in parquet.iter_batches():
-                for data in batch.to_pylist():
-                    row += 1
-                    present = {key: value for key, value in data.items() if value is not None}
-                    for column in _JSON_COLUMNS:
-                        if column in present:
-                            present[column] = _json_cell(present[column], column, name, row)
-                    yield _event(present, name, row)
-    except pa.ArrowInvalid as error:
-        raise InputError(
-            f"{name}: the Parquet file is damaged ({error})", remedy="write it again with `write_parquet`"
-        ) from error
-
-
-def _refuse_columns(schema: Any, name: str) -> None:
-    metadata: Mapping[bytes, bytes] = schema.metadata or {}
-    version = metadata.get(b"version", str(VERSION).encode()).decode(errors="replace")
-    if metadata.get(b"schema") == SCHEMA.encode() and version != str(VERSION):
-        raise InputError(f"{name}: the log has version {version} of {SCHEMA}, this program reads version {VERSION}")
-    missing = [column for column in _REQUIRED if column not in schema.names]
-    if missing:
-        raise InputError(
-            f"{name}: the Parquet file lacks the column {missing[0]!r}",
-            remedy=f"an event log has the columns {', '.join(_COLUMNS)}",
-        )
-
-
-def _json_cell(text: object, column: str, name: str, row: int) -> Any:
-    if not isinstance(text, str):
-        raise InputError(f"column {column!r} must hold JSON text", loc=Loc(name, row))
-    try:
-        return _loaded(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"column {column!r} does not hold JSON: it is {json_problem(error)}", loc=Loc(name, row)
-        ) from error
-
-
 def _event(data: object, name: str, number: int) -> Event:
     """The event described by a JSON object; any violation of the schema is an error."""
 
@@ -269,12 +215,12 @@ def _event(data: object, name: str, number: int) -> Event:
         raise refuse(
             "an event must be a JSON object", 'For example {"trace": "t", "process": "p", "seq": 1, "event": "e"}.'
         )
-    for key in _REQUIRED:
+    for key in REQUIRED:
         if key not in data:
-            raise refuse(f"the event lacks the field {key!r}", f"each event needs {', '.join(_REQUIRED)}")
+            raise refuse(f"the event lacks the field {key!r}", f"each event needs {', '.join(REQUIRED)}")
     for key in data:
         if key not in _FIELDS:
-            raise refuse(f"the event has the unknown field {key!r}", f"known fields are {', '.join(_COLUMNS)}")
+            raise refuse(f"the event has the unknown field {key!r}", f"known fields are {', '.join(COLUMNS)}")
     for key in ("trace", "process", "event"):
         if not isinstance(data[key], str):
             raise refuse(f"{key!r} must be text, got {data[key]!r}")
@@ -353,31 +299,3 @@ def _refuse_repetition(events: list[Event]) -> None:
                     remedy="number the events of each process 0, 1, 2, ... in the order in which they happened",
                 )
             seen.add(place)
-
-
-def _record(event: Event) -> dict[str, Any]:
-    values: dict[str, Any] = {column: getattr(event, column) for column in _COLUMNS}
-    return {
-        column: dict(value) if column in _JSON_COLUMNS else value
-        for column, value in values.items()
-        if value is not None
-    }
-
-
-def _row(event: Event) -> dict[str, Any]:
-    row = _record(event)
-    for column in _JSON_COLUMNS:
-        if column in row:
-            row[column] = json.dumps(row[column], ensure_ascii=False, separators=(",", ":"))
-    return row
-
-
-def _batches(events: Iterable[Event], size: int) -> Iterator[list[Event]]:
-    batch: list[Event] = []
-    for event in events:
-        batch.append(event)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

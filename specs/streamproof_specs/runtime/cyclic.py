@@ -26,6 +26,7 @@ from streamproof.conformance import (
     Stream,
     Task,
     Unit,
+    may_have_event,
 )
 from streamproof_models.baton_routes import Routes
 from streamproof_models.cyclic import POLICIES
@@ -54,7 +55,7 @@ class RuntimeCyclic(RuntimeLogs):
 
     def recognises(self, path: Path) -> bool:
         """Whether it is a log of the runtime, and one of its runs has a loop."""
-        return is_of_runtime(path) and any(_has_loop(file) for run in self.runs(path) for file in parts(run))
+        return is_of_runtime(path) and any(may_have_event(f, OPENED) for run in self.runs(path) for f in parts(run))
 
     def behaviours(self, name: str, events: list[Event]) -> Plan:
         """One case for each head."""
@@ -62,11 +63,6 @@ class RuntimeCyclic(RuntimeLogs):
         cases = tuple(head.unit() for head in heads)
         read = tuple(event for head in heads for event in head.events)
         return Plan(name, cases, read, unit="loop head", nothing="no attempt has a loop")
-
-
-def _has_loop(file: Path) -> bool:
-    with file.open("rb") as lines:
-        return any(b'"loop_opened"' in line for line in lines)
 
 
 def _heads(events: Sequence[Event]) -> Iterable[HeadReading]:

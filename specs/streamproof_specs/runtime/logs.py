@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from streamproof.conformance import Binding, Event, EventLog, InputError, Plan, read_events
+from streamproof.conformance import Binding, Event, EventLog, InputError, Plan, first_event_fields, read_events
 from streamproof_specs.baton import SPEC
 
 JOBMASTER = "jobmaster"
 """The process that records the graph of an attempt, and its end."""
-MASTER_LOG = f"{JOBMASTER}.ndjson"
-_PART_LOG = re.compile(r"(?:rm|(?:tm-\d+|jobmaster|rm)\.\d+)\.ndjson", re.ASCII)
-"""The log of each process of a TaskExecutor, and of each JobMaster and ResourceManager but the first: its name, and how many
-processes of that name were before it."""
+FORMS = (".ndjson", ".parquet")
+"""Suffixes of logs. A log that is there in both forms is read in the first: a conversion was interrupted."""
+_PART_LOG = re.compile(r"(?:jobmaster|rm|(?:tm-\d+|jobmaster|rm)\.\d+)\.(?:ndjson|parquet)", re.ASCII)
+"""The log of each process: its name, and how many processes of that name were before it, unless none was before a JobMaster
+or ResourceManager."""
 LOG = EventLog(SPEC)
 FLOW = frozenset(
     {
@@ -31,28 +31,37 @@ FLOW = frozenset(
 
 def runs(path: Path) -> list[Any]:
     """The file, or the runs of a folder. Raises `InputError` if there is none."""
-    if not path.is_dir() or not (path / MASTER_LOG).is_file():
+    if not path.is_dir() or _master_log(path) is None:
         return LOG.runs(path)
-    own = {*_parts(path)}
-    return [path, *(log for log in LOG.runs(path) if log not in own)]
+    return [path, *(log for log in LOG.runs(path) if not _PART_LOG.fullmatch(log.name))]
 
 
 def first_event(path: Path) -> dict[str, Any]:
-    """The first event of a file, or of the first event log of a folder, if it is one of the JobMaster; else nothing."""
+    """The first event of a file, or of the first readable event log of a folder, if it is one of the JobMaster; else nothing.
+
+    Raises `InputError` if the path itself is a damaged run in Parquet: no other binding could read it.
+    """
     try:
-        first = runs(path)[0]
-        first = first / MASTER_LOG if first.is_dir() else first
-        if not first.is_file():  # a pipe would be waited for
-            return {}
-        with first.open("rb") as stream:
-            record = json.loads(stream.readline(1 << 20))
-    except (InputError, OSError, ValueError, IndexError, RecursionError):
+        found = runs(path)
+    except (InputError, OSError):
         return {}
-    return record if isinstance(record, dict) and record.get("process") == JOBMASTER else {}
+    for run in found:
+        log = _master_log(run) if run.is_dir() else run
+        try:
+            # A pipe would be waited for.
+            record = first_event_fields(log) if log is not None and log.is_file() else {}
+        except InputError:
+            if run == path:
+                raise
+            continue
+        if record:
+            return record if record.get("process") == JOBMASTER else {}
+    return {}
 
 
 def is_of_runtime(path: Path) -> bool:
-    """Whether a file, or the first event log of a folder, begins with an event of the runtime's JobMaster."""
+    """Whether a file, or the first event log of a folder, begins with an event of the runtime's JobMaster. Raises as
+    `first_event`."""
     return first_event(path).get("event") in ("job_started", "registered")
 
 
@@ -128,12 +137,20 @@ def parts(run: Path) -> list[Path]:
     return [run] if run.is_file() else _parts(run)
 
 
+def _master_log(folder: Path) -> Path | None:
+    """The log of the first JobMaster of a run on processes."""
+    return next((log for form in FORMS if (log := folder / f"{JOBMASTER}{form}").is_file()), None)
+
+
 def _parts(folder: Path) -> list[Path]:
-    """The logs of the processes of a run on processes."""
-    return [folder / MASTER_LOG, *sorted(f for f in folder.iterdir() if _PART_LOG.fullmatch(f.name))]
+    """The logs of the processes of a run on processes, each once, that of the first JobMaster first."""
+    found = sorted((f for f in folder.iterdir() if _PART_LOG.fullmatch(f.name)), key=lambda f: FORMS.index(f.suffix))
+    logs = {log.stem: log for log in reversed(found)}
+    return sorted(logs.values(), key=lambda log: (log.stem != JOBMASTER, log.name))
 
 
 def _joined(folder: Path) -> list[Event]:
     """The events of all processes of a run. The last line of a log is left out if it has no end: its process was killed
-    while it wrote, before anything else could learn of the event."""
-    return [event for log in _parts(folder) if log.stat().st_size for event in read_events(log, without_torn_line=True)]
+    while it wrote, before anything else could learn of the event. A Parquet file is whole, or damaged."""
+    logs = (log for log in _parts(folder) if log.suffix == ".parquet" or log.stat().st_size)
+    return [event for log in logs for event in read_events(log, without_torn_line=True)]

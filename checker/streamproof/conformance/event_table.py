@@ -1,0 +1,174 @@
+"""Event logs as Parquet tables: one row for each event, for queries by Spark and other tools.
+
+| column | type |
+|---|---|
+| `trace`, `process`, `event` | text |
+| `seq` | 64-bit integer: the number of the event in its process |
+| `clock` | map of text to 64-bit integer: the vector clock |
+| `args`, `state` | JSON text, because each kind of event has other fields |
+| `ts`, `file`, `line`, `run`, `after` | as in `Event` |
+
+All but the first four may be null. Pages have checksums, which are verified when the table is read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from streamproof.conformance.event import Event
+from streamproof.system.errors import InputError, Loc
+from streamproof.system.files import PARQUET, write
+from streamproof.system.reading import json_problem, unique
+
+SCHEMA: Final = "streamproof.events"
+"""Name of the event log's schema, kept in the metadata of Parquet files."""
+VERSION: Final = 1
+"""Version of the schema. It increases when a field changes its meaning or a required one is added."""
+REQUIRED: Final = ("trace", "process", "seq", "event")
+COLUMNS: Final = ("trace", "process", "seq", "event", "args", "ts", "clock", "state", "file", "line", "run", "after")
+OBJECTS: Final = ("args", "clock", "state")
+"""Columns that are objects in JSON."""
+_NUMBERS: Final = ("seq", "line", "after")
+_BATCH: Final = 65_536
+"""Rows that are held in memory."""
+
+
+def record(event: Event) -> dict[str, Any]:
+    """The fields of an event that are present, as JSON has them."""
+    values: dict[str, Any] = {column: getattr(event, column) for column in COLUMNS}
+    return {
+        column: dict(value) if column in OBJECTS else value for column, value in values.items() if value is not None
+    }
+
+
+def json_value(text: str | bytes) -> Any:
+    """The value of a JSON text. Raises `ValueError`, also for a key that occurs twice in one object."""
+    return json.loads(text, object_pairs_hook=unique, parse_constant=_no_constant)
+
+
+def _no_constant(text: str) -> None:
+    raise ValueError(f"{text} is not JSON")
+
+
+def write_parquet(events: Iterable[Event], path: Path) -> int:
+    """Writes events as Parquet; returns their number.
+
+    The file is written atomically. Raises `SystemFailure` if it cannot be written, or exists and is not an event log, and
+    `InputError` for events with numbers of more than 64 bits or text that is not Unicode.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    clock = pa.map_(pa.string(), pa.int64())
+    types = {**dict.fromkeys(_NUMBERS, pa.int64()), "clock": clock}
+    schema = pa.schema(
+        [pa.field(c, types.get(c, pa.string()), nullable=c not in REQUIRED) for c in COLUMNS],
+        metadata={"schema": SCHEMA, "version": str(VERSION)},
+    )
+    count = 0
+
+    def fill(stream: BinaryIO) -> None:
+        nonlocal count
+        with pq.ParquetWriter(stream, schema, compression="zstd", write_page_checksum=True) as writer:
+            rest = iter(events)
+            while batch := list(islice(rest, _BATCH)):
+                try:
+                    table = pa.Table.from_pylist([_row(event) for event in batch], schema=schema)
+                except (OverflowError, ValueError, pa.ArrowException) as error:
+                    raise InputError(
+                        f"{path}: events {count + 1:,} to {count + len(batch):,} cannot be columns: {error}",
+                        remedy="keep the log as newline-delimited JSON",
+                    ) from error
+                writer.write_table(table)
+                count += len(batch)
+
+    write(path, fill, PARQUET)
+    return count
+
+
+def _row(event: Event) -> dict[str, Any]:
+    row = record(event)
+    for column in ("args", "state"):
+        if column in row:
+            row[column] = json.dumps(row[column], ensure_ascii=False, separators=(",", ":"))
+    if "clock" in row:
+        row["clock"] = [*row["clock"].items()]
+    return row
+
+
+def rows(file: Path, *, only_first: bool = False) -> Iterator[tuple[dict[str, Any], int]]:
+    """The fields that are present in each row, and the row's number from 1; `only_first`: of the first row.
+
+    Raises `InputError` for a damaged file, a table without the required columns, and another version of the schema.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    name, row = str(file), 0
+    try:
+        with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
+            _refuse_columns(parquet.schema_arrow, name)
+            for batch in parquet.iter_batches(batch_size=1 if only_first else _BATCH):
+                for data in batch.to_pylist():
+                    row += 1
+                    yield {key: _cell(value, key, name, row) for key, value in data.items() if value is not None}, row
+                    if only_first:
+                        return
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise damaged(name, error) from error
+
+
+def has_event(file: Path, event: str) -> bool:
+    """Whether a table has an event of this name. Raises `InputError` as `rows`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
+            _refuse_columns(parquet.schema_arrow, str(file))
+            return any(event in batch[0].to_pylist() for batch in parquet.iter_batches(columns=["event"]))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise damaged(str(file), error) from error
+
+
+def damaged(name: str, error: Exception) -> InputError:
+    """The error for a file that Parquet's reader does not accept."""
+    reason = str(error).strip().partition("\n")[0] or type(error).__name__
+    return InputError(f"{name}: the Parquet file is damaged ({reason})", remedy="copy it again from its source")
+
+
+def _refuse_columns(schema: Any, name: str) -> None:
+    metadata: Mapping[bytes, bytes] = schema.metadata or {}
+    version = metadata.get(b"version", str(VERSION).encode()).decode(errors="replace")
+    if metadata.get(b"schema") == SCHEMA.encode() and version != str(VERSION):
+        raise InputError(f"{name}: the log has version {version} of {SCHEMA}, this program reads version {VERSION}")
+    remedy = f"an event log has the columns {', '.join(COLUMNS)}"
+    missing = [column for column in REQUIRED if column not in schema.names]
+    if missing:
+        raise InputError(f"{name}: the Parquet file lacks the column {missing[0]!r}", remedy=remedy)
+    twice = next((column for at, column in enumerate(schema.names) if column in schema.names[:at]), None)
+    if twice is not None:
+        raise InputError(f"{name}: the Parquet file has the column {twice!r} twice", remedy=remedy)
+
+
+def _cell(value: Any, column: str, name: str, row: int) -> Any:
+    """The value of a cell; of a column of objects it is a map or JSON text."""
+    if column not in OBJECTS:
+        return value
+    if isinstance(value, list) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in value):
+        try:
+            return unique(value)
+        except ValueError as error:
+            raise InputError(f"column {column!r}: {error}", loc=Loc(name, row)) from error
+    if not isinstance(value, str):
+        raise InputError(f"column {column!r} must hold JSON text or a map", loc=Loc(name, row))
+    try:
+        return json_value(value)
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"column {column!r} does not hold JSON: it is {json_problem(error)}", loc=Loc(name, row)
+        ) from error
