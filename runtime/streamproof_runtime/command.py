@@ -12,7 +12,6 @@ from streamproof_runtime.errors import ProcessLost, RuntimeFailure
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.jobmaster.checkpoints import expect_streaming
 from streamproof_runtime.jobmaster.regions import regions
-from streamproof_runtime.jobs.graph import ExecutionGraph
 from streamproof_runtime.jobs.input_policies import ANY
 from streamproof_runtime.jobs.job_file import JobFile
 from streamproof_runtime.live import SimulationBoard, Watch
@@ -22,6 +21,7 @@ from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.simulator.shrink import shrink
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.simulator.tape import STREAMS
+from streamproof_runtime.slots.placement import expect_slots
 from streamproof_runtime.slots.slot_events import RM
 from streamproof_runtime.subtasks.buffers import RECORDS
 from streamproof_runtime.subtasks.flow import BUFFERS
@@ -43,9 +43,7 @@ def _job_file(path: Path, variant: str | None, slots: int, timeout: float | None
     if variant in FLUSHES and not timeout:
         raise Problem(f"{variant} changes nothing if no record waits in a buffer; add --buffer-timeout 1")
     file = JobFile(path)
-    most = max(o.parallelism for o in ExecutionGraph(file.job()).job.operators.values())
-    if most > slots:
-        raise Problem(f"the job needs {most} slots; there are {slots}")
+    expect_slots(regions(file.job()), slots)
     return file
 
 

@@ -94,7 +94,9 @@ class SlotJudge:
         elif event == "slot_failed":
             refuse(args["slot"] not in sent["failed"], "another slot")
         else:
-            same = {*args} & {*sent} - {"from", "sent", "accepted", "done", "slots", "executor", "stopped", "failed"}
+            same = {*args} & {*sent} - {
+                *("from", "sent", "accepted", "done", "slots", "executor", "stopped", "failed", "tasks")
+            }
             refuse(any(args[n] != sent[n] for n in same), "other contents")
         if event in ("executor_registered", "report_received"):
             refuse(args["executor"] != source["process"] or args["slots"] != sent["slots"], "another report")
@@ -209,6 +211,13 @@ class Replay:
         self.required = dict.fromkeys(judge.own, 0)
         self.busy: dict[str, set[str]] = {process: set() for process in judge.own}
         self.begun: dict[str, str] = {}
+        self.groups: dict[str, dict[str, int]] = {}
+        self.pairs: list[list[str]] = []
+        self.masters: set[str] = set()
+        self.members: dict[str, list[str]] = {}
+        """The subtasks of each operator."""
+        self.residents: list[tuple[str, str, int, str]] = []
+        """Slot, operator, number and group of each subtask in a slot."""
         self.last_offer: dict[tuple[str, str], int] = {}
         total = max((t for t in judge.totals if type(t) is int), default=1)
         self.total = 1 << max(0, total - 1).bit_length()
@@ -236,7 +245,23 @@ class Replay:
         number = args["required"]
         refuse(type(number) is not int or number < 0, "no number")
         refuse(number < sum(x == "RESERVED" for x in own.values()) and number < self.required[process], "too few")
+        first = process not in self.masters
+        self.masters.add(process)
         self.required[process] = number
+        if not self.members:
+            self.groups, self.pairs = args["groups"], args["co_located"]
+            refuse(any(type(pair) is not list or len(pair) != 2 for pair in self.pairs), "no pair")
+            for own in self.groups.values():
+                for operator, count in own.items():
+                    refuse(type(count) is not int or count < 1 or operator in self.members, "no parallelism")
+                    self.members[operator] = [operator] if count == 1 else [f"{operator}{n}" for n in range(count)]
+            names = [task for tasks in self.members.values() for task in tasks]
+            refuse(len({*names}) < len(names), "two subtasks of one name")
+            refuse(any(len(self.members[a]) != len(self.members[b]) for a, b in self.pairs), "co-located")
+        refuse((args["groups"], args["co_located"]) != (self.groups, self.pairs), "other groups")
+        if len(self.groups) > 1:
+            need = sum(max(own.values(), default=0) for own in self.groups.values())
+            refuse(number > need or (first and number < need), "not what the groups need")
 
     def offer_received(self, record: Record, process: str, args: Any, own: dict[str, str]) -> None:
         """Accepted if known or required."""
@@ -246,11 +271,36 @@ class Replay:
             own.setdefault(args["slot"], "FREE")
 
     def slots_reserved(self, record: Record, process: str, args: Any, own: dict[str, str]) -> None:
-        """Free ones."""
+        """Free ones, and perhaps others, for subtasks."""
         for slot in args["slots"]:
             refuse(own.get(slot) != "FREE", "not free")
             own[slot] = "RESERVED"
+        self.moved_in(args["tasks"], args["slots"], own)
         refuse(sum(x == "RESERVED" for x in own.values()) > self.required[process], "more than required")
+
+    def moved_in(self, tasks: Any, fresh: list[str], own: dict[str, str]) -> None:
+        """All subtasks of some operators: in a slot one group, no operator twice, and co-located ones in the same slots."""
+        refuse(not {*fresh} <= {*tasks} or any(own.get(slot) != "RESERVED" for slot in tasks), "not in these slots")
+        owner = {task: operator for operator, names in self.members.items() for task in names}
+        groups = {operator: group for group, mine in self.groups.items() for operator in mine}
+        where: dict[str, str] = {}
+        for slot, names in tasks.items():
+            refuse(type(names) is not list or not names, "an empty slot")
+            for task in names:
+                refuse(task not in owner or task in where, "no subtask, or in two slots")
+                where[task] = slot
+        came = {owner[task] for task in where}
+        refuse(any(task not in where for operator in came for task in self.members[operator]), "a part of an operator")
+        self.residents = [r for r in self.residents if r[0] not in fresh and r[1] not in came]
+        for task, slot in where.items():
+            self.residents.append((slot, owner[task], self.members[owner[task]].index(task), groups[owner[task]]))
+        for slot in tasks:
+            here = [r for r in self.residents if r[0] == slot]
+            refuse(len({r[3] for r in here}) > 1, "two groups in one slot")
+            refuse(len({r[1] for r in here}) < len(here), "two subtasks of one operator in one slot")
+        for one, other in self.pairs:
+            both = [[where.get(task) for task in self.members[operator]] for operator in (one, other)]
+            refuse(one in came and both[0] != both[1], "not beside the other")
 
     def slots_unreserved(self, record: Record, process: str, args: Any, own: dict[str, str]) -> None:
         """Reserved ones."""
@@ -390,7 +440,10 @@ class Replay:
             own[slot] = "ALLOCATED"
 
     def tasks_deployed(self, record: Record, process: str, args: Any, own: dict[str, str]) -> None:
-        """Into ACTIVE ones."""
+        """Into ACTIVE ones, what was reserved there."""
+        reserved = self.judge.args(self.judge.sender(record))["tasks"]
+        here = {slot: tasks for slot, tasks in reserved.items() if self.begun.get(slot) == process}
+        refuse(args["tasks"] != here or [*args["tasks"]] != args["slots"], "not what was reserved")
         for slot in args["slots"]:
             refuse(own.get(slot) != "ACTIVE", "not active")
             self.busy[process].add(slot)

@@ -15,7 +15,7 @@ from streamproof_runtime.jobmaster.executor_registry import ExecutorRegistry
 from streamproof_runtime.jobmaster.master_host import Host, Timing
 from streamproof_runtime.jobmaster.region_runs import CREATED, FINISHED, RUNNING, Decision, Run
 from streamproof_runtime.jobmaster.regions import Region
-from streamproof_runtime.slots.placement import needed, placed, wanted
+from streamproof_runtime.slots.placement import Place, offered, placed, required
 from streamproof_runtime.slots.slot_pool import SlotPool
 from streamproof_runtime.subtasks.barriers import Snapshot
 
@@ -35,7 +35,7 @@ class RegionScheduler:
         self.runs = [Run(region, len(regions) > 1, attempt=first_attempt) for region in regions]
         self.datasets = Datasets(self.runs)
         self.executors = ExecutorRegistry()
-        self.pool = SlotPool(host, timing.slot_rules)
+        self.pool = SlotPool(host, timing.slot_rules, regions[0].sharing)
         self.status = RUNNING
         self.decided = 0
         """Number of decisions to restart."""
@@ -50,22 +50,20 @@ class RegionScheduler:
 
     def schedule(self) -> None:
         """Deploys each region that is ready, if there are enough slots."""
-        slots = self.pool.in_turn()
-        if self.executors.waits and len(slots) < min(self.timing.slots, self.pool.required):
+        places = self.pool.places()
+        if self.executors.waits and len(places) < min(self.timing.slots, self.pool.required):
             return
         for run in self.runs:
-            if (
-                self.status == RUNNING
-                and run.status == CREATED
-                and self.is_ready(run)
-                and needed(run.region) <= len(slots)
-            ):
-                self._deploy(run, slots)
+            if self.status == RUNNING and run.status == CREATED and self.is_ready(run):
+                slots = offered(run.region, places)
+                if slots is not None:
+                    self._deploy(run, slots)
+                    places = self.pool.places()
 
     def require_slots(self) -> None:
-        """The job requires a slot for each subtask of the largest region that has not finished."""
+        """The job requires slots for the regions that have not finished."""
         unfinished = [run.region for run in self.runs if run.status != FINISHED and self.status == RUNNING]
-        self.pool.require(max(map(wanted, unfinished), default=0))
+        self.pool.require(required(unfinished))
 
     def is_ready(self, run: Run) -> bool:
         """Whether all partitions that it reads are finished, or, if scheduled eagerly, are being made."""
@@ -74,7 +72,7 @@ class RegionScheduler:
             for name, found in self.datasets.read_by(run)
         )
 
-    def _deploy(self, run: Run, slots: list[str]) -> None:
+    def _deploy(self, run: Run, slots: Mapping[str, Sequence[Place]]) -> None:
         run.begin()
         tasks = [*run.region.operators]
         self.host.event("region_scheduled", {"tasks": tasks, "attempt": run.attempt})
@@ -83,10 +81,14 @@ class RegionScheduler:
                 self.fail(run, f"the partitions of {name} are lost", name)
                 return
         inputs = {name: self.datasets.descriptor(name) for name, found in self.datasets.read_by(run)}
-        places = [(slot, self.pool.held[slot].executor) for slot in slots]
         locations = {name: found.locations for name, found in inputs.items()}
-        run.placement, run.slots = placed(run.region, places, locations)
-        stamp = self.pool.reserve(run.region.number, run.slots.values())
+        run.placement, run.slots = placed(run.region, slots, locations)
+        groups = {
+            task: run.region.sharing.groups[o.name]
+            for task, o in run.region.graph.operator_of.items()
+            if task in run.slots
+        }
+        stamp = self.pool.reserve(run.region.number, run.slots, groups)
         self.datasets.begin(run)
         if run.region.writes:
             tracked = {f"{n}/{i}": at for n, d in self.datasets.written_by(run) for i, at in enumerate(d.locations)}

@@ -13,6 +13,7 @@ from typing import Any
 
 from streamproof_runtime.errors import JobError
 from streamproof_runtime.jobs.api import CACHING, PIPELINED, Edge, Exchange, Job, Operator, Pipe
+from streamproof_runtime.jobs.co_location import SlotSharing, slot_sharing
 from streamproof_runtime.jobs.functions import forward
 from streamproof_runtime.jobs.graph import ExecutionGraph
 from streamproof_runtime.jobs.scopes import Scope
@@ -29,6 +30,8 @@ class Region:
     writes: dict[str, str] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
     """The datasets of caching exchanges, which are not released before the end of the job."""
+    sharing: SlotSharing = field(default_factory=SlotSharing)
+    """Who shares slots in the job."""
 
 
 def dataset(edge: Edge) -> str:
@@ -37,13 +40,20 @@ def dataset(edge: Edge) -> str:
 
 
 def regions(job: Job) -> tuple[Region, ...]:
-    """The regions of a job, each after those whose output it reads. Raises `JobError` for names that clash."""
-    group = _groups(job)
+    """The regions of a job, each after those whose output it reads. Raises `JobError` for names that clash, and for
+    operators that cannot be co-located."""
+    group, sharing = _groups(job), slot_sharing(job)
+    for name, first in sharing.beside.items():
+        if group[name] != group[first]:
+            raise JobError(
+                f"{name} and {first} are co-located, but what is between them is stored: they do not run at the same time; "
+                "make the exchange pipelined, or take them out of their co-location group"
+            )
     members: dict[str, list[str]] = {}
     for name in job.operators:
         members.setdefault(group[name], []).append(name)
-    if len(members) == 1:
-        return (Region(0, tuple(job.operators), ExecutionGraph(job)),)
+    if len(members) < 2:
+        return (Region(0, tuple(job.operators), ExecutionGraph(job), sharing=sharing),)
     ordered: list[str] = []
     while len(ordered) < len(members):
         ordered.append(
@@ -53,14 +63,14 @@ def regions(job: Job) -> tuple[Region, ...]:
                 if g not in ordered and all(group[e.source] in (*ordered, g) for e in job.edges if group[e.target] == g)
             )
         )
-    found = tuple(_region(job, number, members[g]) for number, g in enumerate(ordered))
+    found = tuple(_region(job, number, members[g], sharing) for number, g in enumerate(ordered))
     names = [task for region in found for task in region.graph.tasks]
     if len(set(names)) < len(names):
         raise JobError("operators named A_to_B and B_from_A clash with the partitions of A>B; rename them")
     return found
 
 
-def _region(job: Job, number: int, operators: Iterable[str]) -> Region:
+def _region(job: Job, number: int, operators: Iterable[str], sharing: SlotSharing) -> Region:
     own = tuple(operators)
     made = Job(job.name)
     reads, writes = {}, {}
@@ -81,7 +91,7 @@ def _region(job: Job, number: int, operators: Iterable[str]) -> Region:
             made.add(Operator(writer, Scope(), parallelism, ((forward, None),), writes=dataset(edge)))
             made.edges.append(Edge(edge.source, writer, edge.scope, Exchange.FORWARD, None, [Pipe(())]))
     kept = frozenset(dataset(edge) for edge in job.edges if edge.exchange_type == CACHING)
-    return Region(number, own, ExecutionGraph(made), reads, writes, kept)
+    return Region(number, own, ExecutionGraph(made), reads, writes, kept, sharing)
 
 
 def _groups(job: Job) -> dict[str, str]:

@@ -26,6 +26,7 @@ from streamproof_runtime.jobs.functions import (
 )
 from streamproof_runtime.jobs.input_policies import POLICIES
 from streamproof_runtime.jobs.scopes import Scope
+from streamproof_runtime.jobs.slot_sharing import groups
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 PIPELINED, BLOCKING, CACHING = EXCHANGE_TYPES = ("pipelined", "blocking", "caching")
@@ -90,6 +91,10 @@ class Operator:
     """A sink that stores partitions: their dataset."""
     input_policy: str = ""
     """A head: which input it reads first, one of `input_policies.POLICIES`; empty: that of the run."""
+    slot_sharing_group: str = ""
+    """Empty: that of its inputs."""
+    co_location: str = ""
+    """The operators of a co-location group share slots, subtask by subtask; empty: none."""
 
 
 @dataclass
@@ -100,6 +105,8 @@ class Job:
     operators: dict[str, Operator] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
     mode: str = STREAMING
+    chains: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
+    """Operators to which one stateless function is chained, and their slot sharing group, if it depends on that."""
 
     def __post_init__(self) -> None:
         """Raises `JobError` for an unknown mode."""
@@ -130,6 +137,21 @@ class Job:
             if other.name == operator.name or common:
                 raise JobError(f"operators {other.name} and {operator.name} need different names")
         self.operators[operator.name] = operator
+
+    def slot_sharing_groups(self) -> dict[str, str]:
+        """The slot sharing group of each operator. Raises `JobError` if a function would be chained across groups."""
+        given = {name: operator.slot_sharing_group for name, operator in self.operators.items()}
+        found = groups(given, ((e.source, e.target) for e in self.edges if not e.feedback))
+        for makers, group in self.chains:
+            for maker in makers:
+                if found[maker] != (group or found[makers[0]]):
+                    raise JobError(
+                        f"{maker} (slot sharing group {found[maker]}) and {makers[0]} (slot sharing group "
+                        f"{found[makers[0]]}): "
+                        f"a function that is chained to {' and '.join(dict.fromkeys(makers))} was in one group with them; "
+                        "name the groups of operators before their streams are used"
+                    )
+        return found
 
     def connect(self, stream: Stream, target: str, *, side: int = 0, feedback: bool = False) -> None:
         """Makes an operator read a stream."""
@@ -183,7 +205,7 @@ class Stream:
     @property
     def makers(self) -> str:
         """The operators that make it, for messages."""
-        return " and ".join(dict.fromkeys(maker for maker, _ in self.origins))
+        return " and ".join(self._all_makers())
 
     # --- stateless operators
 
@@ -197,12 +219,89 @@ class Stream:
 
     def flat_map(self, function: Transform) -> Stream:
         """Any number of outputs for each record."""
-        if any(self.job.operators[maker].scope != self.scope for maker, _ in self.origins):
-            used = (f"map_{n}" for n in range(1, len(self.job.operators) + 2))
-            name = next(name for name in used if name not in self.job.operators)
-            return self.process(name, lambda _context, record: function(record))
+        if not self._is_made_in_scope():
+            return self._task(function, 1)
+        if self.exchange is not Exchange.FORWARD or self.exchange_type or not self._has_one_group():
+            return self._task(function)
         origins = tuple((maker, (*transforms, function)) for maker, transforms in self.origins)
         return Stream(self.job, self.scope, origins)
+
+    def _all_makers(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(maker for maker, _ in self.origins))
+
+    def _is_made_in_scope(self) -> bool:
+        """Whether it is not the output of a loop."""
+        return all(self.job.operators[maker].scope == self.scope for maker in self._all_makers())
+
+    def _has_one_group(self) -> bool:
+        """Whether a function may be chained to all operators that make the stream."""
+        makers = self._all_makers()
+        if len(makers) == 1:
+            return True
+        found = self.job.slot_sharing_groups()
+        if len({found[maker] for maker in makers}) > 1:
+            return False
+        self.job.chains.append((makers, ""))
+        return True
+
+    def _task(self, function: Transform, parallelism: int = 0) -> Stream:
+        """A stateless operator with a task of its own, by default of the parallelism of what makes the stream."""
+        parallelism = parallelism or max(self.job.operators[maker].parallelism for maker in self._all_makers())
+        used = (f"map_{n}" for n in range(1, len(self.job.operators) + 2))
+        name = next(name for name in used if name not in self.job.operators)
+        return self.process(name, lambda _context, record: function(record), parallelism)
+
+    # --- slots
+
+    def slot_sharing_group(self, name: str) -> Stream:
+        """The same stream; the operator that makes it is in this slot sharing group, and shares no slot with those of others.
+
+        A reader without a group of its own is in it, too, unless it reads streams of several. A stateless operator is not
+        chained to one of another group. Raises `JobError` for a union, and for the output of a loop.
+        """
+        if not isinstance(name, str) or not name:
+            raise JobError(f"the slot sharing group of {self.makers} needs a name, a text, not {name!r}")
+        last = {transforms[-1:] for _, transforms in self.origins}
+        if last == {()} or len(last) > 1 or not self._is_made_in_scope():
+            self._maker("a slot sharing group").slot_sharing_group = name
+            return self
+        makers = self._all_makers()
+        found = self.job.slot_sharing_groups()
+        if {found[maker] for maker in makers} == {name}:
+            self.job.chains.append((makers, name))
+            return self
+        ((function,),) = last
+        before = Stream(self.job, self.scope, tuple((maker, transforms[:-1]) for maker, transforms in self.origins))
+        made = before._task(function)
+        made._maker("").slot_sharing_group = name
+        return replace(made, exchange=self.exchange, key=self.key, exchange_type=self.exchange_type)
+
+    def co_location_group(self, name: str) -> Stream:
+        """The same stream; subtask i of the operator that makes it is in one slot with subtask i of all others of this group.
+
+        Raises `JobError` for a union, the output of a loop, and a stateless operator, which has no subtasks of its own.
+        """
+        if not isinstance(name, str) or not name:
+            raise JobError(f"the co-location group of {self.makers} needs a name, a text, not {name!r}")
+        if any(transforms for _, transforms in self.origins) and self._is_made_in_scope():
+            raise JobError(
+                f"a co-location group of a function that is chained to {self.makers}: give it to {self.makers}"
+            )
+        self._maker("a co-location group").co_location = name
+        return self
+
+    def _maker(self, what: str) -> Operator:
+        """The operator that makes the stream, if there is only one, in its scope."""
+        makers = self._all_makers()
+        if len(makers) > 1:
+            raise JobError(f"{what} of the union of {self.makers}: give it to the operators, or to one that reads them")
+        operator = self.job.operators[makers[0]]
+        if operator.scope != self.scope:
+            raise JobError(
+                f"{what} of the output of loop {operator.scope}, which {operator.name} makes: give it to {operator.name} "
+                "in the loop, or to an operator that reads the output"
+            )
+        return operator
 
     # --- exchanges
 

@@ -6,11 +6,13 @@ slot is reserved while a region uses it; a free slot that is not required is ret
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from streamproof_runtime import messages as m
+from streamproof_runtime.jobs.co_location import SlotSharing
+from streamproof_runtime.slots.placement import Place
 from streamproof_runtime.slots.slot_events import RM, SlotEvents, Stamp
 from streamproof_runtime.variants.slot_variants import SlotRules
 
@@ -26,17 +28,18 @@ class PoolHost(Protocol):
 
 @dataclass(slots=True)
 class HeldSlot:
-    """A slot that the JobMaster holds, and the regions that use it."""
+    """A slot that the JobMaster holds, the regions that use it, and the slot sharing group of their subtasks."""
 
     executor: str
     users: set[int] = field(default_factory=set)
+    group: str = ""
 
 
 class SlotPool:
     """The slots of one job."""
 
-    def __init__(self, host: PoolHost, rules: SlotRules) -> None:
-        self.host, self.rules = host, rules
+    def __init__(self, host: PoolHost, rules: SlotRules, sharing: SlotSharing) -> None:
+        self.host, self.rules, self._sharing = host, rules, sharing
         self.required = 0
         self.held: dict[str, HeldSlot] = {}
         self._changed: set[str] = set()
@@ -54,7 +57,7 @@ class SlotPool:
 
     def declare(self) -> None:
         """The ResourceManager learns of the requirement; again, if it is another one."""
-        stamp = self._event("slots_declared", {"required": self.required})
+        stamp = self._event("slots_declared", {"required": self.required, **self._sharing.record()})
         self.host.send(RM, (m.DECLARE, self.required, stamp))
 
     @property
@@ -62,14 +65,15 @@ class SlotPool:
         """Number of slots that regions use."""
         return sum(bool(slot.users) for slot in self.held.values())
 
-    def in_turn(self) -> list[str]:
+    def places(self) -> list[Place]:
         """The slots in turn over all TaskExecutors."""
         by_executor: dict[str, list[str]] = {}
         for allocation, slot in self.held.items():
             by_executor.setdefault(slot.executor, []).append(allocation)
         lists = [by_executor[peer] for peer in sorted(by_executor)]
         most = max(map(len, lists), default=0)
-        return [own[level] for level in range(most) for own in lists if level < len(own)]
+        slots = [own[level] for level in range(most) for own in lists if level < len(own)]
+        return [(slot, self.held[slot].executor, self.held[slot].group) for slot in slots]
 
     # --- messages
 
@@ -113,13 +117,17 @@ class SlotPool:
 
     # --- regions
 
-    def reserve(self, region: int, slots: Iterable[str]) -> Stamp:
-        """A region uses these slots. The result is the stamp of its deployment."""
-        used = [*dict.fromkeys(slots)]
-        fresh = [a for a in used if not self.held[a].users]
-        for allocation in used:
+    def reserve(self, region: int, slots: Mapping[str, str], groups: Mapping[str, str]) -> Stamp:
+        """The subtasks of a region use these slots; `groups` has the slot sharing group of each. The result is the stamp of
+        its deployment."""
+        tasks: dict[str, list[str]] = {}
+        for task, allocation in slots.items():
+            tasks.setdefault(allocation, []).append(task)
+        fresh = [a for a in tasks if not self.held[a].users]
+        for allocation, own in tasks.items():
             self.held[allocation].users.add(region)
-        return self._event("slots_reserved", {"slots": fresh})
+            self.held[allocation].group = groups[own[0]]
+        return self._event("slots_reserved", {"slots": fresh, "tasks": tasks})
 
     def unreserve(self, region: int) -> None:
         """A region uses no slot any more."""
@@ -128,6 +136,7 @@ class SlotPool:
             if region in slot.users:
                 slot.users.discard(region)
                 if not slot.users:
+                    slot.group = ""
                     freed.append(allocation)
         if freed:
             self._event("slots_unreserved", {"slots": freed})

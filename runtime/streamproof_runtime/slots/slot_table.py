@@ -190,7 +190,10 @@ class SlotTable:
 
     def deploy(self, slots: Mapping[str, str], stamp: Stamp) -> str:
         """Subtasks come into their slots. The first slot that is not ACTIVE, if any; then none does."""
-        used = [*dict.fromkeys(slots.values())]
+        tasks: dict[str, list[str]] = {}
+        for task, allocation in slots.items():
+            tasks.setdefault(allocation, []).append(task)
+        used = [*tasks]
         if not used:
             return ""
         for allocation in used:
@@ -198,7 +201,7 @@ class SlotTable:
                 return allocation
         for task, allocation in slots.items():
             self.allocated[allocation].tasks.add(task)
-        self._event("tasks_deployed", {"slots": used}, stamp)
+        self._event("tasks_deployed", {"slots": used, "tasks": tasks}, stamp)
         return ""
 
     def ended(self, tasks: Iterable[str]) -> None:

@@ -16,6 +16,7 @@ from streamproof.conformance import Constraint, Event, Move, Observation, Plan, 
 from streamproof_specs.runtime.logs import events_of
 from streamproof_specs.runtime.slots_delivered import MANAGER, MASTER, Deliveries, base, role
 from streamproof_specs.runtime.slots_recorded import MOST, machine
+from streamproof_specs.runtime.slots_sharing import Sharing
 
 ENDING = "/slots"
 """The traces of slots end so."""
@@ -55,6 +56,7 @@ class SlotReading:
         """Processes with an event, and allocations that have been started."""
         self.required = 0
         self.wrong: str | None = None
+        self.sharing = Sharing(self.expect)
 
     def sizes(self) -> tuple[int, int, int, int]:
         """The sizes of the machine: allocations, executors, slots of each, slots required; rounded up to powers of two."""
@@ -167,6 +169,7 @@ class SlotReading:
         number = event.args["required"]
         if type(number) is not int or not 0 <= number <= MOST:
             raise ValueError("a number of slots is expected")
+        self.sharing.declared(event)
         step = "require_slot" if number > self.required else "cancel_request"
         for _ in range(abs(number - self.required)):
             yield Move(step)
@@ -183,7 +186,9 @@ class SlotReading:
 
     def reserved(self, event: Event) -> Iterable[Move]:
         """A region uses these slots, which were free."""
-        return [Move("reserve", {"a": self.at(event, s)}) for s in self.slots(event)]
+        fresh = self.slots(event)
+        self.sharing.reserved(event, fresh)
+        return [Move("reserve", {"a": self.at(event, s)}) for s in fresh]
 
     def unreserved(self, event: Event) -> Iterable[Move]:
         """No region uses these slots; the job requires as many as before."""
@@ -327,7 +332,9 @@ class SlotReading:
 
     def deployed(self, event: Event) -> Iterable[Move]:
         """Subtasks come into these slots."""
-        return [Move("deploy", {"a": self.at(event, s)}) for s in self.slots(event)]
+        used = self.slots(event)
+        self.sharing.deployed(event, self.sent.source(event), self.place)
+        return [Move("deploy", {"a": self.at(event, s)}) for s in used]
 
     def ended(self, event: Event) -> Iterable[Move]:
         """These slots have no subtask any more."""
