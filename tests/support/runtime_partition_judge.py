@@ -71,6 +71,7 @@ class Master:
         self._state: dict[str, str] = {}
         self._gone: set[tuple[str, int, str]] = set()
         """Datasets with attempts, and TaskExecutors that were lost with a part of them."""
+        self.in_memory: list[str] = records[0]["args"].get("memory_only", [])
         datasets = [(f"{a}>{b}", a, b) for a, b, kind in records[0]["args"]["exchanges"] if kind != "PIPELINED"]
         self._by_source, self._by_target = defaultdict(list), defaultdict(list)
         for name, source, target in datasets:
@@ -281,7 +282,14 @@ class Executor:
                 self.stored[copy] = "VANISHED" if state == "PRODUCING" else "GONE"
             return
         refuse(self._master is None, "without a connection")
-        if event == "partitions_created":
+        if event == "partitions_discarded":
+            refuse(type(args["stored"]) is not int or type(args["room"]) is not int, "no sizes")
+            refuse(args["stored"] <= args["room"], "there is room")
+            for copy in args["discarded"]:
+                refuse(self.stored.get(copy) != "STORED" or not self._counts[copy], "not read")
+                refuse(self._master is not None and split(copy)[0] not in self._master.in_memory, "not memory-only")
+                self.stored[copy] = "GONE"
+        elif event == "partitions_created":
             self._created(args)
         elif event == "partition_finished":
             copy = args["partition"]
@@ -401,6 +409,7 @@ def accepts(records: Iterable[Record]) -> bool:
             for at, record in enumerate(own):
                 args, executor.now = record.get("args", {}), (name, incarnation, at)
                 copies = [*args.get("created", ()), *args.get("deleted", ()), *args.get("lost", ())]
+                copies += args.get("discarded", ())
                 copies += [args["partition"]] if "partition" in args else []
                 named = {split(c)[0] for c in copies} | {*args.get("datasets", ())}
                 named |= {args["dataset"]} if "dataset" in args else {*()}

@@ -251,8 +251,8 @@ class Replay:
         if not self.members:
             self.groups, self.pairs = args["groups"], args["co_located"]
             refuse(any(type(pair) is not list or len(pair) != 2 for pair in self.pairs), "no pair")
-            for own in self.groups.values():
-                for operator, count in own.items():
+            for mine in self.groups.values():
+                for operator, count in mine.items():
                     refuse(type(count) is not int or count < 1 or operator in self.members, "no parallelism")
                     self.members[operator] = [operator] if count == 1 else [f"{operator}{n}" for n in range(count)]
             names = [task for tasks in self.members.values() for task in tasks]
@@ -260,7 +260,7 @@ class Replay:
             refuse(any(len(self.members[a]) != len(self.members[b]) for a, b in self.pairs), "co-located")
         refuse((args["groups"], args["co_located"]) != (self.groups, self.pairs), "other groups")
         if len(self.groups) > 1:
-            need = sum(max(own.values(), default=0) for own in self.groups.values())
+            need = sum(max(mine.values(), default=0) for mine in self.groups.values())
             refuse(number > need or (first and number < need), "not what the groups need")
 
     def offer_received(self, record: Record, process: str, args: Any, own: dict[str, str]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streamproof_runtime.errors import JobError
-from streamproof_runtime.jobs.api import CACHING, PIPELINED, Edge, Exchange, Job, Operator, Pipe
+from streamproof_runtime.jobs.api import CACHING, MEMORY_ONLY, PIPELINED, Edge, Exchange, Job, Operator, Pipe
 from streamproof_runtime.jobs.co_location import SlotSharing, slot_sharing
 from streamproof_runtime.jobs.functions import forward
 from streamproof_runtime.jobs.graph import ExecutionGraph
@@ -30,6 +30,8 @@ class Region:
     writes: dict[str, str] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
     """The datasets of caching exchanges, which are not released before the end of the job."""
+    in_memory: frozenset[str] = frozenset()
+    """Those of them that are stored in memory only."""
     sharing: SlotSharing = field(default_factory=SlotSharing)
     """Who shares slots in the job."""
 
@@ -90,8 +92,9 @@ def _region(job: Job, number: int, operators: Iterable[str], sharing: SlotSharin
             writer, parallelism = f"{edge.source}_to_{edge.target}", job.operators[edge.source].parallelism
             made.add(Operator(writer, Scope(), parallelism, ((forward, None),), writes=dataset(edge)))
             made.edges.append(Edge(edge.source, writer, edge.scope, Exchange.FORWARD, None, [Pipe(())]))
-    kept = frozenset(dataset(edge) for edge in job.edges if edge.exchange_type == CACHING)
-    return Region(number, own, ExecutionGraph(made), reads, writes, kept, sharing)
+    in_memory = frozenset(dataset(edge) for edge in job.edges if edge.exchange_type == MEMORY_ONLY)
+    kept = in_memory.union(dataset(edge) for edge in job.edges if edge.exchange_type == CACHING)
+    return Region(number, own, ExecutionGraph(made), reads, writes, kept, in_memory, sharing)
 
 
 def _groups(job: Job) -> dict[str, str]:
@@ -138,4 +141,6 @@ def job_graph(all_regions: Sequence[Region]) -> dict[str, list[Any]]:
         for region in all_regions
         for name in region.reads
     ]
-    return {"operators": [name for region in all_regions for name in region.operators], "exchanges": exchanges}
+    found = {"operators": [name for region in all_regions for name in region.operators], "exchanges": exchanges}
+    in_memory = sorted(name for region in all_regions for name in region.reads if name in region.in_memory)
+    return {**found, "memory_only": in_memory} if in_memory else found

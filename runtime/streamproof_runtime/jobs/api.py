@@ -29,7 +29,7 @@ from streamproof_runtime.jobs.scopes import Scope
 from streamproof_runtime.jobs.slot_sharing import groups
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-PIPELINED, BLOCKING, CACHING = EXCHANGE_TYPES = ("pipelined", "blocking", "caching")
+PIPELINED, BLOCKING, CACHING, MEMORY_ONLY = EXCHANGE_TYPES = ("pipelined", "blocking", "caching", "memory-only caching")
 """Whether the reader of a stream runs while it is made, or starts when the whole stream is stored."""
 STREAMING, BATCH = MODES = ("streaming", "batch")
 """Modes of a job: by default its exchanges are pipelined, or blocking between operators outside loops."""
@@ -322,7 +322,7 @@ class Stream:
 
         Raises `JobError` for one that stores inside a loop, whose operators cannot wait for each other.
         """
-        if self.scope.level and exchange_type in (BLOCKING, CACHING):
+        if self.scope.level and exchange_type in EXCHANGE_TYPES[1:]:
             raise JobError(
                 f"the stream of {self.makers} (scope {self.scope}) is in a loop; only root streams are stored"
             )
@@ -334,6 +334,13 @@ class Stream:
         Raises `JobError` inside a loop.
         """
         return self.exchanged(CACHING)
+
+    def memory_only_caching(self) -> Stream:
+        """The same stream, stored in memory as long as there is room, at least until it has been read; else as `caching`.
+
+        Raises `JobError` inside a loop.
+        """
+        return self.exchanged(MEMORY_ONLY)
 
     def blocking(self) -> Stream:
         """The same stream, stored: the operator that reads it starts when the whole stream is there, and may read it again.

@@ -1,7 +1,8 @@
 """Slot sharing and co-location of a job: which operators may share slots, and which must.
 
-Operators are co-located by a co-location group, and as tail and head of a loop whose feedback is one to one: subtask i of
-each is in the slot of subtask i of the others. So they need one slot sharing group, one parallelism, and one pipelined region.
+Operators are co-located by a co-location group, and as tail and head of a loop whose feedback is one to one: subtask i
+of each is in the slot of subtask i of the others. So they need one slot sharing group, one parallelism, and one
+pipelined region.
 """
 
 from __future__ import annotations

@@ -17,6 +17,8 @@ _CHUNK = 1 << 16
 class FilePartitions:
     """One temporary file for each partition, in the form of messages."""
 
+    room, unit = 1 << 26, "bytes"
+
     def __init__(self) -> None:
         self._files: dict[Key, IO[bytes]] = {}
         self._counts: dict[Key, int] = {}
@@ -29,6 +31,15 @@ class FilePartitions:
         """One more record."""
         self._files[key].write(frame(record))
         self._counts[key] += 1
+
+    def packed(self, record: Any) -> tuple[bytes, int]:
+        """As a frame."""
+        data = frame(record)
+        return data, len(data)
+
+    def unpacked(self, packed: bytes) -> Any:
+        """Another value at each reading, which its reader may change."""
+        return next(Frames().feed(packed))
 
     def open(self, key: Key) -> tuple[Iterator[Any], int]:
         """The records, read piece by piece."""

@@ -50,7 +50,7 @@ class SimulatedExecutor:
         """What arrives while it is paused, and timers."""
         self.due: list[Subtask] = []
         """Buffer timeouts that pass while it is paused."""
-        self.partitions = MemoryPartitions()
+        self.partitions = MemoryPartitions(world.room)
         self.incarnation = 0
         self.executor = self._new()
 
@@ -134,7 +134,7 @@ class SimulatedExecutor:
         """The process is gone, with all that it had."""
         self.is_alive, self.is_paused, self.kept, self.due = False, False, [], []
         self.stopped([runner.subtask for runner in self.runners.values()])
-        self.partitions.clear()
+        self.executor.ledger.store.clear()
 
     def restart(self) -> None:
         """The process starts anew."""

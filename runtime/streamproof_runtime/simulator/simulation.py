@@ -33,6 +33,7 @@ from streamproof_runtime.subtasks.loop_heads import LoopRules
 from streamproof_runtime.subtasks.subtask import Clock, Subtask, TaskPlan
 from streamproof_runtime.subtasks.termination import BatonSubtask
 from streamproof_runtime.taskexecutor.ledger import Ledger, copy_names
+from streamproof_runtime.taskexecutor.partitions import ROOM
 from streamproof_runtime.variants.flow_variants import FlowRules
 from streamproof_runtime.variants.slot_variants import SlotRules
 
@@ -105,8 +106,10 @@ class Simulation:
         loops: LoopRules | None = None,
         ledger: type[Ledger] = Ledger,
         slot_rules: SlotRules | None = None,
+        room: int = ROOM,
     ) -> None:
-        """`eager`: regions are scheduled with their producers. `checkpoint_interval`: nanoseconds, 0 for none. `buffers`:
+        """`eager`: regions are scheduled with their producers. `room`: records of memory-only partitions for which a
+        TaskExecutor has memory. `checkpoint_interval`: nanoseconds, 0 for none. `buffers`:
         exclusive buffers of a channel; the tape chooses among `WINDOWS` if it is None. `timeout`: the buffer timeout in
         milliseconds of virtual time."""
         self.regions = regions(job)
@@ -119,7 +122,7 @@ class Simulation:
         self.records = SIZES[network(len(SIZES))]
         self.floating = FLOATINGS[self.tape.stream(MEMORY)(len(FLOATINGS))]
         self.flow, self.timeout, self.loops, self.ledger = flow, timeout, loops, ledger
-        self.slot_rules = slot_rules or SlotRules()
+        self.slot_rules, self.room = slot_rules or SlotRules(), room
         self.network = Network(self.loop, network)
         self.entries: list[event_log.Entry] = []
         self.created: dict[str, list[Subtask]] = {}
@@ -291,7 +294,7 @@ class Simulation:
 
     def lose(self, node: str) -> None:
         """All partitions of a TaskExecutor are gone."""
-        lost = self.hosts[node].partitions.clear()
+        lost = self.hosts[node].executor.ledger.store.clear()
         if lost:
             self.hosts[node].event("partitions_lost", {"lost": copy_names(lost)})
 

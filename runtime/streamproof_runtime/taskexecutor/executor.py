@@ -22,6 +22,7 @@ from streamproof_runtime.subtasks.loop_heads import LoopRules, head_of
 from streamproof_runtime.subtasks.output_buffers import NEVER, TIMEOUT
 from streamproof_runtime.subtasks.subtask import HELD, TAKE, TERMINATED, Action, Item, Subtask, TaskPlan, plans
 from streamproof_runtime.taskexecutor.ledger import Ledger
+from streamproof_runtime.taskexecutor.memory_cache import CachedPartitions
 from streamproof_runtime.taskexecutor.partitions import Key, Missing, Partitions
 from streamproof_runtime.variants.flow_variants import FlowRules
 from streamproof_runtime.variants.slot_variants import SlotRules
@@ -84,7 +85,7 @@ class TaskExecutor:
         self.loops = loops or LoopRules()
         self.name, self.slots, self.incarnation = name, slots, incarnation
         self.buffers, self.floating, self.flow = buffers, floating, flow or FlowRules()
-        self.host, self.ledger = host, ledger(partitions, host.event)
+        self.host, self.ledger = host, ledger(stored_in(partitions, regions), host.event)
         self.connection = -1
         """Number of the connection to the JobMaster."""
         self.table = SlotTable(slots, host, self, slot_timeout, slot_rules or SlotRules())
@@ -173,6 +174,11 @@ class TaskExecutor:
     def waits_for_timeout(self) -> bool:
         """Whether a record waits for a buffer timeout."""
         return any(part.timed for part in self.parts)
+
+
+def stored_in(partitions: Partitions, regions: Sequence[Region]) -> CachedPartitions:
+    """The store of a TaskExecutor: partitions of memory-only exchanges stay in memory."""
+    return CachedPartitions(partitions, frozenset().union(*(region.in_memory for region in regions)))
 
 
 class RegionExecutor:
@@ -280,7 +286,7 @@ class RegionExecutor:
             self._stored[subtask.name] = key
 
             def write(_: Context, record: Any) -> tuple[()]:
-                store.append(key, record)
+                ledger.append(key, record)
                 return ()
 
             subtask.operation = Operation(((write, None),), subtask.operation.context)

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from streamproof_runtime.taskexecutor.partitions import Key, Missing, Partitions
+from streamproof_runtime.taskexecutor.memory_cache import CachedPartitions
+from streamproof_runtime.taskexecutor.partitions import Key, Missing
 
 
 def copy_name(key: Key) -> str:
@@ -28,7 +29,7 @@ class Ledger:
     cleans_up = True
     """Whether partitions are deleted when the JobMaster is lost."""
 
-    def __init__(self, store: Partitions, record: Callable[[str, Mapping[str, Any]], None]) -> None:
+    def __init__(self, store: CachedPartitions, record: Callable[[str, Mapping[str, Any]], None]) -> None:
         self.store, self._record = store, record
         self.consumptions: Counter[Key] = Counter()
 
@@ -61,6 +62,21 @@ class Ledger:
         self.consumptions[key] += 1
         about = {"partition": copy_name(key), "reader": reader, "consumptions": self.consumptions[key]}
         self._record("partition_consumed", about)
+        self.store.consumed(key)
+        self._settle()
+
+    def append(self, key: Key, record: Any) -> None:
+        """A writer stores one more record. Raises `Unsendable`, `OSError`, and `MemoryFull`."""
+        self.store.append(key, record)
+        if self.store.is_full:
+            self._settle()
+            self.store.expect_room(key)
+
+    def _settle(self) -> None:
+        """Memory may be full: what has been read is discarded."""
+        about = {"stored": self.store.size, "room": self.store.store.room}
+        if discarded := self.store.settle():
+            self._record("partitions_discarded", {"discarded": copy_names(discarded), **about})
 
     def release(self, dataset: str, attempt: int) -> None:
         """The JobMaster has released a dataset."""

@@ -10,6 +10,9 @@ from streamproof_runtime.subtasks.spilling import MemorySpill, SpillingQueue
 Key: TypeAlias = tuple[str, int, int]
 """A dataset, the attempt of the region that has made it, and the number of the subtask."""
 
+ROOM = 1_000
+"""Records of memory-only partitions for which a simulated TaskExecutor has memory."""
+
 
 class Missing(Exception):
     """A partition is not there."""
@@ -21,6 +24,17 @@ class Missing(Exception):
 
 class Partitions(Protocol):
     """Where partitions are stored."""
+
+    room: int
+    """How much of memory-only partitions is kept in memory, in units."""
+    unit: str
+    """For messages."""
+
+    def packed(self, record: Any) -> tuple[Any, int]:
+        """A record in the form in which it is kept in memory, and what it takes. Raises `Unsendable`."""
+
+    def unpacked(self, packed: Any) -> Any:
+        """The record again."""
 
     def create(self, key: Key) -> None:
         """An empty partition."""
@@ -47,8 +61,19 @@ class Partitions(Protocol):
 class MemoryPartitions:
     """Partitions of a simulated TaskExecutor."""
 
-    def __init__(self) -> None:
+    unit = "records"
+
+    def __init__(self, room: int = ROOM) -> None:
+        self.room = room
         self.stored: dict[Key, list[Any]] = {}
+
+    def packed(self, record: Any) -> tuple[Any, int]:
+        """As it is."""
+        return record, 1
+
+    def unpacked(self, packed: Any) -> Any:
+        """As it is."""
+        return packed
 
     def create(self, key: Key) -> None:
         """An empty one."""

@@ -59,7 +59,8 @@ def plan(run: Path) -> Plan:
 def _tasks(started: Event, own: Sequence[Event], connections: Sequence[_Connected]) -> tuple[Task, ...]:
     """The behaviours of the datasets of one JobMaster."""
     executors = {c.key[0] for c in connections}
-    every = [DatasetReading(started.trace, name, own, executors) for name in _datasets(started)]
+    in_memory = texts(started, "memory_only") if "memory_only" in started.args else ()
+    every = [DatasetReading(started.trace, name, own, executors, name in in_memory) for name in _datasets(started)]
     readings = [reading for reading in every if reading.attempts]
     never = {reading.name for reading in every} - {reading.name for reading in readings}
     for event in (e for c in connections if c.owner == started.trace for e in c.events):
@@ -205,7 +206,7 @@ def _named(event: Event) -> list[str]:
     """The datasets that an event names."""
     named = list[str]()
     if event.event in EXECUTOR:
-        for name in ("created", "deleted", "lost", "partition"):
+        for name in ("created", "deleted", "lost", "discarded", "partition"):
             named += [dataset for dataset, *_ in (copies(event, name) if name in event.args else ())]
         named += texts(event, "datasets") if "datasets" in event.args else ()
     if event.event in ("partitions_released", "release_received"):

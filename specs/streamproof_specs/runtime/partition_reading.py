@@ -64,9 +64,12 @@ def _rounded(count: int) -> int:
 class DatasetReading:
     """The behaviour of one dataset."""
 
-    def __init__(self, trace: str, name: str, own: Sequence[Event], executors: Iterable[str]) -> None:
-        """`own`: the events of the JobMaster; `executors`: those with events. Raises `InputError`."""
-        self.trace, self.name = trace, name
+    def __init__(
+        self, trace: str, name: str, own: Sequence[Event], executors: Iterable[str], in_memory: bool = False
+    ) -> None:
+        """`own`: the events of the JobMaster; `executors`: those with events; `in_memory`: the exchange is memory-only
+        caching. Raises `InputError`."""
+        self.trace, self.name, self.in_memory = trace, name, in_memory
         self.source, _, self.target = name.partition(">")
         self.own = own
         self.attempts: list[int] = []
@@ -474,6 +477,22 @@ class DatasetReading:
         lost = [(p, a) for name, p, a in copies(event, "lost") if name == self.name]
         return (tuple(Move("vanish", self._at(p, a)) for p, a in lost),) if lost else None
 
+    def discarded(self, event: Event, step: _Meaning, executor: int) -> Any:
+        """Memory is full: what has been read of a memory-only caching exchange is discarded."""
+        gone = [(p, a) for name, p, a in copies(event, "discarded") if name == self.name]
+        if not gone:
+            return None
+        stored, room = event.args.get("stored"), event.args.get("room")
+        if type(stored) is not int or type(room) is not int or stored <= room:
+            step.wrong = f"nothing has to be discarded: {stored} is stored, and there is room for {room}"
+        elif not self.in_memory:
+            step.wrong = f"{self.name} is no memory-only caching exchange"
+        for p, attempt in gone:
+            if p not in self._here(executor, attempt) or not self._consumptions[p, attempt]:
+                step.wrong = f"{self.name}/{p}@{attempt} is discarded, and nobody has read it to its end"
+                return ((),)
+        return (tuple(Move("vanish", self._at(p, a)) for p, a in gone),)
+
 
 def texts(event: Event, name: str) -> list[str]:
     """An argument that is a list of texts."""
@@ -545,5 +564,6 @@ EXECUTOR: Mapping[str, Callable[..., Any]] = {
     "partitions_canceled": DatasetReading.canceled,
     "partitions_abandoned": DatasetReading.abandoned,
     "partitions_lost": DatasetReading.vanished,
+    "partitions_discarded": DatasetReading.discarded,
 }
 """Events of TaskExecutors."""
