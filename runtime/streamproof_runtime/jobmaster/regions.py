@@ -141,6 +141,9 @@ def job_graph(all_regions: Sequence[Region]) -> dict[str, list[Any]]:
         for region in all_regions
         for name in region.reads
     ]
-    found = {"operators": [name for region in all_regions for name in region.operators], "exchanges": exchanges}
+    found: dict[str, list[Any]] = {
+        "operators": [name for region in all_regions for name in region.operators],
+        "exchanges": exchanges,
+    }
     in_memory = sorted(name for region in all_regions for name in region.reads if name in region.in_memory)
     return {**found, "memory_only": in_memory} if in_memory else found
