@@ -207,7 +207,7 @@ def verdicts(records: Records, folder: Path, binding: Any = SLOTS, model: str = 
 
 def shared(records: Records) -> list[dict[str, list[str]]]:
     """The subtasks in each slot, by reservation."""
-    return [r["args"]["tasks"] for r in records if r["event"] == "slots_reserved"]
+    return [r["args"]["subtasks"] for r in records if r["event"] == "slots_reserved"]
 
 
 @pytest.mark.parametrize("mode", ["streaming", "batch"])
@@ -276,7 +276,7 @@ def check(seed: int, folder: Path, changes: int) -> tuple[int, int, int]:
 
 def change(draw: random.Random, records: Records) -> None:
     """Another place, group, parallelism or co-location, in one event or wherever it is recorded."""
-    moved = [r for r in records if r["event"] in ("slots_reserved", "tasks_deployed") and r["args"]["tasks"]]
+    moved = [r for r in records if r["event"] in ("slots_reserved", "tasks_deployed") and r["args"]["subtasks"]]
     kind = draw.randrange(6)
     if kind == 0 or not moved:  # a subtask is of another group, everywhere
         for r in (r for r in records if r["event"] == "slots_declared"):
@@ -290,7 +290,7 @@ def change(draw: random.Random, records: Records) -> None:
         chosen = draw.choice([r for r in records if r["event"] == "slots_declared"])
         chosen["args"]["groups"][draw.choice([*chosen["args"]["groups"]])]["more"] = draw.choice((1, 2, 9))
         return
-    reserved = draw.choice(moved)["args"]["tasks"]
+    reserved = draw.choice(moved)["args"]["subtasks"]
     slots = [*reserved]
     one, other = draw.choice(slots), draw.choice(slots)
     if kind == 2:  # two subtasks change places
@@ -298,7 +298,7 @@ def change(draw: random.Random, records: Records) -> None:
     elif kind == 3:  # a subtask comes into another slot, in both logs
         task = draw.choice(reserved[one])
         for r in moved:
-            here = r["args"]["tasks"]
+            here = r["args"]["subtasks"]
             if task in here.get(one, ()) and other in here and len(here[one]) > 1:
                 here[one].remove(task)
                 here[other].append(task)
@@ -334,7 +334,7 @@ def test_lies_about_who_shares_a_slot_are_rejected(tmp_path: Path) -> None:
     def answer(*swapped: tuple[str, str], only: str = "") -> set[str]:
         changed = copy.deepcopy(records)
         for r in changed:
-            tasks = r.get("args", {}).get("tasks") if r["trace"].endswith("/slots") else None
+            tasks = r.get("args", {}).get("subtasks") if r["trace"].endswith("/slots") else None
             for one, other in swapped if tasks and only in ("", r["event"]) else ():
                 at = {task: slot for slot, own in tasks.items() for task in own}
                 if one in at and other in at:

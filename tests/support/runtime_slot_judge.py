@@ -95,7 +95,7 @@ class SlotJudge:
             refuse(args["slot"] not in sent["failed"], "another slot")
         else:
             same = {*args} & {*sent} - {
-                *("from", "sent", "accepted", "done", "slots", "executor", "stopped", "failed", "tasks")
+                *("from", "sent", "accepted", "done", "slots", "executor", "stopped", "failed", "subtasks")
             }
             refuse(any(args[n] != sent[n] for n in same), "other contents")
         if event in ("executor_registered", "report_received"):
@@ -275,7 +275,7 @@ class Replay:
         for slot in args["slots"]:
             refuse(own.get(slot) != "FREE", "not free")
             own[slot] = "RESERVED"
-        self.moved_in(args["tasks"], args["slots"], own)
+        self.moved_in(args["subtasks"], args["slots"], own)
         refuse(sum(x == "RESERVED" for x in own.values()) > self.required[process], "more than required")
 
     def moved_in(self, tasks: Any, fresh: list[str], own: dict[str, str]) -> None:
@@ -441,9 +441,9 @@ class Replay:
 
     def tasks_deployed(self, record: Record, process: str, args: Any, own: dict[str, str]) -> None:
         """Into ACTIVE ones, what was reserved there."""
-        reserved = self.judge.args(self.judge.sender(record))["tasks"]
+        reserved = self.judge.args(self.judge.sender(record))["subtasks"]
         here = {slot: tasks for slot, tasks in reserved.items() if self.begun.get(slot) == process}
-        refuse(args["tasks"] != here or [*args["tasks"]] != args["slots"], "not what was reserved")
+        refuse(args["subtasks"] != here or [*args["subtasks"]] != args["slots"], "not what was reserved")
         for slot in args["slots"]:
             refuse(own.get(slot) != "ACTIVE", "not active")
             self.busy[process].add(slot)

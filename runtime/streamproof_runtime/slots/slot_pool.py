@@ -127,7 +127,7 @@ class SlotPool:
         for allocation, own in tasks.items():
             self.held[allocation].users.add(region)
             self.held[allocation].group = groups[own[0]]
-        return self._event("slots_reserved", {"slots": fresh, "tasks": tasks})
+        return self._event("slots_reserved", {"slots": fresh, "subtasks": tasks})
 
     def unreserve(self, region: int) -> None:
         """A region uses no slot any more."""

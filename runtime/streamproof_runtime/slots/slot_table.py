@@ -201,7 +201,7 @@ class SlotTable:
                 return allocation
         for task, allocation in slots.items():
             self.allocated[allocation].tasks.add(task)
-        self._event("tasks_deployed", {"slots": used, "tasks": tasks}, stamp)
+        self._event("tasks_deployed", {"slots": used, "subtasks": tasks}, stamp)
         return ""
 
     def ended(self, tasks: Iterable[str]) -> None:

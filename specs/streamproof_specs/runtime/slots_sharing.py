@@ -123,7 +123,7 @@ class Sharing:
 
 def slots_of(event: Event) -> dict[str, list[str]]:
     """The subtasks in each slot. Raises `ValueError` for another form."""
-    tasks = event.args["tasks"]
+    tasks = event.args["subtasks"]
     if not isinstance(tasks, dict) or not all(isinstance(own, list) and own for own in tasks.values()):
         raise ValueError("the subtasks are no lists by slot")
     if not all(isinstance(task, str) for own in tasks.values() for task in own):
