@@ -27,7 +27,6 @@ from streamproof_runtime.subtasks.buffers import RECORDS
 from streamproof_runtime.subtasks.flow import BUFFERS
 from streamproof_runtime.variants import all_variants
 from streamproof_runtime.variants.flush_variants import FLUSHES
-from streamproof_runtime.variants.loop_variants import loop_rules
 
 Problem = RuntimeFailure
 Lost = ProcessLost
@@ -94,13 +93,8 @@ class Simulated:
             "executors": executors,
             "slots": slots,
             **more,
-            "subtask_type": all_variants.subtask_type(variant),
-            "master_type": all_variants.master_type(variant),
-            "flow": all_variants.flow_rules(variant),
+            **all_variants.simulated(variant, input_policy),
             "checkpoint_interval": _interval(self.file, checkpoints),
-            "loops": loop_rules(variant, input_policy),
-            "ledger": all_variants.ledger_type(variant),
-            "slot_rules": all_variants.slot_rules(variant),
         }
 
     def seed(self, seed: int, watch: Watch | None = None) -> dict[str, Any]:

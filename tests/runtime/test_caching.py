@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 
 import runtime_partition_judge
 import runtime_region_judge
-from batch_jobs import adding, batch, verdicts
+from batch_jobs import adding, cached, verdicts
 from runtime_processes import run
 from streamproof.conformance import judge
 from streamproof_runtime.errors import JobError
@@ -35,11 +34,8 @@ def job():
 
 def check(seed: int, folder: Path) -> int:
     """A random job with some caching exchanges is right, and accepted by all machines and judges; their number."""
-    draw = random.Random(seed)
-    job, expected = batch(seed)
+    job, expected = cached(seed)
     stored = [edge for edge in job.edges if edge.is_stored]
-    for edge in stored:
-        edge.exchange_type = draw.choice((CACHING, CACHING, BLOCKING))
     level = "severe" if seed % 4 == 3 else "heavy"
     outcome = Simulation(job, seed=seed, level=level, eager=seed % 3 == 0).run(100_000)
     assert outcome.finished, (seed, outcome.reason)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from runtime_checkpoint_judge import accepts
+from runtime_mix import MICROSECOND, crashes, crashing, readings
 from runtime_processes import run
 from runtime_runs import EXAMPLES, credit_verdicts, example, verdicts
 from streamproof.conformance import InputError, judge
@@ -26,52 +27,17 @@ from streamproof_runtime.processes.checkpoint_files import FileCheckpoints, chec
 from streamproof_runtime.simulator.faults import Fault
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
 from streamproof_runtime.subtasks.barriers import Snapshot
-from streamproof_runtime.variants.all_variants import master_type, subtask_type
 from streamproof_runtime.variants.checkpoint_variants import MASTERS, SUBTASKS
 from streamproof_specs.flink.checkpoints import BINDING
 
 Records = list[dict[str, Any]]
-MICROSECOND = 1_000
 FOLLOWED = ("checkpoint_", "region_", "snapshot_", "job_finished", "record_", "buffers_flushed")
-
-
-def job() -> Any:
-    """The job of the example with fewer readings."""
-    module = example("readings")
-    module.NORTH, module.SOUTH = range(160), range(1_000, 1_080)
-    return module
-
-
-def faults(seed: int) -> list[Fault]:
-    """A slow connection, by which barriers are late, and three crashes of all TaskExecutors; in every second run of the
-    JobMaster, too."""
-    draw = random.Random(seed)
-    slow = Fault("slow", 250 * MICROSECOND, ("jobmaster", f"tm-{draw.randint(1, 3)}"), 20_000 * MICROSECOND, 50)
-    at, found = 0, [slow]
-    for pause in (draw.randrange(300, 1_500), *(draw.randrange(2_600, 4_000) for _ in range(2))):
-        at += pause
-        found += [Fault("crash", at * MICROSECOND, (f"tm-{n}",), 300 * MICROSECOND) for n in (1, 2, 3)]
-    if seed % 2:
-        at = draw.randrange(300, 6_000) * MICROSECOND
-        found += [Fault("crash", at, ("jobmaster",), draw.randrange(100, 1_000) * MICROSECOND)]
-    return sorted(found, key=lambda fault: fault.at)
 
 
 def outcome_of(seed: int, variant: str = "") -> tuple[bool, Outcome]:
     """Whether a run with checkpoints has the right result, and its outcome."""
-    module = job()
-    simulation = Simulation(
-        module.job(),
-        seed=seed,
-        faults_given=faults(seed),
-        checkpoint_interval=random.Random(seed).choice((50, 100, 200)) * MICROSECOND,
-        timeout=(None, 1, 0.1)[seed % 3],
-        subtask_type=subtask_type(variant),
-        master_type=master_type(variant),
-    )
-    simulation.records = 1 + seed % 3  # so that the job is still running when something crashes
-    outcome = simulation.run(100_000)
-    return outcome.finished and not outcome.lost and outcome.results == module.expected(), outcome
+    outcome, wrong = crashing(seed, variant)
+    return not wrong, outcome
 
 
 def restored(outcome: Outcome) -> list[int]:
@@ -134,8 +100,8 @@ class Full(MemoryCheckpoints):
 
 def test_a_checkpoint_that_cannot_be_stored_is_aborted(tmp_path: Path) -> None:
     """The one before stays the latest, and the log is accepted; both judges agree on what is not such a log."""
-    module = job()
-    simulation = Simulation(module.job(), seed=13, faults_given=faults(13), checkpoint_interval=200 * MICROSECOND)
+    module = readings()
+    simulation = Simulation(module.job(), seed=13, faults_given=crashes(13), checkpoint_interval=200 * MICROSECOND)
     simulation.records = 1
     simulation.master.checkpoint_store = Full()
     outcome = simulation.run(100_000)
@@ -180,7 +146,7 @@ def test_a_torn_checkpoint_does_not_count() -> None:
 
 def test_a_restart_does_less_with_checkpoints() -> None:
     """The sources go on from where they were."""
-    module = job()
+    module = readings()
     made = []
     for interval in (0, 50 * MICROSECOND):
         crash = [Fault("crash", 700 * MICROSECOND, (f"tm-{n}",), 300 * MICROSECOND) for n in (1, 2, 3)]

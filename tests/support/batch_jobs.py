@@ -9,7 +9,7 @@ from typing import Any
 
 from streamproof.conformance import RunVerdict, judge
 from streamproof_runtime.event_log import lines
-from streamproof_runtime.jobs.api import Job, Stream
+from streamproof_runtime.jobs.api import BLOCKING, CACHING, Job, Stream
 from streamproof_runtime.jobs.functions import Process
 from streamproof_runtime.simulator.simulation import Outcome
 from streamproof_specs.flink.failover import BINDING
@@ -44,6 +44,16 @@ def batch(seed: int) -> tuple[Job, dict[str, Counter[int]]]:
         if number >= 2 or len(streams) <= 2:
             (stream.blocking() if draw.random() < 0.3 else stream).collect(f"sink{number}")
             expected[f"sink{number}"] = records
+    return job, expected
+
+
+def cached(seed: int) -> tuple[Job, dict[str, Counter[int]]]:
+    """As `batch`; most of what is stored is kept by caching exchanges."""
+    draw = random.Random(seed)
+    job, expected = batch(seed)
+    for edge in job.edges:
+        if edge.is_stored:
+            edge.exchange_type = draw.choice((CACHING, CACHING, BLOCKING))
     return job, expected
 
 

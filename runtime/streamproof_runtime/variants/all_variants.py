@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from streamproof_runtime.jobmaster.jobmaster import JobMaster
+from streamproof_runtime.jobs.input_policies import ANY
 from streamproof_runtime.subtasks.termination import BatonSubtask
 from streamproof_runtime.taskexecutor.ledger import Ledger
 from streamproof_runtime.variants import checkpoint_variants as checkpoints
@@ -10,13 +14,24 @@ from streamproof_runtime.variants import failover_variants as failover
 from streamproof_runtime.variants.baton_variants import SOUND, VARIANTS
 from streamproof_runtime.variants.flow_variants import FLOWS, FlowRules
 from streamproof_runtime.variants.flush_variants import FLUSHES
-from streamproof_runtime.variants.loop_variants import LOOPS
+from streamproof_runtime.variants.loop_variants import LOOPS, loop_rules
 from streamproof_runtime.variants.partition_variants import LEDGERS
 from streamproof_runtime.variants.slot_variants import SLOTS, SlotRules
 
 SUBTASKS = VARIANTS | FLUSHES | checkpoints.SUBTASKS
 MASTERS = failover.MASTERS | checkpoints.MASTERS
-NAMES = (*SUBTASKS, *MASTERS, *FLOWS, *LOOPS, *LEDGERS, *SLOTS)
+FAMILIES: dict[str, Mapping[str, Any]] = {
+    "baton": VARIANTS,
+    "flush rules": FLUSHES,
+    "credit": FLOWS,
+    "loops": LOOPS,
+    "regions and failover": failover.MASTERS,
+    "partitions": LEDGERS,
+    "checkpoints": checkpoints.SUBTASKS | checkpoints.MASTERS,
+    "slots": SLOTS,
+}
+"""All variants by what they are of. Whatever has to know all of them, or of which kind one is, goes by this."""
+NAMES = tuple(name for family in FAMILIES.values() for name in family)
 """All variants."""
 
 
@@ -43,3 +58,15 @@ def ledger_type(variant: str | None) -> type[Ledger]:
 def slot_rules(variant: str | None) -> SlotRules:
     """The rules of the slot protocol in such a run."""
     return SLOTS.get(variant or "", SlotRules())
+
+
+def simulated(variant: str | None, input_policy: str = ANY) -> dict[str, Any]:
+    """The arguments of `Simulation` for such a run."""
+    return {
+        "subtask_type": subtask_type(variant),
+        "master_type": master_type(variant),
+        "flow": flow_rules(variant),
+        "loops": loop_rules(variant, input_policy),
+        "ledger": ledger_type(variant),
+        "slot_rules": slot_rules(variant),
+    }

@@ -1,0 +1,140 @@
+"""The jobs of the tables about many simulated runs, each with a check of its results."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from batch_jobs import batch, cached
+from graph_jobs import GRAPH_JOBS, graph_job, same
+from runtime_runs import EXAMPLES, example
+from streamproof.conformance import InputError, judge
+from streamproof.conformance.events import logs_read_once
+from streamproof.conformance.found_runs import bindings_for
+from streamproof_models.scoped_topologies import NAMED
+from streamproof_runtime.event_log import lines
+from streamproof_runtime.jobs import walks
+from streamproof_runtime.jobs.api import Job
+from streamproof_runtime.jobs.input_policies import POLICIES
+from streamproof_runtime.jobs.job_file import JobFile
+from streamproof_runtime.simulator.faults import Fault
+from streamproof_runtime.simulator.simulation import Outcome, Simulation
+from streamproof_runtime.variants.all_variants import simulated
+
+JOBS = (*GRAPH_JOBS, "collatz", "doubling", "readings", "sales", "batch", "cached", "walk")
+TIMEOUTS = (None, 0.05, None, 0, None, 0.3, None, -1, None, 100)
+"""Buffer timeouts in milliseconds of virtual time, in turn."""
+MICROSECOND = 1_000
+CHECKPOINT_INTERVAL = 200 * MICROSECOND
+"""Between two checkpoints of the job that takes them."""
+LIMIT = 100_000
+"""Largest number of steps of a run."""
+WHOLE = 4
+"""One of so many turns has the larger jobs in their full size."""
+
+Check = Callable[[Outcome], bool]
+
+
+def job_of(name: str, turn: int) -> tuple[Job, Check]:
+    """A job, and whether an outcome has its results. Random inputs and graphs are those of the turn."""
+    if name in ("batch", "cached"):
+        job, expected = (batch if name == "batch" else cached)(turn)
+        return job, lambda o: {n: Counter(records or ()) for n, records in o.results.items()} == expected
+    if name == "walk":
+        job = walks.walk([*NAMED.values()][turn % len(NAMED)])
+        return job, lambda o: walks.visits(job, o.results) == walks.expected(job)
+    if name in GRAPH_JOBS:
+        module, expected = graph_job(name, turn)
+        tolerance = getattr(module, "TOLERANCE", 0)
+        return module.job(), lambda o: same({k: v or {} for k, v in o.results.items()}, expected, tolerance)
+    if name in _SIZES:
+        module = example(name)
+        for constant, (whole, part) in _SIZES[name].items():
+            setattr(module, constant, whole if turn % WHOLE == 0 else part)
+        return module.job(), lambda o: bool(o.results == module.expected())
+    file = JobFile(EXAMPLES / f"{name}.py")
+    return file.job(), lambda o: not file.wrong(o.results)
+
+
+_SIZES: dict[str, dict[str, tuple[Any, Any]]] = {
+    "readings": {"NORTH": (range(120), range(60)), "SOUTH": (range(1_000, 1_060), range(1_000, 1_030))},
+    "doubling": {"NUMBERS": (20, 6)},
+    "sales": {"SALES": (example("sales").SALES, example("sales").SALES[:30])},
+}
+"""Inputs in their full size and smaller, by job and name."""
+
+
+def wrong(outcome: Outcome, check: Check) -> str:
+    """What is wrong with the outcome itself, if anything."""
+    if not outcome.finished:
+        return outcome.reason
+    return "records lost" if outcome.lost else "" if check(outcome) else "wrong result"
+
+
+def run_of(seed: int) -> tuple[str, Outcome, str]:
+    """The run of a seed: its job, its outcome, and what is wrong with that."""
+    name, turn = JOBS[seed % len(JOBS)], seed // len(JOBS)
+    job, check = job_of(name, turn)
+    more: dict[str, Any] = simulated(None, POLICIES[turn % len(POLICIES)])
+    more["timeout"] = TIMEOUTS[turn % len(TIMEOUTS)]
+    more["checkpoint_interval"] = CHECKPOINT_INTERVAL if name == "readings" else 0
+    level = "severe" if seed % 5 == 4 else "heavy"
+    outcome = Simulation(job, seed=seed, level=level, eager=seed % 2 == 1, **more).run(LIMIT)
+    return name, outcome, wrong(outcome, check)
+
+
+def rejections(outcome: Outcome, folder: Path) -> Iterator[str]:
+    """The machines that reject a run, of all that judge such logs."""
+    log = folder / "run.ndjson"
+    log.write_text("".join(lines(outcome.entries)), encoding="ascii")
+    with logs_read_once():
+        for model, binding in sorted(bindings_for(log, requested=True).items()):
+            try:
+                if any(v.answer == "rejected" for v in judge(binding.plan(log, None), model)):
+                    yield model
+            except InputError:  # such as two subtasks that are one attempt of one
+                yield f"{model} (the log contradicts itself)"
+
+
+# --- directed faults
+
+
+def readings() -> Any:
+    """The example with fewer readings."""
+    module: Any = example("readings")
+    module.NORTH, module.SOUTH = range(160), range(1_000, 1_080)
+    return module
+
+
+def crashes(seed: int) -> list[Fault]:
+    """A slow connection, by which barriers are late, and three crashes of all TaskExecutors; in every second run of the
+    JobMaster, too."""
+    draw = random.Random(seed)
+    slow = Fault("slow", 250 * MICROSECOND, ("jobmaster", f"tm-{draw.randint(1, 3)}"), 20_000 * MICROSECOND, 50)
+    at, found = 0, [slow]
+    for pause in (draw.randrange(300, 1_500), *(draw.randrange(2_600, 4_000) for _ in range(2))):
+        at += pause
+        found += [Fault("crash", at * MICROSECOND, (f"tm-{n}",), 300 * MICROSECOND) for n in (1, 2, 3)]
+    if seed % 2:
+        at = draw.randrange(300, 6_000) * MICROSECOND
+        found += [Fault("crash", at, ("jobmaster",), draw.randrange(100, 1_000) * MICROSECOND)]
+    return sorted(found, key=lambda fault: fault.at)
+
+
+def crashing(seed: int, variant: str = "") -> tuple[Outcome, str]:
+    """A run of the readings that goes on from checkpoints after such crashes, and what is wrong with it."""
+    module = readings()
+    simulation = Simulation(
+        module.job(),
+        seed=seed,
+        faults_given=crashes(seed),
+        checkpoint_interval=random.Random(seed).choice((50, 100, 200)) * MICROSECOND,
+        timeout=(None, 1, 0.1)[seed % 3],
+        **simulated(variant),
+    )
+    simulation.records = 1 + seed % 3  # so that the job is still running when something crashes
+    outcome = simulation.run(LIMIT)
+    return outcome, wrong(outcome, lambda o: bool(o.results == module.expected()))

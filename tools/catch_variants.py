@@ -1,0 +1,107 @@
+"""The variants of the reference runtime, each in simulated runs until a machine rejects its log: a table of a document.
+
+Every variant of `all_variants` has a row. What it is of decides the jobs and the faults.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tools")]
+
+from page_section import write_section  # noqa: E402
+from runtime_mix import crashing, job_of, rejections, wrong  # noqa: E402
+from streamproof_runtime.simulator.simulation import Outcome, Simulation  # noqa: E402
+from streamproof_runtime.variants.all_variants import FAMILIES, simulated  # noqa: E402
+
+MOST = 199
+"""Largest number of runs of a variant."""
+AFTER = 10
+"""Number of further runs, once a result has been wrong, for a log that is rejected."""
+LIMIT = 20_000
+"""Largest number of steps of a run, many of which never end; a run by the rules takes fewer."""
+
+Run = Callable[[str, int], tuple[Outcome, str]]
+"""Of a variant and the number of a run: the outcome, and what is wrong with it."""
+
+
+def mixed(*jobs: str, level: str = "heavy", **more: Any) -> Run:
+    """Runs of jobs in turn."""
+
+    def run(variant: str, number: int) -> tuple[Outcome, str]:
+        job, check = job_of(jobs[number % len(jobs)], number)
+        outcome = Simulation(job, seed=number, level=level, **simulated(variant), **more).run(LIMIT)
+        return outcome, wrong(outcome, check)
+
+    return run
+
+
+RUNS: dict[str, Run] = {
+    "baton": mixed("walk"),
+    "flush rules": mixed("walk", timeout=0.05),
+    "credit": mixed("shortest_paths"),
+    "loops": mixed("doubling"),
+    "regions and failover": mixed("sales"),
+    "partitions": mixed("sales", "cached", level="severe"),
+    "checkpoints": lambda variant, number: crashing(number, variant),
+    "slots": mixed("sales", "collatz", level="severe"),
+}
+"""The runs of a variant, by what it is of."""
+
+
+def row(named: tuple[str, str], most: int) -> str:
+    """One line of the table, of what a variant is of and its name."""
+    family, variant = named
+    first: dict[str, int] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(most):
+            outcome, fault = RUNS[family](variant, number)
+            if fault:
+                first.setdefault("result", number + 1)
+            for model in rejections(outcome, Path(folder)):
+                first.setdefault(model, number + 1)
+            if first.keys() - {"result"} or ("result" in first and number - first["result"] >= AFTER):
+                break
+    by = ", ".join(f"{what} in run {number}" for what, number in sorted(first.items(), key=lambda f: f[1]))
+    return f"| `{variant}` | {family} | {by or f'not in {most} runs'} |\n"
+
+
+def table(most: int) -> str:
+    """The section of the variants."""
+    text = f"Up to {most} runs of each, until a machine rejects one, or {AFTER} more after a wrong result:\n\n"
+    text += "| variant | of | caught by |\n|---|---|---|\n"
+    with ProcessPoolExecutor(2) as pool:
+        for line in pool.map(partial(row, most=most), [(f, v) for f, family in FAMILIES.items() for v in family]):
+            text += line
+            print(line, end="", flush=True)
+    return text
+
+
+def main() -> None:
+    """Prints the rows, and writes the page if requested."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=MOST, help="the most for each variant")
+    parser.add_argument("--only", metavar="NAME", help="print the row of one variant, or those of what they are of")
+    parser.add_argument("--write", action="store_true", help="replace the section in docs/runtime-runs.md")
+    given = parser.parse_args()
+    if given.only:
+        for family, variants in FAMILIES.items():
+            for variant in variants:
+                if given.only in (variant, family):
+                    print(row((family, variant), given.runs), end="", flush=True)
+        return
+    text = table(given.runs)
+    if given.write:
+        write_section("variants", text)
+
+
+if __name__ == "__main__":
+    main()
