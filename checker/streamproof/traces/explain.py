@@ -7,7 +7,7 @@ Explanations use the model's own terms: the source text of a condition, and a va
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import assert_never
 
@@ -130,7 +130,8 @@ def explain(system: System, prop: Property, trace: Trace) -> Explanation:
             # The failing step is always relevant, with the reads of its guard and of its effect on the displayed
             # places.
             for place, _ in tuple(past.wanted):
-                for read in _sources(interpreter, trace.steps[-1], place, trace.states[before]):
+                instance, state = trace.steps[-1], trace.states[before]
+                for read in (*_sources(interpreter, instance, place, state), *_needed(interpreter, instance, state)):
                     past.wanted[read.place, before] = None
             return Explanation(reasons, (), tuple(sorted({*_slice(interpreter, past), len(trace.steps)})))
         case Kind.REACHABLE:
@@ -236,15 +237,17 @@ def _writer(system: System, trace: Trace, place: Place, at: int) -> int:
     return 0
 
 
-def _sources(interpreter: Interpreter, instance: Instance, place: Place, state: State) -> tuple[Read, ...]:
-    """The reads of `instance`, taken in `state`, for writing `place`, and the reads of its guard."""
-    found: list[Read] = []
+def _sources(interpreter: Interpreter, instance: Instance, place: Place, state: State) -> Iterator[Read]:
+    """The reads of `instance`, taken in `state`, for writing `place`."""
     for name, term in instance.updates:
         if name == place.variable:
-            found.extend(reads(interpreter, term, state, keys=place.keys))
+            yield from reads(interpreter, term, state, keys=place.keys)
+
+
+def _needed(interpreter: Interpreter, instance: Instance, state: State) -> Iterator[Read]:
+    """The reads of the guard of `instance` in `state`."""
     for conjunct in instance.guard:
-        found.extend(reads(interpreter, conjunct.expr, state))
-    return tuple(found)
+        yield from reads(interpreter, conjunct.expr, state)
 
 
 def _slice(interpreter: Interpreter, past: _Past) -> tuple[int, ...]:
@@ -256,9 +259,11 @@ def _slice(interpreter: Interpreter, past: _Past) -> tuple[int, ...]:
         step = _writer(interpreter.system, trace, place, at)
         if step == 0:
             continue
-        found.add(step)
         before = step - 1
-        for read in _sources(interpreter, trace.steps[before], place, trace.states[before]):
+        instance, state = trace.steps[before], trace.states[before]
+        guard = () if step in found else _needed(interpreter, instance, state)
+        found.add(step)
+        for read in (*_sources(interpreter, instance, place, state), *guard):
             if (read.place, before) not in met:
                 met.add((read.place, before))
                 pending.append((read.place, before))
