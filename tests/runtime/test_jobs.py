@@ -212,7 +212,19 @@ def test_what_the_api_refuses() -> None:
         connected.process("one", keep, keep)
         return (connected.process("two", keep, keep),) * 2
 
-    refused(lambda: made["source"].iterate_with_feedback("T", twice), "loop T joins its input and feedback 2 times")
+    joined = "loop T joins its input and feedback 2 times, in one, in two, not once"
+    refused(lambda: made["source"].iterate_with_feedback("T", twice), joined)
+    refused(lambda: made["source"].iterate("Q", lambda s: s.process("only", keep)), "a pair, not a stream of only")
+    two: Any = "2"
+    refused(lambda: job.source("text", [], parallelism=two), "operator text has parallelism '2'")
+    source = made["source"]
+    refused(lambda: source.exchanged(""), "an exchange of a without a name; there are pipelined, blocking")
+    refused(
+        lambda: source.key_by(str).union(source.key_by(repr)),
+        "union of a with a: one of them is exchanged in another way",
+    )
+    refused(lambda: source.union(source.blocking()), "unite the streams first, and name the exchange of the union")
+    assert source.key_by(str).union(source.map(str).key_by(str)).key is str
     refused(lambda: job.source("a", []), "operators a and a need different names")
     refused(lambda: job.source("no name", []), "cannot name an operator")
     refused(lambda: job.source("none", [], parallelism=0), "operator none has parallelism 0")

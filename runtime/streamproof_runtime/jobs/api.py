@@ -130,8 +130,8 @@ class Job:
         if operator.input_policy and operator.input_policy not in POLICIES:
             known = ", ".join(POLICIES)
             raise JobError(f"operator {operator.name} has the input policy {operator.input_policy!r}, none of {known}")
-        if operator.parallelism < 1:
-            raise JobError(f"operator {operator.name} has parallelism {operator.parallelism}; the least is 1")
+        if not isinstance(operator.parallelism, int) or operator.parallelism < 1:
+            raise JobError(f"operator {operator.name} has parallelism {operator.parallelism!r}; the least is 1")
         for other in self.operators.values():
             common = set(subtask_names(other)) & set(subtask_names(operator))
             if other.name == operator.name or common:
@@ -322,6 +322,8 @@ class Stream:
 
         Raises `JobError` for one that stores inside a loop, whose operators cannot wait for each other.
         """
+        if not exchange_type:
+            raise JobError(f"an exchange of {self.makers} without a name; there are {', '.join(EXCHANGE_TYPES)}")
         if self.scope.level and exchange_type in EXCHANGE_TYPES[1:]:
             raise JobError(
                 f"the stream of {self.makers} (scope {self.scope}) is in a loop; only root streams are stored"
@@ -354,9 +356,14 @@ class Stream:
         return self.exchanged(PIPELINED)
 
     def union(self, other: Stream) -> Stream:
-        """The records of both; raises `JobError` unless both have one scope."""
+        """The records of both, exchanged as both are; raises `JobError` unless both have one scope and one exchange."""
         self._expect_same_scope("union", other)
-        return Stream(self.job, self.scope, self.origins + other.origins)
+        if (self.exchange, self.key, self.exchange_type) != (other.exchange, other.key, other.exchange_type):
+            raise JobError(
+                f"union of {self.makers} with {other.makers}: one of them is exchanged in another way; "
+                "unite the streams first, and name the exchange of the union"
+            )
+        return replace(self, origins=self.origins + other.origins)
 
     # --- operators with a task of their own
 
@@ -433,8 +440,9 @@ class Stream:
         connected = Connected(self, self._loop(loop), [])
         result = function(connected)
         if len(connected.heads) != 1:
+            heads = "".join(f", in {head.name}" for head in connected.heads)
             raise JobError(
-                f"loop {connected.scope} joins its input and feedback {len(connected.heads)} times, not once"
+                f"loop {connected.scope} joins its input and feedback {len(connected.heads)} times{heads}, not once"
             )
         return self._closed(connected.heads[0], result, 1)
 
@@ -450,7 +458,10 @@ class Stream:
     def _closed(self, head: Operator, result: Any, side: int) -> Stream:
         pair = isinstance(result, tuple) and len(result) == 2 and all(isinstance(s, Stream) for s in result)
         if not pair:
-            raise JobError(f"loop {head.scope} with head {head.name} must return its feedback and its output, a pair")
+            what = f"a stream of {result.makers}" if isinstance(result, Stream) else f"a {type(result).__name__}"
+            raise JobError(
+                f"loop {head.scope} with head {head.name} must return its feedback and its output, a pair, not {what}"
+            )
         for kind, stream in zip(("feedback", "output"), result, strict=True):
             if stream.scope != head.scope:
                 raise JobError(
