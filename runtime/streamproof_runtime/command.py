@@ -17,6 +17,7 @@ from streamproof_runtime.jobs.job_file import JobFile
 from streamproof_runtime.live import SimulationBoard, Watch
 from streamproof_runtime.processes import kills as kill_options
 from streamproof_runtime.simulator.faults import Fault
+from streamproof_runtime.simulator.fence import replaced
 from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.simulator.shrink import shrink
 from streamproof_runtime.simulator.simulation import Simulation
@@ -87,7 +88,8 @@ class Simulated:
     ) -> None:
         """`checkpoints`: milliseconds between two, 0 for none; `more`: `eager` and `timeout` of `Simulation`. Raises
         `RuntimeFailure` for an unknown variant, too few slots, a job that cannot have checkpoints, and as `JobFile`."""
-        self.file, self._level = _job_file(path, variant, executors * slots, more.get("timeout")), level
+        with replaced():
+            self.file, self._level = _job_file(path, variant, executors * slots, more.get("timeout")), level
         input_policy = more.pop("input_policy", ANY)
         self._more: dict[str, Any] = {
             "executors": executors,
@@ -109,6 +111,8 @@ class Simulated:
                 raise ValueError(f"its schema is {record['schema']!r}")
             faults = [Fault.of(fault) for fault in record["faults"]]
             choices = {s: [int(c) for c in record["choices"].get(s, ())] for s in STREAMS}
+            if any(c < 0 for given in choices.values() for c in given):
+                raise ValueError("a choice is below 0")
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Problem(f"{path} is not a script of a run: {error}") from error
         known = {f"tm-{i}" for i in range(1, self._more["executors"] + 1)} | {"jobmaster", RM}
@@ -135,7 +139,9 @@ class Simulated:
         }
 
     def _run(self, watch: Watch | None = None, title: str = "", **more: Any) -> dict[str, Any]:
-        simulation = Simulation(self.file.job(), **self._more, **more)
+        with replaced():
+            job = self.file.job()
+        simulation = Simulation(job, **self._more, **more)
         board = None if watch is None else SimulationBoard(simulation, title, watch)
         outcome = simulation.run(LIMIT, None if board is None else board.look)
         return {

@@ -25,7 +25,7 @@ import sys
 from streamproof_runtime import Job
 
 def job():
-    made = Job("\\x1b[31mred[bold]")
+    made = Job("hostile")
 
     def bad(record):
         print("said \\x1b[2J", file=sys.stderr)

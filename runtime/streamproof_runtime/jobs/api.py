@@ -29,6 +29,9 @@ from streamproof_runtime.jobs.scopes import Scope
 from streamproof_runtime.jobs.slot_sharing import groups
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_JOB_NAME = re.compile(r"\w[\w.-]*")
+MOST = 4_096
+"""Largest parallelism of an operator."""
 PIPELINED, BLOCKING, CACHING, MEMORY_ONLY = EXCHANGE_TYPES = ("pipelined", "blocking", "caching", "memory-only caching")
 """Whether the reader of a stream runs while it is made, or starts when the whole stream is stored."""
 STREAMING, BATCH = MODES = ("streaming", "batch")
@@ -109,7 +112,9 @@ class Job:
     """Operators to which one stateless function is chained, and their slot sharing group, if it depends on that."""
 
     def __post_init__(self) -> None:
-        """Raises `JobError` for an unknown mode."""
+        """Raises `JobError` for an unknown mode, and a name that is not plain: events are told apart by it."""
+        if not isinstance(self.name, str) or not _JOB_NAME.fullmatch(self.name):
+            raise JobError(f"{self.name!r} cannot name a job; use letters, digits, _, - and ., a letter or digit first")
         if self.mode not in MODES:
             raise JobError(f"job {self.name} has the mode {self.mode!r}; there are {', '.join(MODES)}")
 
@@ -124,14 +129,15 @@ class Job:
         return Stream(self, Scope(), ((name, ()),))
 
     def add(self, operator: Operator) -> None:
-        """Adds an operator. Raises `JobError` for a name that is not plain or not new, and for a parallelism below 1."""
+        """Adds an operator. Raises `JobError` for a name that is not plain or not new, and for a parallelism that is none."""
         if not _NAME.fullmatch(operator.name):
             raise JobError(f"{operator.name!r} cannot name an operator; use letters, digits and _, a letter first")
         if operator.input_policy and operator.input_policy not in POLICIES:
             known = ", ".join(POLICIES)
             raise JobError(f"operator {operator.name} has the input policy {operator.input_policy!r}, none of {known}")
-        if not isinstance(operator.parallelism, int) or operator.parallelism < 1:
-            raise JobError(f"operator {operator.name} has parallelism {operator.parallelism!r}; the least is 1")
+        if type(operator.parallelism) is not int or not 1 <= operator.parallelism <= MOST:
+            given = f"operator {operator.name} has parallelism {operator.parallelism!r}"
+            raise JobError(f"{given}; give a number from 1 to {MOST:,}")
         for other in self.operators.values():
             common = set(subtask_names(other)) & set(subtask_names(operator))
             if other.name == operator.name or common:

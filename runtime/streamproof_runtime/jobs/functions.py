@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any, TypeAlias
 
+MODULE = "streamproof_job_"
+"""What the names of the modules of job files begin with."""
 Key: TypeAlias = Callable[[Any], Any]
-"""The key of a record: numbers, text, truth values, or tuples of them."""
+"""The key of a record: numbers, text, bytes, truth values, None, or tuples and frozensets of them."""
 Transform: TypeAlias = Callable[[Any], Iterable[Any]]
 """The outputs of a stateless function for one record."""
 Process: TypeAlias = "Callable[[Context, Any], Iterable[Any]]"
@@ -43,6 +48,56 @@ class Operation:
         context.key = None if key is None else key(record)
         context.state = self.states.setdefault(context.key, {})
         return function(context, record)
+
+
+_PLAIN = frozenset({int, str, float, bool, bytes, type(None)})
+
+
+def key_text(key: Any) -> str:
+    """The text of a key, by which its subtask is chosen: equal keys have one text in every process.
+
+    Raises `TypeError` for a key that is none: its text could depend on the process.
+    """
+    kind = type(key)
+    if kind is str or kind is int or kind is bytes or key is None:
+        return repr(key)
+    if isinstance(key, tuple):
+        return f"({', '.join(map(key_text, key))}{',' * (len(key) == 1)})"
+    if isinstance(key, frozenset):
+        return f"{{{', '.join(sorted(map(key_text, key)))}}}"
+    if isinstance(key, int):
+        return int.__repr__(key)
+    if isinstance(key, float):
+        return repr(int(key)) if key.is_integer() else float.__repr__(key)
+    if isinstance(key, str):
+        return str.__repr__(key)
+    raise TypeError(
+        f"a {kind.__name__} is no key; keys are numbers, text, bytes, None, and tuples and frozensets of them"
+    )
+
+
+def own(record: Any) -> Any:
+    """The record, for one receiver alone: lists, sets, dictionaries and other values that can change are copied."""
+    kind = type(record)
+    if kind in _PLAIN:
+        return record
+    if kind is tuple:
+        return record if all(type(part) in _PLAIN for part in record) else tuple(map(own, record))
+    if kind is list:
+        return [*map(own, record)]
+    if kind is dict:
+        return {own(key): own(value) for key, value in record.items()}
+    return deepcopy(record)
+
+
+def place_of(error: BaseException) -> str:
+    """The file and the line of a job file where an error was raised; empty if it was elsewhere."""
+    frames = [
+        (frame.f_code.co_filename, line)
+        for frame, line in walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__")).startswith(MODULE)
+    ]
+    return f"{Path(frames[-1][0]).name}:{frames[-1][1]}" if frames else ""
 
 
 def forward(_context: Context, record: Any) -> Iterable[Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from streamproof_runtime.errors import RuntimeFailure
 from streamproof_runtime.jobs.api import Job
+from streamproof_runtime.jobs.functions import MODULE, place_of
 
 
 class JobFile:
@@ -17,7 +18,7 @@ class JobFile:
 
     def __init__(self, path: Path) -> None:
         """Raises `RuntimeFailure` for a file that cannot be run, or has no job."""
-        spec = importlib.util.spec_from_file_location(f"streamproof_job_{path.stem}", path)
+        spec = importlib.util.spec_from_file_location(f"{MODULE}{path.stem}", path)
         if spec is None or spec.loader is None:
             raise RuntimeFailure(f"{path} is not a Python file")
         self.path, self.module = path, importlib.util.module_from_spec(spec)
@@ -27,7 +28,7 @@ class JobFile:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raise RuntimeFailure(f"{path}: {type(error).__name__}: {error}") from error
+            raise RuntimeFailure(f"{path}{_line(error)}: {type(error).__name__}: {error}") from error
         if not callable(getattr(self.module, "job", None)):
             raise RuntimeFailure(f"{path} has no function job()")
 
@@ -54,10 +55,17 @@ class JobFile:
     def _call(self, name: str) -> Any:
         try:
             return getattr(self.module, name)()
-        except (RuntimeFailure, KeyboardInterrupt):
+        except KeyboardInterrupt:
             raise
+        except RuntimeFailure as error:
+            raise RuntimeFailure(f"{self.path}{_line(error)}: {error}") from error
         except BaseException as error:
-            raise RuntimeFailure(f"{self.path}: {name}(): {type(error).__name__}: {error}") from error
+            raise RuntimeFailure(f"{self.path}{_line(error)}: {name}(): {type(error).__name__}: {error}") from error
+
+
+def _line(error: BaseException) -> str:
+    _, _, line = place_of(error).rpartition(":")
+    return line and f":{line}"
 
 
 def _differences(found: Any, expected: Any, tolerance: float, place: str) -> Iterator[str]:
@@ -67,8 +75,12 @@ def _differences(found: Any, expected: Any, tolerance: float, place: str) -> Ite
                 yield f"{place}[{key!r}] is {'missing' if key not in found else 'not expected'}"
             else:
                 yield from _differences(found[key], expected[key], tolerance, f"{place}[{key!r}]")
+    elif isinstance(expected, list | tuple) and type(found) is type(expected) and len(found) == len(expected):
+        for at, pair in enumerate(zip(found, expected, strict=True)):
+            yield from _differences(*pair, tolerance, f"{place}[{at}]")
     elif isinstance(expected, float) and isinstance(found, int | float):
-        if abs(found - expected) > tolerance:
+        is_same = found == expected or (found != found and expected != expected)
+        if not is_same and not abs(found - expected) <= tolerance:
             yield f"{place} is {found:g}, not {expected:g} within {tolerance:g}"
     elif found != expected:
         yield f"{place} is {found!r}, not {expected!r}"

@@ -43,8 +43,15 @@ class Fault:
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> Fault:
-        """From JSON; raises `TypeError` or `KeyError` for another form."""
-        return cls(**{**record, "nodes": tuple(record["nodes"])})
+        """From JSON; raises `TypeError`, `KeyError` or `ValueError` for another form."""
+        found = cls(**{**record, "nodes": tuple(record["nodes"])})
+        if found.kind not in (*FAMILIES, DROP):
+            raise ValueError(f"there is no fault {found.kind!r}")
+        if not all(
+            type(n) is int and n >= least for n, least in ((found.at, 0), (found.duration, 0), (found.factor, 1))
+        ):
+            raise ValueError(f"the times of {record!r} are no numbers")
+        return found
 
     def __str__(self) -> str:
         lasts = f" for {self.duration / MILLISECOND:.1f} ms" if self.duration else ""

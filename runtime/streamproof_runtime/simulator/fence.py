@@ -13,16 +13,19 @@ from typing import Any
 
 from streamproof_runtime.errors import OutsideSimulation
 
+_GENERATOR = getattr(random.random, "__self__", None)
+_RANDOM = tuple(n for n in dir(random) if getattr(getattr(random, n), "__self__", None) is _GENERATOR)
+"""The functions of the generator that the module has."""
 _MODULES: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (
         time,
-        ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "sleep"),
+        tuple(
+            n + of for n in ("time", "monotonic", "perf_counter", "process_time", "thread_time") for of in ("", "_ns")
+        ),
     ),
+    (time, ("sleep", "clock_gettime", "clock_gettime_ns")),
     (os, ("urandom", "getrandom", "fork")),
-    (
-        random,
-        ("random", "randint", "randrange", "choice", "choices", "shuffle", "sample", "uniform", "gauss", "getrandbits"),
-    ),
+    (random, (*_RANDOM, "_urandom")),  # the last is that of `SystemRandom` and `secrets`
     (threading.Thread, ("start",)),
 )
 _EVENTS = ("socket.__new__", "subprocess.Popen", "os.system", "os.posix_spawn", "os.exec", "_thread.start_new_thread")
@@ -46,23 +49,32 @@ def _refuse(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
+def replaced() -> Iterator[None]:
+    """Replaces the functions in their modules: what is imported from them meanwhile is refused inside the fence, too."""
+    saved = [(module, name, getattr(module, name)) for module, names in _MODULES for name in names]
+    try:
+        for module, name, function in saved:
+            setattr(module, name, _refuse(f"{module.__name__}.{name}", function))
+        yield
+    finally:
+        for module, name, function in saved:
+            setattr(module, name, function)
+
+
+@contextmanager
 def fence() -> Iterator[None]:
     """Raises the fence: clocks, sleep, entropy, threads, sockets and processes raise `OutsideSimulation` inside.
 
     It holds for the calling thread: threads that the process had before go on, and a run cannot start one. An instance
     of `random.Random` with a seed of its own stays usable. The functions are replaced in their modules; a name that was
-    imported from one before is not.
+    imported from one before, and not inside `replaced`, is not, and `datetime` has a clock of its own.
     """
     if not _hooked[0]:
         sys.addaudithook(_audit)
         _hooked[0] = True
-    saved = [(module, name, getattr(module, name)) for module, names in _MODULES for name in names]
-    try:
-        for module, name, function in saved:
-            setattr(module, name, _refuse(f"{module.__name__}.{name}", function))
+    with replaced():
         _fenced[0] = threading.get_ident()
-        yield
-    finally:
-        _fenced[0] = None
-        for module, name, function in saved:
-            setattr(module, name, function)
+        try:
+            yield
+        finally:
+            _fenced[0] = None

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
 from streamproof_runtime.jobs.api import Edge, Exchange, Operator
-from streamproof_runtime.jobs.functions import Context, Operation
+from streamproof_runtime.jobs.functions import Context, Operation, key_text, own
 from streamproof_runtime.jobs.graph import ExecutionGraph
 from streamproof_runtime.jobs.scopes import Scope
 from streamproof_runtime.subtasks.barriers import Alignment, Snapshot, state_of
@@ -275,21 +275,22 @@ class Subtask:
         self.sent += [(channel, (RECORD, clock, side, outputs)) for channel, side, outputs in made]
 
     def routed(self, values: Iterable[Any]) -> Iterator[Output]:
-        """Outputs with their channels and inputs, after the chained functions of each edge."""
+        """Outputs with their channels and inputs, after the chained functions of each edge. No two receivers share a record
+        that can change, and none shares one with the maker, as if all were sent to other processes."""
         for value in values:
             for at, (edge, channels) in enumerate(self.plan.routes):
                 for pipe in edge.pipes:
-                    outputs = [value]
+                    outputs = [own(value)] if pipe.transforms else [value]
                     for transform in pipe.transforms:
                         outputs = [after for before in outputs for after in transform(before)]
                     for output in outputs:
-                        yield from ((c, pipe.side, output) for c in self._receivers(at, edge, channels, output))
+                        yield from ((c, pipe.side, own(output)) for c in self._receivers(at, edge, channels, output))
 
     def _receivers(self, at: int, edge: Edge, channels: tuple[str, ...], value: Any) -> tuple[str, ...]:
         if edge.exchange is Exchange.BROADCAST or len(channels) == 1:
             return channels
         if edge.key is not None:
-            return (channels[zlib.crc32(repr(edge.key(value)).encode()) % len(channels)],)
+            return (channels[zlib.crc32(key_text(edge.key(value)).encode()) % len(channels)],)
         turn = self._turn[at] = self._turn.get(at, self.plan.number - 1) + 1
         return (channels[turn % len(channels)],)
 

@@ -11,7 +11,7 @@ from streamproof_runtime import messages as m
 from streamproof_runtime.errors import OutsideSimulation, Unsendable
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster.regions import Region
-from streamproof_runtime.jobs.functions import Context, Operation
+from streamproof_runtime.jobs.functions import Context, Operation, place_of
 from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.slots.slot_events import RM, SlotEvents, Stamp
 from streamproof_runtime.slots.slot_table import SlotTable
@@ -418,7 +418,9 @@ class RegionExecutor:
         except (OutsideSimulation, KeyboardInterrupt):
             raise
         except BaseException as error:  # of a user function
-            self.fail(f"{subtask.name}: {type(error).__name__}: {error}", fatal=True)
+            place = place_of(error)
+            about = f"{subtask.name}: {type(error).__name__}: {error}"
+            self.fail(f"{about} ({place})" if place else about, fatal=True)
             return True
         try:
             self._carry_on(subtask, taken if kind is TAKE else "")
