@@ -54,6 +54,13 @@ def _interval(file: JobFile, milliseconds: float) -> int:
     return round(milliseconds * MILLISECOND)
 
 
+def _idle(variant: str | None, milliseconds: float) -> int:
+    """The time in nanoseconds after which an idle TaskExecutor is released."""
+    if not (milliseconds or all_variants.asks(variant)):
+        raise Problem(f"{variant} changes nothing if no TaskExecutor is released; add --idle-timeout 10")
+    return round(milliseconds * MILLISECOND)
+
+
 class Ended(Protocol):
     """The outcome of a run of any kind."""
 
@@ -84,9 +91,11 @@ class Simulated:
         executors: int,
         slots: int,
         checkpoints: float = 0,
+        idle: float = 0,
         **more: Any,
     ) -> None:
-        """`checkpoints`: milliseconds between two, 0 for none; `more`: `eager` and `timeout` of `Simulation`. Raises
+        """`checkpoints`: milliseconds between two, 0 for none; `idle`: milliseconds until an idle TaskExecutor is released, 0
+        for never; `more`: `eager` and `timeout` of `Simulation`. Raises
         `RuntimeFailure` for an unknown variant, too few slots, a job that cannot have checkpoints, and as `JobFile`."""
         with replaced():
             self.file, self._level = _job_file(path, variant, executors * slots, more.get("timeout")), level
@@ -97,6 +106,7 @@ class Simulated:
             **more,
             **all_variants.simulated(variant, input_policy),
             "checkpoint_interval": _interval(self.file, checkpoints),
+            "idle": _idle(variant, idle),
         }
 
     def seed(self, seed: int, watch: Watch | None = None) -> dict[str, Any]:
@@ -179,6 +189,7 @@ class Processes:
         timeout: float | None = None,
         input_policy: str = ANY,
         checkpoints: float = 0,
+        idle: float = 0,
     ) -> None:
         """`timeout`: the buffer timeout. Raises `RuntimeFailure` as `Simulated`, for a kill of another form, and without
         msgpack."""
@@ -188,7 +199,17 @@ class Processes:
         sizes = buffers, records, timeout
         interval = _interval(self.file, checkpoints)
         self._settings = Settings(
-            path, executors, slots, variant, restarts, *sizes, eager, input_policy, interval, seconds=seconds
+            path,
+            executors,
+            slots,
+            variant,
+            restarts,
+            *sizes,
+            eager,
+            input_policy,
+            interval,
+            _idle(variant, idle),
+            seconds=seconds,
         )
         self._kills = kill_options.parse(kills, (*self._settings.names, "jobmaster", RM))
 

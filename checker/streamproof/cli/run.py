@@ -112,6 +112,15 @@ _ONLY_REAL = ("kill", "restarts", "timeout")
     metavar="MS",
     help="Take a checkpoint every MS milliseconds, from which a job without loops goes on after a failure.  [default: none]",
 )
+@click.option(
+    "--idle-timeout",
+    "idle",
+    type=click.FloatRange(min=0),
+    default=0,
+    metavar="MS",
+    help="Release a TaskExecutor that has no slot in use for MS milliseconds and stores nothing, until slots are required.  "
+    "[default: none]",
+)
 @click.option("--shrink", is_flag=True, help="Find a short script of faults and choices for the first failing seed.")
 @click.option(
     "--script",
@@ -151,6 +160,7 @@ def command(
     timeout_of_buffers: float | None,
     input_policy: str,
     checkpoints: float,
+    idle: float,
     shrink: bool,
     script: Path | None,
     trace: Path | None,
@@ -186,6 +196,7 @@ def command(
         "timeout": timeout_of_buffers,
         "input_policy": input_policy,
         "checkpoints": checkpoints,
+        "idle": idle,
     }
     view = _view(json_to) if live else None
     try:

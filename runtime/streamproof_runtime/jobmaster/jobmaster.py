@@ -122,14 +122,14 @@ class JobMaster(RegionFailover):
 
     # --- the end of connections, and timers
 
-    def on_lost(self, peer: str) -> None:
+    def on_lost(self, peer: str, *, closed: bool = False) -> None:
         """The connection to a TaskExecutor is lost: so are its slots, until it registers again, and its partitions. The
         next ResourceManager learns of the requirement."""
         if peer == RM:
             self.pool.declare()
         elif self.executors.remove(peer):
             self.pool.drop(peer)
-            self.host.event("executor_lost", {"executor": peer})
+            self.host.event("executor_lost", {"executor": peer, **({"closed": True} if closed else {})})
             self._forget(peer, f"connection to {peer} lost")
 
     def _forget(self, peer: str, reason: str) -> None:

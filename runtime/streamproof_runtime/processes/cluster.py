@@ -26,7 +26,7 @@ from streamproof_runtime.live import Board, Watch
 from streamproof_runtime.processes.checkpoint_files import checkpoint_files
 from streamproof_runtime.processes.kills import Kill
 from streamproof_runtime.processes.links import SECRET, listening
-from streamproof_runtime.processes.process import BROKEN
+from streamproof_runtime.processes.process import BROKEN, DISMISSED
 from streamproof_runtime.processes.wire import Frames, frame
 from streamproof_runtime.slots.slot_events import RM
 from streamproof_runtime.subtasks.buffers import RECORDS
@@ -71,6 +71,8 @@ class Settings:
     """The input policy of loops that have none of their own."""
     checkpoint_interval: int = 0
     """Nanoseconds between two checkpoints; 0: there are none."""
+    idle: int = 0
+    """Nanoseconds after which an idle TaskExecutor is released; 0: none is."""
     log_folder: Path | None = None
     seconds: float = LIFE
     live: bool = False
@@ -127,6 +129,8 @@ class Cluster:
         self._seen: list[str] = []
         self._decided = self._first_attempt = 0
         """Restarts that the JobMaster has decided, and its first attempt, which is later than those of lost ones."""
+        self._dismissed: dict[str, int] = {}
+        """TaskExecutors that the ResourceManager has released, with the number of the next process."""
         self._files: list[IO[bytes]] = []
         """Completed checkpoints, for all JobMasters."""
 
@@ -186,6 +190,7 @@ class Cluster:
             "input_policy": self.settings.input_policy,
             "checkpoint_interval": self.settings.checkpoint_interval,
             "checkpoint_files": files,
+            "idle": self.settings.idle,
             "log": None if folder is None else str(folder.absolute() / f"{file}.ndjson"),
             "live": self.settings.live,
             "kill_after": None if kill is None else kill.events,
@@ -214,7 +219,7 @@ class Cluster:
             child = self._children[key.data]
             data = os.read(key.fd, 1 << 16)
             for value in child.frames.feed(data):
-                self._on_report(key.data, value)
+                self._on_report(key.data, value, listeners)
             if not data:
                 self._selector.unregister(key.fileobj)
                 if self._over is None:
@@ -237,7 +242,7 @@ class Cluster:
         if self._watch is not None:
             self._watch(self._board.snapshot(time.monotonic() - self._began, self.settings.job.name))
 
-    def _on_report(self, name: str, value: list[Any]) -> None:
+    def _on_report(self, name: str, value: list[Any], listeners: Listeners) -> None:
         kind, *parts = value
         if kind == "problem":
             raise RuntimeFailure(parts[0])
@@ -245,6 +250,10 @@ class Cluster:
             raise ProcessLost(parts[0])
         if kind == "over":
             self._over = parts
+            return
+        if kind == "provide":
+            if parts[0] in self._dismissed:
+                self._start(parts[0], self._dismissed.pop(parts[0]), listeners)
             return
         if kind == "sample":
             self._sampled(name, parts[0])
@@ -264,6 +273,10 @@ class Cluster:
         code = child.process.wait()
         self._close(child)
         self._board.lost(name)
+        if code == DISMISSED:
+            self._tell(f"{name} is released")
+            self._dismissed[name] = child.incarnation + 1
+            return
         how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         mine = [kill for kill in self.kills if kill.name == name and kill.events is not None]
         was_asked = code == -signal.SIGKILL and child.incarnation < len(mine)

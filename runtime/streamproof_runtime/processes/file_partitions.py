@@ -80,6 +80,10 @@ class FilePartitions:
         """Closes all files."""
         return self._closed([*self._files])
 
+    def keys(self) -> list[Key]:
+        """All that are there."""
+        return [*self._files]
+
 
 class FileSpill:
     """A spill on disk, in a file without a name that is emptied when all of it has been read."""

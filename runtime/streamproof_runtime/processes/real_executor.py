@@ -22,7 +22,7 @@ from streamproof_runtime.live import executor_sample
 from streamproof_runtime.messages import Message
 from streamproof_runtime.processes.file_partitions import FilePartitions
 from streamproof_runtime.processes.links import Link, connect, listening, serve
-from streamproof_runtime.processes.process import Parent
+from streamproof_runtime.processes.process import DISMISSED, Parent
 from streamproof_runtime.processes.wire import frame, message_frame
 from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.slots.slot_events import RM, SlotEvents, slot_trace
@@ -210,6 +210,11 @@ class RealExecutor:
         """An event of the TaskExecutor itself, written before anything leaves."""
         if self._log is not None:
             self._log.keep((self.job.name, f"{self.name}.{self.incarnation}", event, args, {}, {}))
+
+    def dismissed(self) -> None:
+        """The process ends."""
+        self._flush()
+        os._exit(DISMISSED)
 
     def _flush(self) -> None:
         if self._log is not None:

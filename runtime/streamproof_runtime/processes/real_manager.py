@@ -23,7 +23,7 @@ from streamproof_runtime.processes.real_jobmaster import HEARTBEAT_INTERVAL, HEA
 from streamproof_runtime.processes.wire import message_frame
 from streamproof_runtime.slots.resource_manager import ManagerTiming, ResourceManager
 from streamproof_runtime.slots.slot_events import RM, SlotEvents, slot_trace
-from streamproof_runtime.variants.all_variants import slot_rules
+from streamproof_runtime.variants.all_variants import asks, slot_rules
 
 PATIENCE = 2.0
 """Seconds for what TaskExecutors report at the end of a job."""
@@ -41,7 +41,8 @@ class RealManager:
         self._trace, self._events, self._kill_after = slot_trace(job.name), 0, settings["kill_after"]
         incarnation = settings["incarnation"]
         self.slot_events = SlotEvents(RM, incarnation, self._record)
-        timing = ManagerTiming(HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT, len(self._names), PATIENCE_FOR_EXECUTORS)
+        idle = settings["idle"], tuple(self._names), asks(settings["variant"])
+        timing = ManagerTiming(HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT, len(self._names), PATIENCE_FOR_EXECUTORS, *idle)
         rules = slot_rules(settings["variant"])
         self.machine = ResourceManager(self, timing, incarnation, rules)
         self._links: dict[str, Link] = {}
@@ -72,6 +73,10 @@ class RealManager:
     def call_later(self, delay: int, timer: str, number: int) -> None:
         """By the event loop."""
         asyncio.get_running_loop().call_later(delay / 1e9, self.machine.on_timer, timer, number)
+
+    def provide(self, name: str) -> None:
+        """By the launching process."""
+        self.parent.report("provide", name)
 
     def _record(self, process: str, event: str, args: Mapping[str, Any], state: Mapping[str, Any]) -> None:
         self._events += 1

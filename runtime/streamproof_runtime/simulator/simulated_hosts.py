@@ -44,7 +44,7 @@ class SimulatedExecutor:
 
     def __init__(self, name: str, world: Simulation) -> None:
         self.name, self.world = name, world
-        self.is_alive, self.is_paused = True, False
+        self.is_alive, self.is_paused, self.is_dismissed = True, False, False
         self.runners: dict[str, Runner] = {}
         self.kept: list[partial[None]] = []
         """What arrives while it is paused, and timers."""
@@ -136,10 +136,16 @@ class SimulatedExecutor:
         self.stopped([runner.subtask for runner in self.runners.values()])
         self.executor.ledger.store.clear()
 
+    def dismissed(self) -> None:
+        """The process ends."""
+        self.crash()
+        self.is_dismissed = True
+        self.world.network.restarted(self.name)
+
     def restart(self) -> None:
         """The process starts anew."""
         if not self.is_alive:
-            self.is_alive = True
+            self.is_alive, self.is_dismissed = True, False
             self.incarnation += 1
             self.executor = self._new()
             self.executor.start()
@@ -248,6 +254,10 @@ class SimulatedManager:
     def crash(self) -> None:
         """The process is gone, with all that it had."""
         self.is_alive = False
+
+    def provide(self, name: str) -> None:
+        """Starts a TaskExecutor that was released."""
+        self.world.provide(name)
 
     def restart(self) -> None:
         """Another process, which knows nothing of the lost one."""

@@ -47,6 +47,8 @@ WATCHED = 50
 
 PATIENCE = 2 * MILLISECOND
 """How long the ResourceManager waits for all TaskExecutors, if it does."""
+PROVISION = MILLISECOND
+"""Virtual time in nanoseconds until a TaskExecutor that was released has started again."""
 LEAK = 10 * faults.QUIET
 """Virtual time in nanoseconds, after the end of a job, at which a slot that is allocated is never freed."""
 
@@ -107,11 +109,14 @@ class Simulation:
         ledger: type[Ledger] = Ledger,
         slot_rules: SlotRules | None = None,
         room: int = ROOM,
+        idle: int = 0,
+        asks: bool = True,
     ) -> None:
         """`eager`: regions are scheduled with their producers. `room`: records of memory-only partitions for which a
         TaskExecutor has memory. `checkpoint_interval`: nanoseconds, 0 for none. `buffers`:
         exclusive buffers of a channel; the tape chooses among `WINDOWS` if it is None. `timeout`: the buffer timeout in
-        milliseconds of virtual time."""
+        milliseconds of virtual time. `idle`: nanoseconds after which an idle TaskExecutor is released, 0 for never;
+        `asks`: unless it stores something."""
         self.regions = regions(job)
         self.slots, self.subtask_type, self.job = slots, subtask_type, job
         self.tape = Tape(seed, script)
@@ -133,7 +138,7 @@ class Simulation:
         draw_slots = self.tape.stream(SLOTS)
         awaited = 0 if draw_slots(2) else executors
         beats = timing.heartbeat_interval, timing.heartbeat_timeout
-        self.manager = SimulatedManager(self, ManagerTiming(*beats, awaited, PATIENCE))
+        self.manager = SimulatedManager(self, ManagerTiming(*beats, awaited, PATIENCE, idle, tuple(names), asks))
         self.network.nodes = {JOBMASTER: self.master, **self.hosts, RM: self.manager}
         draw = self.tape.stream(FAULTS)
         stores = len(self.regions) > 1
@@ -261,6 +266,13 @@ class Simulation:
         if node in (JOBMASTER, RM):  # what was sent to it meanwhile found no process
             self.network.restarted(node)
         host.restart()
+
+    def provide(self, name: str) -> None:
+        """A TaskExecutor that was released starts again after a while."""
+        host = self.hosts[name]
+        if host.is_dismissed:
+            host.is_dismissed = False
+            self.loop.call_later(PROVISION, self._restart, name, host)
 
     def drop(self, source: str, target: str) -> None:
         """The next message that returns a slot is lost."""

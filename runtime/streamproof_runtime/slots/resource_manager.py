@@ -32,6 +32,12 @@ class ManagerTiming:
     """TaskExecutors that the first allocation waits for, so that slots are spread over all of them."""
     patience: int = 0
     """How long it waits for them."""
+    idle: int = 0
+    """After so long without an allocation a TaskExecutor that stores nothing is released; 0: none is."""
+    names: tuple[str, ...] = ()
+    """The TaskExecutors that can be started again when slots are required."""
+    asks: bool = True
+    """Whether a TaskExecutor that stores partitions is kept."""
 
 
 class ManagerHost(Protocol):
@@ -48,6 +54,9 @@ class ManagerHost(Protocol):
     def call_later(self, delay: int, timer: str, number: int) -> None:
         """Calls `on_timer` after a delay in nanoseconds."""
 
+    def provide(self, name: str) -> None:
+        """Starts a TaskExecutor that was released; without effect on any other one."""
+
 
 @dataclass(slots=True)
 class Executor:
@@ -57,6 +66,9 @@ class Executor:
     slots: int
     silent: int = 0
     """Heartbeats without answer."""
+    idle: int = 0
+    """Heartbeats without an allocation."""
+    dismissed: bool = False
 
 
 @dataclass(slots=True)
@@ -99,6 +111,8 @@ class ResourceManager:
                 self._granted(*rest)
             elif kind == m.AVAILABLE:
                 self._available(*rest)
+            elif kind == m.VACANT:
+                self._dismiss(peer, *rest)
             elif rest:
                 self._reported(peer, "report_received", *rest)
             self.check()
@@ -129,16 +143,44 @@ class ResourceManager:
                 self.on_lost(peer)
             elif executor.silent == 1:  # the last one was answered: at most one report is on the way
                 self.host.send(peer, (m.POLL,))
+            self._look_at_idle(peer, executor)
+        if self.timing.idle:
+            self.check()
         self.host.call_later(self.timing.heartbeat_interval, "heartbeat", 0)
+
+    def _look_at_idle(self, peer: str, executor: Executor) -> None:
+        """After the idle time a TaskExecutor is asked whether it stores nothing, and released if so."""
+        executor.idle = 0 if self._of(peer) else executor.idle + 1
+        if self._is_idle(peer):
+            if self.timing.asks:
+                self.host.send(peer, (m.VACANT,))
+            else:
+                self._dismiss(peer, empty=True)
+
+    def _is_idle(self, peer: str) -> bool:
+        """Whether a TaskExecutor has had no allocation for the idle time."""
+        found = self.executors.get(peer)
+        needed = -(-self.timing.idle // self.timing.heartbeat_interval)
+        return bool(self.timing.idle) and found is not None and not self._of(peer) and found.idle >= needed
+
+    def _dismiss(self, peer: str, empty: bool) -> None:
+        """Releases a TaskExecutor that has had no allocation since it was asked; its connection will be lost."""
+        if empty and self._is_idle(peer) and not self.executors[peer].dismissed:
+            self.executors[peer].dismissed = True
+            self.host.send(peer, (m.DISMISS,))
 
     def check(self) -> None:
         """Requests slots while fewer are allocated than the job requires: of the TaskExecutor with the most free ones."""
         self._waits = self._waits and len(self.executors) < self.timing.executors
         while self.required > len(self.allocations) and not self._waits:
-            free = {peer: executor.slots - len(self._of(peer)) for peer, executor in self.executors.items()}
+            present = {peer: executor for peer, executor in self.executors.items() if not executor.dismissed}
+            free = {peer: executor.slots - len(self._of(peer)) for peer, executor in present.items()}
             peer = max(sorted(free), key=free.__getitem__, default="")
             if not peer or free[peer] <= 0:
+                for name in self.timing.names if self.timing.idle else ():
+                    self.host.provide(name)
                 return
+            self.executors[peer].idle = 0
             allocation = f"{self._incarnation}-{self._made}"
             self._made += 1
             self.allocations[allocation] = Allocation(peer)

@@ -60,6 +60,9 @@ class ExecutorHost(Protocol):
     def event(self, event: str, args: Mapping[str, Any]) -> None:
         """Records an event of the TaskExecutor itself."""
 
+    def dismissed(self) -> None:
+        """The TaskExecutor is released: the process ends."""
+
 
 class TaskExecutor:
     """Runs the subtasks that the JobMaster deploys to it, region by region, and stores partitions."""
@@ -115,8 +118,12 @@ class TaskExecutor:
         kind = message[0]
         if kind in m.OF_TABLE:
             self.table.on_message(message)
-            return
-        if kind == m.HEARTBEAT:
+        elif kind == m.VACANT:
+            self.host.send(RM, (m.VACANT, not self.ledger.store.keys()))
+        elif kind == m.DISMISS:
+            self.ledger.dismissed()
+            self.host.dismissed()
+        elif kind == m.HEARTBEAT:
             self.host.send(JOBMASTER, (m.ALIVE,))
         elif kind == m.RELEASE:
             self.ledger.release(message[1], message[2])

@@ -97,6 +97,10 @@ class Ledger:
         """A connection to the JobMaster is lost: all partitions are deleted."""
         self.lost(connection, [*deleted, *self.store.clear()])
 
+    def dismissed(self) -> None:
+        """The ResourceManager has released the TaskExecutor: what it stores is deleted."""
+        self._record("executor_released", {"deleted": copy_names(self.store.clear())})
+
     def lost(self, connection: int, deleted: Sequence[Key]) -> None:
         """A connection to the JobMaster is lost, and with it these partitions."""
         self._record("master_lost", {"connection": connection, "deleted": copy_names(deleted)})

@@ -105,6 +105,10 @@ class CachedPartitions:
         """The queue of a feedback channel."""
         return self.store.queue(kind)
 
+    def keys(self) -> list[Key]:
+        """All that are there."""
+        return [*self._kept, *self.store.keys()]
+
     def clear(self) -> list[Key]:
         """Drops all; those that were there."""
         found = [*self._kept]

@@ -57,6 +57,9 @@ class Partitions(Protocol):
     def clear(self) -> list[Key]:
         """Drops all; those that were there."""
 
+    def keys(self) -> list[Key]:
+        """All that are there."""
+
 
 class MemoryPartitions:
     """Partitions of a simulated TaskExecutor."""
@@ -109,3 +112,7 @@ class MemoryPartitions:
         """Drops all."""
         found, self.stored = [*self.stored], {}
         return found
+
+    def keys(self) -> list[Key]:
+        """All that are there."""
+        return [*self.stored]

@@ -7,26 +7,28 @@ from typing import Any
 
 from streamproof_runtime.jobmaster.jobmaster import JobMaster
 from streamproof_runtime.jobs.input_policies import ANY
+from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.subtasks.termination import BatonSubtask
 from streamproof_runtime.taskexecutor.ledger import Ledger
 from streamproof_runtime.variants import checkpoint_variants as checkpoints
 from streamproof_runtime.variants import failover_variants as failover
+from streamproof_runtime.variants import partition_variants as partitions
 from streamproof_runtime.variants.baton_variants import SOUND, VARIANTS
 from streamproof_runtime.variants.flow_variants import FLOWS, FlowRules
 from streamproof_runtime.variants.flush_variants import FLUSHES
 from streamproof_runtime.variants.loop_variants import LOOPS, loop_rules
-from streamproof_runtime.variants.partition_variants import LEDGERS
+from streamproof_runtime.variants.partition_variants import ASKS_NOTHING, LEDGERS
 from streamproof_runtime.variants.slot_variants import SLOTS, SlotRules
 
 SUBTASKS = VARIANTS | FLUSHES | checkpoints.SUBTASKS
-MASTERS = failover.MASTERS | checkpoints.MASTERS
+MASTERS = failover.MASTERS | checkpoints.MASTERS | partitions.MASTERS
 FAMILIES: dict[str, Mapping[str, Any]] = {
     "baton": VARIANTS,
     "flush rules": FLUSHES,
     "credit": FLOWS,
     "loops": LOOPS,
     "regions and failover": failover.MASTERS,
-    "partitions": LEDGERS,
+    "partitions": {**LEDGERS, **partitions.MASTERS, ASKS_NOTHING: False},
     "checkpoints": checkpoints.SUBTASKS | checkpoints.MASTERS,
     "slots": SLOTS,
 }
@@ -55,6 +57,11 @@ def ledger_type(variant: str | None) -> type[Ledger]:
     return LEDGERS.get(variant or "", Ledger)
 
 
+def asks(variant: str | None) -> bool:
+    """Whether the ResourceManager keeps TaskExecutors that store partitions."""
+    return variant != ASKS_NOTHING
+
+
 def slot_rules(variant: str | None) -> SlotRules:
     """The rules of the slot protocol in such a run."""
     return SLOTS.get(variant or "", SlotRules())
@@ -69,4 +76,6 @@ def simulated(variant: str | None, input_policy: str = ANY) -> dict[str, Any]:
         "loops": loop_rules(variant, input_policy),
         "ledger": ledger_type(variant),
         "slot_rules": slot_rules(variant),
+        "asks": asks(variant),
+        "idle": 0 if asks(variant) else 5 * MILLISECOND,
     }

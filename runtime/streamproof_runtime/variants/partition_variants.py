@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from streamproof_runtime.jobmaster.jobmaster import JobMaster
+from streamproof_runtime.jobmaster.region_runs import Run
 from streamproof_runtime.taskexecutor.ledger import Ledger
 from streamproof_runtime.taskexecutor.partitions import Key, Missing
 
@@ -41,9 +43,28 @@ class UnnoticedLoss(Ledger):
         return found
 
 
+ASKS_NOTHING = "rm-ignores-partitions"
+"""The variant whose ResourceManager releases every idle TaskExecutor, whatever it stores."""
+
+
+class CloseConnectionEarly(JobMaster):
+    """The JobMaster closes the connection to a TaskExecutor as soon as it has no slot in use there."""
+
+    def finish(self, run: Run) -> None:
+        """The TaskExecutors of a region that has finished may have none any more."""
+        super().finish(run)
+        used = {peer for each in self.runs if each.is_active for peer in each.placement.values()}
+        for peer in sorted({*run.placement.values()} & self.executors.slots.keys() - used):
+            if not self.is_over:
+                self.host.close(peer)
+                self.on_lost(peer, closed=True)
+
+
 LEDGERS: dict[str, type[Ledger]] = {
     "release-on-consumption": ReleaseOnConsumption,
     "no-heartbeat-cleanup": NoHeartbeatCleanup,
     "unnoticed-loss": UnnoticedLoss,
 }
-"""All variants by name."""
+"""Variants of TaskExecutors by name."""
+MASTERS: dict[str, type[JobMaster]] = {"close-connection-early": CloseConnectionEarly}
+"""Variants of the JobMaster by name."""
