@@ -236,8 +236,10 @@ def test_progress_comes_about_once_a_second(tier: str, monkeypatch: pytest.Monke
     assert all(p.generated > p.distinct > p.queue > 0 for p in heard)
 
 
-def test_a_callback_may_interrupt() -> None:
+def test_a_callback_may_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     """A progress callback that raises KeyboardInterrupt ends the search as Ctrl-C does."""
+    looks = itertools.count()
+    monkeypatch.setattr(level_search, "time", types.SimpleNamespace(monotonic=lambda: next(looks) / 5))
 
     def stop(progress: Progress) -> None:
         raise KeyboardInterrupt

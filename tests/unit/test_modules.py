@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("modules")  # the syntax trees of all modules are made once
+
 CHECKER = Path(__file__).resolve().parents[2] / "checker"
 
 
