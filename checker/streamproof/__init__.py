@@ -24,10 +24,11 @@ must hold.
 ``streamproof check counter.py`` explores it; ``Counter.system()`` is the transition system as a value.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+# Nothing is imported here, not even `typing`: the program handles Ctrl-C before it loads anything.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from streamproof.conformance.binding import Binding as Binding
     from streamproof.conformance.run_verdict import RunVerdict as RunVerdict
     from streamproof.conformance.validate import validate_paths as validate_paths
@@ -155,8 +156,10 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Names are loaded when they are used: the program handles Ctrl-C before it loads anything."""
+    from importlib import import_module
+
     if name == "__version__":
         from streamproof.version import VERSION
 

@@ -1,12 +1,27 @@
 """``streamproof`` and ``python -m streamproof``."""
 
+# ruff: noqa: E402 -- until the supervisor has its handlers, Ctrl-C ends the program here, also while modules are loaded
+
+import _signal  # type: ignore[import-not-found]  # what `signal` is made of: like the others here it is loaded at once
 import atexit
 import errno
 import gc
 import io
 import os
-import select
 import sys
+
+
+def _interrupted(number: int, frame: object) -> None:
+    os.write(2, b"streamproof: error: interrupted\n")
+    os._exit(130)
+
+
+if (__name__ == "__main__" or os.path.basename(sys.argv[0]) == "streamproof") and (
+    _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # a caller may have it ignored
+):
+    _signal.signal(_signal.SIGINT, _interrupted)
+
+import select
 from contextlib import suppress
 from typing import Any, NoReturn
 

@@ -202,6 +202,25 @@ def test_ctrl_c_ends_a_verb(verb: str, inputs: Path, tmp_path: Path) -> None:
     interrupt(VERBS[verb], inputs, tmp_path, 2, SHORT, seed=1)
 
 
+@pytest.mark.parametrize("times", [10, pytest.param(200, marks=pytest.mark.long)])
+def test_ctrl_c_while_the_program_is_loaded(times: int, tmp_path: Path) -> None:
+    """In the first fifth of a second. Before that, the interpreter may report where it was; nothing of ours does."""
+    chance = random.Random(times)
+    program = Path(sys.executable).parent / "streamproof"
+    codes = []
+    for _ in range(times):
+        process = subprocess.Popen([program, "models"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(0.2 * chance.random())
+        process.send_signal(signal.SIGINT)
+        error = process.communicate(timeout=HANGS)[1]
+        codes.append(process.returncode)
+        assert f'File "{ROOT}/checker' not in error, error
+        if process.returncode == 130:
+            assert error.endswith("streamproof: error: interrupted\n")
+            assert "Traceback" not in error
+    assert 130 in codes
+
+
 @pytest.mark.spark
 @pytest.mark.long
 @pytest.mark.parametrize("verb", SPARK)

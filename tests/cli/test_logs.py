@@ -82,6 +82,41 @@ def test_exit_codes_of_validation(streamproof: Any, validation: Any, verdicts: l
     assert streamproof("validate", "runs").code == code
 
 
+MISTAKEN = """
+from streamproof import Enum, Model, Range, Set, State, action
+
+class Counter(Model):
+    def state(self):
+        return State(n=Range(0, 2), seen=Set(Enum("a", "b")))
+
+    @action
+    def up(self, s):
+        s.n += 1
+"""
+
+
+def test_a_mistake_in_the_model_has_its_own_exit_code(streamproof: Any, folder: Path) -> None:
+    """As `check` ends, unless a run is rejected."""
+    (folder / "counter.py").write_text(MISTAKEN)
+    events = [f'{{"trace":"t","process":"p","seq":{n},"event":"up"}}\n' for n in range(3)]
+    (folder / "log.ndjson").write_text("".join(events))
+    words = ("validate", "--model", "counter.py", "log.ndjson")
+    done = streamproof(*words)
+    assert (done.code, "s.n leaves Range(0, 2) in up()" in done.out) == (75, True)
+    (folder / "other.ndjson").write_text('{"trace":"t","process":"p","seq":0,"event":"up","state":{"n":2}}\n')
+    assert streamproof(*words, "other.ndjson").code == 161
+
+
+def test_a_recorded_set_has_each_member_once(streamproof: Any, folder: Path) -> None:
+    """The log is wrong, not the run."""
+    (folder / "counter.py").write_text(MISTAKEN)
+    event = '{"trace":"t","process":"p","seq":0,"event":"up","state":{"seen":["a","b","a"]}}'
+    (folder / "log.ndjson").write_text(event + "\n")
+    done = streamproof("validate", "--model", "counter.py", "log.ndjson")
+    assert done.code == 2
+    assert 'log.ndjson:1: seen is a set, and has "a" twice in the log\n  give each member once' in done.err
+
+
 def test_verdicts_are_explained(streamproof: Any, validation: Any, golden: Callable[[str, str], None]) -> None:
     """One line per job; under a rejection the event, the place in the log, the states before it, each
     candidate, and what would have fitted; notes on what was accepted are told too."""

@@ -235,6 +235,19 @@ def test_a_record_that_stands_twice_is_rejected(small: Path) -> None:
     assert rejected[0]["reason"].startswith("the record has the place")
 
 
+def test_a_line_with_a_key_twice_is_not_read(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which of the values is meant, nobody knows: the line is damaged, like half a line."""
+    file = small / "taskmanager-1.trace.jsonl"
+    number = line_of(file, "p.credit_add")
+    lines = file.read_text().splitlines()
+    lines[number - 1] = lines[number - 1].replace('"n":', '"n":99,"n":', 1)
+    file.write_text("\n".join(lines) + "\n")
+    found = {r["verdict"] for r in verdicts(small)}
+    assert f"{file}:{number}: the line is not accepted: the key 'n' occurs twice" in capsys.readouterr().err
+    assert "rejected" not in found
+    assert "inconclusive" in found
+
+
 def test_damaged_lines_make_a_rejection_inconclusive(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What could not be read may have been what is missing."""
     file = small / "taskmanager-1.trace.jsonl"

@@ -90,6 +90,10 @@ def test_row_groups_of_parquet_are_read_apart(tmp_path: Path) -> None:
         (b'{"event": "\xff"}', "this line is not UTF-8 text"),
         (b'{"event": "a", "seq": NaN}', "this line is not JSON: NaN is not a number"),
         (b"[" * 100_000, "this line is nested too deeply"),
+        (
+            b'{"event": "a", "event": "b"}',
+            "this line is not accepted: the key 'event' occurs twice in one object",
+        ),
     ],
 )
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
@@ -108,6 +112,16 @@ def test_a_broken_line_is_named_with_its_place_and_the_next_is_read(
     assert isinstance(broken, Broken)
     assert broken.reason == reason
     assert line_of(source, broken.position) == 3
+
+
+def test_a_document_with_a_key_twice_is_not_read(tmp_path: Path) -> None:
+    """Which of the values is meant, nobody knows."""
+    path = tmp_path / "a.json"
+    path.write_text('{\n"schema": "streamproof.validate/1",\n"verdicts": [{"run": "r", "run": "s"}]}')
+    source = _source(path)
+    assert [*objects(Piece(source, 0, source.extent))] == [
+        Broken(-1, "not a JSON document: the key 'run' occurs twice in one object")
+    ]
 
 
 _EVENT = {"trace": "t", "process": "p", "seq": 1, "event": "e"}

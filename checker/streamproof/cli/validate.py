@@ -138,7 +138,7 @@ def command(
     """Follow the runs recorded under PATHS through a model, and report for each job or channel whether the model allows it.
 
     Ends with 0 when all are accepted. Otherwise ends with 161 when one is rejected, else with 153 when the validation of
-    one failed, else with 160. An accepted run can have findings, such as a hang.
+    one failed (with 75 or 150 if the model has a mistake), else with 160. An accepted run can have findings, such as a hang.
     """
     from streamproof import __version__
     from streamproof.conformance.coverage import JudgedEvents
@@ -219,12 +219,19 @@ def _from(folder: Path, request: ValidationRequest, run: FoundRun) -> list[RunVe
     return judged.verdicts
 
 
+_ERRORS = (Exit.EVALUATION, Exit.MALFORMED, Exit.TOO_LARGE)
+"""Exit codes of failed validations, the gravest first; the others end with 153."""
+
+
 def _code(verdicts: Sequence[RunVerdict]) -> Exit:
-    answers = {verdict.answer for verdict in _recorded(verdicts)}
-    for answer, code in (("rejected", Exit.REJECTED), ("error", Exit.SYSTEM), ("inconclusive", Exit.INCONCLUSIVE)):
-        if answer in answers:
-            return code
-    return Exit.HOLDS
+    shown = _recorded(verdicts)
+    answers = {verdict.answer for verdict in shown}
+    if "rejected" in answers:
+        return Exit.REJECTED
+    if "error" in answers:
+        codes = {verdict.exit_code for verdict in shown if verdict.answer == "error"}
+        return next((code for code in _ERRORS if code in codes), Exit.SYSTEM)
+    return Exit.INCONCLUSIVE if "inconclusive" in answers else Exit.HOLDS
 
 
 def _recorded(verdicts: Sequence[RunVerdict]) -> list[RunVerdict]:

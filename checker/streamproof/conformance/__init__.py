@@ -15,8 +15,8 @@ A binding provides: `Binding`, `Plan`, `Unit`, `Task`; `Stream` of `Observation`
 `RunVerdict`, `Followed`, `Rejection`, `Candidate`, `Recovery`, `RestartReason`, `RunFinding`. For drawings:
 `JobHistory` of `DrawnVertex`, `DrawnEdge` and `DrawnAttempt`. Machines come from `compile_model`, or from
 `Rules` if they have too many instances to enumerate. Unreadable input raises `InputError`. Files of events: `read_events`,
-`first_event_fields`, `may_have_event`, `write_ndjson`, `write_parquet`. The share of judged events: `JudgedEvents`. In a
-test: `assert_conforms`.
+`first_event_fields`, `may_have_event`, `json_value`, `write_ndjson`, `write_parquet`. The share of judged events:
+`JudgedEvents`. In a test: `assert_conforms`.
 """
 
 from streamproof.conformance.binding import (
@@ -37,6 +37,7 @@ from streamproof.conformance.binding import (
 from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.event import Event
 from streamproof.conformance.event_log import EventLog
+from streamproof.conformance.event_table import json_value
 from streamproof.conformance.events import (
     first_event_fields,
     may_have_event,
@@ -102,6 +103,7 @@ __all__ = [
     "assert_conforms",
     "compile_model",
     "first_event_fields",
+    "json_value",
     "judge",
     "may_have_event",
     "read_events",

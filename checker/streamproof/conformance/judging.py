@@ -63,7 +63,7 @@ class _Judge:
         try:
             outcomes = self._outcomes()
         except StreamproofError as error:
-            return replace(self.open, answer="error", reason=error.one_line)
+            return replace(self.open, answer="error", reason=error.one_line, exit_code=error.exit_code)
         matched = {e.key for tracked in outcomes for e in tracked.events}
         if self.judged is not None:
             self.judged += [e for tracked in outcomes for e in tracked.events]

@@ -83,12 +83,26 @@ def expect_value(sort: Sort, recorded: Any, name: str, loc: Loc | None) -> None:
             expect(isinstance(recorded, list), "a list of the elements")
             for at, part in enumerate(recorded):
                 expect_value(element, part, f"{name}[{at}]", loc)
+            if isinstance(sort, SetSort) and _is_recorded_whole(element):
+                twice = [part for at, part in enumerate(recorded) if part in recorded[:at]]
+                for part in twice[:1]:
+                    text = f"{name} is a set, and has {json.dumps(part)} twice in the log"
+                    raise InputError(text, loc=loc, remedy="give each member once")
         case BoolSort():
             expect(isinstance(recorded, bool), "true or false")
         case RangeSort():
             expect(type(recorded) is int, "an integer")
         case EnumSort(members):
             expect(recorded in members, "one of the names", members)
+
+
+def _is_recorded_whole(sort: Sort) -> bool:
+    """Whether no value of the sort can be recorded in part, so that two equal records mean one value."""
+    match sort:
+        case OptionSort(element) | SetSort(element) | QueueSort(element) | BagSort(item=element):
+            return _is_recorded_whole(element)
+        case _:
+            return isinstance(sort, BoolSort | RangeSort | EnumSort)
 
 
 def _expect_fields(fields: tuple[tuple[str, Sort], ...], recorded: Any, name: str, loc: Loc | None) -> None:

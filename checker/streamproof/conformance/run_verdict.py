@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 from streamproof.conformance.event import Event
 from streamproof.conformance.history import JobHistory
 from streamproof.system import State, System
+from streamproof.system.errors import Exit
 from streamproof.system.records import dataclass
 
 SCHEMA: Final = "streamproof.verdict/1"
@@ -241,6 +242,8 @@ class RunVerdict:
     behaviours: int | None = None
     unrecorded: bool = False
     """Whether the run has records of another model, and none of this one: the verdict says nothing about the run."""
+    exit_code: Exit = Exit.SYSTEM
+    """Of an `error`: the kind of failure."""
 
     def record(self) -> dict[str, Any]:
         """As JSON data, schema `streamproof.verdict/1`."""

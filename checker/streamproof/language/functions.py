@@ -6,7 +6,7 @@ import ast
 import builtins
 import inspect
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -281,11 +281,25 @@ def _applied(
         return _inline(ev, function, args, kwargs, frame.depth + 1, loc)
     if undecided is not None:
         raise undecided if undecided.loc else Undecided(undecided.message, loc=loc, remedy=undecided.remedy)
+    name = getattr(function, "__name__", function)
+    if all(not symbolic(a) or _is_constant_list(ev.context, a) for a in (*args, *kwargs.values())):
+        raise ModelError(
+            f"{name}() cannot be called with a list or dictionary made in the rule, which it could change",
+            loc=loc,
+            remedy="it is not written in Python: give a tuple, (a, b), or compute the value in setup()",
+        )
     raise ModelError(
-        f"{getattr(function, '__name__', function)}() cannot be called with values of the state",
+        f"{name}() cannot be called with values of the state",
         loc=loc,
         remedy="it is not written in Python, or it makes an object: compute with the state in plain Python instead",
     )
+
+
+def _is_constant_list(context: Context, value: Term) -> bool:
+    """Whether a value is a list or a dictionary of a rule, of nothing but constants."""
+    content = context.content(value) if isinstance(value, HeapCell) else None
+    parts = content.values() if isinstance(content, dict) else content
+    return isinstance(parts, Iterable) and not any(map(symbolic, parts))
 
 
 def _native(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import Any
 
 from streamproof.pipeline.inputs import Source, opened
-from streamproof.system.reading import LINE, json_problem
+from streamproof.system.reading import LINE, json_problem, unique
 from streamproof.system.records import dataclass
 
 DOCUMENT = 1 << 28
@@ -132,7 +132,7 @@ def _lines(piece: Piece) -> Iterator[ParsedRecord | Broken]:
 
 def _parsed(position: int, line: bytes) -> ParsedRecord | Broken:
     try:
-        return ParsedRecord(position, json.loads(line.rstrip(), parse_constant=_refuse))
+        return ParsedRecord(position, json.loads(line.rstrip(), object_pairs_hook=unique, parse_constant=_refuse))
     except (ValueError, RecursionError) as failure:
         return Broken(position, f"this line is {json_problem(failure)}")
 
@@ -147,7 +147,7 @@ def _document(source: Source) -> Iterator[ParsedRecord | Broken]:
             text = file.read(DOCUMENT + 1)
         if len(text) > DOCUMENT:
             raise ValueError(f"it has more than {DOCUMENT:,} bytes")
-        document: Any = json.loads(text, parse_constant=_refuse)
+        document: Any = json.loads(text, object_pairs_hook=unique, parse_constant=_refuse)
     except (ValueError, RecursionError, OSError, EOFError, zlib.error) as failure:
         yield Broken(-1, f"not a JSON document: {failure}")
         return

@@ -8,7 +8,6 @@ and the rest).
 from __future__ import annotations
 
 import glob
-import json
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -17,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from streamproof.conformance import Event, InputError, Loc, why_no_file
+from streamproof.conformance import Event, InputError, Loc, json_value, why_no_file
 from streamproof.conformance.flink import Problem, Problems, read_lines
 
 ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -162,7 +161,8 @@ def first_record(file: Path) -> Mapping[str, Any] | None:
     with closing(read_lines(file, lambda problem: None)) as lines:
         for raw in lines:
             if not raw.isspace():
-                return _object(raw)
+                record = _object(raw)
+                return None if isinstance(record, str) else record
     return None
 
 
@@ -190,12 +190,15 @@ def _below(folder: Path, other: Other) -> list[TraceRun]:
     return runs
 
 
-def _object(raw: bytes) -> Mapping[str, Any] | None:
+def _object(raw: bytes) -> Mapping[str, Any] | str:
+    """The JSON object of a line, or why it has none; which of two values of one key is meant, nobody knows."""
     try:
-        record = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) else None
+        record = json_value(raw)
+    except ValueError as error:
+        return f"is not accepted: {error}" if "occurs twice" in str(error) else "is not a JSON object"
+    except RecursionError:
+        return "is not a JSON object"
+    return record if isinstance(record, dict) else "is not a JSON object"
 
 
 def _name(record: Mapping[str, Any]) -> str:
@@ -216,9 +219,9 @@ def _read(file: Path, recording: Recording) -> None:
                 recording.cut.add(next(iter(last), file_process))
                 continue
             record = _object(raw)
-            made = None if record is None else _recorded(record, str(file), number)
+            made = None if isinstance(record, str) else _recorded(record, str(file), number)
             if made is None:
-                what = "is not a JSON object" if record is None else "is not a record of a call"
+                what = record if isinstance(record, str) else "is not a record of a call"
                 recording.problems.append(Problem(str(file), number, f"the line {what}"))
                 continue
             if recording.is_copy(made):
