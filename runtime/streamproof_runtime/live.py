@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster.region_scheduler import RegionScheduler
+from streamproof_runtime.slots.resource_manager import ALLOCATED, PENDING, ResourceManager
+from streamproof_runtime.slots.slot_events import RM
 from streamproof_runtime.subtasks.subtask import RUNNING, Subtask
 from streamproof_runtime.taskexecutor.executor import RegionExecutor, TaskExecutor
 
@@ -72,6 +74,18 @@ def master_sample(master: RegionScheduler) -> dict[str, Any]:
     }
 
 
+def manager_sample(manager: ResourceManager) -> dict[str, Any]:
+    """What the ResourceManager knows: slots of TaskExecutors, those `allocated`, `requested`, and `required` by the job."""
+    states = [allocation.state for allocation in manager.allocations.values()]
+    return {
+        "executors": len(manager.executors),
+        "slots": sum(executor.slots for executor in manager.executors.values()),
+        "allocated": states.count(ALLOCATED),
+        "requested": states.count(PENDING),
+        "required": manager.required,
+    }
+
+
 class SimulationBoard:
     """The board of a simulated run; `look` shows it as it is now."""
 
@@ -85,6 +99,7 @@ class SimulationBoard:
         board.master(master_sample(world.master.machine))
         for name, host in world.hosts.items():
             board.executor(name, executor_sample(host.executor) if host.is_alive else [])
+        board.manager(manager_sample(world.manager.machine) if world.manager.is_alive else None)
         now = world.loop.now
         faults = sorted((fault for fault in world.faults if fault.at <= now), key=lambda fault: fault.at)
         for fault in faults[self._faults :]:
@@ -104,6 +119,7 @@ class Board:
     def __init__(self, window: float = WINDOW) -> None:
         self._window = window
         self._master: Mapping[str, Any] = {"status": "starting", "attempts": 0, "executors": {}, "regions": []}
+        self._manager: Mapping[str, Any] | None = None
         self._rows: dict[str, list[dict[str, Any]]] = {}
         self._events: deque[tuple[float, str]] = deque(maxlen=EVENTS)
         self._happened = 0
@@ -117,9 +133,17 @@ class Board:
         """The sample of a TaskExecutor."""
         self._rows[name] = rows
 
+    def manager(self, sample: Mapping[str, Any] | None) -> None:
+        """The ResourceManager's sample, or None if there is none."""
+        self._manager = sample
+
     def lost(self, name: str) -> None:
         """A process has ended."""
         self._rows.pop(name, None)
+        if name == RM:
+            self._manager = None
+        if name == JOBMASTER:
+            self._master = {**self._master, "status": "JobMaster lost"}
 
     def happened(self, time: float, text: str) -> None:
         """Something worth a line."""
@@ -150,6 +174,7 @@ class Board:
             "status": self._master["status"],
             "attempts": self._master["attempts"],
             "executors": self._master["executors"],
+            "manager": self._manager,
             "tasks": tasks,
             "events": [*self._events],
             "happened": self._happened,

@@ -18,6 +18,7 @@ from rich.console import Console
 from runtime_processes import MARK, PROGRAM, marked, wait_until
 from streamproof.report.live_view import LiveView, frame
 from streamproof_runtime.command import Simulated
+from streamproof_runtime.live import Board
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 HOSTILE = """
@@ -83,6 +84,41 @@ def test_a_frame_shows_tasks_buffers_credits_and_events() -> None:
                 assert 0 <= task["buffers"] <= task["capacity"]
 
 
+def test_a_frame_shows_the_resource_manager() -> None:
+    """Its slots are those of the TaskExecutors that have registered; while it is down, another one is starting."""
+    found = snapshots(level="severe", executors=2)
+    samples = [snapshot["manager"] for snapshot in found]
+    assert None in samples
+    assert max(sample["slots"] for sample in samples if sample) == 4
+    for sample in filter(None, samples):
+        assert sample["slots"] == 2 * sample["executors"]
+        assert sample["allocated"] + sample["requested"] <= sample["slots"]
+    busy = max(found, key=lambda snapshot: (snapshot["manager"] or {}).get("allocated", 0))
+    sample = busy["manager"]
+    slots = f"{sample['allocated']} of {sample['slots']} slots allocated"
+    assert f"ResourceManager: {sample['executors']} TaskExecutors; {slots}, " in rendered(busy)
+    assert "ResourceManager: starting" in rendered(next(s for s in found if s["manager"] is None))
+
+
+@pytest.mark.parametrize("name", ["jobmaster", "rm", "tm-1"])
+def test_a_lost_process_is_not_shown_as_if_it_were_there(name: str) -> None:
+    """Until the process that replaces it reports."""
+    board = Board()
+    master = {"status": "RUNNING", "attempts": 1, "executors": {"tm-1": 2}, "regions": []}
+    manager = {"executors": 1, "slots": 2, "allocated": 2, "requested": 0, "required": 2}
+    board.master(master)
+    board.manager(manager)
+    board.lost(name)
+    text = rendered(board.snapshot(1.0, "job"))
+    assert text.startswith("job: JobMaster lost, 1 attempt") is (name == "jobmaster")
+    assert ("ResourceManager: starting" in text) is (name == "rm")
+    board.master(master)
+    board.manager(manager)
+    text = rendered(board.snapshot(2.0, "job"))
+    assert text.startswith("job: RUNNING, 1 attempt, 2.0 s")
+    assert "ResourceManager: 1 TaskExecutor; 2 of 2 slots allocated, 0 requested, 2 required" in text
+
+
 def test_buffers_and_credits_are_in_balance() -> None:
     """A subtask without credit whose buffers wait is blocked, and only then."""
     tasks = [task for snapshot in snapshots("pagerank") for task in snapshot["tasks"] if "waiting" in task]
@@ -99,7 +135,7 @@ def test_a_frame_fits_the_terminal() -> None:
     text = rendered({**last, "tasks": tasks}, height=20)
     assert len(text.splitlines()) <= 20
     assert tasks[20]["task"] in text
-    assert f"and {len(tasks) - 4} more" in text
+    assert f"and {len(tasks) - 3} more" in text
 
 
 def test_names_cannot_command_the_terminal() -> None:

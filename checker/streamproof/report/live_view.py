@@ -27,7 +27,7 @@ EVERY = 2.0
 """Seconds between two summaries without a terminal."""
 EVENTS = 8
 """Events that are shown."""
-_AROUND = 8 + EVENTS
+_AROUND = 9 + EVENTS
 """Lines of a terminal that are not for tasks."""
 _LONGEST = 200
 """Characters of an event that are shown."""
@@ -127,7 +127,7 @@ class LiveView:
             self._write(f"{_time(time)}  {text[:_LONGEST]}")
         if snapshot["time"] - self._summary >= EVERY:
             self._summary = snapshot["time"]
-            self._write(f"{_time(snapshot['time'])}  {summary(snapshot)}")
+            self._write(f"{_time(snapshot['time'])}  {summary(snapshot)}; {manager(snapshot)}")
 
     def _write(self, text: str) -> None:
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
@@ -191,7 +191,8 @@ def frame(snapshot: Mapping[str, Any], height: int) -> RenderableType:
     parts: list[RenderableType] = [Text(visible(heading(snapshot)), style="bold"), table]
     if len(shown) < len(tasks):
         parts.append(Text(f"and {len(tasks) - len(shown)} more", style="dim"))
-    parts.append(Text(visible(summary(snapshot)), style="dim", no_wrap=True, overflow="ellipsis"))
+    for text in (manager(snapshot), summary(snapshot)):
+        parts.append(Text(visible(text), style="dim", no_wrap=True, overflow="ellipsis"))
     for time, text in snapshot["events"][-EVENTS:]:
         parts.append(
             Text.assemble((f"{_time(time)}  ", "dim"), visible(text[:_LONGEST]), no_wrap=True, overflow="ellipsis")
@@ -216,6 +217,16 @@ def summary(snapshot: Mapping[str, Any]) -> str:
     rate = sum(t["rate"] for t in tasks)
     parts = [slots or "no TaskExecutor", *counted, f"{buffers:,} of {capacity:,} buffers", f"{rate:,.0f} records/s"]
     return "; ".join(parts)
+
+
+def manager(snapshot: Mapping[str, Any]) -> str:
+    """The ResourceManager: TaskExecutors that have registered, and slots, in one line."""
+    sample = snapshot["manager"]
+    if sample is None:
+        return "ResourceManager: starting"
+    executors = f"{sample['executors']} TaskExecutor{'' if sample['executors'] == 1 else 's'}"
+    slots = f"{sample['allocated']} of {sample['slots']} slots allocated"
+    return f"ResourceManager: {executors}; {slots}, {sample['requested']} requested, {sample['required']} required"
 
 
 def _fitting(tasks: Sequence[Mapping[str, Any]], most: int) -> Sequence[Mapping[str, Any]]:

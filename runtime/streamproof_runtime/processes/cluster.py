@@ -237,6 +237,8 @@ class Cluster:
     def _sampled(self, name: str, sample: Any) -> None:
         if name == JOBMASTER:
             self._board.master(sample)
+        elif name == RM:
+            self._board.manager(sample)
         else:
             self._board.executor(name, sample)
         if self._watch is not None:

@@ -16,6 +16,7 @@ from streamproof_runtime import messages as m
 from streamproof_runtime.event_log import EventWriter
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobs.api import Job
+from streamproof_runtime.live import manager_sample
 from streamproof_runtime.processes.links import Link, serve
 from streamproof_runtime.processes.process import Parent
 from streamproof_runtime.processes.real_executor import STOP
@@ -52,6 +53,7 @@ class RealManager:
         """Works until the JobMaster says that the job is over, and the TaskExecutors have left."""
         await serve(self._listener, self._secret, self._accepted)
         self.machine.start()
+        self.parent.sampled(lambda: manager_sample(self.machine))
         await self._over.wait()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._left.wait(), PATIENCE)
