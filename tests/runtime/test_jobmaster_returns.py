@@ -39,9 +39,9 @@ def check(seed: int, folder: Path) -> int:
     assert outcome.finished, (seed, outcome.reason)
     assert not outcome.lost
     assert {name: Counter(records or ()) for name, records in outcome.results.items()} == expected, seed
-    for binding, model in BINDINGS if simulation.master.session else ():
+    for binding, model in BINDINGS if simulation.master.incarnation else ():
         assert {v.answer for v in verdicts(outcome, folder, binding, model)} <= {"accepted"}, (seed, model)
-    return simulation.master.session
+    return simulation.master.incarnation
 
 
 def test_batch_jobs_survive_their_jobmaster(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_loops_survive_their_jobmaster() -> None:
             outcome = simulation.run()
             assert (outcome.finished, outcome.lost) == (True, 0), (name, seed, outcome.reason)
             assert file.wrong(outcome.results) == "", (name, seed)
-            sessions += simulation.master.session
+            sessions += simulation.master.incarnation
     assert sessions > 4
 
 

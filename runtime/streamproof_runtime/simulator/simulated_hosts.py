@@ -171,19 +171,15 @@ class SimulatedExecutor:
                     self.woken(runner.subtask)
 
 
-class SimulatedJobMaster:
-    """The simulated process of the JobMaster."""
+class ReplacedProcess:
+    """A simulated process that, when it has crashed, another one replaces, with a machine of its own."""
 
-    def __init__(self, world: Simulation, machine: type[JobMaster], timing: Timing) -> None:
-        self.name, self.world = JOBMASTER, world
-        self.is_alive, self.session, self.earlier = True, 0, 0
-        self._type, self._timing = machine, timing
-        self.checkpoint_store: CheckpointStore = MemoryCheckpoints()
-        self.machine = self._new(0)
+    name: str
+    machine: Any
+    slot_events: SlotEvents
 
-    def _new(self, first_attempt: int) -> JobMaster:
-        self.slot_events = SlotEvents(POOL, self.session, self.world.log_slots)
-        return self._type(self.world.regions, self, self._timing, first_attempt)
+    def __init__(self, world: Simulation) -> None:
+        self.world, self.is_alive, self.incarnation = world, True, 0
 
     def receive(self, peer: str, message: Message) -> None:
         """A message, unless the process is down."""
@@ -200,79 +196,23 @@ class SimulatedJobMaster:
         self.is_alive = False
 
     def restart(self) -> None:
-        """Another process begins the job anew, after the attempts of the lost one, from the latest checkpoint."""
-        if not self.is_alive:
-            lost = self.machine
-            self.is_alive, self.session, self.earlier = True, self.session + 1, self.earlier + lost.decided + 1
-            self.machine = self._new(lost.first_attempt + lost.decided + 1)
-            self.machine.start()
-
-    def send(self, target: str, message: Message) -> None:
-        """By the network."""
-        self.world.send(JOBMASTER, target, message)
-
-    def close(self, target: str) -> None:
-        """Both ends learn of it."""
-        self.world.network.disconnect(JOBMASTER, target)
-
-    def call_later(self, delay: int, timer: str, number: int) -> None:
-        """By the loop."""
-        self.world.loop.call_later(delay, self._on_timer, self.session, timer, number)
-
-    def _on_timer(self, session: int, timer: str, number: int) -> None:
-        if self.is_alive and session == self.session:
-            self.machine.on_timer(timer, number)
-
-    def event(self, event: str, args: Mapping[str, Any], trace: str = "") -> None:
-        """Into the log."""
-        name = self.world.job.name
-        self.world.log(name + trace if trace else job_trace(name, self.session), JOBMASTER, event, args, {}, {})
-
-
-class SimulatedManager:
-    """The simulated process of the ResourceManager."""
-
-    def __init__(self, world: Simulation, timing: ManagerTiming) -> None:
-        self.name, self.world, self._timing = RM, world, timing
-        self.is_alive, self.incarnation = True, 0
-        self.machine = self._new()
-
-    def _new(self) -> ResourceManager:
-        self.slot_events = SlotEvents(RM, self.incarnation, self.world.log_slots)
-        return ResourceManager(self, self._timing, self.incarnation, self.world.slot_rules)
-
-    def receive(self, peer: str, message: Message) -> None:
-        """A message, unless the process is down."""
-        if self.is_alive:
-            self.machine.on_message(peer, message)
-
-    def connection_lost(self, peer: str) -> None:
-        """A lost connection."""
-        if self.is_alive:
-            self.machine.on_lost(peer)
-
-    def crash(self) -> None:
-        """The process is gone, with all that it had."""
-        self.is_alive = False
-
-    def provide(self, name: str) -> None:
-        """Starts a TaskExecutor that was released."""
-        self.world.provide(name)
-
-    def restart(self) -> None:
-        """Another process, which knows nothing of the lost one."""
+        """Another process begins."""
         if not self.is_alive:
             self.is_alive, self.incarnation = True, self.incarnation + 1
-            self.machine = self._new()
+            self.machine = self.replacement()
             self.machine.start()
+
+    def replacement(self) -> Any:
+        """The machine of the process that replaces a lost one."""
+        raise NotImplementedError
 
     def send(self, target: str, message: Message) -> None:
         """By the network."""
-        self.world.send(RM, target, message)
+        self.world.send(self.name, target, message)
 
     def close(self, target: str) -> None:
         """Both ends learn of it."""
-        self.world.network.disconnect(RM, target)
+        self.world.network.disconnect(self.name, target)
 
     def call_later(self, delay: int, timer: str, number: int) -> None:
         """By the loop."""
@@ -281,3 +221,52 @@ class SimulatedManager:
     def _on_timer(self, incarnation: int, timer: str, number: int) -> None:
         if self.is_alive and incarnation == self.incarnation:
             self.machine.on_timer(timer, number)
+
+
+class SimulatedJobMaster(ReplacedProcess):
+    """The simulated process of the JobMaster."""
+
+    name = JOBMASTER
+    machine: JobMaster
+
+    def __init__(self, world: Simulation, machine: type[JobMaster], timing: Timing) -> None:
+        super().__init__(world)
+        self._type, self._timing, self.earlier = machine, timing, 0
+        self.checkpoint_store: CheckpointStore = MemoryCheckpoints()
+        self.machine = self._new(0)
+
+    def _new(self, first_attempt: int) -> JobMaster:
+        self.slot_events = SlotEvents(POOL, self.incarnation, self.world.log_slots)
+        return self._type(self.world.regions, self, self._timing, first_attempt)
+
+    def replacement(self) -> JobMaster:
+        """It begins the job anew, after the attempts of the lost one, from the latest checkpoint."""
+        lost = self.machine
+        self.earlier += lost.decided + 1
+        return self._new(lost.first_attempt + lost.decided + 1)
+
+    def event(self, event: str, args: Mapping[str, Any], trace: str = "") -> None:
+        """Into the log."""
+        name = self.world.job.name
+        self.world.log(name + trace if trace else job_trace(name, self.incarnation), JOBMASTER, event, args, {}, {})
+
+
+class SimulatedManager(ReplacedProcess):
+    """The simulated process of the ResourceManager."""
+
+    name = RM
+    machine: ResourceManager
+
+    def __init__(self, world: Simulation, timing: ManagerTiming) -> None:
+        super().__init__(world)
+        self._timing = timing
+        self.machine = self.replacement()
+
+    def replacement(self) -> ResourceManager:
+        """It knows nothing of the lost one."""
+        self.slot_events = SlotEvents(RM, self.incarnation, self.world.log_slots)
+        return ResourceManager(self, self._timing, self.incarnation, self.world.slot_rules)
+
+    def provide(self, name: str) -> None:
+        """Starts a TaskExecutor that was released."""
+        self.world.provide(name)
