@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 Message: TypeAlias = tuple[Any, ...]
 
 REGISTER = "register"
-"""``(REGISTER, incarnation, slots, connection)``: a TaskExecutor of so many slots, by its connection of this number; it
-offers those that are allocated."""
+"""``(REGISTER, incarnation, slots, connection)``: a TaskExecutor registers: its number of slots, and the number of its
+connection. It offers the slots that are allocated."""
 HEARTBEAT, ALIVE = "heartbeat", "alive"
 """``(HEARTBEAT,)`` of the JobMaster, ``(ALIVE,)`` in answer."""
 DEPLOY, DEPLOYED = "deploy", "deployed"

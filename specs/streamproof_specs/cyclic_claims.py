@@ -273,12 +273,12 @@ COMPARISON = Comparison(
     blocks=(
         _jam(),
         _served(
-            "Served in the end, if records may never leave the loop and the entry is strongly fair",
+            "Eventually served; records may never leave the loop, the entry is strongly fair",
             "endless",
             strong=True,
         ),
-        _served("The same, if it is weakly fair", "weak"),
-        _served("The same, if a record goes around at most twice", "draining", rounds=2),
+        _served("The same; the entry is weakly fair", "weak"),
+        _served("The same; a record goes around at most twice", "draining", rounds=2),
         _few("Forward input served, by the number of records; strongly fair, no barrier", "few", "forward_served"),
         ORDER,
         WAITS,

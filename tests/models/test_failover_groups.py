@@ -29,7 +29,7 @@ def released_by_pairs(regions: Regions, finished: frozenset[int]) -> set[Partiti
 
 @pytest.mark.parametrize(("tasks", "expected"), [(3, 408), pytest.param(4, 40948, marks=pytest.mark.long)])
 def test_partitions_to_release_are_those_by_pairs(tasks: int, expected: int) -> None:
-    """On every graph of up to so many tasks, datasets shared or not, whichever regions have finished."""
+    """On every graph of up to `tasks` tasks, datasets shared or not, for each set of finished regions."""
     situations = 0
     for graph in chain(*(job_graphs(size, sharing=True) for size in range(1, tasks + 1))):
         regions = pipelined_regions(Topology(graph))

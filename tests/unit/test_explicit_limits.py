@@ -122,7 +122,7 @@ def test_a_limit_on_states_holds_for_initial_states_too() -> None:
 def test_a_limit_on_time(tier: str, listed: int | None) -> None:
     """A hundred million states take longer than a tenth of a second; the counts are those of what was seen.
 
-    So many states are `listed` (None: all, a million by compiled code).
+    `listed`: number of states that are listed (None: all, a million by compiled code).
     """
     result = explore(counters(8, 9), SearchOptions(time_limit=0.1, tier=tier))
     assert (result.complete, result.stopped) == (False, "time_limit")
