@@ -2,6 +2,7 @@
 
     python tools/lies.py                           every machine, a few copies of each kind of the runs in tests/data
     python tools/lies.py --machine regions RUN...  all copies of some runs; RUN is a folder of logs or traces
+    python tools/lies.py --machine runtime         event logs of the reference runtime, judged by all machines together
     ... --list                                     also every copy that was not rejected at its line
 
 A copy has one edit. Caught at the line: the edited line is rejected, or, if a line was removed, one that depends on it.
@@ -10,25 +11,37 @@ A copy has one edit. Caught at the line: the edited line is rejected, or, if a l
 from __future__ import annotations
 
 import argparse
+import sys
 import tarfile
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from tampering import checkpoint_lies, credit_lies, failover_lies, partition_lies, region_lies, slot_lies
-from tampering.edits import Outcome, table
+TESTS = Path(__file__).resolve().parents[1] / "tests"
+sys.path.insert(0, str(TESTS / "support"))
 
-DATA = Path(__file__).parents[1] / "tests" / "data" / "flink"
-MACHINES: dict[str, ModuleType] = {
-    m.MODEL: m for m in (failover_lies, slot_lies, region_lies, partition_lies, checkpoint_lies, credit_lies)
-}
+from tampering import (  # noqa: E402
+    checkpoint_lies,
+    credit_lies,
+    failover_lies,
+    partition_lies,
+    region_lies,
+    runtime_lies,
+    slot_lies,
+)
+from tampering.edits import table  # noqa: E402
+
+DATA = TESTS / "data" / "flink"
+LIES = (failover_lies, slot_lies, region_lies, partition_lies, checkpoint_lies, credit_lies, runtime_lies)
+MACHINES: dict[str, ModuleType] = {m.MODEL: m for m in LIES}
 
 
 def outcomes(
     machine: ModuleType, folder: Path, *, every: int = 1, most: int | None = None, kind: str = ""
-) -> Iterator[Outcome]:
+) -> Iterator[Any]:
     """The verdicts on every n-th edit of each kind of a run, `most` of each at most."""
     seen, made = Counter[str](), Counter[str]()
     for edit in machine.edits(folder):
@@ -53,9 +66,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for name in given.machine or MACHINES:
             machine = MACHINES[name]
-            runs = given.runs or [_unpacked(run, Path(scratch)) for run in machine.RUNS]
+            runs = given.runs or _recorded(machine, Path(scratch))
             most = given.most if given.most or given.runs else 1
-            found: list[Outcome] = []
+            found: list[Any] = []
             for folder in runs:
                 for outcome in outcomes(machine, folder, every=given.every, most=most, kind=given.kind):
                     found.append(outcome)
@@ -63,7 +76,15 @@ def main() -> None:
                         print(f"{folder.name}: {outcome.kind}: {outcome.what[:300].strip()}")
                         where = f"{outcome.place}, expected {sorted(outcome.expected)}"
                         print(f"    {outcome.verdict} at {where}: {outcome.message[:300]}")
-            print(f"{name}\n\n{table(found, places=True)}\n", flush=True)
+            shown = getattr(machine, "table", table)(found, places=True)
+            print(f"{name}\n\n{shown}\n", flush=True)
+
+
+def _recorded(machine: ModuleType, scratch: Path) -> list[Path]:
+    """The runs of a machine: simulated ones of the runtime, or those in the data of the tests."""
+    if machine is runtime_lies:
+        return runtime_lies.recorded(scratch)
+    return [_unpacked(run, scratch) for run in machine.RUNS]
 
 
 def _unpacked(run: str, scratch: Path) -> Path:

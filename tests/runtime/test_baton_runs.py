@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+import changed_logs
 from runtime_runs import JOBS, example, verdicts, walked
-from streamproof.conformance import InputError, judge
+from streamproof.conformance import InputError
 from streamproof_models.baton_routes import Routes
 from streamproof_models.scoped_graphs import Bounds, scoped_graphs
 from streamproof_models.scoped_text import parse
@@ -129,9 +130,7 @@ def recorded(seed: int = 3) -> list[dict[str, Any]]:
 
 def answers(records: list[dict[str, Any]], folder: Path) -> list[str]:
     """The verdicts on a log."""
-    log = folder / "run.ndjson"
-    log.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return [verdict.answer for verdict in judge(BINDING.plan(log, None), "baton")]
+    return [verdict.answer for verdict in changed_logs.verdicts(records, folder, BINDING, "baton")]
 
 
 def test_the_order_of_lines_says_nothing(tmp_path: Path) -> None:

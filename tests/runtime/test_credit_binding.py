@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
 from pathlib import Path
@@ -10,21 +9,17 @@ from typing import Any
 
 import pytest
 
+import changed_logs
+from changed_logs import records_of
 from credit_judge import wrong
 from runtime_runs import credit_verdicts, example, walked
-from streamproof.conformance import InputError, judge
+from streamproof.conformance import InputError
 from streamproof_models.scoped_topologies import NAMED
-from streamproof_runtime.event_log import lines
-from streamproof_runtime.simulator.simulation import Outcome, Simulation
+from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.flow_variants import BY_RESULT, FLOWS
 from streamproof_specs.runtime.credit import BINDING
 
 JOBS = ("collatz", "components", "shortest_paths", "word_count", "sales")
-
-
-def records_of(outcome: Outcome) -> list[dict[str, Any]]:
-    """The events of a run."""
-    return [json.loads(line) for line in lines(outcome.entries)]
 
 
 @pytest.mark.parametrize("name", JOBS)
@@ -83,9 +78,7 @@ def recorded(seed: int = 0) -> list[dict[str, Any]]:
 
 def verdicts(records: list[dict[str, Any]], folder: Path) -> list[Any]:
     """The verdicts on a log."""
-    log = folder / "run.ndjson"
-    log.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return judge(BINDING.plan(log, None), "credit")
+    return changed_logs.verdicts(records, folder, BINDING, "credit")
 
 
 def changes(record: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import changed_logs
 from batch_jobs import batch, verdicts
+from changed_logs import records_of
 from runtime_processes import run
 from runtime_runs import EXAMPLES, example
 from streamproof.conformance import InputError, judge
 from streamproof_runtime.errors import JobError
-from streamproof_runtime.event_log import lines
 from streamproof_runtime.jobmaster.jobmaster import JobMaster
 from streamproof_runtime.jobmaster.regions import regions
 from streamproof_runtime.jobs.api import Job, Stream
@@ -80,14 +80,13 @@ def test_each_variant_is_caught(variant: str, tmp_path: Path) -> None:
 def test_tampered_logs_are_rejected(tmp_path: Path) -> None:
     """Each changed attempt, set of regions, partition or decision is rejected, or is no log; so is a missing event."""
     simulation = Simulation(example("sales").job(), seed=56, level="heavy")
-    records = [json.loads(line) for line in lines(simulation.run().entries)]
+    records = records_of(simulation.run())
     assert sum(r["event"] == "restarted" for r in records) > 1
-    log, tampered = tmp_path / "run.ndjson", 0
+    tampered = 0
 
     def is_refused(changed: list[dict[str, Any]]) -> bool:
-        log.write_text("".join(json.dumps(r) + "\n" for r in changed), encoding="ascii")
         try:
-            return [v.answer for v in judge(BINDING.plan(log, None), "failover")] == ["rejected"]
+            return [v.answer for v in changed_logs.verdicts(changed, tmp_path, BINDING, "failover")] == ["rejected"]
         except InputError:
             return True
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import changed_logs
 from batch_jobs import batch
+from changed_logs import records_of
 from flush_judge import wrong
 from runtime_processes import run as run_on_processes
 from runtime_runs import EXAMPLES, credit_verdicts, example, verdicts
@@ -19,7 +21,6 @@ from streamproof.conformance import judge
 from streamproof_models.scoped_topologies import NAMED
 from streamproof_runtime import messages as m
 from streamproof_runtime.errors import RuntimeFailure
-from streamproof_runtime.event_log import lines
 from streamproof_runtime.jobmaster.regions import regions
 from streamproof_runtime.jobs import walks
 from streamproof_runtime.jobs.api import Job
@@ -235,7 +236,7 @@ def test_a_variant_without_a_timeout_is_refused() -> None:
 
 def tampered(records: list[dict[str, Any]], draw: random.Random) -> list[dict[str, Any]]:
     """A copy with another number of buffers that are done, or a buffer more or less, or unchanged."""
-    copy = json.loads(json.dumps(records))
+    copy = deepcopy(records)
     at = draw.choice([at for at, r in enumerate(copy) if r["event"] in ("record_processed", "buffers_flushed")])
     args = copy[at]["args"]
     if "done" in args and draw.random() < 0.5:
@@ -252,17 +253,16 @@ def tampered(records: list[dict[str, Any]], draw: random.Random) -> list[dict[st
 @pytest.mark.parametrize("cases", [12, pytest.param(400, marks=pytest.mark.long)])
 def test_two_judges_agree_on_tampered_logs(cases: int, tmp_path: Path) -> None:
     """The machine of the baton and plain counters; most changes are found."""
-    log, answers = tmp_path / "tampered.ndjson", Counter[str]()
+    answers = Counter[str]()
     for case in range(cases):
         draw = random.Random(case)
         name, timeout = draw.choice(("collatz", "shortest_paths", "word_count")), draw.choice((0.05, 0.3, NEVER))
         fault, outcome = checked(name, case, timeout, level="none")
         assert not fault
-        records = [json.loads(line) for line in lines(outcome.entries)]
+        records = records_of(outcome)
         assert wrong(records) is None
         copy = tampered(records, draw)
-        log.write_text("".join(json.dumps(r) + "\n" for r in copy), encoding="ascii")
-        (answer,) = {v.answer for v in judge(BATON.plan(log, None), "baton")}
+        (answer,) = {v.answer for v in changed_logs.verdicts(copy, tmp_path, BATON, "baton")}
         assert (answer == "rejected") == (wrong(copy) is not None) == (copy != records), case
         answers[answer] += 1
     assert answers["rejected"] > cases / 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -11,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import changed_logs
+from changed_logs import Records, records_of
 from loop_judge import wrong
 from loop_tampering import KINDS, changed
 from runtime_runs import EXAMPLES, example
@@ -18,7 +19,6 @@ from streamproof.conformance import InputError, judge
 from streamproof_models.scoped_topologies import NAMED
 from streamproof_runtime.command import Processes
 from streamproof_runtime.errors import JobError
-from streamproof_runtime.event_log import lines
 from streamproof_runtime.jobmaster.regions import regions
 from streamproof_runtime.jobs import walks
 from streamproof_runtime.jobs.api import Job
@@ -29,7 +29,6 @@ from streamproof_runtime.variants.loop_variants import BY_RESULT, LOOPS, loop_ru
 from streamproof_specs.runtime.cyclic import BINDING
 
 JOBS = ("collatz", "components", "shortest_paths", "doubling")
-Records = list[dict[str, Any]]
 Awaited = dict[tuple[str, str], tuple[str, ...]]
 
 
@@ -48,17 +47,10 @@ def awaited(job: Job) -> Awaited:
     return {(t, str(baton)): tuple(cs) for t, plan in tasks for baton, cs in plan.itinerary.awaited.items()}
 
 
-def records_of(outcome: Outcome) -> Records:
-    """The events of a run."""
-    return [json.loads(line) for line in lines(outcome.entries)]
-
-
 def is_rejected(records: Records, folder: Path) -> bool:
     """Whether the binding rejects a log, or cannot read it."""
-    log = folder / "run.ndjson"
-    log.write_text("".join(json.dumps(record) + "\n" for record in records))
     try:
-        answers = {v.answer for v in judge(BINDING.plan(log, None), "cyclic")}
+        answers = {v.answer for v in changed_logs.verdicts(records, folder, BINDING, "cyclic")}
     except InputError:
         return True
     assert answers <= {"accepted", "rejected"}
@@ -242,10 +234,8 @@ def test_unreadable_events_are_errors_with_their_line(tmp_path: Path) -> None:
         (read, "args", {"numbers": []}, "'numbers', a list of numbers"),
     ):
         changed_event = {**records[at], part: {**records[at][part], **change}}
-        log = tmp_path / "run.ndjson"
-        log.write_text("".join(json.dumps(r) + "\n" for r in [*records[:at], changed_event, *records[at + 1 :]]))
         with pytest.raises(InputError, match=words) as error:
-            BINDING.plan(log, None)
+            changed_logs.verdicts([*records[:at], changed_event, *records[at + 1 :]], tmp_path, BINDING, "cyclic")
         assert error.value.loc is not None
         assert error.value.loc.line == at + 1, words
 

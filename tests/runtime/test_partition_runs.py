@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from batch_jobs import batch, verdicts
+from changed_logs import Records, compared, is_accepted, rearranged, total, with_args
 from runtime_partition_judge import accepts
 from runtime_runs import example
-from streamproof.conformance import InputError, judge
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.partition_variants import LEDGERS
 from streamproof_specs.flink.partitions import BINDING
 
-Records = list[dict[str, Any]]
 ABOUT = ("partition", "release", "regist", "master", "region", "executor", "job", "restarted")
 
 
@@ -32,39 +31,19 @@ def stored_events(seed: int, level: str) -> Records:
     return [r for r in records if "#" not in r["trace"]] if stores else []
 
 
-def is_accepted(records: Records, folder: Path) -> bool:
-    """Whether the machine accepts a log; numbered anew. One that is no log is not accepted."""
-    log, numbers = folder / "run.ndjson", Counter[tuple[str, str]]()
-    with log.open("w", encoding="ascii") as file:
-        for record in records:
-            place = record["trace"], record["process"]
-            file.write(json.dumps({**record, "seq": numbers[place]}) + "\n")
-            numbers[place] += 1
-    try:
-        return {v.answer for v in judge(BINDING.plan(log, None), "partition_lifecycle")} <= {"accepted"}
-    except InputError:
-        return False
-
-
 def changed(draw: random.Random, records: Records) -> Records:
     """A copy with one random change: an event left out, doubled, or moved in its process, or an argument that is another."""
     about = [i for i, r in enumerate(records) if i and r["event"].startswith(ABOUT) and r["event"] != "job_started"]
     at = draw.choice(about)
-    record, rest = records[at], [*records[:at], *records[at + 1 :]]
-    kind = draw.randrange(4)
-    if kind == 0:
-        return rest
-    if kind == 1:
-        return [*records[:at], record, *records[at:]]
-    if kind == 2:
-        to = min(len(rest), max(1, at + draw.randint(-12, 12)))
-        return [*rest[:to], record, *rest[to:]]
+    if (copy := rearranged(draw, records, at, lambda: draw.randint(-12, 12))) is not None:
+        return copy
+    record = records[at]
     args = dict(record.get("args", {}))
     if not args:
-        return rest
+        return [*records[:at], *records[at + 1 :]]
     name = draw.choice(sorted(args))
     args[name] = another(draw, args[name], records)
-    return [*records[:at], {**record, "args": args}, *records[at + 1 :]]
+    return with_args(records, at, args)
 
 
 def another(draw: random.Random, value: Any, records: Records) -> Any:
@@ -88,33 +67,27 @@ def another(draw: random.Random, value: Any, records: Records) -> Any:
     return draw.choice(names)
 
 
-def compared(seed: int, folder: Path, changes: int) -> tuple[int, int]:
+def both(seed: int, folder: Path, changes: int) -> tuple[int, int]:
     """Both judges give one answer for a run and its changed copies; how many copies were accepted and rejected."""
     draw = random.Random(seed)
     records = stored_events(seed, "severe" if seed % 4 == 3 else "heavy")
     if not records:
         return 0, 0
-    assert accepts(records), seed
-    assert is_accepted(records, folder), seed
-    good = 0
-    for number in range(changes):
-        copy = changed(draw, records)
-        good += (answer := is_accepted(copy, folder))
-        assert answer == accepts(copy), (seed, number)
-    return good, changes - good
+    judges = partial(is_accepted, folder=folder, binding=BINDING, model="partition_lifecycle"), accepts
+    return compared(records, partial(changed, draw), changes, judges, seed)
 
 
 def test_the_independent_judge_agrees(tmp_path: Path) -> None:
     """On runs and on changed copies."""
-    counts = [compared(seed, tmp_path, 5) for seed in range(8)]
-    assert min(map(sum, zip(*counts, strict=True))) > 3
+    counts = [both(seed, tmp_path, 5) for seed in range(8)]
+    assert min(total(counts)) > 3
 
 
 @pytest.mark.long
 def test_the_independent_judge_agrees_on_many_runs(tmp_path: Path) -> None:
     """On several thousand changed copies."""
-    counts = [compared(seed, tmp_path, 10) for seed in range(500)]
-    assert min(map(sum, zip(*counts, strict=True))) > 500
+    counts = [both(seed, tmp_path, 10) for seed in range(500)]
+    assert min(total(counts)) > 500
 
 
 @pytest.mark.parametrize("variant", sorted(LEDGERS))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import changed_logs
+from changed_logs import Records
 from runtime_processes import run
 from runtime_runs import EXAMPLES, example
 from runtime_slot_judge import accepts
@@ -20,7 +23,6 @@ from streamproof_runtime.simulator.simulation import Outcome, Simulation
 from streamproof_runtime.variants.slot_variants import SLOTS
 from streamproof_specs.flink.slots import BINDING
 
-Records = list[dict[str, Any]]
 RARE = ("allocated-freed", "pending-freed")
 """Variants that need a message to be overtaken at one certain time."""
 SOON = ("never-idle", "release-ignored", "excess-accepted")
@@ -34,11 +36,9 @@ def slot_events(outcome: Outcome) -> Records:
 
 def answer(records: Records, folder: Path) -> str:
     """The verdict on a log; "error" for one that is none."""
-    log = folder / "run.ndjson"
     begin = {"trace": "job", "process": "jobmaster", "seq": 0, "event": "job_started", "args": {"operators": []}}
-    log.write_text("".join(json.dumps(r) + "\n" for r in (begin, *records)), encoding="ascii")
     try:
-        (found,) = judge(BINDING.plan(log, None), "slot_pool")
+        (found,) = changed_logs.verdicts((begin, *records), folder, BINDING, "slot_pool")
     except InputError:
         return "error"
     return found.answer
@@ -100,10 +100,7 @@ def changed(draw: random.Random, records: Records) -> Records:
             name = draw.choice(names)
             args[name] = another(draw, args[name], [r["args"][name] for r in records if name in r.get("args", {})])
             copy[at] = {**record, "args": args}
-    numbers: dict[str, int] = {}
-    for r in copy:
-        r["seq"] = numbers[r["process"]] = numbers.get(r["process"], -1) + 1
-    return copy
+    return changed_logs.numbered(copy)
 
 
 def another(draw: random.Random, value: Any, values: list[Any]) -> Any:
@@ -115,33 +112,29 @@ def another(draw: random.Random, value: Any, values: list[Any]) -> Any:
     return draw.choice(values)
 
 
-def compared(seed: int, folder: Path, changes: int) -> tuple[int, int]:
+def both(seed: int, folder: Path, changes: int) -> tuple[int, int]:
     """Both judges give one answer for changed copies of a run; how many were accepted and rejected."""
     draw = random.Random(seed)
-    records = slot_events(
-        simulated(("sales", "collatz", "components")[seed % 3], seed, draw.choice(("heavy", "severe")))
+    name, level = ("sales", "collatz", "components")[seed % 3], draw.choice(("heavy", "severe"))
+    judges = (lambda copy: answer(copy, folder) == "accepted"), accepts
+    return changed_logs.compared(
+        slot_events(simulated(name, seed, level)), partial(changed, draw), changes, judges, seed
     )
-    counts = [0, 0]
-    for number in range(changes):
-        copy = changed(draw, records)
-        mine, other = answer(copy, folder) == "accepted", accepts(copy)
-        assert mine is other, (seed, number, mine)
-        counts[not mine] += 1
-    return counts[0], counts[1]
 
 
 def test_two_judges_agree_on_changed_logs(tmp_path: Path) -> None:
     """A change is accepted by both or by none."""
-    found = [compared(seed, tmp_path, 12) for seed in range(6)]
-    assert sum(accepted for accepted, _ in found) > 2
-    assert sum(rejected for _, rejected in found) > 30
+    accepted, rejected = changed_logs.total(both(seed, tmp_path, 12) for seed in range(6))
+    assert accepted > 2
+    assert rejected > 30
 
 
 @pytest.mark.long
 def test_two_judges_agree_on_thousands_of_changed_logs(tmp_path: Path) -> None:
-    """More of them."""
-    for seed in range(100, 200):
-        compared(seed, tmp_path, 40)
+    """Four thousand copies of a hundred runs."""
+    accepted, rejected = changed_logs.total(both(seed, tmp_path, 40) for seed in range(100, 200))
+    assert accepted > 100
+    assert rejected > 2_000
 
 
 def caught(variant: str, folder: Path, most: int) -> str:

@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from streamproof.conformance import RunVerdict, judge
-from streamproof_runtime.event_log import lines
+import changed_logs
+from streamproof.conformance import RunVerdict
 from streamproof_runtime.jobs.api import BLOCKING, CACHING, Job, Stream
 from streamproof_runtime.jobs.functions import Process
 from streamproof_runtime.simulator.simulation import Outcome
@@ -59,6 +59,4 @@ def cached(seed: int) -> tuple[Job, dict[str, Counter[int]]]:
 
 def verdicts(outcome: Outcome, folder: Path, binding: Any = BINDING, model: str = "failover") -> list[RunVerdict]:
     """The verdicts on the failover of a run."""
-    log = folder / "run.ndjson"
-    log.write_text("".join(lines(outcome.entries)), encoding="ascii")
-    return judge(binding.plan(log, None), model)
+    return changed_logs.verdicts(outcome, folder, binding, model)

@@ -59,15 +59,13 @@ class Book:
                 count["waiting"][c] += n
             for c, n in args["sent"].items():
                 self.send(c, n)
-            self.same(state["credit"], "credit")
-            self.same(state["backlog"], "waiting")
+            self.sender_state(args["produced"], state)
         elif event == "credits_received":
             check(count["announced"][channel] >= args["credits"], "these credits were not announced")
             count["announced"][channel] -= args["credits"]
             count["credit"][channel] += args["credits"]
             self.send(channel, args["sent"])
-            self.same(state["credit"], "credit")
-            self.same(state["backlog"], "waiting")
+            self.sender_state([channel], state)
         elif event == "backlog_announced":
             check(count["credit"][channel] == 0 < count["waiting"][channel] == args["backlog"], "no such backlog")
             self.notices[channel].append(args["backlog"])
@@ -129,10 +127,10 @@ class Book:
             count["free"][channel] += 1
             count["new"][channel] += 1
 
-    def same(self, recorded: Mapping[str, int], what: str) -> None:
-        """Recorded numbers by channel."""
-        for channel, number in recorded.items():
-            check(self.zero[what][channel] == number, f"{what} of {channel}")
+    def sender_state(self, channels: Iterable[str], state: Mapping[str, Mapping[str, int]]) -> None:
+        """Recorded numbers by channel, of these channels."""
+        for name, what in (("credit", "credit"), ("backlog", "waiting")):
+            check({c: self.zero[what][c] for c in channels} == state.get(name), what)
 
     def gate_state(self, channel: str, state: Mapping[str, int]) -> None:
         """Recorded numbers of a channel and its gate."""

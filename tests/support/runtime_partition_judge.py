@@ -48,6 +48,8 @@ class Master:
     def __init__(self, records: list[Record]) -> None:
         self.placed: dict[str, str] = {}
         """The TaskExecutor of each copy."""
+        self.deployed_at: dict[tuple[str, int], int] = {}
+        """The event that deploys an attempt of a dataset."""
         self.orders: dict[tuple[str, int, int], list[tuple[str, str, int, int]]] = defaultdict(list)
         """What was sent by each connection: kind, dataset, attempt, and the number of the event."""
         self.now = 0
@@ -176,6 +178,7 @@ class Master:
             refuse(self._consumer.get(name) == 2, "nobody reads it")
             self._attempt[name] = args["attempt"]
             self._state[name] = "PRODUCING"
+            self.deployed_at[name, args["attempt"]] = self.now
             self._send("DEPLOY", name, args["attempt"])
 
     @staticmethod
@@ -299,6 +302,7 @@ class Executor:
         elif event in ("partition_opened", "partition_missing", "partition_consumed"):
             self._reads(event, args)
         elif event == "release_received":
+            refuse(not self._here([args["dataset"]], args["attempt"]), "not sent here")
             self._ordered("RELEASE", [args["dataset"]], args["attempt"], args["deleted"])
         elif event == "partitions_canceled":
             self._ordered("CANCEL", args["datasets"], args["attempt"], args["deleted"])
@@ -320,10 +324,13 @@ class Executor:
         ]
 
     def _created(self, args: Record) -> None:
-        refuse(any(split(c)[0] in args["datasets"] for c in args["deleted"]), "left over")
-        here = self._here(args["datasets"], args["attempt"])
-        mine = [c for c in args["created"] if split(c)[0] in args["datasets"]]
+        refuse(args["deleted"], "left over")
+        here, mine = self._here(args["datasets"], args["attempt"]), args["created"]
         refuse(not {*mine} <= {*here} or len({*mine}) < len(mine), "not deployed here")
+        assert self._master is not None
+        for name in args["datasets"]:
+            at = self._master.deployed_at[name, args["attempt"]]
+            self.causes.append(((self._trace, at), self.now))
         for name in {split(c)[0] for c in here}:
             self._next("DEPLOY", name, args["attempt"])
         for copy in mine:
@@ -349,13 +356,10 @@ class Executor:
 
     def _deletes(self, deleted: list[str], datasets: Iterable[str] | None, attempt: int | None) -> None:
         """Everything that is there, and nothing else."""
-        judged = {name for m in self._masters.values() for name, _, _ in map(split, m.placed)}
         there = {c for c, state in self.stored.items() if state in ("PRODUCING", "STORED")}
         if datasets is not None:
             there = {c for c in there if split(c)[0] in datasets and split(c)[2] == attempt}
-            judged &= {*datasets}
-        named = [c for c in deleted if split(c)[0] in judged]
-        refuse(sorted(named) != sorted(there), "something else was there")
+        refuse(sorted(deleted) != sorted(there), "something else was there")
 
     def _reads(self, event: str, args: Record) -> None:
         copy, reader = args["partition"], args["reader"]

@@ -7,8 +7,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from streamproof.conformance import RunVerdict, judge
-from streamproof_runtime.event_log import lines
+import changed_logs
+from streamproof.conformance import RunVerdict
 from streamproof_runtime.jobs import walks
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
 from streamproof_runtime.variants.baton_variants import SOUND, VARIANTS
@@ -31,16 +31,12 @@ def example(name: str) -> ModuleType:
 
 def verdicts(outcome: Outcome, folder: Path) -> list[RunVerdict]:
     """The verdicts on the attempts of a run."""
-    log = folder / "run.ndjson"
-    log.write_text("".join(lines(outcome.entries)), encoding="ascii")
-    return judge(BINDING.plan(log, None), "baton")
+    return changed_logs.verdicts(outcome, folder, BINDING, "baton")
 
 
 def credit_verdicts(outcome: Outcome, folder: Path) -> list[RunVerdict]:
     """The verdicts on the gates of a run."""
-    log = folder / "run.ndjson"
-    log.write_text("".join(lines(outcome.entries)), encoding="ascii")
-    return judge(CREDIT.plan(log, None), "credit")
+    return changed_logs.verdicts(outcome, folder, CREDIT, "credit")
 
 
 def walked(graph: str, seed: int, variant: str = "", level: str = "none", **more: Any) -> tuple[str, Outcome]:

@@ -81,6 +81,11 @@ class SlotJudge:
         found: Record = self.own[args["from"]][args["sent"]]
         return found
 
+    def freed(self, record: Record) -> set[str]:
+        """The slots that an event removes from a table."""
+        earlier = self.own[record["process"]][: record["seq"]]
+        return {*(slots_of(earlier[-1]) if earlier else ())} - {*slots_of(record)}
+
     def matched(self, record: Record) -> None:
         """A receipt is of what was sent, to this process, and the first one."""
         if record["event"] not in SENT:
@@ -90,7 +95,7 @@ class SlotJudge:
         sent = self.args(source)
         refuse(source["event"] not in SENT[event], "another kind of message")
         if event == "slot_available":
-            refuse(args["slot"] != sent.get("slot") and args["slot"] not in sent.get("freed", ()), "another slot")
+            refuse(args["slot"] not in self.freed(source), "it was not freed")
         elif event == "slot_failed":
             refuse(args["slot"] not in sent["failed"], "another slot")
         else:
@@ -413,6 +418,9 @@ class Replay:
 
     def free(self, process: str, args: Any, own: dict[str, str], freed: Iterable[str]) -> None:
         """Slots are freed, those with tasks by stopping them."""
+        freed = [*freed]
+        refuse({*args["stopped"]} - {*freed}, "tasks of other slots")
+        refuse("freed" in args and {*args["freed"]} != {*freed}, "others are freed")
         for slot in freed:
             refuse((slot in self.busy[process]) is not (slot in args["stopped"]), "its tasks")
             self.busy[process].discard(slot)

@@ -245,7 +245,7 @@ class GateReading:
                 under_way["buffers_sent", c] += count
 
     def _observed(self, event: Event, moves: Sequence[Move], before: tuple[Constraint, ...] = ()) -> Observation:
-        return Observation(event, (tuple(moves),), tuple(self._states(event)), before)
+        return Observation(event, (tuple(moves),), tuple(self._states(event)), before, _unsaid(event))
 
     # --- arguments
 
@@ -266,7 +266,9 @@ class GateReading:
         for name, value in (event.state or {}).items():
             if event.event in CONSUMED:
                 continue  # of the subtask, not of its channels
-            if name in _BY_CHANNEL and isinstance(value, dict):
+            if name in _BY_CHANNEL:
+                if not isinstance(value, dict):
+                    raise InputError(f"{event} needs numbers by channel for {name!r}", loc=event.loc)
                 for channel, count in value.items():
                     if channel in self.channels:
                         yield _equal(event, name, _BY_CHANNEL[name], self.channels[channel], channel, count)
@@ -326,6 +328,19 @@ class GateReading:
     def one(self, event: Event) -> Iterable[Move]:
         """One action."""
         yield Move(_ONE[event.event], self._at(event))
+
+
+def _unsaid(event: Event) -> str | None:
+    """What of the state after an event is not recorded, or too much, if anything."""
+    if event.event not in _MEANING or event.event == "backlog_announced":
+        return None
+    state = event.state or {}
+    names = _BY_CHANNEL if event.event in ("buffers_sent", "credits_received") else (*_OF_CHANNEL, "pool")
+    if missing := [name for name in names if name not in state]:
+        return f"{missing[0]} is not recorded"
+    channels = event.args["produced"] if event.event == "buffers_sent" else [event.args["channel"]]
+    other = [name for name in _BY_CHANNEL if name in state and {*state[name]} != {*channels}]
+    return f"{other[0]} is recorded of {', '.join(state[other[0]]) or 'no channel'}" if other else None
 
 
 def number(event: Event, name: str, value: Any = None) -> int:

@@ -20,13 +20,14 @@ from streamproof_specs.runtime.failover import job_graph
 from streamproof_specs.runtime.logs import events_of, jobs
 from streamproof_specs.runtime.partition_reading import (
     EXECUTOR,
+    LISTS,
     MASTER,
     MASTER_LOST,
     REGISTERING,
     DatasetReading,
     Key,
     Step,
-    copies,
+    listed,
     number,
     texts,
     tracked,
@@ -48,8 +49,13 @@ def plan(run: Path) -> Plan:
             _expect_datasets(event, {*_datasets(masters[0][0])})
     connections = _connections(events, masters)
     cases = []
-    for at, (started, own) in enumerate(masters):
-        theirs = [c for c in connections if c.owner == started.trace or (c.owner is None and not at)]
+    deploying = [started.trace for started, own in masters if any(e.event == "partitions_tracked" for e in own)]
+    for connected in connections:
+        if connected.owner is None and not deploying:
+            event = next(filter(_concerns, connected.events))
+            raise InputError(f"{event}: no JobMaster has deployed a dataset", loc=event.loc)
+    for started, own in masters:
+        theirs = [c for c in connections if (c.owner or deploying[0]) == started.trace]
         if tasks := _tasks(started, own, theirs):
             cases.append(Unit(started.trace, f"partitions of {started.trace}", tasks))
     name = run.resolve().name.partition(".")[0]
@@ -206,8 +212,8 @@ def _named(event: Event) -> list[str]:
     """The datasets that an event names."""
     named = list[str]()
     if event.event in EXECUTOR:
-        for name in ("created", "deleted", "lost", "discarded", "partition"):
-            named += [dataset for dataset, *_ in (copies(event, name) if name in event.args else ())]
+        for name in (*LISTS, "discarded", "partition"):
+            named += [dataset for dataset, *_ in listed(event, name)]
         named += texts(event, "datasets") if "datasets" in event.args else ()
     if event.event in ("partitions_released", "release_received"):
         named.append(str(event.args.get("dataset")))

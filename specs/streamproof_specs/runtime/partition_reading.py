@@ -16,6 +16,8 @@ MOST = 10_000
 """Largest number of partitions of a dataset, and of attempts."""
 _COPY = re.compile(r"(.+)/(\d+)@(\d+)", re.ASCII)
 """A copy of a partition: its dataset, its number, and the attempt that makes it."""
+LISTS = ("created", "deleted", "lost")
+"""Arguments of TaskExecutors' events that are lists of copies."""
 REGISTERING, MASTER_LOST = "registering", "master_lost"
 
 Key: TypeAlias = tuple[Any, ...]
@@ -139,6 +141,8 @@ class DatasetReading:
         """The next event of a TaskExecutor."""
         meaning = _Meaning(step.event)
         moves = EXECUTOR[step.event.event](self, step.event, meaning, self.executors.index(executor))
+        if moves is None and any(name == self.name for part in LISTS for name, *_ in listed(step.event, part)):
+            meaning.wrong = f"partitions of {self.name} are in an event about other datasets"
         self._keep(step, meaning, moves)
 
     def _keep(self, step: Step, meaning: _Meaning, alternatives: Any) -> None:
@@ -442,9 +446,12 @@ class DatasetReading:
                 attempt,
             )
         )
+        here = self._here(executor, attempt)
+        if not here:
+            step.wrong = f"no partition of {self.name}@{attempt} was deployed at {self.executors[executor]}"
         self._deletes(event, step, executor, attempt)
         self._ordered(step, executor, "Release", attempt)
-        return (tuple(Move("receive_order", {"j": 0, "e": executor}) for _ in self._here(executor, attempt)),)
+        return (tuple(Move("receive_order", {"j": 0, "e": executor}) for _ in here),)
 
     def canceled(self, event: Event, step: _Meaning, executor: int) -> Any:
         """A producer is stopped; what it has stored is deleted."""
@@ -525,6 +532,11 @@ def copies(event: Event, name: str) -> list[tuple[str, int, int]]:
     if not all(found):
         raise InputError(f"{event} needs the argument {name!r}: partitions, as DATASET/0@0", loc=event.loc)
     return [(match[1], int(match[2]), int(match[3])) for match in found if match]
+
+
+def listed(event: Event, name: str) -> list[tuple[str, int, int]]:
+    """The same of an argument that an event need not have."""
+    return copies(event, name) if name in event.args else []
 
 
 def _is(text: str, name: str, expected: list[int]) -> Constraint:

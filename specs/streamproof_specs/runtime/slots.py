@@ -305,15 +305,24 @@ class SlotReading:
         if slot in event.args.get("failed", ()):
             yield from self._lost(event, "failure", slot, "lose_failure")
 
+    def _named(self, event: Event) -> None:
+        """What an event names as freed is what leaves the table; tasks of other slots do not stop."""
+        gone = self.sent.slots_before(event).keys() - (event.state or {}).get("slots", {}).keys()
+        self.expect({*self.slots(event, "stopped")} <= gone, "tasks stop in a slot that is not freed")
+        if "freed" in event.args:
+            self.expect({*self.slots(event, "freed")} == gone, "the slots that are freed are not those of the table")
+
     def returned(self, event: Event) -> Iterable[Move]:
         """The JobMaster has returned the slot."""
         slot = event.args["slot"]
+        self._named(event)
         yield Move("receive_free", {"a": self.at(event, slot)})
         yield from self._freed(event, slot)
 
     def list_received(self, event: Event) -> Iterable[Move]:
         """The JobMaster's list."""
         held = self.slots(event)
+        self._named(event)
         for slot in self.sent.listed(event, self.place):
             yield Move("receive_list", {"a": self.number[slot], "held": slot in held})
             yield from self._freed(event, slot)
@@ -322,6 +331,7 @@ class SlotReading:
         """The slot was ALLOCATED for too long."""
         slot = event.args["slot"]
         a = self.at(event, slot)
+        self._named(event)
         yield Move("expire", {"a": a})
         yield Move("receive_timeout", {"a": a})
         yield from self._freed(event, slot)

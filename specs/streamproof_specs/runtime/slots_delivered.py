@@ -130,8 +130,10 @@ class Deliveries:
             )
             return
         one = None if "slots" in event.args else slot
+        if event.event == "tasks_deployed":  # one message to each TaskExecutor
+            one = event.process
         receipts = self._receipts.setdefault((_key(source), event.event), {})
-        if one in receipts and (event.event != "tasks_deployed" or receipts[one].process == event.process):
+        if one in receipts:
             self.wrong[_key(event)] = f"the message was received before, with {receipts[one]}"
         receipts.setdefault(one, event)
 
