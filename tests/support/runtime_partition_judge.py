@@ -274,6 +274,7 @@ class Executor:
             return
         self.ends()
         if event == "master_lost":
+            refuse(args["connection"] != self._key[2], "another connection")
             self._deletes(args["deleted"], None, None)
             self.stored = dict.fromkeys(self.stored, "GONE")
             self._master = None

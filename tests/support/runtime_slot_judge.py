@@ -224,8 +224,7 @@ class Replay:
         self.residents: list[tuple[str, str, int, str]] = []
         """Slot, operator, number and group of each subtask in a slot."""
         self.last_offer: dict[tuple[str, str], int] = {}
-        total = max((t for t in judge.totals if type(t) is int), default=1)
-        self.total = 1 << max(0, total - 1).bit_length()
+        self.total = max((t for t in judge.totals if type(t) is int), default=1)
 
     def read(self, record: Record) -> None:
         """Raises `Refused`."""

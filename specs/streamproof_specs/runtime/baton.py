@@ -34,6 +34,8 @@ from streamproof_specs.runtime.sessions import reused_attempts
 
 EMITS = ("record_processed", "buffers_flushed")
 """Events with which buffers of an operator leave."""
+MILESTONES = ("deployed", "started", "finished")
+"""Events of the JobMaster about an attempt, in their order."""
 RECORD_EVENTS = ("record_produced", "record_received", *EMITS)
 MOST = 200
 """Largest number of subtasks of a graph."""
@@ -109,7 +111,19 @@ def _case(trace: str, events: Sequence[Event]) -> Unit:
     observed = [_observed(e, of) for e in _in_order([e for e in events if e.process != JOBMASTER])]
     if "finished" in of_master:
         observed.append(Observation(of_master["finished"], before=tuple(_finished(of.tasks))))
+    observed += _out_of_order(e for e in events if e.process == JOBMASTER)
     return Unit(trace, title, (Task(trace, of.system, (Stream(observed),), grounding=of),))
+
+
+def _out_of_order(of_master: Iterable[Event]) -> Iterable[Observation]:
+    """The JobMaster deploys, starts and finishes an attempt once, and in this order."""
+    seen: list[str] = []
+    for event in sorted(of_master, key=lambda e: e.seq):
+        if event.event in MILESTONES:
+            if [*seen, event.event] != [*MILESTONES[: len(seen) + 1]]:
+                yield Observation(event, impossible=f"the attempt is {seen[-1] if seen else 'not deployed'}")
+            else:
+                seen.append(event.event)
 
 
 def graph_of(deployed: Event) -> str:

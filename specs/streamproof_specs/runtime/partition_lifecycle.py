@@ -145,6 +145,8 @@ class _Connected:
                 step.provides.add(("registering", self.key))
             elif self.owner is None and _concerns(event):
                 step.wrong = "the TaskExecutor has no connection"
+            if event.event == MASTER_LOST and number(event, "connection") != self.key[2]:
+                step.wrong = f"it is connection {self.key[2]} that is lost"
             yield step
 
 

@@ -59,12 +59,13 @@ class SlotReading:
         self.sharing = Sharing(self.expect)
 
     def sizes(self) -> tuple[int, int, int, int]:
-        """The sizes of the machine: allocations, executors, slots of each, slots required; rounded up to powers of two."""
+        """The sizes of the machine: allocations, executors, slots of each, slots required; all but the slots rounded up to
+        powers of two."""
         required = [e.args.get("required") for e in self.sent.ordered]
         most = max((n for n in required if type(n) is int and 0 <= n <= MOST), default=0)
         return (
             *(_rounded(len(self.number)), _rounded(len(self.places))),
-            *(_rounded(self.sent.slots), _rounded(most + 1)),
+            *(self.sent.slots, _rounded(most + 1)),
         )
 
     def observations(self) -> list[Observation]:
