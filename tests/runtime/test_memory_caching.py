@@ -134,9 +134,9 @@ def check(seed: int, folder: Path) -> tuple[int, int]:
 
 def test_runs_with_little_memory_are_right(tmp_path: Path) -> None:
     """Results are discarded and made again through failures."""
-    found = [check(seed, tmp_path) for seed in range(8)]
-    assert sum(discarded for discarded, _ in found) > 5
-    assert sum(missed for _, missed in found) > 2
+    found = [check(seed, tmp_path) for seed in range(5)]
+    assert sum(discarded for discarded, _ in found) > 3
+    assert sum(missed for _, missed in found) > 0
 
 
 @pytest.mark.long
