@@ -14,8 +14,11 @@ from batch_jobs import batch, verdicts
 from changed_logs import Records, compared, is_accepted, rearranged, total, with_args
 from runtime_partition_judge import accepts
 from runtime_runs import example
+from streamproof_runtime import Job
 from streamproof_runtime.event_log import lines
-from streamproof_runtime.simulator.simulation import Simulation
+from streamproof_runtime.simulator.loop import MILLISECOND
+from streamproof_runtime.simulator.simulation import Outcome, Simulation
+from streamproof_runtime.variants import all_variants
 from streamproof_runtime.variants.partition_variants import LEDGERS
 from streamproof_specs.flink.partitions import BINDING
 
@@ -29,6 +32,32 @@ def stored_events(seed: int, level: str) -> Records:
     records = [json.loads(line) for line in lines(outcome.entries)]
     stores = any(kind != "PIPELINED" for _, _, kind in records[0]["args"]["exchanges"])
     return [r for r in records if "#" not in r["trace"]] if stores else []
+
+
+def narrow() -> Any:
+    """A job of two sources, of which one is soon done, a region that reads both, and one that needs one slot."""
+    made = Job("narrow", mode="batch")
+    few = made.source("few", range(4), parallelism=2).map(lambda n: n + 1)
+    many = made.source("many", range(4, 40)).map(lambda n: n + 1)
+    both = few.union(many).key_by(lambda n: n).process("both", lambda c, n: [n])
+    both.key_by(lambda n: 0).process("all", lambda c, n: [n]).collect("sorted")
+    return made
+
+
+def narrowed(seed: int, variant: str | None = None, level: str = "severe") -> Outcome:
+    """A run of it in which idle TaskExecutors are released."""
+    about = {**all_variants.simulated(variant), "idle": 5 * MILLISECOND}
+    simulation = Simulation(narrow(), seed=seed, level=level, executors=4, slots=1, **about)
+    outcome = simulation.run(4_000 if variant else 100_000)
+    if variant is None:
+        assert outcome.finished, (seed, outcome.reason)
+        assert sorted(outcome.results["sorted"]) == [*range(1, 41)], seed
+    return outcome
+
+
+def about_partitions(outcome: Outcome) -> Records:
+    """Its events without those of subtasks and slots."""
+    return [r for r in map(json.loads, lines(outcome.entries)) if "#" not in r["trace"] and "/" not in r["trace"]]
 
 
 def changed(draw: random.Random, records: Records) -> Records:
@@ -88,6 +117,56 @@ def test_the_independent_judge_agrees_on_many_runs(tmp_path: Path) -> None:
     """On several thousand changed copies."""
     counts = [both(seed, tmp_path, 10) for seed in range(500)]
     assert min(total(counts)) > 500
+
+
+def released(seed: int, folder: Path, changes: int) -> tuple[int, int, int]:
+    """Both judges accept a run, and agree on changed copies; how many TaskExecutors were released, and copies accepted and
+    rejected."""
+    draw = random.Random(seed)
+    records = about_partitions(narrowed(seed))
+    found = [r for r in records if r["event"] == "executor_released"]
+
+    def altered(original: Records) -> Records:
+        """Also: released sooner, perhaps with something stored; or closed, not lost."""
+        kind = draw.randrange(3)
+        if kind == 0:
+            to = draw.randrange(1, len(original))
+            return [*original[:to], draw.choice(found), *original[to:]]
+        if kind == 1:
+            at = draw.choice([n for n, r in enumerate(original) if r["event"] == "executor_lost"])
+            return with_args(original, at, {**original[at]["args"], "closed": True})
+        return changed(draw, original)
+
+    judges = partial(is_accepted, folder=folder, binding=BINDING, model="partition_lifecycle"), accepts
+    return len(found), *compared(records, altered, changes if found else 0, judges, seed)
+
+
+def test_idle_taskexecutors_are_released_when_they_store_nothing(tmp_path: Path) -> None:
+    """Results are right, other ones start when they are needed, and the judges agree."""
+    found, *counts = map(sum, zip(*(released(seed, tmp_path, 3) for seed in range(8)), strict=True))
+    assert found > 3
+    assert min(counts) > 1
+
+
+@pytest.mark.long
+def test_idle_taskexecutors_are_released_in_many_runs(tmp_path: Path) -> None:
+    """On more than a thousand changed copies."""
+    found, *counts = map(sum, zip(*(released(seed, tmp_path, 30) for seed in range(150)), strict=True))
+    assert found > 60
+    assert min(counts) > 100
+
+
+@pytest.mark.parametrize("variant", ["rm-ignores-partitions", "close-connection-early"])
+def test_partitions_deleted_with_their_taskexecutor_are_noticed(variant: str, tmp_path: Path) -> None:
+    """The log of one of the first runs is rejected by both judges."""
+    for seed in range(20):
+        records = about_partitions(narrowed(seed, variant, "heavy"))
+        answer = is_accepted(records, tmp_path, BINDING, "partition_lifecycle")
+        assert answer == accepts(records), seed
+        if not answer:
+            print(f"{variant}: rejected, run {seed}")
+            return
+    pytest.fail("not caught")
 
 
 @pytest.mark.parametrize("variant", sorted(LEDGERS))

@@ -110,6 +110,7 @@ class Master:
             self._at[args["executor"]] = key
         elif event == "executor_lost":
             refuse(args["executor"] not in self._at, "not registered")
+            refuse(args.get("closed") and self._relies_on(args["executor"]), "closed, with partitions there")
             self._forget(args["executor"])
             del self._at[args["executor"]]
         elif event == "region_scheduled":
@@ -147,6 +148,15 @@ class Master:
     def _alive(self, name: str) -> set[str]:
         """The TaskExecutors that have not been lost since the producer was deployed there."""
         return {p for p in self._at if (name, self._attempt[name], p) not in self._gone}
+
+    def _relies_on(self, peer: str) -> bool:
+        """Whether partitions on a TaskExecutor are at work or stored, as the JobMaster knows."""
+        return any(
+            self._state[name] in ("PRODUCING", "STORED", "HURT")
+            and peer in self._places(name)
+            and (name, attempt, peer) not in self._gone
+            for name, attempt in self._attempt.items()
+        )
 
     def _forget(self, peer: str) -> None:
         if peer not in self._at:
@@ -251,6 +261,8 @@ class Executor:
         """Copies that were deleted by an order."""
         self._orders: list[tuple[str, str, int, int]] = []
         self._master: Master | None = None
+        self._has_ended = False
+        """Whether it was released."""
         self._key: Any = None
         self._trace = ""
 
@@ -262,6 +274,7 @@ class Executor:
     def begin(self, key: tuple[str, int, int]) -> None:
         """A connection, perhaps of a new process."""
         self.ends()
+        self._has_ended = False
         self.stored = dict.fromkeys(self.stored, "GONE")
         self._key = key
         self._trace = next((t for t, m in self._masters.items() if key in m.connections), "")
@@ -278,6 +291,12 @@ class Executor:
             self._deletes(args["deleted"], None, None)
             self.stored = dict.fromkeys(self.stored, "GONE")
             self._master = None
+            return
+        if event == "executor_released":
+            self._deletes(args["deleted"], None, None)
+            refuse(any(state in ("PRODUCING", "STORED") for state in self.stored.values()), "it stores something")
+            refuse(self._has_ended, "it has ended")
+            self._has_ended, self._master = self._master is not None, None
             return
         if event == "partitions_lost":
             for copy in args["lost"]:

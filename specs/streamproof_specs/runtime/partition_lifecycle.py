@@ -20,6 +20,7 @@ from streamproof_specs.runtime.failover import job_graph
 from streamproof_specs.runtime.logs import events_of, jobs
 from streamproof_specs.runtime.partition_reading import (
     EXECUTOR,
+    LET_GO,
     LISTS,
     MASTER,
     MASTER_LOST,
@@ -195,7 +196,7 @@ def _key(registered: Event) -> Connection:
 
 def _concerns(event: Event) -> bool:
     """Whether an event is about partitions."""
-    return bool(event.event not in (REGISTERING, MASTER_LOST) or event.args.get("deleted"))
+    return bool(event.event not in (REGISTERING, MASTER_LOST, LET_GO) or event.args.get("deleted"))
 
 
 def _datasets(started: Event) -> list[str]:

@@ -155,6 +155,15 @@ class RecordedPartitions(PartitionLifecycle):
         require(s.connected[0, s.location[p, a]])
         s.copy[p, a], s.report[p, a] = "LOST", "VOID"
 
+    def stop_executor(self, s, e, how):
+        """Another process of the TaskExecutor follows."""
+        super().stop_executor(s, e, how)
+        s.executor[e] = "UP"
+
+    def is_idle(self, s, e):
+        """Whether no producer is at work. A deployment on its way finds no slot."""
+        return not any(s.location[i] == e and s.copy[i] == "PRODUCING" for i in self.ids)
+
     @action(p="partitions", a="attempts")
     def vanish(self, s, p, a):
         """The environment deletes a partition unnoticed."""

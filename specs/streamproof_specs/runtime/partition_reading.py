@@ -18,7 +18,7 @@ _COPY = re.compile(r"(.+)/(\d+)@(\d+)", re.ASCII)
 """A copy of a partition: its dataset, its number, and the attempt that makes it."""
 LISTS = ("created", "deleted", "lost")
 """Arguments of TaskExecutors' events that are lists of copies."""
-REGISTERING, MASTER_LOST = "registering", "master_lost"
+REGISTERING, MASTER_LOST, LET_GO = "registering", "master_lost", "executor_released"
 
 Key: TypeAlias = tuple[Any, ...]
 """Something that one event provides and another needs."""
@@ -167,7 +167,8 @@ class DatasetReading:
         name = event.args.get("executor")
         if name not in self.executors:
             return None
-        return ((Move("lose_executor", {"j": 0, "e": self.executors.index(name)}),),)
+        action = "close" if event.args.get("closed") else "lose_executor"
+        return ((Move(action, {"j": 0, "e": self.executors.index(name)}),),)
 
     def scheduled(self, event: Event, step: _Meaning, rest: Any) -> Any:
         """The number of the next deployment of the consumer."""
@@ -318,6 +319,14 @@ class DatasetReading:
         """All partitions are deleted."""
         self._deletes(event, step, executor)
         return ((Move("lose_master", {"j": 0, "e": executor}, optional=True),),)
+
+    def let_go(self, event: Event, step: _Meaning, executor: int) -> Any:
+        """The ResourceManager releases the TaskExecutor, which stores nothing."""
+        self._deletes(event, step, executor)
+        step.before.append(
+            Constraint("the TaskExecutor has ended", lambda look: bool(look("connected", (0, executor))))
+        )
+        return ((Move("report_empty", {"e": executor}), Move("release_executor", {"e": executor})),)
 
     def _deletes(self, event: Event, step: _Meaning, executor: int, attempt: int | None = None) -> None:
         """What is recorded as deleted is what was stored, of one attempt or of all."""
@@ -567,6 +576,7 @@ MASTER: Mapping[str, Callable[..., Any]] = {
 EXECUTOR: Mapping[str, Callable[..., Any]] = {
     REGISTERING: DatasetReading.registering,
     MASTER_LOST: DatasetReading.master_lost,
+    LET_GO: DatasetReading.let_go,
     "partitions_created": DatasetReading.created,
     "partition_finished": DatasetReading.producer_finished,
     "partition_opened": DatasetReading.opened,
