@@ -13,7 +13,7 @@ import pytest
 
 import runtime_partition_judge
 import runtime_region_judge
-from batch_jobs import adding, batch
+from batch_jobs import batch, chain
 from runtime_processes import run
 from streamproof.conformance import InputError, judge
 from streamproof_runtime import Job, JobError
@@ -29,16 +29,6 @@ from streamproof_specs.flink.regions import BINDING as REGIONS
 
 Records = list[dict[str, Any]]
 MACHINES = {"partition_lifecycle": PARTITIONS, "failover": FAILOVER, "regions": REGIONS}
-
-
-def chain(length: int, exchange_type: str = MEMORY_ONLY) -> Job:
-    """Numbers to which one is added again and again, stored in between."""
-    job = Job("chain")
-    stream = job.source("numbers", range(10), 2).exchanged(exchange_type)
-    for at in range(length):
-        stream = stream.process(f"p{at}", adding(1), 2).exchanged(exchange_type)
-    stream.collect("all")
-    return job
 
 
 def records_of(outcome: Outcome) -> Records:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from batch_jobs import batch
+from batch_jobs import grouped as grouped_batch
 from runtime_processes import run
 from runtime_slot_judge import accepts
 from streamproof.conformance import InputError, judge
@@ -232,26 +232,10 @@ def test_runs_with_groups(mode: str, tmp_path: Path) -> None:
     assert restarts > 0
 
 
-def random_groups(seed: int) -> tuple[Job, dict[str, Counter[int]]]:
-    """A random job with random groups and co-locations."""
-    draw = random.Random(seed)
-    job, expected = batch(seed)
-    for operator in job.operators.values():
-        if draw.random() < 0.5:
-            operator.slot_sharing_group = draw.choice(("red", "blue", "green"))
-    found = job.slot_sharing_groups()
-    for edge in job.edges:
-        one, other = job.operators[edge.source], job.operators[edge.target]
-        same = found[one.name] == found[other.name] and one.parallelism == other.parallelism
-        if same and not edge.is_stored and not one.co_location and draw.random() < 0.5:
-            one.co_location = other.co_location = f"with_{one.name}"
-    return job, expected
-
-
 def check(seed: int, folder: Path, changes: int) -> tuple[int, int, int]:
     """A random job is right and accepted, and both judges agree on changed copies of its log; the number of its groups, and
     of rejected and accepted copies."""
-    job, expected = random_groups(seed)
+    job, expected = grouped_batch(seed)
     try:
         number = len({*groups(job).values()})
     except JobError:

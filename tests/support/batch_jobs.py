@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import changed_logs
 from streamproof.conformance import RunVerdict
-from streamproof_runtime.jobs.api import BLOCKING, CACHING, Job, Stream
+from streamproof_runtime.jobs.api import BLOCKING, CACHING, MEMORY_ONLY, Job, Stream
 from streamproof_runtime.jobs.functions import Process
 from streamproof_runtime.simulator.simulation import Outcome
 from streamproof_specs.flink.failover import BINDING
@@ -47,13 +48,39 @@ def batch(seed: int) -> tuple[Job, dict[str, Counter[int]]]:
     return job, expected
 
 
-def cached(seed: int) -> tuple[Job, dict[str, Counter[int]]]:
-    """As `batch`; most of what is stored is kept by caching exchanges."""
+def cached(seed: int, kinds: Sequence[str] = (CACHING, CACHING, BLOCKING)) -> tuple[Job, dict[str, Counter[int]]]:
+    """As `batch`; what is stored is stored in ways drawn from these, by default kept in most cases."""
     draw = random.Random(seed)
     job, expected = batch(seed)
     for edge in job.edges:
         if edge.is_stored:
-            edge.exchange_type = draw.choice((CACHING, CACHING, BLOCKING))
+            edge.exchange_type = draw.choice(kinds)
+    return job, expected
+
+
+def chain(length: int, exchange_type: str = MEMORY_ONLY) -> Job:
+    """Numbers to which one is added again and again, stored in between."""
+    job = Job("chain")
+    stream = job.source("numbers", range(10), 2).exchanged(exchange_type)
+    for at in range(length):
+        stream = stream.process(f"p{at}", adding(1), 2).exchanged(exchange_type)
+    stream.collect("all")
+    return job
+
+
+def grouped(seed: int) -> tuple[Job, dict[str, Counter[int]]]:
+    """As `batch`, with random slot sharing groups and co-locations; some are refused."""
+    draw = random.Random(seed)
+    job, expected = batch(seed)
+    for operator in job.operators.values():
+        if draw.random() < 0.5:
+            operator.slot_sharing_group = draw.choice(("red", "blue", "green"))
+    found = job.slot_sharing_groups()
+    for edge in job.edges:
+        one, other = job.operators[edge.source], job.operators[edge.target]
+        same = found[one.name] == found[other.name] and one.parallelism == other.parallelism
+        if same and not edge.is_stored and not one.co_location and draw.random() < 0.5:
+            one.co_location = other.co_location = f"with_{one.name}"
     return job, expected
 
 

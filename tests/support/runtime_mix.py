@@ -5,17 +5,20 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from batch_jobs import batch, cached
+from batch_jobs import batch, cached, chain, grouped
 from graph_jobs import GRAPH_JOBS, graph_job, same
 from runtime_runs import EXAMPLES, example
 from streamproof.conformance import InputError, judge
 from streamproof.conformance.events import logs_read_once
 from streamproof.conformance.found_runs import bindings_for
 from streamproof_models.scoped_topologies import NAMED
+from streamproof_runtime import JobError
 from streamproof_runtime.event_log import lines
+from streamproof_runtime.jobmaster.regions import regions
 from streamproof_runtime.jobs import walks
 from streamproof_runtime.jobs.api import Job
 from streamproof_runtime.jobs.input_policies import POLICIES
@@ -24,7 +27,7 @@ from streamproof_runtime.simulator.faults import Fault
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
 from streamproof_runtime.variants.all_variants import simulated
 
-JOBS = (*GRAPH_JOBS, "collatz", "doubling", "readings", "sales", "batch", "cached", "walk")
+JOBS = (*GRAPH_JOBS, "collatz", "doubling", "readings", "sales", "batch", "cached", "memory", "shared", "walk")
 TIMEOUTS = (None, 0.05, None, 0, None, 0.3, None, -1, None, 100)
 """Buffer timeouts in milliseconds of virtual time, in turn."""
 MICROSECOND = 1_000
@@ -40,8 +43,8 @@ Check = Callable[[Outcome], bool]
 
 def job_of(name: str, turn: int) -> tuple[Job, Check]:
     """A job, and whether an outcome has its results. Random inputs and graphs are those of the turn."""
-    if name in ("batch", "cached"):
-        job, expected = (batch if name == "batch" else cached)(turn)
+    if name in _BATCHES:
+        job, expected = _BATCHES[name](turn)
         return job, lambda o: {n: Counter(records or ()) for n, records in o.results.items()} == expected
     if name == "walk":
         job = walks.walk([*NAMED.values()][turn % len(NAMED)])
@@ -57,6 +60,42 @@ def job_of(name: str, turn: int) -> tuple[Job, Check]:
         return module.job(), lambda o: bool(o.results == module.expected())
     file = JobFile(EXAMPLES / f"{name}.py")
     return file.job(), lambda o: not file.wrong(o.results)
+
+
+def _shared(turn: int) -> tuple[Job, dict[str, Counter[int]]]:
+    """The first random job from this one on whose groups are not refused."""
+    for seed in range(turn, turn + 100):
+        job, expected = grouped(seed)
+        with suppress(JobError):
+            regions(job)
+            return job, expected
+    raise AssertionError("all were refused")
+
+
+def _memory(turn: int) -> tuple[Job, dict[str, Counter[int]]]:
+    """Results one after the other, which are kept in memory while there is room."""
+    length = 2 + turn % 3
+    return chain(length), {"all": Counter(range(length, length + 10))}
+
+
+_BATCHES: dict[str, Callable[[int], tuple[Job, dict[str, Counter[int]]]]] = {
+    "batch": batch,
+    "cached": cached,
+    "memory": _memory,
+    "shared": _shared,
+}
+
+
+def _more(name: str, turn: int) -> dict[str, Any]:
+    """Arguments of `Simulation` for a job."""
+    found: dict[str, Any] = {"timeout": TIMEOUTS[turn % len(TIMEOUTS)]}
+    if name == "readings":
+        found["checkpoint_interval"] = CHECKPOINT_INTERVAL
+    elif name == "memory":  # less room than all that is stored
+        found |= {"executors": 2, "room": 14 + turn % 7}
+    elif name == "shared":
+        found["executors"] = 4
+    return found
 
 
 _SIZES: dict[str, dict[str, tuple[Any, Any]]] = {
@@ -79,8 +118,7 @@ def run_of(seed: int) -> tuple[str, Outcome, str]:
     name, turn = JOBS[seed % len(JOBS)], seed // len(JOBS)
     job, check = job_of(name, turn)
     more: dict[str, Any] = simulated(None, POLICIES[turn % len(POLICIES)])
-    more["timeout"] = TIMEOUTS[turn % len(TIMEOUTS)]
-    more["checkpoint_interval"] = CHECKPOINT_INTERVAL if name == "readings" else 0
+    more |= _more(name, turn)
     level = "severe" if seed % 5 == 4 else "heavy"
     outcome = Simulation(job, seed=seed, level=level, eager=seed % 2 == 1, **more).run(LIMIT)
     return name, outcome, wrong(outcome, check)
