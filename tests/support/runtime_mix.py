@@ -140,6 +140,23 @@ def rejections(outcome: Outcome, folder: Path) -> Iterator[str]:
 # --- directed faults
 
 
+def slow_slots(seed: int) -> list[Fault]:
+    """Slow connections, so that slot messages overtake those of other connections, and losses of connections and processes
+    at the beginning, when slots are requested and offered."""
+    draw = random.Random(seed)
+    executors = [f"tm-{n}" for n in (1, 2, 3)]
+    pairs = [(one, other) for one in ("jobmaster", "rm") for other in executors] + [("jobmaster", "rm")]
+    found = [Fault("slow", 0, pair, 60_000 * MICROSECOND, draw.randint(2, 50)) for pair in pairs if draw.random() < 0.5]
+
+    def soon() -> int:
+        return draw.randrange(12_000 * MICROSECOND) >> draw.randrange(4)
+
+    found += [Fault("disconnect", soon(), draw.choice(pairs)) for _ in range(draw.randrange(7))]
+    crashed = [node for node in ("jobmaster", "rm", *executors) if draw.random() < 0.25]
+    found += [Fault("crash", soon(), (node,), draw.randrange(3_000 * MICROSECOND)) for node in crashed]
+    return sorted(found, key=lambda fault: fault.at)
+
+
 def readings() -> Any:
     """The example with fewer readings."""
     module: Any = example("readings")
