@@ -63,7 +63,8 @@ NEVER_TAKEN = {
             "a TaskExecutor that crashes deletes everything with the loss of its JobMaster": ("crash_executor",),
             "the simulation has no full disk; a write that fails ends the attempt": ("fill_disk",),
             "TCP: messages are lost with their connection only": ("lose_message", "lose_report", "synchronise"),
-            "no process lets TaskExecutors go": ("report_empty", "release_executor", "crash_manager"),
+            "only with `--idle-timeout` (`tests/runtime/test_partition_runs.py`)": ("report_empty", "release_executor"),
+            "another ResourceManager asks again: its loss is in no log of partitions": ("crash_manager",),
             "a simulated job may restart without limit": ("abandon",),
         }.items()
         for action in actions

@@ -196,6 +196,7 @@ VIOLATED = {
     "barrier-forwarded-early": r"\d+ buffers of .+ were sent before a snapshot, and \d+ received before one",
     "completes-partly": r"checkpoint \d+: not all subtasks have acknowledged it",
     "restores-older": r"the job goes on from checkpoint \d+; the latest completed one is checkpoint \d+",
+    "forgets-checkpoints": r"the job goes on from no checkpoint; the latest completed one is checkpoint \d+",
     "completes-before-stored": r"the job goes on from no checkpoint; the latest completed one is checkpoint \d+",
     "completes-after-failure": r"checkpoint \d+ is pending: it is aborted before",
 }
