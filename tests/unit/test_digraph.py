@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 
 import networkx as nx
 import numpy as np
@@ -25,10 +26,18 @@ def compiled(plain: Digraph) -> Digraph:
     return Digraph(np.array(plain.offsets, dtype=np.int64), np.array(plain.targets, dtype=np.int32))
 
 
+def ways(plain: Digraph) -> Iterator[Digraph]:
+    """The same graph in NumPy arrays: while the first is given kernels are compiled, while the second they run as Python."""
+    for few in (-1, len(plain.targets)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(digraph, "FEW", few)
+            yield compiled(plain)
+
+
 def find_cycle(plain: Digraph) -> list[int] | None:
     """The cycle, which is the same by Python and by compiled code."""
     found = plain.cycle()
-    assert compiled(plain).cycle() == found
+    assert [way.cycle() for way in ways(plain)] == [found, found]
     return found
 
 
@@ -110,8 +119,9 @@ def test_components(successors: list[list[int]]) -> None:
     expected = {frozenset(c) for c in nx.strongly_connected_components(reference)}
     assert {frozenset(k for k in range(12) if number[k] == own) for own in range(count)} == expected
     assert all(number[k] <= number[t] for k, targets in enumerate(successors) for t in targets)
-    fast_count, fast = compiled(plain).components()
-    assert (fast_count, list(fast)) == (count, list(number))
+    for way in ways(plain):
+        fast_count, fast = way.components()
+        assert (fast_count, list(fast)) == (count, list(number))
 
 
 @given(
@@ -120,7 +130,9 @@ def test_components(successors: list[list[int]]) -> None:
 )
 def test_nodes_within_reach(successors: list[list[int]], entries: list[int]) -> None:
     """Those of the library, nearest first, each by a shortest path."""
-    order, before = compiled(graph(*map(tuple, successors))).reached(np.array(entries, dtype=np.int32))
+    first, second = (w.reached(np.array(entries, dtype=np.int32)) for w in ways(graph(*map(tuple, successors))))
+    assert [x.tolist() for x in first] == [x.tolist() for x in second]
+    order, before = first
     reference = nx.DiGraph((k, t) for k, targets in enumerate(successors) for t in targets)
     reference.add_nodes_from(range(12))
     expected = nx.multi_source_dijkstra_path_length(reference, set(entries))
@@ -133,6 +145,33 @@ def test_nodes_within_reach(successors: list[list[int]], entries: list[int]) -> 
     assert all(before[node] == -1 for node in range(12) if node not in distance)
 
 
+@given(st.lists(st.lists(st.integers(0, 11), max_size=2), min_size=12, max_size=12), st.sets(st.integers(0, 11)))
+def test_paths(successors: list[list[int]], goals: set[int]) -> None:
+    """A shortest path to the nearest goal, the same by Python and by compiled code."""
+    reference = nx.DiGraph((k, t) for k, targets in enumerate(successors) for t in targets)
+    reference.add_nodes_from(range(12))
+    distance = nx.single_source_shortest_path_length(reference, 0)
+    near = [distance[g] for g in goals if g in distance]
+    if 0 in goals or not near:
+        return
+    marked = np.isin(np.arange(12), list(goals))
+    paths = [way.path(0, marked) for way in ways(graph(*map(tuple, successors)))]
+    assert paths[0] == paths[1]
+    assert len(paths[0]) == min(near)
+    assert paths[0][-1] in goals
+    assert all(b in successors[a] for a, b in zip([0, *paths[0]], paths[0], strict=False))
+
+
+def test_the_compiler_is_not_loaded_for_few_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of edges decides."""
+    ring = compiled(graph((1,), (2,), (0,)))
+    monkeypatch.setattr(digraph, "_compiled", lambda: pytest.fail("loaded"))
+    assert ring.cycle() == [0, 1, 2]
+    monkeypatch.setattr(digraph, "FEW", 2)
+    with pytest.raises(pytest.fail.Exception):
+        ring.cycle()
+
+
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where compiled code cannot be loaded, Python does the same on the same arrays."""
 
@@ -142,11 +181,13 @@ def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     ring = compiled(graph((1,), (2, 3), (1,), ()))
     expected = ring.cycle(), list(ring.components()[1])
     monkeypatch.setattr(digraph, "_compiled", missing)
+    monkeypatch.setattr(digraph, "FEW", -1)
     assert (ring.cycle(), list(ring.components()[1])) == expected
 
 
 @pytest.mark.parametrize(("offsets", "targets"), [(np.int32, np.int32), (np.int64, np.int64)])
-def test_arrays_of_another_width_are_refused(offsets: type, targets: type) -> None:
+def test_arrays_of_another_width_are_refused(offsets: type, targets: type, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled code reads memory as it is told to."""
+    monkeypatch.setattr(digraph, "FEW", -1)
     with pytest.raises(AssertionError, match="must be"):
         Digraph(np.array([0, 1], dtype=offsets), np.array([0], dtype=targets)).components()

@@ -1,7 +1,7 @@
 """Directed graphs: strongly connected components, breadth-first search, a first and shortest cycle.
 
-The loops are kernels in the language of `kernel_compiler`. On `array`s (the Python tier) they run as Python
-functions; on NumPy arrays they are compiled.
+The loops are kernels in the language of `kernel_compiler`. On `array`s (the Python tier) and for few edges they run as
+Python functions; on larger NumPy arrays they are compiled.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
     from streamproof.explicit.kernel_builtins import bytes_, halves, word, words
     from streamproof.explicit.native_code import Module
+
+FEW = 10_000
+"""The largest number of edges for which a kernel runs as Python also on NumPy arrays: in less time than the compiler takes
+to be loaded."""
 
 Numbers: TypeAlias = "array[int] | npt.NDArray[np.integer[Any] | np.bool_]"
 
@@ -200,14 +204,16 @@ class Digraph:
         return np.zeros(count, dtype=kind)
 
     def _run(self, kernel: Callable[..., int], *arguments: Numbers | int) -> int:
-        """Run a kernel on this graph: compiled if the graph is in NumPy arrays and llvmlite is installed, else as Python."""
+        """Run a kernel on this graph: compiled if it is in NumPy arrays of more than `FEW` edges and llvmlite is installed,
+        else as Python."""
         whole = (self.offsets, self.targets, *arguments)
         try:
-            if not isinstance(self.targets, array):
+            if not isinstance(self.targets, array) and len(self.targets) > FEW:
                 return _compiled().function(kernel.__name__, len(whole))(*_addresses(kernel, whole))
         except ImportError:
             pass
-        return kernel(*whole)
+        # The elements of a view are Python's numbers, as those of an array; it writes to the array that it shows.
+        return kernel(*(x if isinstance(x, int) else memoryview(x) for x in whole))  # type: ignore[arg-type]
 
 
 def _back(before: Numbers, last: int, start: int) -> list[int]:
