@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -197,3 +198,43 @@ def test_unreadable_logs_are_errors_with_their_line(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=words):
             answers(changed, tmp_path)
+
+
+def clocks_of(outcome_seed: int) -> list[dict[str, Any]]:
+    """The events of the subtasks of a run with faults, attempt by attempt."""
+    outcome = Simulation(example("components").job(), seed=outcome_seed, level="heavy").run()
+    return [json.loads(line) for line in lines(outcome.entries)]
+
+
+def test_forged_clocks_are_rejected(tmp_path: Path) -> None:
+    """Of an event that knows what never happened, forgets what it knew, or has received what it does not know of."""
+    records, draw = clocks_of(3), random.Random(3)
+    own = [at for at, r in enumerate(records) if r.get("clock")]
+    forged = 0
+    for at in draw.sample(own, 15):
+        record = records[at]
+        clock, me = record["clock"], record["process"]
+        others = sorted({r["process"] for r in records if r["trace"] == record["trace"] and r.get("clock")} - {me})
+        before = _before(records, at)
+        lies = [{**clock, draw.choice(others): 10**6}] if others else []
+        lies += [{**clock, p: n - 1} for p, n in before.items() if p != me and n > 1]
+        if record["event"] == "record_received":
+            sender = re.split("[>~]", record["args"]["channel"])[0]
+            lies += (
+                [{**clock, sender: before.get(sender, 0)}]
+                if clock[sender] > before.get(sender, 0) and sender != me
+                else []
+            )
+        for lie in lies:
+            assert (
+                answers([*records[:at], {**record, "clock": lie}, *records[at + 1 :]], tmp_path).count("rejected") == 1
+            )
+            forged += 1
+    assert forged > 20
+
+
+def _before(records: list[dict[str, Any]], at: int) -> dict[str, int]:
+    """The clock of the event before, of the same process of an attempt."""
+    key = records[at]["trace"], records[at]["process"]
+    clocks = [r["clock"] for r in records[:at] if (r["trace"], r["process"]) == key and r.get("clock")]
+    return clocks[-1] if clocks else {}

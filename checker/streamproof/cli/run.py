@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -183,6 +184,13 @@ def command(
     source = click.get_current_context().get_parameter_source("form")
     if trace is None and source is ParameterSource.COMMANDLINE:
         raise UsageError("--trace-format requires --trace", remedy="add --trace DIR")
+    for name, value in (
+        ("timeout", timeout),
+        ("buffer-timeout", timeout_of_buffers),
+        ("checkpoint-interval", checkpoints),
+    ):
+        if value is not None and not isfinite(value):
+            raise UsageError(f"--{name} {value:g} is no time", remedy="give a number")
     runtime = next(iter(every(RUNTIMES).values()), None)
     if runtime is None:
         raise UsageError("no runtime is installed", remedy="install a package that has one")

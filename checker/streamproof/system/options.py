@@ -196,7 +196,7 @@ def parse_bytes(text: str) -> int:
 
 def bytes_text(amount: int) -> str:
     """The exact text of a size, in the largest unit that divides it."""
-    unit = next(name for name, size in _WRITTEN.items() if amount % size == 0)
+    unit = next(name for name, size in _WRITTEN.items() if amount % size == 0) if amount else "B"
     return f"{amount // _WRITTEN[unit]}{unit}"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -29,6 +30,7 @@ from streamproof.conformance import (
 from streamproof_models.baton import Baton
 from streamproof_models.scoped_text import parse
 from streamproof_models.scopes import ScopeError
+from streamproof_specs.runtime.clocks import contradictions
 from streamproof_specs.runtime.logs import FLOW, JOBMASTER, LOG, RuntimeLogs, attempts
 from streamproof_specs.runtime.sessions import reused_attempts
 
@@ -108,7 +110,9 @@ def _case(trace: str, events: Sequence[Event]) -> Unit:
         return Unit(trace, title, (), False, ("the JobMaster recorded no graph of this attempt",))
     records = 1 + sum(len(_texts(e, "channels")) if e.event in EMITS else e.event == "record_produced" for e in events)
     of = machine(graph_of(deployed), 1 << records.bit_length())
-    observed = [_observed(e, of) for e in _in_order([e for e in events if e.process != JOBMASTER])]
+    own = _in_order([e for e in events if e.process != JOBMASTER])
+    wrong = contradictions(_by_process(own), ("record_produced", *EMITS))
+    observed = [replace(_observed(e, of), impossible=wrong.get((e.process, e.seq))) for e in own]
     if "finished" in of_master:
         observed.append(Observation(of_master["finished"], before=tuple(_finished(of.tasks))))
     observed += _out_of_order(e for e in events if e.process == JOBMASTER)
@@ -153,6 +157,13 @@ def _in_order(events: Sequence[Event]) -> list[Event]:
                 remedy="give the whole log of every process",
             )
     return sorted(events, key=lambda e: (sum((e.clock or {}).values()), e.process, e.seq))
+
+
+def _by_process(events: Sequence[Event]) -> dict[str, list[Event]]:
+    found: dict[str, list[Event]] = {}
+    for event in sorted(events, key=lambda e: e.seq):
+        found.setdefault(event.process, []).append(event)
+    return found
 
 
 def _observed(event: Event, of: Machine) -> Observation:
