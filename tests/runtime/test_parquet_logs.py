@@ -134,8 +134,9 @@ def test_simulated_runs_have_the_same_verdicts(job: str, seed: int, tmp_path: Pa
         except StreamproofError:
             assert "verdict" not in before
         else:
-            assert not log.exists()
-            assert answer(log.with_suffix(".parquet")) == before
+            assert name == "changed" or not log.exists()  # one that does not begin as ours is kept
+            after, unknown = answer(log.with_suffix(".parquet")), "no record of Flink's is in it"
+            assert after == before or (unknown in before and unknown in after)  # its beginning is not a JobMaster's
 
 
 def test_an_interrupted_conversion_changes_nothing(recorded: Path, tmp_path: Path) -> None:

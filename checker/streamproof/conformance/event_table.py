@@ -8,12 +8,16 @@
 | `args`, `state` | JSON text, because each kind of event has other fields |
 | `ts`, `file`, `line`, `run`, `after` | as in `Event` |
 
-All but the first four may be null. Pages have checksums, which are verified when the table is read.
+All but the first four may be null. Pages and the footer have checksums, which are verified when the
+table is read.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -73,18 +77,20 @@ def write_parquet(events: Iterable[Event], path: Path) -> int:
 
     def fill(stream: BinaryIO) -> None:
         nonlocal count
-        with pq.ParquetWriter(stream, schema, compression="zstd", write_page_checksum=True) as writer:
+        table = io.BytesIO()
+        with pq.ParquetWriter(table, schema, compression="zstd", write_page_checksum=True) as writer:
             rest = iter(events)
             while batch := list(islice(rest, _BATCH)):
                 try:
-                    table = pa.Table.from_pylist([_row(event) for event in batch], schema=schema)
+                    rows_of_batch = pa.Table.from_pylist([_row(event) for event in batch], schema=schema)
                 except (OverflowError, ValueError, pa.ArrowException) as error:
                     raise InputError(
                         f"{path}: events {count + 1:,} to {count + len(batch):,} cannot be columns: {error}",
                         remedy="keep the log as newline-delimited JSON",
                     ) from error
-                writer.write_table(table)
+                writer.write_table(rows_of_batch)
                 count += len(batch)
+        stream.write(_sealed(table.getvalue()))
 
     write(path, fill, PARQUET)
     return count
@@ -110,6 +116,7 @@ def rows(file: Path, *, only_first: bool = False) -> Iterator[tuple[dict[str, An
 
     name, row = str(file), 0
     try:
+        _expect_seal(file)
         with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
             _refuse_columns(parquet.schema_arrow, name)
             for batch in parquet.iter_batches(batch_size=1 if only_first else _BATCH):
@@ -128,6 +135,7 @@ def has_event(file: Path, event: str) -> bool:
     import pyarrow.parquet as pq
 
     try:
+        _expect_seal(file)
         with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
             _refuse_columns(parquet.schema_arrow, str(file))
             return any(event in batch[0].to_pylist() for batch in parquet.iter_batches(columns=["event"]))
@@ -139,6 +147,33 @@ def damaged(name: str, error: Exception) -> InputError:
     """The error for a file that Parquet's reader does not accept."""
     reason = str(error).strip().partition("\n")[0] or type(error).__name__
     return InputError(f"{name}: the Parquet file is damaged ({reason})", remedy="copy it again from its source")
+
+
+_SEAL: Final = b"streamproof footer "
+"""In front of the footer, which no checksum of Parquet covers: this, and the SHA-256 of the footer in hexadecimal digits."""
+_SEALED: Final = len(_SEAL) + 64
+_END: Final = 8
+"""Bytes behind the footer: its length, and PAR1."""
+
+
+def _sealed(table: bytes) -> bytes:
+    """A Parquet file with a seal. Positions in it are absolute and before the seal, so that it stays a Parquet file."""
+    footer = len(table) - _END - int.from_bytes(table[-_END:-4], "little")
+    seal = _SEAL + hashlib.sha256(table[footer:]).hexdigest().encode()
+    return table[:footer] + seal + table[footer:]
+
+
+def _expect_seal(file: Path) -> None:
+    """Raises `ValueError` for a footer that was changed; files of others have no seal."""
+    with file.open("rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - _END))
+        footer = size - _END - int.from_bytes(stream.read(4), "little")
+        if footer >= _SEALED:
+            stream.seek(footer - _SEALED)
+            seal, content = stream.read(_SEALED), stream.read()
+            if seal.startswith(_SEAL) and seal[len(_SEAL) :] != hashlib.sha256(content).hexdigest().encode():
+                raise ValueError("its footer was changed")
 
 
 def _refuse_columns(schema: Any, name: str) -> None:
