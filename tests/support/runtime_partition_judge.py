@@ -290,7 +290,7 @@ class Executor:
             refuse(args["connection"] != self._key[2], "another connection")
             self._deletes(args["deleted"], None, None)
             self.stored = dict.fromkeys(self.stored, "GONE")
-            self._master = None
+            self._master = self._key = None
             return
         if event == "executor_released":
             self._deletes(args["deleted"], None, None)

@@ -380,6 +380,7 @@ class Replay:
 
     def registered(self, record: Record, process: str, args: Any, own: dict[str, str]) -> None:
         """With all slots."""
+        refuse(args.get("total", self.total) != self.total, "another total")
         refuse({*args["slots"]} != {*own}, "another report")
 
     slots_reported = registered

@@ -146,8 +146,6 @@ class _Connected:
                 step.provides.add(("registering", self.key))
             elif self.owner is None and _concerns(event):
                 step.wrong = "the TaskExecutor has no connection"
-            if event.event == MASTER_LOST and number(event, "connection") != self.key[2]:
-                step.wrong = f"it is connection {self.key[2]} that is lost"
             yield step
 
 
@@ -182,6 +180,10 @@ def _connections(events: Iterable[Event], masters: Sequence[tuple[Event, list[Ev
                 current = found[key] = _Connected(key, owners.get(key))
             if current is None:
                 raise InputError(f"{event} is not after the beginning of a connection", loc=event.loc)
+            if event.event == MASTER_LOST:
+                is_another = number(event, "connection") != current.key[2]
+                if is_another or any(e.event == MASTER_LOST for e in current.events):
+                    raise InputError(f"{event}: the connection is {current.key[2]}, which is lost once", loc=event.loc)
             current.events.append(event)
     return [c for c in found.values() if c.owner or any(_concerns(e) for e in c.events)]
 

@@ -267,7 +267,10 @@ class SlotReading:
     # --- the TaskExecutors
 
     def report_sent(self, event: Event) -> Iterable[Move]:
-        """All slots of the table."""
+        """All slots of the table; all TaskExecutors have as many slots."""
+        self.expect(
+            event.args.get("total", self.sent.slots) == self.sent.slots, "another number of slots than elsewhere"
+        )
         self.expect(sorted(self.slots(event)) == sorted((event.state or {}).get("slots", ())), "another table")
         return ()
 
