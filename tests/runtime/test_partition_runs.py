@@ -132,8 +132,9 @@ def released(seed: int, folder: Path, changes: int) -> tuple[int, int, int]:
         if kind == 0:
             to = draw.randrange(1, len(original))
             return [*original[:to], draw.choice(found), *original[to:]]
-        if kind == 1:
-            at = draw.choice([n for n, r in enumerate(original) if r["event"] == "executor_lost"])
+        lost = [n for n, r in enumerate(original) if r["event"] == "executor_lost"]
+        if kind == 1 and lost:
+            at = draw.choice(lost)
             return with_args(original, at, {**original[at]["args"], "closed": True})
         return changed(draw, original)
 
