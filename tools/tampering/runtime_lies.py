@@ -53,7 +53,10 @@ NOT_CAUGHT = {
         ("finished: left out", "job_finished: left out", "channel_released: left out", "credits_received: left out"),
         LAST,
     ),
-    **dict.fromkeys(("request_answered: left out", "started: left out", "terminated: left out"), LAST),
+    **dict.fromkeys(
+        ("request_answered: left out", "executor_registered: left out", "started: left out", "terminated: left out"),
+        LAST,
+    ),
     **dict.fromkeys(("executor_lost: left out", "master_lost: left out"), "the next registration says the same"),
     **dict.fromkeys(("gate_opened: left out", "gate_opened.*"), "nothing has come through this gate yet"),
     **dict.fromkeys(("release_received: left out", "slot_available: left out", "partition_opened: left out"), LAST),
