@@ -62,7 +62,7 @@ NOT_CAUGHT = {
     **dict.fromkeys(("release_received: left out", "slot_available: left out", "partition_opened: left out"), LAST),
     **dict.fromkeys(("tasks_ended.slots: one less", "requirements_cleared: left out"), LAST),
     "requirements_cleared: twice": "it changes nothing",
-    "region_running: left out": "a region can fail before it runs",
+    **dict.fromkeys(("region_deployed: left out", "region_running: left out"), "a region can fail before"),
     **dict.fromkeys(("started: twice", "deployed: *", "deployed.graph: *"), "the attempt has failed before it began"),
     **dict.fromkeys(("partitions_abandoned*", "partitions_canceled*"), "of a TaskExecutor without the partitions"),
     "loop_opened.*": "bounds that the loop does not reach",
