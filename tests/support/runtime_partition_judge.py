@@ -262,7 +262,7 @@ class Executor:
         self._orders: list[tuple[str, str, int, int]] = []
         self._master: Master | None = None
         self._has_ended = False
-        """Whether it was released."""
+        """Whether the connection, to a JobMaster, was lost, or the TaskExecutor was released."""
         self._key: Any = None
         self._trace = ""
 
@@ -290,6 +290,7 @@ class Executor:
             refuse(args["connection"] != self._key[2], "another connection")
             self._deletes(args["deleted"], None, None)
             self.stored = dict.fromkeys(self.stored, "GONE")
+            self._has_ended = self._master is not None
             self._master = self._key = None
             return
         if event == "executor_released":
