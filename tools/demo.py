@@ -66,7 +66,7 @@ def steps(runs: Path) -> list[Step]:
             ("validate", str(runs.relative_to(ROOT)), "--json", verdicts, "--events", events),
         ),
         Step(
-            "Connected components as a loop on four processes, one of which is killed twice: the result is right.",
+            "Connected components as a loop on five processes, one of which is killed twice: the result is right.",
             ("run", "examples/components.py", "--kill", "tm-1@8", "--kill", "tm-1@2", "--trace", str(out / "loop")),
         ),
         Step(

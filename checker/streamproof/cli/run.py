@@ -171,8 +171,9 @@ def command(
 ) -> int:
     """Run the job in FILE, a Python file with a function job(), and compare the results with its expected().
 
-    The JobMaster and each TaskExecutor are processes, unless the run is simulated. Ends with 0 when all runs end with the
-    expected results, with 11 when one gets stuck, else with 12 when one is wrong; with 160 when the time limit is reached.
+    The JobMaster, the ResourceManager and each TaskExecutor are processes, unless the run is simulated. Ends with 0
+    when all runs end with the expected results, with 11 when one gets stuck, else with 12 when one is wrong; with 160
+    when the time limit is reached.
     """
     from streamproof import __version__
     from streamproof.report.console import print_lines
