@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from pathlib import Path
@@ -13,7 +14,7 @@ import changed_logs
 from changed_logs import records_of
 from credit_judge import wrong
 from runtime_runs import credit_verdicts, example, walked
-from streamproof.conformance import InputError
+from streamproof.conformance import InputError, judge
 from streamproof_models.scoped_topologies import NAMED
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.flow_variants import BY_RESULT, FLOWS
@@ -170,3 +171,26 @@ def test_unreadable_events_are_errors_with_their_line(tmp_path: Path) -> None:
             verdicts([*records[:place], changed, *records[place + 1 :]], tmp_path)
         assert error.value.loc is not None
         assert error.value.loc.line == place + 1
+
+
+def test_any_number_of_backlogs_can_be_on_their_way(tmp_path: Path) -> None:
+    """A sender without credit announces its backlog with each buffer, and the receiver may be slow."""
+    channel = "s>r"
+    events: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
+        ("r", "gate_opened", {"channels": [channel], "exclusive": 1, "floating": 0}, {}),
+        ("s", "buffers_sent", {"produced": {channel: 1}, "sent": {channel: 1}}, {"credit": 0, "backlog": 0}),
+    ]
+    for waiting in range(1, 9):
+        state = {"credit": 0, "backlog": waiting}
+        events.append(("s", "buffers_sent", {"produced": {channel: 1}, "sent": {}}, state))
+        events.append(("s", "backlog_announced", {"channel": channel, "backlog": waiting}, {}))
+    numbers = {"r": 0, "s": 0}
+    log = tmp_path / "run.ndjson"
+    records: list[dict[str, Any]] = [{"trace": "j", "process": "jobmaster", "seq": 0, "event": "job_started"}]
+    for process, event, args, state in events:
+        known = {name: {channel: count} for name, count in state.items()}
+        head = {"trace": "j#0", "process": process, "seq": numbers[process], "event": event, "args": args}
+        records.append({**head, **({"state": known} if known else {})})
+        numbers[process] += 1
+    log.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="ascii")
+    assert [v.answer for v in judge(BINDING.plan(log, None), "credit")] == ["accepted"]

@@ -62,8 +62,10 @@ class RecordedCredit(Credit):
     def state(self):
         """Also the backlogs on their way: with buffers, and announced by senders without credit."""
         channel, backlog = range(self.channels), Range(0, self.depth)
-        on_the_way = Array(channel, Queue(backlog, capacity=self.most() + 1))
-        return State(**dict(super().state().items()), sent_backlog=on_the_way, announced_backlog=on_the_way)
+        sent = Array(channel, Queue(backlog, capacity=self.most() + 1))
+        # Credits do not bound announcements; each follows a buffer that has been produced.
+        announced = Array(channel, Queue(backlog, capacity=self.depth))
+        return State(**dict(super().state().items()), sent_backlog=sent, announced_backlog=announced)
 
     def send(self, s, c):
         """With the backlog that stays behind."""
@@ -73,6 +75,7 @@ class RecordedCredit(Credit):
     def announce_backlog(self, s, c):
         """The receiver learns of it later."""
         require(s.buffers_in_backlog[c] > 0 and s.num_credits_available[c] == 0)
+        require(len(s.announced_backlog[c]) < self.depth)
         s.announced_backlog[c].push(s.buffers_in_backlog[c])
 
     @action(c="channels", fairness=WEAK)
