@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -124,12 +124,14 @@ def run_of(seed: int) -> tuple[str, Outcome, str]:
     return name, outcome, wrong(outcome, check)
 
 
-def rejections(outcome: Outcome, folder: Path) -> Iterator[str]:
-    """The machines that reject a run, of all that judge such logs."""
+def rejections(outcome: Outcome, folder: Path, among: Container[str] | None = None) -> Iterator[str]:
+    """The machines that reject a run, of all that judge such logs, or of these."""
     log = folder / "run.ndjson"
     log.write_text("".join(lines(outcome.entries)), encoding="ascii")
     with logs_read_once():
         for model, binding in sorted(bindings_for(log, requested=True).items()):
+            if among is not None and model not in among:
+                continue
             try:
                 if any(v.answer == "rejected" for v in judge(binding.plan(log, None), model)):
                     yield model
