@@ -20,16 +20,17 @@ sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tools")]
 from page_section import write_section  # noqa: E402
 from runtime_mix import crashing, job_of, rejections, slow_slots, wrong  # noqa: E402
 from streamproof_runtime.simulator.simulation import Outcome, Simulation  # noqa: E402
+from streamproof_runtime.variants import baton_variants, slot_variants  # noqa: E402
 from streamproof_runtime.variants.all_variants import FAMILIES, simulated  # noqa: E402
-from streamproof_runtime.variants.baton_variants import HARMLESS  # noqa: E402
 
 MOST = 199
 """Largest number of runs of a variant."""
+HARMLESS = baton_variants.HARMLESS | slot_variants.HARMLESS
 HARMLESS_RUNS = 60
 """The same for those that no log tells from the rules."""
 AFTER = 10
 """Number of further runs, once a result has been wrong, for a log that is rejected."""
-LIMIT = 20_000
+LIMIT = 6_000
 """Largest number of steps of a run, many of which never end; a run by the rules takes fewer."""
 
 Run = Callable[[str, int], tuple[Outcome, str]]

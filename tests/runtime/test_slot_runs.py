@@ -20,7 +20,7 @@ from streamproof_runtime.event_log import lines
 from streamproof_runtime.simulator.faults import CRASH, Fault
 from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
-from streamproof_runtime.variants.slot_variants import SLOTS
+from streamproof_runtime.variants.slot_variants import HARMLESS, SLOTS
 from streamproof_specs.flink.slots import BINDING
 
 RARE = ("allocated-freed", "pending-freed")
@@ -57,6 +57,7 @@ def test_runs_are_accepted(name: str, tmp_path: Path) -> None:
         outcome = simulated(name, seed, "severe" if seed else "none")
         assert outcome.finished, (seed, outcome.reason)
         records = slot_events(outcome)
+        assert not any(r["event"] == "answer_discarded" for r in records)  # what makes `stale-answer` harmless
         assert answer(records, tmp_path) == "accepted", seed
         assert accepts(records), seed
 
@@ -149,7 +150,7 @@ def caught(variant: str, folder: Path, most: int) -> str:
 
 
 @pytest.mark.parametrize(
-    "variant", [v if v in SOON else pytest.param(v, marks=pytest.mark.long) for v in sorted(SLOTS)]
+    "variant", [v if v in SOON else pytest.param(v, marks=pytest.mark.long) for v in sorted(SLOTS.keys() - HARMLESS)]
 )
 def test_each_variant_is_caught(variant: str, tmp_path: Path) -> None:
     """By a rejected log, or by slots that are never freed."""

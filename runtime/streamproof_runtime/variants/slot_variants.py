@@ -50,3 +50,6 @@ SLOTS: dict[str, SlotRules] = {
     "release-ignored": SlotRules(frees_returned=False),
 }
 """All variants by name."""
+HARMLESS = frozenset({"stale-answer"})
+"""Variants of which no run shows anything: a lost connection loses the answers on their way, and in one connection a slot is
+offered once, so that no answer arrives after a newer offer."""
