@@ -30,7 +30,7 @@ HARMLESS_RUNS = 60
 """The same for those that no log tells from the rules."""
 AFTER = 10
 """Number of further runs, once a result has been wrong, for a log that is rejected."""
-LIMIT = 6_000
+LIMIT = 8_000
 """Largest number of steps of a run, many of which never end; a run by the rules takes fewer."""
 
 Run = Callable[[str, int], tuple[Outcome, str]]
