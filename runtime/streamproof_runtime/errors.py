@@ -25,3 +25,7 @@ class Unsendable(RuntimeFailure):
 
 class ProcessLost(RuntimeFailure):
     """A process without which the job cannot go on has ended."""
+
+
+class CannotStore(Exception):
+    """A TaskExecutor cannot store a record now, such as on a full disk; another attempt may."""

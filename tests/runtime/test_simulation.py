@@ -8,15 +8,20 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runtime_runs import EXAMPLES, example
+from streamproof.conformance import validate_paths
 from streamproof_runtime import Job, OutsideSimulation
+from streamproof_runtime.event_log import lines
+from streamproof_runtime.jobs.job_file import JobFile
 from streamproof_runtime.simulator import simulation
+from streamproof_runtime.simulator.faults import FULL, Fault
 from streamproof_runtime.simulator.fence import fence
-from streamproof_runtime.simulator.loop import STEP, EventLoop
+from streamproof_runtime.simulator.loop import MILLISECOND, STEP, EventLoop
 from streamproof_runtime.simulator.network import DELAY, Network
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.simulator.tape import NETWORK, SCHEDULE, STREAMS, USER, Tape
@@ -296,3 +301,20 @@ def test_two_thousand_seeds_with_heavy_faults_twice() -> None:
         for seed in ("1", "77")
     }
     assert len(printed) == 1
+
+
+@pytest.mark.parametrize(
+    ("job", "what"), [("sales", "cannot store partitions"), ("pagerank", "cannot store its feedback")]
+)
+def test_what_cannot_be_stored_on_a_full_disk_is_made_again(job: str, what: str, tmp_path: Path) -> None:
+    """When there is space again, the job goes on to the right result, and the log is accepted by all machines."""
+    file, log = JobFile(EXAMPLES / f"{job}.py"), tmp_path / "run.ndjson"
+    disks = [Fault(FULL, 0, (f"tm-{i}",), 8 * MILLISECOND) for i in (1, 2, 3)]
+    outcome = Simulation(file.job(), seed=3, faults_given=disks).run()
+    reasons = {str(entry[3].get("reason")) for entry in outcome.entries if entry[2] == "failed"}
+    assert outcome.finished
+    assert file.wrong(outcome.results) == ""
+    assert outcome.attempts > 2
+    assert any(what in reason and "No space left" in reason for reason in reasons)
+    log.write_text("".join(lines(outcome.entries)), encoding="ascii")
+    assert {verdict.answer for verdict in validate_paths([log], model="all")} == {"accepted"}

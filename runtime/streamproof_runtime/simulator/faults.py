@@ -15,6 +15,8 @@ from streamproof_runtime.simulator.tape import Draw
 CRASH, DISCONNECT, PARTITION, PAUSE, SLOW, LOSE = FAMILIES = (
     *("crash", "disconnect", "partition", "pause", "slow", "lose"),
 )
+FULL = "full"
+"""A fault of a disk: what is written to it fails for a while."""
 DROP = "drop"
 """A fault of slot messages: the next one whose loss the protocol repairs is lost."""
 SEVERE = "severe"
@@ -45,7 +47,7 @@ class Fault:
     def of(cls, record: dict[str, Any]) -> Fault:
         """From JSON; raises `TypeError`, `KeyError` or `ValueError` for another form."""
         found = cls(**{**record, "nodes": tuple(record["nodes"])})
-        if found.kind not in (*FAMILIES, DROP):
+        if found.kind not in (*FAMILIES, FULL, DROP):
             raise ValueError(f"there is no fault {found.kind!r}")
         if not all(
             type(n) is int and n >= least for n, least in ((found.at, 0), (found.duration, 0), (found.factor, 1))
@@ -80,6 +82,9 @@ class World(Protocol):
     def lose(self, node: str) -> None:
         """The process loses what it has stored, and does not notice."""
 
+    def fill(self, node: str, duration: int) -> None:
+        """The disk of a process has no space."""
+
     def drop(self, source: str, target: str) -> None:
         """The next message that returns a slot is lost."""
 
@@ -106,6 +111,17 @@ def drawn(choose: Draw, level: str, executors: list[str], jobmaster: str, *, sto
         at = choose(QUIET // 2) >> choose(6)
         found.append(Fault(CRASH, at, (jobmaster,), min(choose(QUIET // 2) >> choose(5), QUIET - at)))
     return sorted(found, key=lambda fault: (fault.at, fault.kind, fault.nodes))
+
+
+def of_disks(choose: Draw, level: str, executors: list[str]) -> list[Fault]:
+    """Disks without space, in about half of the runs, for jobs that write to disks."""
+    most = MOST[level]
+    found = []
+    for _ in range(1 + choose(most) if most and choose(2) else 0):
+        at = choose(QUIET // 2) >> choose(6)
+        duration = min(choose(QUIET // 2) >> choose(5), QUIET - at)
+        found.append(Fault(FULL, at, (executors[choose(len(executors))],), duration))
+    return found
 
 
 def of_slots(choose: Draw, level: str, executors: list[str], jobmaster: str, manager: str) -> list[Fault]:
@@ -135,6 +151,8 @@ def apply(fault: Fault, world: World) -> None:
         world.pause(one, fault.duration)
     elif fault.kind == LOSE:
         world.lose(one)
+    elif fault.kind == FULL:
+        world.fill(one, fault.duration)
     elif fault.kind == DROP:
         world.drop(one, other)
     else:

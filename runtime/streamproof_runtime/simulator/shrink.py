@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from streamproof_runtime.simulator.faults import Fault
-from streamproof_runtime.simulator.tape import FAULTS, STREAMS
+from streamproof_runtime.simulator.tape import DISKS, FAULTS, STREAMS
 
 Choices = dict[str, list[int]]
 Fails = Callable[[Choices, Sequence[Fault]], bool]
@@ -33,7 +33,7 @@ class Shrunk:
 
 def shrink(choices: Choices, faults: Sequence[Fault], fails: Fails, budget: int = BUDGET) -> Shrunk:
     """The smallest failing script found by removing faults one by one, and setting ranges of choices to 0."""
-    found = Shrunk({s: list(choices.get(s, ())) for s in STREAMS if s != FAULTS}, list(faults))
+    found = Shrunk({s: list(choices.get(s, ())) for s in STREAMS if s not in (FAULTS, DISKS)}, list(faults))
 
     def tries(other: Choices, script: list[Fault]) -> bool:
         if found.runs >= budget:

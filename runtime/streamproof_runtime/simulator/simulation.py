@@ -24,7 +24,7 @@ from streamproof_runtime.simulator.fence import fence
 from streamproof_runtime.simulator.loop import MILLISECOND, EventLoop
 from streamproof_runtime.simulator.network import Network
 from streamproof_runtime.simulator.simulated_hosts import SimulatedExecutor, SimulatedJobMaster, SimulatedManager
-from streamproof_runtime.simulator.tape import FAULTS, MEMORY, NETWORK, SCHEDULE, SLOTS, USER, Script, Tape
+from streamproof_runtime.simulator.tape import DISKS, FAULTS, MEMORY, NETWORK, SCHEDULE, SLOTS, USER, Script, Tape
 from streamproof_runtime.slots.resource_manager import ManagerTiming
 from streamproof_runtime.slots.slot_events import RM, slot_trace
 from streamproof_runtime.subtasks.buffers import RECORDS
@@ -147,6 +147,8 @@ class Simulation:
         if drawn:
             self.faults = faults.drawn(draw, level, names, JOBMASTER, stores=stores)
             self.faults += faults.of_slots(draw_slots, level, names, JOBMASTER, RM)
+            if stores or any(edge.feedback for edge in job.edges):
+                self.faults += faults.of_disks(self.tape.stream(DISKS), level, names)
         self._dropping: list[tuple[str, str]] = []
         self._has_ended = False
 
@@ -273,6 +275,12 @@ class Simulation:
         if host.is_dismissed:
             host.is_dismissed = False
             self.loop.call_later(PROVISION, self._restart, name, host)
+
+    def fill(self, node: str, duration: int) -> None:
+        """A disk has no space for a while."""
+        disk = self.hosts[node].partitions
+        disk.full += 1
+        self.loop.call_later(duration, disk.cleaned)
 
     def drop(self, source: str, target: str) -> None:
         """The next message that returns a slot is lost."""

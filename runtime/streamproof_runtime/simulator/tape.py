@@ -1,8 +1,8 @@
 """The tape: every choice of a simulated run, recorded by stream, so that it can be replayed, edited and shrunk.
 
-Schedule, network, user functions, faults, memory and slots draw from separate streams: a change of one leaves the choices
-of the others. A choice is a number below a bound, and 0 is always the plain one: the first that is ready, the least delay,
-no fault.
+Schedule, network, user functions, faults, memory, slots and disks draw from separate streams: a change of one leaves the
+choices of the others. A choice is a number below a bound, and 0 is always the plain one: the first that is ready, the least
+delay, no fault.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-SCHEDULE, NETWORK, USER, FAULTS, MEMORY, SLOTS = STREAMS = (
-    *("schedule", "network", "user", "faults", "memory", "slots"),
+SCHEDULE, NETWORK, USER, FAULTS, MEMORY, SLOTS, DISKS = STREAMS = (
+    *("schedule", "network", "user", "faults", "memory", "slots", "disks"),
 )
 
 Draw: TypeAlias = Callable[[int], int]

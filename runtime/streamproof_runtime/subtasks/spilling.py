@@ -7,6 +7,7 @@ memory all the same.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Protocol
 
 IN_MEMORY = 64
@@ -26,11 +27,14 @@ class Spill(Protocol):
 class MemorySpill:
     """The spill of a simulated TaskExecutor."""
 
-    def __init__(self) -> None:
+    def __init__(self, expect_space: Callable[[], None] = lambda: None) -> None:
+        """`expect_space` raises `OSError` if the disk is full."""
+        self._expect_space = expect_space
         self._items: deque[tuple[Any, ...]] = deque()
 
     def write(self, item: tuple[Any, ...]) -> None:
         """Appends an item."""
+        self._expect_space()
         self._items.append(item)
 
     def read(self, most: int) -> list[tuple[Any, ...]]:

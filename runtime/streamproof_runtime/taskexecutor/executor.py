@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from streamproof_runtime import messages as m
-from streamproof_runtime.errors import OutsideSimulation, Unsendable
+from streamproof_runtime.errors import CannotStore, OutsideSimulation, Unsendable
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster.regions import Region
 from streamproof_runtime.jobs.functions import Context, Operation, place_of
@@ -275,7 +275,7 @@ class RegionExecutor:
         if missing is None:
             self.tell(m.DEPLOYED)
         else:
-            self.fail(reason, fatal=not missing, missing=missing)
+            self.fail(reason, fatal=False, missing=missing)
 
     def _attach(self, subtask: Subtask, reads: Mapping[str, int]) -> None:
         """Feedback channels get queues that spill, a reader its partition, a writer a new one."""
@@ -293,7 +293,10 @@ class RegionExecutor:
             self._stored[subtask.name] = key
 
             def write(_: Context, record: Any) -> tuple[()]:
-                ledger.append(key, record)
+                try:
+                    ledger.append(key, record)
+                except OSError as error:
+                    raise CannotStore(f"cannot store partitions: {error}") from error
                 return ()
 
             subtask.operation = Operation(((write, None),), subtask.operation.context)
@@ -370,8 +373,8 @@ class RegionExecutor:
                 self.channels.granted(channel, *rest)
             else:
                 self.channels.backlogged(channel, *rest)
-        except Unsendable as error:
-            self.fail(f"{channel}: {error}", fatal=True)
+        except (CannotStore, Unsendable) as error:
+            self.fail(f"{channel}: {error}", fatal=isinstance(error, Unsendable))
 
     def send_about(self, channel: str, to: str, kind: str, *more: Any) -> bool:
         """Sends a message about a channel to the TaskExecutor of a subtask; False if it is this one."""
@@ -392,14 +395,15 @@ class RegionExecutor:
             self.host.woken(self.subtasks[task])
 
     def deliver(self, channel: str, item: Item, backlog: int) -> None:
-        """An item has arrived for a subtask."""
+        """An item has arrived for a subtask. Raises `CannotStore` and `Unsendable`."""
         to = self.graph.channels[channel]
         subtask = self.subtasks[to.target]
         try:
             subtask.deliver(channel, item)
-        except (OSError, Unsendable) as error:
-            self.fail(f"{subtask.name} cannot store its feedback: {error}", fatal=True)
-            return
+        except OSError as error:
+            raise CannotStore(f"{subtask.name} cannot store its feedback: {error}") from error
+        except Unsendable as error:
+            raise Unsendable(f"{subtask.name} cannot store its feedback: {error}") from error
         longest = self.executor.longest
         if len(subtask.queues[channel]) > longest[to.edge.feedback]:
             longest[to.edge.feedback] = len(subtask.queues[channel])
@@ -424,6 +428,9 @@ class RegionExecutor:
             subtask.do(action)
         except (OutsideSimulation, KeyboardInterrupt):
             raise
+        except CannotStore as error:
+            self.fail(f"{subtask.name}: {error}", fatal=False)
+            return True
         except BaseException as error:  # of a user function
             place = place_of(error)
             about = f"{subtask.name}: {type(error).__name__}: {error}"
@@ -431,8 +438,8 @@ class RegionExecutor:
             return True
         try:
             self._carry_on(subtask, taken if kind is TAKE else "")
-        except Unsendable as error:
-            self.fail(f"{subtask.name}: {error}", fatal=True)
+        except (CannotStore, Unsendable) as error:
+            self.fail(f"{subtask.name}: {error}", fatal=isinstance(error, Unsendable))
         return True
 
     def _carry_on(self, subtask: Subtask, taken: str) -> None:
@@ -464,8 +471,8 @@ class RegionExecutor:
         subtask.flush(TIMEOUT)
         try:
             self._carry_on(subtask, "")
-        except Unsendable as error:
-            self.fail(f"{subtask.name}: {error}", fatal=True)
+        except (CannotStore, Unsendable) as error:
+            self.fail(f"{subtask.name}: {error}", fatal=isinstance(error, Unsendable))
 
     def _terminated(self, subtask: Subtask) -> None:
         """The partition of a writer is finished, or that of a reader consumed."""

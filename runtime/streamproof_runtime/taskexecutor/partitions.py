@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from typing import Any, Protocol, TypeAlias
 
@@ -68,7 +70,18 @@ class MemoryPartitions:
 
     def __init__(self, room: int = ROOM) -> None:
         self.room = room
+        self.full = 0
+        """Faults for which the disk is full now."""
         self.stored: dict[Key, list[Any]] = {}
+
+    def expect_space(self) -> None:
+        """Raises `OSError` if the disk is full."""
+        if self.full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def cleaned(self) -> None:
+        """A fault is over."""
+        self.full -= 1
 
     def packed(self, record: Any) -> tuple[Any, int]:
         """As it is."""
@@ -84,6 +97,7 @@ class MemoryPartitions:
 
     def append(self, key: Key, record: Any) -> None:
         """One more record; none if the partition is lost meanwhile."""
+        self.expect_space()
         if key in self.stored:
             self.stored[key].append(record)
 
@@ -106,7 +120,7 @@ class MemoryPartitions:
 
     def queue(self, kind: type[SpillingQueue] = SpillingQueue) -> SpillingQueue:
         """One that spills soon, so that small jobs spill too."""
-        return kind(MemorySpill(), 2)
+        return kind(MemorySpill(self.expect_space), 2)
 
     def clear(self) -> list[Key]:
         """Drops all."""
