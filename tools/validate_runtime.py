@@ -50,6 +50,9 @@ NEVER_TAKEN = {
                 *("send_slot_report", "lose_available", "lose_free"),
             ),
             "a region returns its slots when its subtasks have ended": ("abandon",),
+            "subtasks end with the loss of the JobMaster, and with their region, before their slot is freed": (
+                "stop_task",
+            ),
         }.items()
         for action in actions
     },
@@ -59,7 +62,6 @@ NEVER_TAKEN = {
             "a JobMaster that crashes or ends is the end of its behaviour, and the next one begins another": (
                 *("crash", "recover", "end"),
             ),
-            "the JobMaster keeps its connections until the job is over": ("close",),
             "a TaskExecutor that crashes deletes everything with the loss of its JobMaster": ("crash_executor",),
             "the simulation has no full disk; a write that fails ends the attempt": ("fill_disk",),
             "TCP: messages are lost with their connection only": ("lose_message", "lose_report", "synchronise"),

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from batch_jobs import batch, verdicts
+from batch_jobs import batch, narrow, verdicts
 from changed_logs import Records, compared, is_accepted, rearranged, total, with_args
 from runtime_partition_judge import accepts
 from runtime_runs import example
-from streamproof_runtime import Job
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
@@ -32,16 +31,6 @@ def stored_events(seed: int, level: str) -> Records:
     records = [json.loads(line) for line in lines(outcome.entries)]
     stores = any(kind != "PIPELINED" for _, _, kind in records[0]["args"]["exchanges"])
     return [r for r in records if "#" not in r["trace"]] if stores else []
-
-
-def narrow() -> Any:
-    """A job of two sources, of which one is soon done, a region that reads both, and one that needs one slot."""
-    made = Job("narrow", mode="batch")
-    few = made.source("few", range(4), parallelism=2).map(lambda n: n + 1)
-    many = made.source("many", range(4, 40)).map(lambda n: n + 1)
-    both = few.union(many).key_by(lambda n: n).process("both", lambda c, n: [n])
-    both.key_by(lambda n: 0).process("all", lambda c, n: [n]).collect("sorted")
-    return made
 
 
 def narrowed(seed: int, variant: str | None = None, level: str = "severe") -> Outcome:

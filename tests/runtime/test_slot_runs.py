@@ -12,6 +12,7 @@ import pytest
 
 import changed_logs
 from changed_logs import Records
+from runtime_mix import job_of, slow_slots, wrong
 from runtime_processes import run
 from runtime_runs import EXAMPLES, example
 from runtime_slot_judge import accepts
@@ -121,6 +122,28 @@ def both(seed: int, folder: Path, changes: int) -> tuple[int, int]:
     return changed_logs.compared(
         slot_events(simulated(name, seed, level)), partial(changed, draw), changes, judges, seed
     )
+
+
+def slowly(seed: int, folder: Path, changes: int) -> tuple[int, int]:
+    """The same for a small job with slow slot messages."""
+    job, check = job_of(("word_count", "cached")[seed % 2], seed)
+    outcome = Simulation(job, seed=seed, faults_given=slow_slots(seed)).run(100_000)
+    assert not wrong(outcome, check), seed
+    judges = (lambda copy: answer(copy, folder) == "accepted"), accepts
+    return changed_logs.compared(slot_events(outcome), partial(changed, random.Random(seed)), changes, judges, seed)
+
+
+def test_two_judges_agree_where_slot_messages_are_slow(tmp_path: Path) -> None:
+    """Two failures of one slot are on their way in run 308, and the second is lost."""
+    counts = [slowly(seed, tmp_path, 4) for seed in (0, 1, 2, 308)]
+    assert sum(rejected for _, rejected in counts) > 8
+
+
+@pytest.mark.long
+def test_two_judges_agree_on_many_runs_with_slow_slot_messages(tmp_path: Path) -> None:
+    """And on thousands of changed copies."""
+    for seed in range(1_000, 1_400):
+        slowly(seed, tmp_path, 10)
 
 
 def test_two_judges_agree_on_changed_logs(tmp_path: Path) -> None:

@@ -68,6 +68,16 @@ def chain(length: int, exchange_type: str = MEMORY_ONLY) -> Job:
     return job
 
 
+def narrow() -> Job:
+    """A job of two sources, of which one is soon done, a region that reads both, and one that needs one slot."""
+    made = Job("narrow", mode="batch")
+    few = made.source("few", range(4), parallelism=2).map(lambda n: n + 1)
+    many = made.source("many", range(4, 40)).map(lambda n: n + 1)
+    both = few.union(many).key_by(lambda n: n).process("both", lambda c, n: [n])
+    both.key_by(lambda n: 0).process("all", lambda c, n: [n]).collect("sorted")
+    return made
+
+
 def grouped(seed: int) -> tuple[Job, dict[str, Counter[int]]]:
     """As `batch`, with random slot sharing groups and co-locations; some are refused."""
     draw = random.Random(seed)

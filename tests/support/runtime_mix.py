@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from batch_jobs import batch, cached, chain, grouped
+from batch_jobs import batch, cached, chain, grouped, narrow
 from graph_jobs import GRAPH_JOBS, graph_job, same
 from runtime_runs import EXAMPLES, example
 from streamproof.conformance import InputError, judge
@@ -27,7 +27,19 @@ from streamproof_runtime.simulator.faults import Fault
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
 from streamproof_runtime.variants.all_variants import simulated
 
-JOBS = (*GRAPH_JOBS, "collatz", "doubling", "readings", "sales", "batch", "cached", "memory", "shared", "walk")
+JOBS = (
+    *GRAPH_JOBS,
+    "collatz",
+    "doubling",
+    "readings",
+    "sales",
+    "batch",
+    "cached",
+    "memory",
+    "shared",
+    "narrow",
+    "walk",
+)
 TIMEOUTS = (None, 0.05, None, 0, None, 0.3, None, -1, None, 100)
 """Buffer timeouts in milliseconds of virtual time, in turn."""
 MICROSECOND = 1_000
@@ -83,10 +95,11 @@ _BATCHES: dict[str, Callable[[int], tuple[Job, dict[str, Counter[int]]]]] = {
     "cached": cached,
     "memory": _memory,
     "shared": _shared,
+    "narrow": lambda _: (narrow(), {"sorted": Counter(range(1, 41))}),
 }
 
 
-def _more(name: str, turn: int) -> dict[str, Any]:
+def _more(name: str, seed: int, turn: int) -> dict[str, Any]:
     """Arguments of `Simulation` for a job."""
     found: dict[str, Any] = {"timeout": TIMEOUTS[turn % len(TIMEOUTS)]}
     if name == "readings":
@@ -95,6 +108,10 @@ def _more(name: str, turn: int) -> dict[str, Any]:
         found |= {"executors": 2, "room": 14 + turn % 7}
     elif name == "shared":
         found["executors"] = 4
+    elif name == "narrow":  # TaskExecutors that are idle are released
+        found |= {"executors": 4, "slots": 1, "idle": 5_000 * MICROSECOND}
+    elif name == "word_count" and turn % 4 == 3:
+        found["faults_given"] = slow_slots(seed)
     return found
 
 
@@ -118,7 +135,7 @@ def run_of(seed: int) -> tuple[str, Outcome, str]:
     name, turn = JOBS[seed % len(JOBS)], seed // len(JOBS)
     job, check = job_of(name, turn)
     more: dict[str, Any] = simulated(None, POLICIES[turn % len(POLICIES)])
-    more |= _more(name, turn)
+    more |= _more(name, seed, turn)
     level = "severe" if seed % 5 == 4 else "heavy"
     outcome = Simulation(job, seed=seed, level=level, eager=seed % 2 == 1, **more).run(LIMIT)
     return name, outcome, wrong(outcome, check)

@@ -55,6 +55,8 @@ class SlotReading:
         self.begun: set[str] = set()
         """Processes with an event, and allocations that have been started."""
         self.required = 0
+        self.failing: set[str] = set()
+        """Slots with a failure on its way that the JobMaster will receive."""
         self.wrong: str | None = None
         self.sharing = Sharing(self.expect)
 
@@ -219,6 +221,7 @@ class SlotReading:
 
     def failure_received(self, event: Event) -> Iterable[Move]:
         """The slot is gone; the JobMaster may have learned that before."""
+        self.failing.discard(str(event.args["slot"]))
         yield Move("receive_failure", {"a": self.at(event, event.args["slot"])}, optional=True)
 
     # --- the ResourceManager
@@ -307,7 +310,11 @@ class SlotReading:
         if slot in self.sent.slots_before(event) and slot not in (event.state or {}).get("slots", ()):
             yield from self._lost(event, "available", slot, "lose_notification")
         if slot in event.args.get("failed", ()):
-            yield from self._lost(event, "failure", slot, "lose_failure")
+            # The machine has one message for all that say the same: it is lost only if no earlier one arrives.
+            if slot not in self.failing:
+                yield from self._lost(event, "failure", slot, "lose_failure")
+            if self.sent.arrives(event, "failure", slot):
+                self.failing.add(slot)
 
     def _named(self, event: Event) -> None:
         """What an event names as freed is what leaves the table; tasks of other slots do not stop."""
