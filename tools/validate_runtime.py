@@ -63,7 +63,7 @@ NEVER_TAKEN = {
                 *("crash", "recover", "end"),
             ),
             "a TaskExecutor that crashes deletes everything with the loss of its JobMaster": ("crash_executor",),
-            "the simulation has no full disk; a write that fails ends the attempt": ("fill_disk",),
+            "a full disk ends the attempt that writes; in the machine it ends the TaskExecutor": ("fill_disk",),
             "TCP: messages are lost with their connection only": ("lose_message", "lose_report", "synchronise"),
             "only with `--idle-timeout` (`tests/runtime/test_partition_runs.py`)": ("report_empty", "release_executor"),
             "another ResourceManager asks again: its loss is in no log of partitions": ("crash_manager",),
