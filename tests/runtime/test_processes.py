@@ -297,7 +297,7 @@ def test_the_command_line_writes_logs_and_replaces_only_its_own(tmp_path: Path) 
     [
         (["no.py"], 2, "does not exist"),
         (["empty.py"], 2, "empty.py has no function job()"),
-        (["broken.py"], 2, "broken.py: ZeroDivisionError"),
+        (["broken.py"], 2, "broken.py:1: ZeroDivisionError"),
         (["JOB", "--kill", "tm-4@3"], 2, "no process 'tm-4' to kill; there are tm-1, tm-2, tm-3, jobmaster, rm"),
         (["JOB", "--kill", "tm-1@soon"], 2, "is no kill; write NAME@SECONDSs or NAME@EVENTS"),
         (["JOB", "--kill", "tm-1@0"], 2, "is no kill"),

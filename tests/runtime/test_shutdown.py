@@ -164,4 +164,4 @@ def test_partitions_on_a_full_disk_fail_the_job(tmp_path: Path) -> None:
         [str(PROGRAM), "run", str(file)], capture_output=True, text=True, preexec_fn=limited, check=False
     )
     assert done.returncode == 12
-    assert "a_to_b: OSError: [Errno 27] File too large" in " ".join(done.stdout.split())
+    assert "a_to_b: cannot store partitions: [Errno 27] File too large" in " ".join(done.stdout.split())

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from shares import share
-from streamproof.explicit import Exploration, SearchOptions, exploration, explore
+from streamproof.explicit import Exploration, SearchOptions, explore
 from streamproof.system import InputError, SystemFailure, UsageError
 from streamproof_models.reference.ewd998 import Ewd998
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
@@ -96,7 +96,7 @@ def test_other_versions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """A checkpoint is of one version of streamproof."""
 
     cut(tmp_path, 100)
-    monkeypatch.setattr(exploration, "VERSION", "99")
+    monkeypatch.setattr("streamproof.version.VERSION", "99")
     with pytest.raises(InputError, match="of another run"):
         explore(SYSTEM, SearchOptions(resume=tmp_path))
 
