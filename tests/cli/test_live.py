@@ -19,6 +19,8 @@ from runtime_processes import MARK, PROGRAM, marked, wait_until
 from streamproof.report.live_view import LiveView, frame
 from streamproof_runtime.command import Simulated
 from streamproof_runtime.live import Board
+from streamproof_runtime.processes.cluster import Cluster, Settings
+from streamproof_runtime.processes.kills import Kill
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 HOSTILE = """
@@ -211,6 +213,18 @@ class Terminal:
         assert self.text.endswith("\n")
         wait_until(lambda: not marked(self.mark))
         return code
+
+
+def test_what_is_told_is_shown() -> None:
+    """Also if no process reports a sample after it."""
+    told: list[str] = []
+    shown: list[Any] = []
+    settings = Settings(EXAMPLES / "components.py", executors=3, slots=2, live=True)
+    kill = Kill("tm-1", events=12)
+    assert Cluster(settings, [kill], told.append, shown.append).run().finished
+    assert kill.is_done
+    assert "tm-1 has ended: killed by SIGKILL" in told
+    assert [text for _, text in shown[-1]["events"]] == told
 
 
 processes = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by /proc")

@@ -233,6 +233,7 @@ class Cluster:
     def _tell(self, text: str) -> None:
         self._told(text)
         self._board.happened(time.monotonic() - self._began, text)
+        self._show()
 
     def _sampled(self, name: str, sample: Any) -> None:
         if name == JOBMASTER:
@@ -241,6 +242,9 @@ class Cluster:
             self._board.manager(sample)
         else:
             self._board.executor(name, sample)
+        self._show()
+
+    def _show(self) -> None:
         if self._watch is not None:
             self._watch(self._board.snapshot(time.monotonic() - self._began, self.settings.job.name))
 
@@ -280,11 +284,9 @@ class Cluster:
             self._dismissed[name] = child.incarnation + 1
             return
         how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        mine = [kill for kill in self.kills if kill.name == name and kill.events is not None]
-        was_asked = code == -signal.SIGKILL and child.incarnation < len(mine)
-        if was_asked:
-            mine[child.incarnation].is_done = True
-        elif not any(kill.name == name and kill.is_done and kill.seconds is not None for kill in self.kills):
+        if not self._was_asked(name, child) and not any(
+            kill.name == name and kill.is_done and kill.seconds is not None for kill in self.kills
+        ):
             self._deaths[name] = self._deaths.get(name, 0) + 1
         self._tell(f"{name} has ended: {how}")
         if code == BROKEN or self._deaths.get(name, 0) > DEATHS:
@@ -292,6 +294,14 @@ class Cluster:
         if name == JOBMASTER:
             self._first_attempt, self._decided = self._first_attempt + self._decided + 1, 0
         self._start(name, child.incarnation + 1, listeners)
+
+    def _was_asked(self, name: str, child: _Child) -> bool:
+        """Whether a process that has ended was killed after a number of events; that kill has happened then."""
+        mine = [kill for kill in self.kills if kill.name == name and kill.events is not None]
+        if child.process.returncode != -signal.SIGKILL or child.incarnation >= len(mine):
+            return False
+        mine[child.incarnation].is_done = True
+        return True
 
     def _close(self, child: _Child) -> None:
         for pipe in (child.process.stdin, child.process.stdout):
@@ -302,9 +312,11 @@ class Cluster:
     def _end(self) -> None:
         """Ends all processes: at once, or, if the job is over, after a while in which they end by themselves."""
         end = time.monotonic() + (GRACE if self._over is not None else 0)
-        for child in self._children.values():
+        for name, child in self._children.items():
             with suppress(subprocess.TimeoutExpired):
                 child.process.wait(max(0.0, end - time.monotonic()))
+            if self._was_asked(name, child):  # the end of the job was read before that of the process
+                self._tell(f"{name} has ended: killed by SIGKILL")
         for child in self._children.values():
             child.process.kill()
             child.process.wait()
