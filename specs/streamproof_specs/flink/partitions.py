@@ -57,6 +57,10 @@ class FlinkPartitions(FlinkOrRuntimeLogs):
 
     on_request = True
 
+    def reads(self, path: Path) -> bool:
+        """Whether a log of the runtime is of a job with blocking exchanges."""
+        return runtime.recognises(path)
+
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case for each job with lines about partitions, or connections. Raises `InputError` for unreadable logs."""
         if self.is_of_runtime(run, job_graph):

@@ -25,7 +25,6 @@ from streamproof_specs.flink.slots_lines import HIDDEN_WITHOUT, SlotExplainer
 from streamproof_specs.flink.slots_recorded import OF_JM, OF_RM, OF_TE, slot_system
 from streamproof_specs.flink.with_runtime import FlinkOrRuntimeLogs
 from streamproof_specs.runtime import slots as runtime
-from streamproof_specs.runtime.failover import is_runtime
 
 SAMPLED = 4
 """Minimum number of missing lines at DEBUG that distinguishes a sample from a single removed or changed line."""
@@ -49,10 +48,6 @@ class FlinkSlots(FlinkOrRuntimeLogs):
     """
 
     on_request = True
-
-    def recognises(self, path: Path) -> bool:
-        """Whether there are logs of Flink, or of the runtime, under a path."""
-        return is_runtime(path) or super().recognises(path)
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case per job; a job graph is not needed. Raises `InputError` for unreadable logs."""

@@ -18,12 +18,12 @@ class FlinkOrRuntimeLogs(FlinkLogs):
         return runtime.runs(path) if runtime.is_runtime(path) else super().runs(path)
 
     def recognises(self, path: Path) -> bool:
-        """Whether there are logs of Flink, or of a job of the runtime with blocking exchanges, under a path."""
+        """Whether there are logs of Flink, or of the runtime, under a path."""
         return self.reads(path) or super().recognises(path)
 
     def reads(self, path: Path) -> bool:
-        """Whether a log of the runtime has what the binding follows: by default blocking exchanges."""
-        return runtime.recognises(path)
+        """Whether there is a log of the runtime that has what the binding follows: by default any."""
+        return runtime.is_runtime(path)
 
     def is_of_runtime(self, run: Any, job_graph: Path | None) -> bool:
         """Whether a run is one of the runtime. Raises `InputError` for a job graph that is given beside it."""

@@ -7,8 +7,6 @@ machine has.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -68,12 +66,6 @@ class RuntimeJob(Failover):
         return created and all(
             s.status[p] in self.active or self.has_finished(s, p) for t in tasks for p in self.upstream[t]
         )
-
-
-def recognises(path: Path) -> bool:
-    """Whether a path has a log of the runtime, of a job with blocking exchanges."""
-    first = first_event(path)
-    return first.get("event") == "job_started" and re.search('"(BLOCKING|HYBRID_FULL)"', json.dumps(first)) is not None
 
 
 def is_runtime(path: Path) -> bool:
@@ -308,4 +300,4 @@ _MEANING: dict[str, Callable[[_Reading], Iterable[Move]]] = {
     "job_failed": _Reading.given_up,
 }
 
-__all__ = ["is_eager", "is_runtime", "job_graph", "plan", "recognises", "runs"]
+__all__ = ["is_eager", "is_runtime", "job_graph", "plan", "runs"]

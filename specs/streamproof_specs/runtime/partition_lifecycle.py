@@ -8,6 +8,7 @@ must be what the machine has.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
 from collections.abc import Container, Iterable, Sequence
@@ -17,7 +18,7 @@ from typing import TypeAlias
 
 from streamproof.conformance import Event, InputError, Plan, Task, Unit
 from streamproof_specs.runtime.failover import job_graph
-from streamproof_specs.runtime.logs import events_of, jobs
+from streamproof_specs.runtime.logs import events_of, first_event, jobs
 from streamproof_specs.runtime.partition_reading import (
     EXECUTOR,
     LET_GO,
@@ -39,6 +40,12 @@ _PROCESS = re.compile(r"(.+)\.(\d+)", re.ASCII)
 
 Connection: TypeAlias = tuple[str, int, int]
 """A TaskExecutor, its process, and a number."""
+
+
+def recognises(path: Path) -> bool:
+    """Whether a path has a log of the runtime, of a job with blocking exchanges."""
+    first = first_event(path)
+    return first.get("event") == "job_started" and re.search('"(BLOCKING|HYBRID_FULL)"', json.dumps(first)) is not None
 
 
 def plan(run: Path) -> Plan:
