@@ -20,7 +20,7 @@ from runtime_mix import MICROSECOND, crashes, crashing, readings
 from runtime_processes import run
 from runtime_runs import EXAMPLES, credit_verdicts, example, verdicts
 from streamproof.conformance import judge
-from streamproof_runtime import JobError
+from streamproof_runtime import Job, JobError
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.jobmaster.checkpoint_store import MemoryCheckpoints
 from streamproof_runtime.jobmaster.checkpoints import expect_streaming
@@ -223,6 +223,11 @@ def test_jobs_that_cannot_have_checkpoints_are_refused() -> None:
         expect_streaming(regions(example("sales").job()))
     with pytest.raises(JobError, match="head of loop"):
         expect_streaming(regions(example("collatz").job()))
+    parts = Job("parts")
+    for name in "ab":
+        parts.source(name, range(3)).process(f"p_{name}", lambda _, n: [n]).collect(f"all_{name}")
+    with pytest.raises(JobError, match="there is nothing between a and b"):
+        expect_streaming(regions(parts))
 
 
 def test_a_run_on_processes_goes_on_from_a_checkpoint(tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ TRIGGER, EXPIRE = "checkpoint", "checkpoint expired"
 
 
 def expect_streaming(regions: Sequence[Region]) -> None:
-    """Raises `JobError` for a job without checkpoints: one that stores what is between its operators, or has a loop."""
+    """Raises `JobError` for a job without checkpoints: one that stores what is between its operators, has a loop, or has
+    parts with nothing between them, which are regions too."""
     for region in regions:
         for name in region.reads:
             source, target = name.split(">")
@@ -34,6 +35,12 @@ def expect_streaming(regions: Sequence[Region]) -> None:
                 f"{head} is the head of loop {region.graph.scope(head)}: a record in its feedback is in no checkpoint; "
                 "leave out the checkpoints"
             )
+    if len(regions) > 1:
+        one, other = (region.operators[0] for region in regions[:2])
+        raise JobError(
+            f"there is nothing between {one} and {other}: a job with checkpoints is one pipelined region; "
+            "make two jobs of it, or leave out the checkpoints"
+        )
 
 
 class CheckpointCoordinator:
