@@ -10,7 +10,7 @@ from streamproof.language.composite import arguments, within
 from streamproof.language.layout import instantiate
 from streamproof.language.machines import Given, Machine, below, parsed, resolve_pattern
 from streamproof.language.model import Model, marked
-from streamproof.language.native_machine import READ_ONLY, NativeMachine
+from streamproof.language.native_machine import READ_ONLY, NativeMachine, Reached
 from streamproof.language.primitives import Disabled, InitiallyMark, Picks, PropertyMark
 from streamproof.language.reader import Scope, choice_conditions
 from streamproof.language.sources import CallSite, parameters
@@ -19,13 +19,10 @@ from streamproof.language.value_places import Box, FixedValue
 from streamproof.language.views import checked, look
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.expr import Expr
-from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Conjunct, Instance, Kind, System
+from streamproof.system.model import Conjunct, Instance, Kind
 from streamproof.system.model import State as Values
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import Sort
-
-Reached = Mapping[Instance, tuple[tuple[Expr, bool], ...]]
 
 
 class MachineView:
@@ -92,7 +89,7 @@ class NativeComposite(NativeMachine):
         self._declared = dict(self.whole.declared)
         self._with_cut()
         self._within: dict[str, Scope] = {}
-        self._known: dict[tuple[str, str, tuple[tuple[str, Any], ...]], Reached] = {}
+        self._reached = {}
         self._named = {m.called(action): (m, action) for m in _machines(self.whole) for action in m.actions}
 
     def initial(self, most: int | None = None) -> Iterator[Values]:
@@ -135,28 +132,9 @@ class NativeComposite(NativeMachine):
         after = self._moved(before, moves, Picks(tuple(picks))) if self._inside(before) else None
         return None if after is None else self._cut(before, after)
 
-    def picks(self, state: Values, instance: Instance, system: System) -> list[Any] | None:
-        """The picks of an instance that its actions reach in `state`; None if another instance represents it."""
-        if not instance.picks:
-            return []
-        interpreter, found = Interpreter(system), []
-        guard = instance.guard if system.constraint is None else system.constraint.own_guard(instance)
-        for taken, conditions in self._split(instance, guard):
-            for (_, value), (condition, first) in zip(taken.picks, conditions, strict=True):
-                if interpreter.value(condition, state):
-                    found.append(value)
-                elif not first:
-                    return None
-        return found
-
-    def take(self, state: Values, instance: Instance, system: System) -> Values | None:
-        """The state after a step of a trace, or None if the step is disabled."""
-        picks = self.picks(state, instance, system)
-        if picks is None or not self._inside(state):
-            return None
+    def _taken(self, state: Values, instance: Instance, picks: Sequence[Any]) -> Values | None:
         machine, own = self._named[instance.action]
-        after = self._moved(state, _moves(machine, own, instance.args), Picks(tuple(picks)))
-        return None if after is None else self._cut(state, after)
+        return self._moved(state, _moves(machine, own, instance.args), Picks(tuple(picks)))
 
     def _limit(self, function: Callable[..., Any], states: Sequence[Values]) -> bool:
         return self._seen(self.whole, function, states)
@@ -212,10 +190,8 @@ class NativeComposite(NativeMachine):
 
     # --- assignment of picks to participants
 
-    def _split(
-        self, instance: Instance, guard: Sequence[Conjunct]
-    ) -> list[tuple[Instance, tuple[tuple[Expr, bool], ...]]]:
-        """The steps of the participants, each with the conditions under which it reaches its picks."""
+    def _conditions(self, instance: Instance, guard: Sequence[Conjunct]) -> Sequence[tuple[Expr, bool]]:
+        """The picks of an instance are those of its participants, in their order."""
         machine, own = self._named[instance.action]
         options = [self._ways(move) for move in _moves(machine, own, instance.args)]
         wanted = tuple(value for _, value in instance.picks)
@@ -223,18 +199,18 @@ class NativeComposite(NativeMachine):
         for chosen in product(*(o.items() for o in options)):
             picks = tuple(value for one, _ in chosen for _, value in one.picks)
             if picks == wanted and tuple(c.expr for one, _ in chosen for c in one.guard) == terms:
-                return list(chosen)
+                return [condition for _, conditions in chosen for condition in conditions]
         raise UsageError(f"{instance.label} is not a step of the model", remedy="give one of its system")
 
     def _ways(self, move: MachineStep) -> Reached:
         key = (move.machine.path, move.action, move.args)
-        if key not in self._known:
+        if key not in self._reached:
             if move.machine.path not in self._within:
                 self._within[move.machine.path] = within(move.machine, self.whole)
-            self._known[key] = choice_conditions(
+            self._reached[key] = choice_conditions(
                 move.machine.model, move.action, move.args, self._within[move.machine.path]
             )
-        return self._known[key]
+        return self._reached[key]
 
 
 def _machines(machine: Machine) -> Iterator[Machine]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from streamproof.language.conversion import to_value
 from streamproof.language.declare import Bool, State
@@ -24,11 +24,14 @@ from streamproof.system.constraint import cut_name
 from streamproof.system.errors import ModelError, StreamproofError, UsageError, nearest
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Instance, System
+from streamproof.system.model import Conjunct, Instance, System
 from streamproof.system.model import State as Values
 from streamproof.system.sorts import Sort
 
 READ_ONLY = "a property cannot change the state"
+
+Reached: TypeAlias = Mapping[Instance, tuple[tuple[Expr, bool], ...]]
+"""For each instance, and each of its picks, what `choice_conditions` returns."""
 
 
 class StateView:
@@ -82,7 +85,7 @@ class NativeMachine:
         self._declared = dict(declared.items())
         self._found = marked(type(model))
         self._with_cut()
-        self._reached: dict[Any, Mapping[Instance, tuple[tuple[Expr, bool], ...]]] = {}
+        self._reached: dict[Any, Reached] = {}
 
     def _with_cut(self) -> None:
         """Adds the variable that records broken constraints on steps, if there are any."""
@@ -127,10 +130,10 @@ class NativeMachine:
         names = parameters(function)[2:]
         given = [*zip(names, args, strict=False), *named.items()]
         before = self.values(state)
-        view = StateView(self._sorts, before, writable=True)
         if not self._inside(before):
             return None
         shown = f"{action}({', '.join(f'{n}={v}' for n, v in given)})"
+        view = StateView(self._sorts, before, writable=True)
         try:
             self._run(function, shown, [view, *args], named, picks)
         except Disabled:
@@ -138,38 +141,46 @@ class NativeMachine:
         return self._cut(before, tuple(view._values.get().values()))
 
     def picks(self, state: Values, instance: Instance, system: System) -> list[Any] | None:
-        """The picks of an instance that its action reaches in `state`, in the form that `step` requires.
+        """The picks of an instance that its actions reach in `state`, in the form that `step` requires.
 
         None if an unreached choice does not have the first pick of its domain: that instance is disabled, because
         another one represents it.
         """
         if not instance.picks:
             return []
+        interpreter, reached = Interpreter(system), []
+        guard = instance.guard if system.constraint is None else system.constraint.own_guard(instance)
+        for (_, value), (condition, first) in zip(instance.picks, self._conditions(instance, guard), strict=True):
+            if interpreter.value(condition, state):
+                reached.append(value)
+            elif not first:
+                return None
+        return reached
+
+    def _conditions(self, instance: Instance, guard: Sequence[Conjunct]) -> Sequence[tuple[Expr, bool]]:
+        """The condition under which the instance, with this guard, reaches each of its picks."""
         key = (instance.action, instance.args)
         if key not in self._reached:
             self._reached[key] = choice_conditions(self.model, *key)
-        interpreter, picks = Interpreter(system), []
-        guard = instance.guard if system.constraint is None else system.constraint.own_guard(instance)
-        found = next(c for i, c in self._reached[key].items() if (i.picks, i.guard) == (instance.picks, guard))
-        for (_, value), (condition, first) in zip(instance.picks, found, strict=True):
-            if interpreter.value(condition, state):
-                picks.append(value)
-            elif not first:
-                return None
-        return picks
+        return next(c for i, c in self._reached[key].items() if (i.picks, i.guard) == (instance.picks, guard))
 
     def take(self, state: Values, instance: Instance, system: System) -> Values | None:
         """The state after a step of a trace, or None if the step is disabled."""
         picks = self.picks(state, instance, system)
         if picks is None or not self._inside(state):
             return None
+        after = self._taken(state, instance, picks)
+        return None if after is None else self._cut(state, after)
+
+    def _taken(self, state: Values, instance: Instance, picks: Sequence[Any]) -> Values | None:
+        """The values that the action of an instance assigns, whatever the constraints are; None if it is disabled."""
         view = StateView(self._sorts, state, writable=True)
         _, function = self._found[instance.action]
         try:
             self._run(function, instance.label, [view, *(v for _, v in instance.args)], {}, picks)
         except Disabled:
             return None
-        return self._cut(state, tuple(view._values.get().values()))
+        return tuple(view._values.get().values())
 
     def _inside(self, state: Values) -> bool:
         """Whether the constraints of the model are true, and the step to this state has broken none."""
