@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from streamproof import interrupts
-from streamproof.cli.answer import DEFAULT_OUT, Request, print_left_out, trace_folder
+from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
 from streamproof.cli.engines import explored, graph_text, option_words, resource_options, run_engine
 from streamproof.cli.outputs import certificate_option, ci_options, expect_json_writable, people
 from streamproof.cli.selection import (
@@ -59,12 +59,7 @@ from streamproof.system.verdict import CheckResult, Measure, Measured
     help=f"Stop N steps after the initial states.  [default: no limit, with bmc {SOLVER_DEPTH}]",
 )
 @timeout_option("Stop after SECONDS.", "time_limit")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help=f"Folder for counterexamples.  [default: {DEFAULT_OUT}/MODEL]",
-)
+@out_option
 @click.option("--dot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the graph of reachable states.")
 @click.option(
     "--coverage", is_flag=True, help="Count every condition of every guard, and list actions, conditions and levels."

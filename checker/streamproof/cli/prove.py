@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from streamproof import interrupts
-from streamproof.cli.answer import DEFAULT_OUT, Request, print_left_out, trace_folder
+from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
 from streamproof.cli.certificate import (
     certificate_json,
     certify_proved,
@@ -98,12 +98,7 @@ MAX_SHOWN = 2
 @timeout_option(
     f"Stop after SECONDS; inf for never.  [default: {SECONDS:g}, with --rank {RANK_SECONDS:g} for each property]"
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help=f"Folder for counterexamples.  [default: {DEFAULT_OUT}/MODEL]",
-)
+@out_option
 @certificate_option
 @click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no counterexamples, only the outcome.")

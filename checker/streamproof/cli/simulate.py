@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from streamproof.cli.answer import DEFAULT_OUT, Request, print_left_out, trace_folder
+from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
 from streamproof.cli.engines import Status
 from streamproof.cli.outputs import expect_json_writable
 from streamproof.cli.selection import (
@@ -67,12 +67,7 @@ SEEDS = 1 << 32
     help="Prefer new states and actions, or take every step with the same probability.",
 )
 @timeout_option("Stop after SECONDS.", "time_limit")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help=f"Folder for counterexamples.  [default: {DEFAULT_OUT}/MODEL]",
-)
+@out_option
 @click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no counterexamples, only the outcome.")
 @json_option
