@@ -51,8 +51,8 @@ print(code, *(name for name in sys.modules if name.split(".")[0] == "streamproof
         ("failover", 90),
         ("regions", 90),
         ("partition_lifecycle", 90),
-        ("baton", 93),
-        ("slots", 98),
+        ("baton", 90),
+        ("slots", 97),
     ],
 )
 def test_a_check_loads_few_modules(tmp_path: Path, model: str, most: int) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Any
 
-from streamproof.language import lvalues, methods, operators
+from streamproof.language import lvalues, operators
 from streamproof.language.cases import Case, is_case_class, no_such_field, with_field
 from streamproof.language.conversion import expect_faithful
 from streamproof.language.elements import in_sequence
@@ -290,7 +290,9 @@ def _place_attribute(ev: Evaluator, owner: Ref, node: ast.Attribute, frame: Fram
     if isinstance(owner.sort, QueueSort) and name in ("head", "full"):
         return _queue_attribute(ev, lvalues.read(ev.context, owner), node, frame)
     if not isinstance(owner.sort, QueueSort | SetSort | BagSort):
-        raise methods.no_method(owner.sort, name, loc)
+        from streamproof.language.methods import no_method
+
+        raise no_method(owner.sort, name, loc)
     return Method(owner, name)
 
 
@@ -324,7 +326,9 @@ def _term_attribute(ev: Evaluator, owner: Expr, node: ast.Attribute, frame: Fram
             loc=loc,
             remedy="change it where it lies in the state",
         )
-    raise methods.no_method(owner.sort, name, loc)
+    from streamproof.language.methods import no_method
+
+    raise no_method(owner.sort, name, loc)
 
 
 def _case_field(ev: Evaluator, owner: Expr, node: ast.Attribute, loc: Loc) -> Expr:
@@ -402,9 +406,13 @@ def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: F
     if not symbolic(content):
         expect_faithful(content, loc)
     if isinstance(content, Mapping) and content:
-        return methods.pick_from_dict(ev.context, content, key, loc, label)
+        from streamproof.language.methods import pick_from_dict
+
+        return pick_from_dict(ev.context, content, key, loc, label)
     if isinstance(content, list | tuple | range) and content:
-        return methods.pick_from_list(ev.context, tuple(content), key, loc, label)
+        from streamproof.language.methods import pick_from_list
+
+        return pick_from_list(ev.context, tuple(content), key, loc, label)
     raise ModelError(
         f"{describe(whole)} cannot be indexed by {describe(key)}", loc=loc, remedy="use a tuple, a list or a dict"
     )

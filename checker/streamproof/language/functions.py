@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from streamproof.language import access, calls, lvalues, methods, operators, sequences
+from streamproof.language import access, calls, lvalues, operators, sequences
 from streamproof.language.access import is_pure_call
 from streamproof.language.cases import Case, arguments, is_case_class, shown_sort
 from streamproof.language.comprehensions import each_round, indices, quantified, summed
@@ -228,7 +228,9 @@ def _method_called(
             lambda: _method_called(context, two, args, kwargs, loc, label),
             loc,
         )
-    return methods.method(context, function, args, kwargs, loc, label)
+    from streamproof.language.methods import method
+
+    return method(context, function, args, kwargs, loc, label)
 
 
 def _applied(
