@@ -156,7 +156,8 @@ class Simulated:
         outcome = simulation.run(LIMIT, None if board is None else board.look)
         return {
             "wrong": _wrong(self.file, outcome),
-            "stuck": not outcome.finished and not outcome.errors,
+            "stuck": not (outcome.finished or outcome.errors or outcome.unfinished),
+            "unfinished": outcome.unfinished,
             "checked": self.file.is_checked,
             "attempts": outcome.attempts,
             "steps": outcome.steps,

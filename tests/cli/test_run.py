@@ -109,3 +109,63 @@ def test_bad_options_are_one_message(streamproof: Any, tmp_path: Path) -> None:
     assert (tmp_path / "seed-0.ndjson").read_text() == "mine\n"
     assert streamproof("run", job, "--simulate", "--trace", str(tmp_path / "new")).code == 0
     assert streamproof("run", job, "--simulate", "--trace", str(tmp_path / "new")).code == 0
+
+
+_ENDLESS = """
+from streamproof_runtime import Job
+def again(record):
+    while {waits}:
+        pass
+    return record
+def job():
+    made = Job()
+    made.source("s", [1]).iterate("Loop", lambda loop: (loop.map(again), loop.filter(lambda r: False))).collect("c")
+    return made
+"""
+
+
+@pytest.mark.parametrize(
+    ("waits", "caught"), [(True, False), (True, True), (False, False)], ids=["function", "caught", "loop"]
+)
+def test_a_simulation_without_end_is_ended(
+    streamproof: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waits: bool, caught: bool
+) -> None:
+    """By the time limit while a user function never returns, although the function takes the interrupt for an error of its
+    own, else by the limit of steps, with the exit code of an unfinished run."""
+    monkeypatch.setattr("streamproof_runtime.command.LIMIT", 20_000)
+    text = _ENDLESS.format(waits=waits)
+    if caught:
+        caught_all = "        try:\n            while True: pass\n        except BaseException: break\n"
+        text = text.replace("        pass\n", caught_all)
+    (tmp_path / "job.py").write_text(text)
+    command = ("run", str(tmp_path / "job.py"), "--simulate", "--json", str(tmp_path / "a.json"))
+    done = streamproof(*command, *(("--seeds", "3", "--timeout", "0.5") if waits else ()))
+    assert done.code == 160, done.out
+    (run,) = json.loads((tmp_path / "a.json").read_text())["runs"]
+    assert run["wrong"] == ("no end after 0.5 s" if waits else "no end after 20,000 steps")
+    assert ("steps" in run) is not waits
+    if waits:
+        assert "seeds after 0 were not run; raise --timeout" in done.out
+
+
+def test_a_right_run_is_not_shrunk(streamproof: Any) -> None:
+    """It is said that there is nothing to shrink; the exit code is that of the run."""
+    for more in ((), ("--seeds", "2")):
+        done = streamproof("run", str(EXAMPLES / "word_count.py"), "--simulate", "--shrink", *more)
+        assert (done.code, done.err) == (0, "")
+        assert "no run has failed: there is nothing to shrink" in done.out
+
+
+def test_machines_without_events_are_not_asked(streamproof: Any, tmp_path: Path) -> None:
+    """A job of sources alone has no channel: with all models nothing is said of flow control, nor is the answer open."""
+    job, log = tmp_path / "job.py", str(tmp_path / "out")
+    job.write_text(
+        "from streamproof_runtime import Job\ndef job():\n    j = Job()\n    j.source('s', [1])\n    return j\n"
+    )
+    assert streamproof("run", str(job), "--simulate", "--trace", log).code == 0
+    done = streamproof("validate", log, "--model", "all")
+    assert (done.code, done.err) == (0, "")
+    assert "inconclusive" not in done.out
+    done = streamproof("validate", log, "--model", "credit")
+    assert done.code == 160
+    assert "no attempt has a channel with flow control" in " ".join(done.out.split())

@@ -243,3 +243,15 @@ def test_a_run_on_processes_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
     began = [json.loads(line) for line in (logs / "jobmaster.1.ndjson").read_text().splitlines()]
     assert min(r["args"]["checkpoint"] for r in began if r["event"] == "checkpoint_restored") > 0
     assert {v.answer for v in judge(BINDING.plan(logs, None), "checkpoints")} == {"accepted"}
+
+
+def test_every_event_of_a_followed_job_is_matched(tmp_path: Path) -> None:
+    """Also two snapshots of one subtask with the same number, of different attempts."""
+    repeated = 0
+    for seed in range(6):
+        outcome, log = outcome_of(seed)[1], tmp_path / f"{seed}.ndjson"
+        log.write_text("".join(lines(outcome.entries)))
+        plan = BINDING.plan(log, None)
+        repeated += len(plan.events) - len({e.key for e in plan.events})
+        assert [v.matched for v in judge(plan, "checkpoints")] == [v.read for v in judge(plan, "checkpoints")]
+    assert repeated

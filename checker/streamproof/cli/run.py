@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +19,8 @@ from streamproof.cli.run_logs import NDJSON, TABLE, in_parquet, remove_older, ru
 from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
 from streamproof.entries import RUNTIMES, every
-from streamproof.system.errors import Exit, InputError, SystemFailure, UsageError
+from streamproof.interrupts import limited
+from streamproof.system.errors import Exit, InputError, OutOfTime, SystemFailure, UsageError
 from streamproof.system.files import PARQUET, RUN_LOG, RUN_SCRIPT, expect_writable, new_folders, remove, write
 from streamproof.system.lines import Line, StyledText, line
 from streamproof.system.options import bytes_about, timely
@@ -29,7 +32,7 @@ SCHEMA = "streamproof.run/1"
 _SHOWN = 10
 """Largest number of failing runs that are printed."""
 _ONLY_SIMULATED = ("seed", "seeds", "faults", "shrink", "script")
-_ONLY_REAL = ("kill", "restarts", "timeout")
+_ONLY_REAL = ("kill", "restarts")
 
 
 @click.command(
@@ -61,7 +64,7 @@ _ONLY_REAL = ("kill", "restarts", "timeout")
     default=600,
     show_default=True,
     metavar="SECONDS",
-    help="Time limit of a run on processes.",
+    help="Time limit of a run; a simulated one has a limit of steps, too.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of the run.  [default: 0]")
 @click.option("--seeds", type=click.IntRange(min=1), default=1, metavar="N", help="Number of seeds, from --seed on.")
@@ -95,7 +98,7 @@ _ONLY_REAL = ("kill", "restarts", "timeout")
     type=click.FloatRange(min=-1),
     metavar="MS",
     help="Milliseconds after which a buffer that is not full leaves; 0: each record leaves alone; -1: never, except before "
-    "END or a baton.  [default: what is made of a buffer leaves at once]",
+    "control events, such as END.  [default: what is made of a buffer leaves at once]",
 )
 @click.option(
     "--input-policy",
@@ -172,8 +175,8 @@ def command(
     """Run the job in FILE, a Python file with a function job(), and compare the results with its expected().
 
     The JobMaster, the ResourceManager and each TaskExecutor are processes, unless the run is simulated. Ends with 0
-    when all runs end with the expected results, with 11 when one gets stuck, else with 12 when one is wrong; with 160
-    when the time limit is reached.
+    when all runs end with the expected results, with 11 when one gets stuck, else with 12 when one is wrong, else with
+    160 when one has not ended at the limit of time, or of the steps of a simulation.
     """
     from streamproof import __version__
     from streamproof.report.console import print_lines
@@ -214,7 +217,7 @@ def command(
                 simulated = module.Simulated(
                     Path(job), level=faults, variant=variant, executors=taskmanagers, slots=slots, **more
                 )
-            runs, shrunk = _runs(module, simulated, seed, seeds, shrink, script, trace, tables, view)
+            runs, shrunk = _runs(module, simulated, seed, seeds, shrink, script, trace, tables, view, timeout)
         else:
             with timely("reading the job"):
                 processes = module.Processes(
@@ -240,12 +243,14 @@ def command(
         "exit_code": int(code),
         "runs": [{name: run[name] for name in _KEPT if name in run} for run in runs],
         "shrunk": None
-        if shrunk is None
+        if not shrunk
         else {name: shrunk[name] for name in (*_KEPT[2:], "runs", "deviations") if name in shrunk},
     }
     if json_to is not None:
         write_json(document, json_to)
-    print_lines(_lines(runs, wrong, shrunk) if simulate else _real_lines(job, runs[0]), people(json_to))
+    print_lines(
+        _lines(runs, wrong, shrunk, seeds, shrink=shrink) if simulate else _real_lines(job, runs[0]), people(json_to)
+    )
     return code
 
 
@@ -253,6 +258,7 @@ _KEPT = (
     *("seed", "script", "wrong", "attempts", "steps", "events", "virtual_ns", "digest", "faults"),
     *("kills", "longest_queue", "longest_feedback_queue", "peak_bytes"),
 )
+_TOTALS = (("steps", 0), ("attempts", 1))
 _GRAVITY = (Exit.INCONCLUSIVE, Exit.SAFETY, Exit.DEADLOCK)
 
 
@@ -311,21 +317,43 @@ def _runs(
     trace: Path | None,
     tables: bool,
     view: LiveView | None,
+    seconds: float,
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """The runs, without their events, and the shrunk one."""
+    """The runs, without their events, and the shrunk one. The first run that has no end after `seconds` is the last."""
     runs: list[dict[str, Any]] = []
     shrunk = None
     watch = None if view is None else view.slowly
     with Status(live=view is None) as status, view or nullcontext():
         for number in range(1 if script else seeds):
             status(f"seed {seed + number}")
-            run = simulated.script(script, watch) if script else simulated.seed(seed + number, watch)
+            of_script = partial(simulated.script, script) if script else partial(simulated.seed, seed + number)
+            run = _within(seconds, module, partial(of_script, watch))
+            if run is None:
+                about = {"script": str(script)} if script else {"seed": seed + number}
+                runs.append({**about, "wrong": f"no end after {seconds:g} s", "unfinished": True})
+                break
             _write(module, run, script.stem.partition(".")[0] if script else f"seed-{seed + number}", trace, tables)
             if run["wrong"] and shrink and shrunk is None:
-                shrunk = simulated.shrunk(run)
-                _write(module, shrunk, f"seed-{seed + number}-shrunk", trace, tables)
+                shrunk = _within(seconds, module, partial(simulated.shrunk, run)) or {}
+                if shrunk:
+                    _write(module, shrunk, f"seed-{seed + number}-shrunk", trace, tables)
             runs.append({name: value for name, value in run.items() if name not in ("lines", "choices")})
     return runs, shrunk
+
+
+def _within(seconds: float, module: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
+    """The result of a simulation; None if it has none after `seconds`, also if the job took the interrupt for an error."""
+    end = time.monotonic() + seconds
+    found = None
+    try:
+        with limited(seconds), timely("simulating the job", silent=True):
+            found = work()
+    except OutOfTime:
+        return None
+    except module.Problem:
+        if time.monotonic() < end:
+            raise
+    return found if time.monotonic() < end else None
 
 
 def _write(module: Any, run: Mapping[str, Any], name: str, trace: Path | None, tables: bool) -> None:
@@ -340,24 +368,37 @@ def _write(module: Any, run: Mapping[str, Any], name: str, trace: Path | None, t
             write(trace / f"{name}.script.json", module.script_text(run), RUN_SCRIPT)
 
 
-def _lines(runs: list[dict[str, Any]], wrong: list[dict[str, Any]], shrunk: Mapping[str, Any] | None) -> Iterator[Line]:
+def _lines(
+    runs: list[dict[str, Any]],
+    wrong: list[dict[str, Any]],
+    shrunk: Mapping[str, Any] | None,
+    seeds: int,
+    *,
+    shrink: bool,
+) -> Iterator[Line]:
     for run in runs if len(runs) == 1 else wrong[:_SHOWN]:
         yield from _run_lines(run, run.get("script") or f"seed {run['seed']}", facts=len(runs) == 1)
     if len(wrong) > _SHOWN:
         yield line(f"and {len(wrong) - _SHOWN} more")
-    if shrunk is not None:
+    if shrink and not wrong:
+        yield line("no run has failed: there is nothing to shrink")
+    elif shrink and not shrunk:
+        yield line("not shrunk: no end after the time limit; raise --timeout")
+    if shrunk:
         yield from _run_lines(shrunk, f"shrunk in {shrunk['runs']} runs", facts=True)
         count = shrunk["deviations"]
         yield line(f"{count} choice{'' if count == 1 else 's'} other than the plain ones", indent=4)
     if len(runs) > 1:
-        steps, attempts = (sum(run[name] for run in runs) for name in ("steps", "attempts"))
+        steps, restarts = (sum(run.get(name, least) - least for run in runs) for name, least in _TOTALS)
         totals = f"{len(runs)} runs: {len(runs) - len(wrong)} right, {len(wrong)} wrong"
-        yield line(totals, StyledText(f"; {steps:,} steps, {attempts - len(runs):,} restarts", "faint"))
+        yield line(totals, StyledText(f"; {steps:,} steps, {restarts:,} restarts", "faint"))
+    if len(runs) < seeds and "script" not in runs[-1]:
+        yield line(f"seeds after {runs[-1]['seed']} were not run; raise --timeout")
 
 
 def _run_lines(run: Mapping[str, Any], name: str, *, facts: bool) -> Iterator[Line]:
     yield _verdict(run, name)
-    if not facts:
+    if not facts or "steps" not in run:
         return
     tries = f"{run['attempts']} attempt{'' if run['attempts'] == 1 else 's'}"
     counts = (
@@ -370,5 +411,5 @@ def _run_lines(run: Mapping[str, Any], name: str, *, facts: bool) -> Iterator[Li
 
 
 def _verdict(run: Mapping[str, Any], name: str) -> Line:
-    good = "the result is as expected" if run["checked"] else "finished; the file does not state what is expected"
+    good = "the result is as expected" if run.get("checked") else "finished; the file does not state what is expected"
     return line(f"{name}: ", StyledText(run["wrong"] or good, "failed" if run["wrong"] else "good"), hang=4)

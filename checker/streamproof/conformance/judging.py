@@ -64,7 +64,7 @@ class _Judge:
             outcomes = self._outcomes()
         except StreamproofError as error:
             return replace(self.open, answer="error", reason=error.one_line, exit_code=error.exit_code)
-        matched = {e.key for tracked in outcomes for e in tracked.events}
+        matched = {(e.key, e.file, e.line) for tracked in outcomes for e in tracked.events}
         if self.judged is not None:
             self.judged += [e for tracked in outcomes for e in tracked.events]
         verdict = replace(self._judged(outcomes), matched=len(matched), behaviours=len(outcomes))

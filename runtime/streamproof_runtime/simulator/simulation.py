@@ -78,6 +78,8 @@ class Outcome:
     entries: list[event_log.Entry]
     choices: dict[str, list[int]]
     errors: list[str] = field(default_factory=list)
+    unfinished: bool = False
+    """Whether the limit of steps has ended it."""
 
     @property
     def digest(self) -> str:
@@ -184,6 +186,7 @@ class Simulation:
             self.entries,
             self.tape.recorded,
             master.errors,
+            unfinished=not over and not master.errors and steps >= limit,
         )
 
     def _looped(self, limit: int, watch: Callable[[], None] | None) -> bool:
