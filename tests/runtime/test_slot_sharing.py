@@ -377,3 +377,30 @@ def test_a_job_of_one_group_asks_for_a_slot_for_each_subtask() -> None:
     records = records_of(Simulation(job).run())
     assert next(r["args"]["required"] for r in records if r["event"] == "slots_declared") == 6
     assert len(ExecutionGraph(job).tasks) == 6
+
+
+@pytest.mark.parametrize(
+    ("event", "name", "form"),
+    [
+        ("slots_declared", "groups", "an object"),
+        ("slots_reserved", "subtasks", "an object"),
+        ("offer_received", "from", "a text"),
+        ("registered", "total", "a number"),
+    ],
+)
+def test_a_log_of_an_older_version_is_one_message(event: str, name: str, form: str, tmp_path: Path) -> None:
+    """With its line and a remedy; an argument of another form is one message, too."""
+    records = [*map(json.loads, lines(Simulation(grouped()).run().entries))]
+    at = next(n for n, r in enumerate(records) if r["event"] == event)
+    log = tmp_path / "old.ndjson"
+    for value in (None, [{}]):
+        changed = [*records[:at], {**records[at], "args": dict(records[at]["args"])}, *records[at + 1 :]]
+        changed[at]["args"].pop(name)
+        if value is not None:
+            changed[at]["args"][name] = value
+        log.write_text("".join(json.dumps(r) + "\n" for r in changed))
+        with pytest.raises(InputError, match=rf"needs the argument '{name}', {form}") as error:
+            SLOTS.plan(log, None)
+        assert error.value.loc is not None
+        assert (error.value.loc.file, error.value.loc.line) == (str(log), at + 1)
+        assert ("trace the job again" in error.value.remedy) == (value is None)

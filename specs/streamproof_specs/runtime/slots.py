@@ -14,6 +14,7 @@ from typing import Any
 
 from streamproof.conformance import Constraint, Event, Move, Observation, Plan, StateReader, Stream, Task, Unit
 from streamproof_specs.runtime.logs import events_of
+from streamproof_specs.runtime.slots_arguments import expect_arguments
 from streamproof_specs.runtime.slots_delivered import MANAGER, MASTER, Deliveries, base, role
 from streamproof_specs.runtime.slots_recorded import MOST, machine
 from streamproof_specs.runtime.slots_sharing import Sharing
@@ -29,6 +30,8 @@ def plan(run: Path) -> Plan:
     for event in events:
         if event.trace.endswith(ENDING):
             traces.setdefault(event.trace, []).append(event)
+    for own in traces.values():
+        expect_arguments(own)
     cases = tuple(_case(trace, own) for trace, own in traces.items())
     name = run.resolve().name.partition(".")[0]
     return Plan(name, cases, tuple(events), unit="job", nothing="the log has no events of slots")
@@ -80,9 +83,10 @@ class SlotReading:
         if self.wrong is None:
             moves = [*self._begins(event.process)]
             try:
-                moves += [*_MEANING[event.event](self, event)]
+                moves += [*_MEANING[event.event](self, event)] if event.event in _MEANING else []
+                self.expect(event.event in _MEANING, "this is no event of slots")
             except (KeyError, TypeError, ValueError) as error:
-                self.wrong = f"this is no event of slots: {error!r}"
+                self.wrong = str(error) if isinstance(error, ValueError) else "its arguments are of no event of slots"
         if self.wrong is not None:
             return Observation(event, impossible=self.wrong)
         return Observation(event, (tuple(moves),), tuple(self._views(event)), tuple(self._failures(event)))
