@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamproof_runtime.command import Simulated
 from streamproof_runtime.errors import Unsendable
 from streamproof_runtime.jobs.scopes import Scope
 from streamproof_runtime.messages import DATA
 from streamproof_runtime.processes.links import HOST, NONCE, PROOF, SECRET, Link, connect, listening, proof, serve
 from streamproof_runtime.processes.wire import MOST, Frames, frame, message_frame
 from streamproof_runtime.subtasks.batons import Baton
+from streamproof_runtime.subtasks.sendable import expect_sendable
 
 _PLAIN = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary(), st.just("\ud800")
@@ -77,6 +81,51 @@ def test_an_item_with_a_baton_arrives() -> None:
         [2, {"a": 1}, baton, True, 0],
         7,
     ]
+
+
+def test_a_simulation_refuses_what_cannot_be_sent(tmp_path: Path) -> None:
+    """The same random values as the form of messages, with the same words; and a run ends as on processes."""
+
+    class Text(str):
+        """No plain text."""
+
+    draw = random.Random(5)
+
+    def value(depth: int) -> Any:
+        kind = draw.randrange(12 if depth else 8)
+        plain = (
+            1,
+            -(1 << 70),
+            "a\udc80",
+            1.5,
+            b"b",
+            None,
+            True,
+            draw.choice((object(), Text("x"), len, 1j, bytearray())),
+        )
+        if kind < 8:
+            return plain[kind]
+        parts = [value(depth - 1) for _ in range(draw.randrange(4))]
+        hashable = [part for part in parts if isinstance(part, int | str | float | bytes)]
+        return [parts, tuple(parts), frozenset(hashable), dict(zip(hashable, parts, strict=False))][kind - 8]
+
+    refused = 0
+    for _ in range(3_000):
+        one, words = value(3), []
+        for check in (frame, expect_sendable):
+            try:
+                check(one)
+            except Unsendable as error:
+                words.append(str(error).partition(" of type ")[2].partition(";")[2])
+        assert len(words) in (0, 2), one
+        assert len({*words}) < 2
+        refused += bool(words)
+    assert 200 < refused < 2_800
+    text = "from streamproof_runtime import Job\ndef job():\n    made = Job('bad')\n    "
+    stream = "made.source('a', [1]).process('b', lambda _, r: [object()]).process('d', lambda _, r: [], 2).collect('c')"
+    (tmp_path / "job.py").write_text(f"{text}{stream}\n    return made\n")
+    found = Simulated(tmp_path / "job.py", level="none", variant=None, executors=3, slots=1).seed(0)
+    assert found["wrong"].startswith("b: a record has a value of type object; records between processes are numbers")
 
 
 def test_other_values_cannot_be_sent() -> None:

@@ -390,7 +390,7 @@ def test_a_job_of_one_group_asks_for_a_slot_for_each_subtask() -> None:
 )
 def test_a_log_of_an_older_version_is_one_message(event: str, name: str, form: str, tmp_path: Path) -> None:
     """With its line and a remedy; an argument of another form is one message, too."""
-    records = [*map(json.loads, lines(Simulation(grouped()).run().entries))]
+    records = [*map(json.loads, lines(Simulation(grouped(), executors=5).run().entries))]
     at = next(n for n, r in enumerate(records) if r["event"] == event)
     log = tmp_path / "old.ndjson"
     for value in (None, [{}]):

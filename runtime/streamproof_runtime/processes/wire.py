@@ -14,6 +14,7 @@ from streamproof_runtime.errors import RuntimeFailure, Unsendable
 from streamproof_runtime.jobs.scopes import Scope
 from streamproof_runtime.messages import DATA, Message
 from streamproof_runtime.subtasks.batons import Baton
+from streamproof_runtime.subtasks.sendable import FORMS, other_type
 
 try:
     import msgpack
@@ -39,7 +40,7 @@ def _extended(value: Any) -> Any:
         return msgpack.ExtType(_INT, hex(value).encode())
     if kind is Baton:
         return msgpack.ExtType(_BATON, _pack([[*value.origin.loops], [*value.inner], [*value.turns]]))
-    raise TypeError(f"a record has a value of type {kind.__name__}")
+    raise TypeError(other_type(value))
 
 
 def _restored(code: int, data: bytes) -> Any:
@@ -71,9 +72,7 @@ def frame(value: Any) -> bytes:
     try:
         packed = _pack(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise Unsendable(
-            f"{error}; records between processes are numbers, text, bytes, and tuples, lists, sets and dictionaries of them"
-        ) from error
+        raise Unsendable(f"{error}; {FORMS}") from error
     if len(packed) > MOST:
         raise Unsendable(f"a record takes {len(packed):,} bytes; up to {MOST:,} can be sent")
     return _LENGTH.pack(len(packed)) + packed

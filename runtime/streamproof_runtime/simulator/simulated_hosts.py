@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from streamproof_runtime import messages as m
 from streamproof_runtime.jobmaster.checkpoint_store import CheckpointStore, MemoryCheckpoints
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster.jobmaster import job_trace
@@ -14,6 +15,7 @@ from streamproof_runtime.messages import Message
 from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.slots.resource_manager import ManagerTiming, ResourceManager
 from streamproof_runtime.slots.slot_events import POOL, RM, SlotEvents
+from streamproof_runtime.subtasks.sendable import expect_sendable
 from streamproof_runtime.subtasks.subtask import Subtask, TaskPlan
 from streamproof_runtime.taskexecutor.executor import TaskExecutor
 from streamproof_runtime.taskexecutor.partitions import MemoryPartitions
@@ -82,7 +84,11 @@ class SimulatedExecutor:
         self.receive(peer, None)
 
     def send(self, target: str, message: Message) -> None:
-        """By the network."""
+        """By the network. Raises `Unsendable` for a record that processes could not send."""
+        if message[0] == m.DATA:
+            expect_sendable(message[4][2:])  # not the kind and the clock of the item
+        elif message[0] == m.FINISHED:
+            expect_sendable(message[1:])
         self.world.send(self.name, target, message)
 
     def call_later(self, delay: int, timer: str, number: int) -> None:

@@ -1,4 +1,4 @@
-"""The arguments that events of the slot protocol need. A log that lacks one is another version's, or no log of the runtime."""
+"""The arguments that events of the slot protocol need: a log that lacks one is of another version, or not of the runtime."""
 
 from __future__ import annotations
 
