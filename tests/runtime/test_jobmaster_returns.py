@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import changed_logs
 from batch_jobs import batch, verdicts
 from runtime_processes import run
 from runtime_region_judge import accepts
@@ -154,6 +155,34 @@ def test_a_jobmaster_must_begin_after_the_attempts_of_the_earlier_ones(name: str
     answers = tampered(records, tmp_path)
     assert all("rejected" in answers[model] for model in models)
     assert not accepts(own(records))
+
+
+@pytest.mark.parametrize("name", ["sales", "components"])
+def test_attempts_are_those_of_the_jobmaster(name: str, tmp_path: Path) -> None:
+    """An attempt under a number that was never scheduled, a region whose attempt has not finished, and a JobMaster with
+    none before it are lies, wherever the lines are; an attempt that nobody recorded further is none."""
+    crash = Fault(CRASH, 700_000, ("tm-1",), MILLISECOND)
+    seed = {"sales": 4, "components": 3}[name]
+    outcome = Simulation(example(name).job(), seed=seed, slots=1, faults_given=[crash]).run()
+    records = changed_logs.records_of(outcome)
+    traces = sorted({r["trace"] for r in records if r["trace"].endswith("#1")})
+    assert traces
+
+    def answers(copies: Sequence[dict[str, Any]]) -> set[str]:
+        return {a for found in tampered(changed_logs.numbered(copies), tmp_path).values() for a in found}
+
+    assert answers(records) == {"accepted"}
+    for trace in traces:
+        of = [r for r in records if r["trace"] == trace]
+        elsewhere = trace.replace("#1", "#7")
+        assert answers([*records, *({**r, "trace": elsewhere} for r in of)]) == {"accepted", "rejected"}
+        assert answers([{**r, "trace": elsewhere} if r in of else r for r in records]) == {"accepted", "rejected"}
+        assert answers([r for r in records if r["trace"] != trace]) == {"accepted", "rejected"}
+        assert answers([r for r in records if r["trace"] != trace or r["event"] != "finished"]) > {"rejected"}
+    assert "rejected" in answers([{**r, "trace": f"{name}@1"} if r["trace"] == name else r for r in records])
+    until = next(at for at, r in enumerate(records) if r["event"] == "region_finished")
+    for cut in (until - 1, until, until + 1):
+        assert answers(records[:cut]) == {"accepted"}
 
 
 class Unfenced(JobMaster):

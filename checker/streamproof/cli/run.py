@@ -192,6 +192,7 @@ def command(
         ("timeout", timeout),
         ("buffer-timeout", timeout_of_buffers),
         ("checkpoint-interval", checkpoints),
+        ("idle-timeout", idle),
     ):
         if value is not None and not isfinite(value):
             raise UsageError(f"--{name} {value:g} is no time", remedy="give a number")

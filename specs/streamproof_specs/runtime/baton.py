@@ -32,7 +32,7 @@ from streamproof_models.scoped_text import parse
 from streamproof_models.scopes import ScopeError
 from streamproof_specs.runtime.clocks import contradictions
 from streamproof_specs.runtime.logs import FLOW, JOBMASTER, LOG, RuntimeLogs, attempts
-from streamproof_specs.runtime.sessions import reused_attempts
+from streamproof_specs.runtime.sessions import reused_attempts, unscheduled_attempts
 
 EMITS = ("record_processed", "buffers_flushed")
 """Events with which buffers of an operator leave."""
@@ -91,13 +91,14 @@ class RuntimeBaton(RuntimeLogs):
     log = LOG
 
     def behaviours(self, name: str, events: list[Event]) -> Plan:
-        """One case for each attempt, and one for each JobMaster that uses attempts of an earlier one."""
+        """One case for each attempt, and one for each contradiction between attempts and their JobMasters."""
         events = [event for event in events if event.event not in FLOW]
         traces = attempts(events)
         begun = {
             t: own for t, own in traces.items() if any(e.process != JOBMASTER or e.event == "finished" for e in own)
         }
         cases = (*(_case(trace, own) for trace, own in begun.items()), *reused_attempts(events))
+        cases = (*cases, *unscheduled_attempts(events))
         return Plan(name, cases, tuple(events), unit="attempt", nothing="no attempt of the job has begun")
 
 
