@@ -50,7 +50,7 @@ LAST = "the log may end before it"
 NOT_CAUGHT = {
     "*: after the next event of the process": "events that do not depend on each other have no order",
     **dict.fromkeys(
-        ("finished: left out", "job_finished: left out", "channel_released: left out", "credits_received: left out"),
+        ("job_finished: left out", "channel_released: left out", "credits_received: left out"),
         LAST,
     ),
     **dict.fromkeys(
