@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streamproof_runtime.errors import JobError
-from streamproof_runtime.jobs.api import CACHING, MEMORY_ONLY, PIPELINED, Edge, Exchange, Job, Operator, Pipe
+from streamproof_runtime.jobs.api import Job
 from streamproof_runtime.jobs.co_location import SlotSharing, slot_sharing
 from streamproof_runtime.jobs.functions import forward
 from streamproof_runtime.jobs.graph import ExecutionGraph
+from streamproof_runtime.jobs.operators import CACHING, MEMORY_ONLY, PIPELINED, Edge, Exchange, Operator, Pipe
 from streamproof_runtime.jobs.scopes import Scope
 
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from streamproof_runtime.errors import JobError
-from streamproof_runtime.jobs.api import Exchange, Job
+from streamproof_runtime.jobs.api import Job
+from streamproof_runtime.jobs.operators import Exchange
 
 
 @dataclass(frozen=True, slots=True)

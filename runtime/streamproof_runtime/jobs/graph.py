@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from streamproof_runtime.errors import JobError
-from streamproof_runtime.jobs.api import Edge, Exchange, Job, Operator, subtask_names
+from streamproof_runtime.jobs.api import Job
+from streamproof_runtime.jobs.operators import Edge, Exchange, Operator, subtask_names
 from streamproof_runtime.jobs.scopes import Scope
 
 

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from streamproof_runtime.errors import JobError
-from streamproof_runtime.jobs.api import Edge, Exchange, Job, Operator, Pipe, subtask_names
+from streamproof_runtime.jobs.api import Job
 from streamproof_runtime.jobs.functions import Context
+from streamproof_runtime.jobs.operators import Edge, Exchange, Operator, Pipe, subtask_names
 from streamproof_runtime.jobs.scopes import Scope
 
 _OPERATOR = re.compile(r"(?:([A-Za-z][\w.]*):)?([A-Za-z]\w*)(?:\*([0-9]+))?", re.ASCII)

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from streamproof_runtime.errors import JobError
 from streamproof_runtime.jobmaster.regions import Region
-from streamproof_runtime.jobs.api import Exchange, Operator, subtask_names
+from streamproof_runtime.jobs.operators import Exchange, Operator, subtask_names
 
 Place: TypeAlias = tuple[str, str, str]
 """A slot, its TaskExecutor, and the slot sharing group that uses it, if any."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
-from streamproof_runtime.jobs.api import Edge, Exchange, Operator
 from streamproof_runtime.jobs.functions import Context, Operation, key_text, own
 from streamproof_runtime.jobs.graph import ExecutionGraph
+from streamproof_runtime.jobs.operators import Edge, Exchange, Operator
 from streamproof_runtime.jobs.scopes import Scope
 from streamproof_runtime.subtasks.barriers import Alignment, Snapshot, state_of
 from streamproof_runtime.subtasks.batons import Itinerary, itineraries

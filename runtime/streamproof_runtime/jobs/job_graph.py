@@ -1,0 +1,110 @@
+"""The job graph under construction: names, parallelisms, exchanges and slot sharing groups are checked here.
+
+Streams add operators and edges to it (`streams`); the runtime reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from streamproof_runtime.errors import JobError
+from streamproof_runtime.jobs.input_policies import POLICIES
+from streamproof_runtime.jobs.operators import (
+    BLOCKING,
+    EXCHANGE_TYPES,
+    PIPELINED,
+    Edge,
+    Exchange,
+    Operator,
+    subtask_names,
+)
+from streamproof_runtime.jobs.slot_sharing import groups
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+"""Names of operators and loops."""
+_JOB_NAME = re.compile(r"\w[\w.-]*")
+MOST = 4_096
+"""Largest parallelism of an operator."""
+STREAMING, BATCH = MODES = ("streaming", "batch")
+"""Modes of a job: by default its exchanges are pipelined, or blocking between operators outside loops."""
+
+
+@dataclass
+class JobGraph:
+    """The operators of a job and the edges between them, checked as they are added."""
+
+    name: str = "job"
+    operators: dict[str, Operator] = field(default_factory=dict)
+    edges: list[Edge] = field(default_factory=list)
+    mode: str = STREAMING
+    chains: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
+    """Operators to which one stateless function is chained, and their slot sharing group, if it depends on that."""
+
+    def __post_init__(self) -> None:
+        """Raises `JobError` for an unknown mode, and a name that is not plain: events are told apart by it."""
+        if not isinstance(self.name, str) or not _JOB_NAME.fullmatch(self.name):
+            raise JobError(f"{self.name!r} cannot name a job; use letters, digits, _, - and ., a letter or digit first")
+        if self.mode not in MODES:
+            raise JobError(f"job {self.name} has the mode {self.mode!r}; there are {', '.join(MODES)}")
+
+    def add(self, operator: Operator) -> None:
+        """Adds an operator. Raises `JobError` for a name that is not plain or not new, and for a parallelism that is none."""
+        if not NAME.fullmatch(operator.name):
+            raise JobError(f"{operator.name!r} cannot name an operator; use letters, digits and _, a letter first")
+        if operator.input_policy and operator.input_policy not in POLICIES:
+            known = ", ".join(POLICIES)
+            raise JobError(f"operator {operator.name} has the input policy {operator.input_policy!r}, none of {known}")
+        if type(operator.parallelism) is not int or not 1 <= operator.parallelism <= MOST:
+            given = f"operator {operator.name} has parallelism {operator.parallelism!r}"
+            raise JobError(f"{given}; give a number from 1 to {MOST:,}")
+        for other in self.operators.values():
+            common = set(subtask_names(other)) & set(subtask_names(operator))
+            if other.name == operator.name or common:
+                raise JobError(f"operators {other.name} and {operator.name} need different names")
+        self.operators[operator.name] = operator
+
+    def slot_sharing_groups(self) -> dict[str, str]:
+        """The slot sharing group of each operator. Raises `JobError` if a function would be chained across groups."""
+        given = {name: operator.slot_sharing_group for name, operator in self.operators.items()}
+        found = groups(given, ((e.source, e.target) for e in self.edges if not e.feedback))
+        for makers, group in self.chains:
+            for maker in makers:
+                if found[maker] != (group or found[makers[0]]):
+                    raise JobError(
+                        f"{maker} (slot sharing group {found[maker]}) and {makers[0]} (slot sharing group "
+                        f"{found[makers[0]]}): "
+                        f"a function that is chained to {' and '.join(dict.fromkeys(makers))} was in one group with them; "
+                        "name the groups of operators before their streams are used"
+                    )
+        return found
+
+    def connect(self, edge: Edge) -> None:
+        """Adds an edge, or its pipes to that of the same operators; fills in what its exchange leaves open.
+
+        Raises `JobError` for an unknown exchange, and for two different ones between the same operators.
+        """
+        source, target = self.operators[edge.source], self.operators[edge.target]
+        if edge.exchange is Exchange.FORWARD and source.parallelism != target.parallelism:
+            edge.exchange = Exchange.REBALANCE
+        edge.exchange_type = self._exchange_type(edge)
+        for other in self.edges:
+            if (other.source, other.target, other.feedback) == (edge.source, edge.target, edge.feedback):
+                if (other.exchange, other.key, other.exchange_type) != (edge.exchange, edge.key, edge.exchange_type):
+                    raise JobError(
+                        f"{edge.target} reads {edge.source} by two different exchanges; put an operator between them"
+                    )
+                other.pipes.extend(edge.pipes)
+                return
+        self.edges.append(edge)
+
+    def _exchange_type(self, edge: Edge) -> str:
+        if edge.exchange_type:
+            if edge.exchange_type not in EXCHANGE_TYPES:
+                known = ", ".join(EXCHANGE_TYPES)
+                raise JobError(
+                    f"{edge.target} reads {edge.source} by the exchange {edge.exchange_type!r}; there are {known}"
+                )
+            return edge.exchange_type
+        in_loop = edge.feedback or any(self.operators[name].scope.level for name in (edge.target, edge.source))
+        return BLOCKING if self.mode == BATCH and not in_loop else PIPELINED
