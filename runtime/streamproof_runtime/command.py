@@ -131,12 +131,18 @@ class Simulated:
                 raise Problem(f"{path}: there is no process {node!r}")
         return {"script": str(path), **self._run(watch, path.name, script=choices, faults_given=faults)}
 
-    def shrunk(self, run: Mapping[str, Any]) -> dict[str, Any]:
-        """The smallest failing script found for a failing run, as a run."""
+    def shrunk(self, run: Mapping[str, Any], is_over: Callable[[], bool] = lambda: False) -> dict[str, Any]:
+        """The smallest failing script found for a failing run, as a run.
+
+        Raises `RuntimeFailure` if `is_over()` after one of the runs that this takes.
+        """
         faults = [Fault.of(fault) for fault in run["faults"]]
 
         def fails(choices: dict[str, list[int]], script: Sequence[Fault]) -> bool:
-            return bool(self._run(script=choices, faults_given=script)["wrong"])
+            wrong = bool(self._run(script=choices, faults_given=script)["wrong"])
+            if is_over():  # a user function, or what calls it, may have taken the interrupt for a failure
+                raise RuntimeFailure("shrinking has no more time")
+            return wrong
 
         found = shrink(run["choices"], faults, fails)
         again = self._run(script=found.choices, faults_given=found.faults)

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from streamproof_runtime.command import Simulated
+from streamproof_runtime.errors import RuntimeFailure
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 WRONG = ("--seed", "71", "--faults", "heavy", "--variant", "status-dropped")
 
@@ -154,6 +157,19 @@ def test_a_right_run_is_not_shrunk(streamproof: Any) -> None:
         done = streamproof("run", str(EXAMPLES / "word_count.py"), "--simulate", "--shrink", *more)
         assert (done.code, done.err) == (0, "")
         assert "no run has failed: there is nothing to shrink" in done.out
+
+
+def test_shrinking_ends_with_its_time(tmp_path: Path) -> None:
+    """Also if every run of it ends: between two of them the limit is asked for."""
+    file = tmp_path / "job.py"
+    file.write_text((EXAMPLES / "word_count.py").read_text() + "\ndef expected():\n    return {}\n")
+    simulated = Simulated(file, level="heavy", variant=None, executors=3, slots=2)
+    run = simulated.seed(3)
+    asked = iter([False, False, True])
+    assert run["wrong"]
+    with pytest.raises(RuntimeFailure, match="no more time"):
+        simulated.shrunk(run, lambda: next(asked))
+    assert [*asked] == []
 
 
 def test_machines_without_events_are_not_asked(streamproof: Any, tmp_path: Path) -> None:

@@ -335,7 +335,9 @@ def _runs(
                 break
             _write(module, run, script.stem.partition(".")[0] if script else f"seed-{seed + number}", trace, tables)
             if run["wrong"] and shrink and shrunk is None:
-                shrunk = _within(seconds, module, partial(simulated.shrunk, run)) or {}
+                end = time.monotonic() + seconds
+                more = partial(simulated.shrunk, run, lambda end=end: time.monotonic() >= end)
+                shrunk = _within(seconds, module, more) or {}
                 if shrunk:
                     _write(module, shrunk, f"seed-{seed + number}-shrunk", trace, tables)
             runs.append({name: value for name, value in run.items() if name not in ("lines", "choices")})
