@@ -32,7 +32,7 @@ INTERRUPTED, MODEL, TOO_LARGE, SYSTEM, INCONCLUSIVE = 130, 150, 152, 153, 160
 
 
 def supervised(work: Callable[[], int]) -> int:
-    """Run `work` in a worker process; returns its exit code."""
+    """Run `work` in a worker process; returns its exit code, in both processes: the caller ends the process with it."""
     messages, outgoing = os.pipe()
     alive, living = os.pipe()
     woken, waking = os.pipe()
@@ -54,7 +54,7 @@ def supervised(work: Callable[[], int]) -> int:
             if not isinstance(error, KeyboardInterrupt) and not interrupts.requested():
                 raise
             _print("streamproof: error: interrupted\n")
-            os._exit(INTERRUPTED)
+            return INTERRUPTED
     os.close(outgoing)
     os.close(alive)
     signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
