@@ -49,10 +49,16 @@ MACHINES: dict[str, Any] = {
 LAST = "the log may end before it"
 NOT_CAUGHT = {
     "*: after the next event of the process": "events that do not depend on each other have no order",
+    **dict.fromkeys(("job_finished: left out", "channel_released: left out", "credits_received: left out"), LAST),
     **dict.fromkeys(
-        ("job_finished: left out", "channel_released: left out", "credits_received: left out"),
-        LAST,
+        ("backlog_received: left out", "requirements_received: left out", "report_received: left out"), LAST
     ),
+    "checkpoint_acknowledged: left out": "the checkpoint is never completed",
+    "barrier_received.checkpoint: *": "a barrier is not compared with the snapshot that it leads to",
+    **dict.fromkeys(("region_canceled: left out", "region_canceled: twice"), "there is nothing to cancel"),
+    "job_started.exchanges: one less": "the regions are the same without it",
+    "job_started.checkpoint_interval: *": "no machine has a clock",
+    **dict.fromkeys(("master_lost: twice", "master_lost.connection: *"), "of a TaskExecutor without partitions"),
     **dict.fromkeys(
         ("request_answered: left out", "executor_registered: left out", "started: left out", "terminated: left out"),
         LAST,
@@ -69,11 +75,16 @@ NOT_CAUGHT = {
     "buffers_flushed.why: another": "no machine has the timer",
     "backlog_announced: twice": "a message that nobody has received yet",
     "slots_reported: twice": "a message that nobody has received yet",
+    **dict.fromkeys(("slots_listed: left out", "slots_listed.executor: another"), "an empty list, or one not received"),
     "slots_listed: twice": "a message that nobody has received yet",
     "deployed.placement: *": "where a subtask runs is in no machine, but for its slot and what it stores",
     "failed*": "the reason is in no machine; `region_failed` has the consequences",
     "registered.slots: *": "how many slots a TaskExecutor has is followed in the trace of slots",
     **dict.fromkeys(("registered: *", "registered.*"), "TaskExecutors are followed only if they store partitions"),
+    **dict.fromkeys(
+        ("registered of slots: left out", "registered of slots: twice"),
+        "the slots are known from another registration, or never used",
+    ),
     "registered of slots.*": "of a single TaskExecutor: a slot that is never allocated is not seen",
     "registering*": "TaskExecutors are followed only if they store partitions",
     "partitions_created*": "of a TaskExecutor that stores none of the partitions",
