@@ -34,7 +34,7 @@ STATES = 300
 """States of one instance that is searched."""
 STARTS = 5_000
 """The most combinations of first values of an instance that is searched."""
-SECONDS = 4.0
+SECONDS = 60.0
 """The longest proof."""
 HEAVIEST = 3_000
 """The most terms of an instance that is searched (see `weight`)."""
