@@ -65,7 +65,8 @@ NEVER_TAKEN = {
             "a TaskExecutor that crashes deletes everything with the loss of its JobMaster": ("crash_executor",),
             "a full disk ends the attempt that writes; in the machine it ends the TaskExecutor": ("fill_disk",),
             "TCP: messages are lost with their connection only": ("lose_message", "lose_report", "synchronise"),
-            "only with `--idle-timeout` (`tests/runtime/test_partition_runs.py`)": ("report_empty", "release_executor"),
+            "a JobMaster keeps its connections; variant `close-connection-early` closes one "
+            "(`tests/runtime/test_partition_runs.py`)": ("close",),
             "another ResourceManager asks again: its loss is in no log of partitions": ("crash_manager",),
             "a simulated job may restart without limit": ("abandon",),
         }.items()
