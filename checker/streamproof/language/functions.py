@@ -121,8 +121,10 @@ def call(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None = None) -
 
         return simple(isinstance_(ev, args, loc))
     if _is_method(function):
+        from streamproof.language.methods import method
+
         label = text(node.func.value) if isinstance(node.func, ast.Attribute) else "it"
-        return _method_called(ev.context, function, args, kwargs, loc, label)
+        return method(ev.context, function, args, kwargs, loc, label)
     return _applied(ev, function, args, kwargs, frame, node)
 
 
@@ -215,22 +217,6 @@ def _is_method(function: Term) -> bool:
         sides = function.then, function.other
         return all(_is_method(m) and (isinstance(m, Cases) or isinstance(m.owner, HeapCell)) for m in sides)
     return isinstance(function, Method)
-
-
-def _method_called(
-    context: Context, function: Term, args: list[Term], kwargs: dict[str, Term], loc: Loc, label: str
-) -> Term:
-    if isinstance(function, Cases):
-        one, two = function.then, function.other
-        return context.conditional(
-            function.cond,
-            lambda: _method_called(context, one, args, kwargs, loc, label),
-            lambda: _method_called(context, two, args, kwargs, loc, label),
-            loc,
-        )
-    from streamproof.language.methods import method
-
-    return method(context, function, args, kwargs, loc, label)
 
 
 def _applied(

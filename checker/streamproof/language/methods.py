@@ -47,8 +47,17 @@ BAG = "a Bag has add, discard, remove, clear, count, len, in, iteration, == and 
 DICT = "a local dict has get, items, keys, values, copy, len, in and []"
 
 
-def method(context: Context, m: Method, args: list[Term], kwargs: dict[str, Term], loc: Loc, text: str) -> Term:
-    """A method call on a place of the state or on a local list or dict; `text` is the source of the owner."""
+def method(context: Context, m: Method | Cases, args: list[Term], kwargs: dict[str, Term], loc: Loc, text: str) -> Term:
+    """A method call on a place of the state, or on a local list or dict, one of several perhaps; `text` is the source of
+    the owner."""
+    if isinstance(m, Cases):
+        one, two = m.then, m.other
+        return context.conditional(
+            m.cond,
+            lambda: method(context, one, args, kwargs, loc, text),
+            lambda: method(context, two, args, kwargs, loc, text),
+            loc,
+        )
     if kwargs:
         raise ModelError(f"{m.name}() takes no keyword arguments", loc=loc, remedy="pass the value alone")
     if isinstance(m.owner, HeapCell):

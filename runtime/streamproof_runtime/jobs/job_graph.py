@@ -42,7 +42,7 @@ class JobGraph:
     """Operators to which one stateless function is chained, and their slot sharing group, if it depends on that."""
 
     def __post_init__(self) -> None:
-        """Raises `JobError` for an unknown mode, and a name that is not plain: events are told apart by it."""
+        """Raises `JobError` for an unknown mode, and for a name that could not be part of the name of a trace."""
         if not isinstance(self.name, str) or not _JOB_NAME.fullmatch(self.name):
             raise JobError(f"{self.name!r} cannot name a job; use letters, digits, _, - and ., a letter or digit first")
         if self.mode not in MODES:
