@@ -33,7 +33,7 @@ from streamproof.exchange.promela import export
 from streamproof.exchange.spin_run import SearchOrder, SpinOptions, installed
 from streamproof.exchange.spin_run import run as search
 from streamproof.explicit.compiled.search_kernels import GROUPS
-from streamproof.explicit.compiled.table import Fixed
+from streamproof.explicit.compiled.memory import Fixed
 from streamproof.explicit.native_code import CACHE_VARIABLE
 from streamproof.system import System
 

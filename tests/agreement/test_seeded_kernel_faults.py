@@ -20,7 +20,7 @@ from streamproof.agree import asking
 from streamproof.agree.comparing import differences
 from streamproof.agree.opinion import Opinion
 from streamproof.explicit import kernel_compiler
-from streamproof.explicit.compiled import table
+from streamproof.explicit.compiled import memory
 from streamproof.system import Action, Conjunct, Expr, Fairness, Instance, Kind, Property, RangeSort, System, Variable
 from streamproof.system import build as b
 
@@ -138,10 +138,10 @@ def sound() -> Sound:
 @pytest.fixture
 def small_table(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Tables begin small; code made meanwhile is forgotten afterwards."""
-    monkeypatch.setattr(table, "FIRST_CAPACITY", 1 << 12)
-    table.fixed_code.cache_clear()
+    monkeypatch.setattr(memory, "FIRST_CAPACITY", 1 << 12)
+    memory.fixed_code.cache_clear()
     yield
-    table.fixed_code.cache_clear()
+    memory.fixed_code.cache_clear()
 
 
 def _seed(patch: pytest.MonkeyPatch, name: str, old: str, new: str) -> None:
@@ -155,7 +155,7 @@ def _seed(patch: pytest.MonkeyPatch, name: str, old: str, new: str) -> None:
         return text.replace(old, new)
 
     patch.setattr(kernel_compiler, "inspect", SimpleNamespace(getsource=getsource))
-    patch.setattr(table, "_written", lambda: f"{name}: {new} for {old}")
+    patch.setattr(memory, "_written", lambda: f"{name}: {new} for {old}")
 
 
 def _compiled(system: System, workers: int) -> Opinion:

@@ -18,7 +18,7 @@ import pytest
 from random_systems import random_system
 from shares import share
 from streamproof.explicit import SearchOptions, exploration, explore
-from streamproof.explicit.compiled import edges, layout, memory, search, table, workers
+from streamproof.explicit.compiled import edges, layout, memory, search, workers
 from streamproof.explicit.compiled.memory import Reserve
 from streamproof.explicit.level_search import Budget, SearchTask
 from streamproof.system import Fairness, Kind, StreamproofError, System, TooLarge, UsageError, Verdict
@@ -51,9 +51,9 @@ def shape(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     bits, batch = request.param
     monkeypatch.setattr(layout, "WORD", bits)
     if batch > 1:
-        monkeypatch.setattr(table, "FIRST_CAPACITY", 16)
-        monkeypatch.setattr(table, "BATCH", batch)
-        monkeypatch.setattr(table, "OUT_SPACE", 64)
+        monkeypatch.setattr(memory, "FIRST_CAPACITY", 16)
+        monkeypatch.setattr(memory, "BATCH", batch)
+        monkeypatch.setattr(memory, "OUT_SPACE", 64)
         monkeypatch.setattr(workers, "BOX_BYTES", 1)
     return
 

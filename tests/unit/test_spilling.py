@@ -20,7 +20,7 @@ from random_systems import random_system
 from shares import share
 from streamproof import Model, Range, State, action, reachable, require, step
 from streamproof.explicit import SearchOptions, explore
-from streamproof.explicit.compiled import layout, runs, spill, table
+from streamproof.explicit.compiled import layout, memory, runs, spill
 from streamproof.explicit.compiled.deduplicate import Sizes
 from streamproof.explicit.compiled.runs import RunPart, SortedRun, key_kind, keys_of, merged
 from streamproof.explicit.compiled.spill import SpillingSearch
@@ -78,12 +78,12 @@ class Spilling:
             return to_disk(search, states)
 
         monkeypatch.setattr(SpillingSearch, "_to_disk", counted)
-        monkeypatch.setattr(table.StateTable, "_affordable", lambda *_: False)
+        monkeypatch.setattr(memory.StateTable, "_affordable", lambda *_: False)
         monkeypatch.setattr(runs, "STRIDE", 8)
 
     def after(self, states: int, *, fill: int, piece: int, merge: int) -> None:
         """From now on spill after about so many states."""
-        self._patch.setattr(table, "FIRST_CAPACITY", states)
+        self._patch.setattr(memory, "FIRST_CAPACITY", states)
         self._patch.setattr(Sizes, "within", staticmethod(lambda room, words: Sizes(fill, piece, merge)))
 
 
@@ -312,12 +312,12 @@ def test_runs_tell_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_tables_grow_less_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Doubling would need more than is allowed; smaller steps and fuller tables hold the whole state space."""
     whole = outcome(FULL)
-    monkeypatch.setattr(table, "FIRST_CAPACITY", 64)
-    monkeypatch.setattr(table, "BATCH", 1)
+    monkeypatch.setattr(memory, "FIRST_CAPACITY", 64)
+    monkeypatch.setattr(memory, "BATCH", 1)
     monkeypatch.setattr(Budget, "allows", lambda self, more: more <= 30_000)
     assert outcome(FULL) == whole
     with monkeypatch.context() as without:
-        without.setattr(table, "FRUGAL", ())
+        without.setattr(memory, "FRUGAL", ())
         assert explore(FULL, SearchOptions(tier="compiled")).stopped == "memory"
 
 

@@ -28,7 +28,7 @@ from streamproof.explicit.compiled.search_kernels import (
     _same,
 )
 from streamproof.explicit.compiled.spill_file import Array, SpillFile
-from streamproof.explicit.compiled.table import LOAD, SLACK, StateTable
+from streamproof.explicit.compiled.memory import LOAD, SLACK, StateTable
 from streamproof.explicit.kernel_builtins import (
     address,
     halves_at,

@@ -24,7 +24,7 @@ from streamproof.explicit.compiled.steps import (
     module,
     watch_code,
 )
-from streamproof.explicit.compiled.table import Worker, fixed_code
+from streamproof.explicit.compiled.memory import Worker, fixed_code
 from streamproof.explicit.level_search import LevelSearch, Recorder, SearchEvent, SearchTask, Snapshot, Stop
 from streamproof.explicit.native_code import Module, build
 from streamproof.explicit.search import starts

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.memory import Reserve, WordBlock
 from streamproof.explicit.compiled.steps import StepCounters
-from streamproof.explicit.compiled.table import StateTable, Worker, fixed_code
+from streamproof.explicit.compiled.memory import StateTable, Worker, fixed_code
 from streamproof.explicit.level_search import Budget
 
 T = TypeVar("T")
