@@ -14,8 +14,7 @@ from random_systems import temporal_system
 from shares import share
 from streamproof import registry
 from streamproof.explicit import SearchOptions, digraph, explore
-from streamproof.explicit.liveness.buchi import buchi_automaton
-from streamproof.explicit.liveness.decide import negation_automaton
+from streamproof.explicit.liveness.buchi import buchi_automaton, negation_automaton
 from streamproof.explicit.liveness.tableau import tableau
 from streamproof.explicit.search import Search
 from streamproof.system import (

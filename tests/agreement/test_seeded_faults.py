@@ -20,7 +20,7 @@ from streamproof.agree.comparing import differences
 from streamproof.agree.opinion import Opinion
 from streamproof.exchange import promela, promela_steps, promela_terms, spin, tla_terms, tlc
 from streamproof.exchange.spin_run import installed
-from streamproof.explicit import predicates, successors, writer
+from streamproof.explicit import successors, writer
 from streamproof.explicit.compiled import steps
 from streamproof.explicit.compiled.terms import Emitter
 from streamproof.explicit.liveness import fair_graph
@@ -131,10 +131,10 @@ def _told(answer: Callable[[int], int]) -> Seed:
     """Step properties are told by functions, as large ones are, and these give another answer."""
 
     def seed(patch: Patch) -> None:
-        patch.setattr(predicates, "LARGE", -1)
-        sound = predicates.StepClaim.judge
+        patch.setattr(successors, "LARGE", -1)
+        sound = successors.StepClaim.judge
         patch.setattr(
-            predicates.StepClaim, "judge", lambda claim: (lambda tell: lambda *at: answer(tell(*at)))(sound(claim))
+            successors.StepClaim, "judge", lambda claim: (lambda tell: lambda *at: answer(tell(*at)))(sound(claim))
         )
 
     return seed

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TypeAlias, cast
 
-from streamproof.explicit.predicates import unpacking
+from streamproof.explicit.writer import unpacking
 from streamproof.explicit.successors import GROUPING_LIMIT, Rule, rules_of
 from streamproof.explicit.writer import Writer, load, local_names, shared
 from streamproof.system import build as b

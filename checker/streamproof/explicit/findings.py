@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, assert_never
 
 from streamproof.explicit.level_search import LevelSearch, ReductionPlan, SearchEvent, Stop, ended
-from streamproof.explicit.predicates import LARGEST_BATCH, counter
+from streamproof.explicit.writer import LARGEST_BATCH, counter
 from streamproof.interrupts import TimeUp, alarm, limit
 from streamproof.system import build as b
 from streamproof.system import expr as e

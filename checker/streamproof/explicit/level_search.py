@@ -11,7 +11,7 @@ from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
-from streamproof.explicit.predicates import Watch
+from streamproof.explicit.writer import Watch
 from streamproof.interrupts import gently, left
 from streamproof.system import build as b
 from streamproof.system.expr import Expr

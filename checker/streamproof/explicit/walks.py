@@ -12,7 +12,7 @@ from itertools import chain, islice
 from streamproof.explicit.enabled import BrokenStep, Option, Options, options_of
 from streamproof.explicit.findings import of_branches
 from streamproof.explicit.level_search import Budget, Stop, watch_of
-from streamproof.explicit.predicates import Hit, Inspect, Keep, inspector, keeper
+from streamproof.explicit.writer import Hit, Inspect, Keep, inspector, keeper
 from streamproof.explicit.search import starts
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError

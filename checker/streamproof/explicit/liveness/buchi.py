@@ -3,15 +3,23 @@
 A run visits one automaton state per state of the behaviour; an automaton state reads the states whose valuation is in its
 `label`. A run is accepted if it finally stays in one strongly connected component (SCC) and meets every acceptance set of
 that component infinitely often; a visit meets a set if the valuation is in the set's table.
+
+Formulas of one model often have the same operators over different conditions. The automaton is built for a formula with
+numbered conditions, cached by the shape of the formula, and the actual conditions are substituted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
-from streamproof.explicit.liveness.tableau import Node, Tableau, Transition
+from streamproof.explicit.liveness.tableau import Node, Tableau, Transition, state_term, tableau
+from streamproof.system import build as b
+from streamproof.system import expr as e
 from streamproof.system.expr import Expr
-from streamproof.system.records import dataclass
+from streamproof.system.formula import Atom, Formula, NotF, mapped
+from streamproof.system.records import dataclass, replace
+from streamproof.system.sorts import BOOL
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,35 @@ class BuchiAutomaton:
     def before(self, state: int) -> tuple[int, ...]:
         """The predecessors of a state."""
         return tuple(k for k, one in enumerate(self.states) if state in one.after)
+
+
+def negation_automaton(claim: Formula) -> BuchiAutomaton:
+    """The automaton that accepts the behaviours on which `claim` is false. Raises `TooLarge` for too many atoms."""
+    numbers: dict[Expr, Expr] = {}
+    automaton = _of_shape(_shape(claim, numbers))
+    given = {number: condition for condition, number in numbers.items()}
+    return replace(automaton, conditions=tuple(given[number] for number in automaton.conditions))
+
+
+@lru_cache(maxsize=64)
+def _of_shape(shape: Formula) -> BuchiAutomaton:
+    return buchi_automaton(tableau(NotF(shape)))
+
+
+def _shape(formula: Formula, numbers: dict[Expr, Expr]) -> Formula:
+    """The formula with its largest conditions on one state replaced by numbered ones, added to `numbers`; constants stay."""
+    term = state_term(formula)
+    if term is None:
+        return mapped(formula, lambda part: _shape(part, numbers))
+    return _numbered(term, numbers)
+
+
+def _numbered(term: Expr, numbers: dict[Expr, Expr]) -> Formula:
+    if isinstance(term, e.Const):
+        return Atom(term)
+    if isinstance(term, e.Not):
+        return NotF(_numbered(term.arg, numbers))
+    return Atom(numbers.setdefault(term, b.var(str(len(numbers)), BOOL)))
 
 
 def buchi_automaton(table: Tableau) -> BuchiAutomaton:

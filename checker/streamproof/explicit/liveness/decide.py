@@ -1,116 +1,259 @@
 """Decision of temporal properties on a state graph: they hold on all fair behaviours, or there is a lasso that violates them.
 
 The product of the state graph and the Büchi automaton of the negated formula is searched; the property is violated if and
-only if the product has a reachable fair cycle.
+only if the product has a fair component: an SCC in which an infinite fair and accepted run exists. A lasso is a path to a fair
+component, and a cycle in it that satisfies every fairness constraint.
 
-Formulas of one model often have the same operators over different conditions. The automaton is built for a formula with
-numbered conditions, cached by the shape of the formula, and the actual conditions are substituted.
+Acceptance sets and weak fairness are decided on a whole SCC. Strong fairness is not: a fair cycle must avoid the states in
+which a constraint is enabled that no edge of the SCC takes. These states are removed and the rest is decomposed again
+(A. Pnueli, O. Lichtenstein 1985; E. A. Emerson, C.-L. Lei 1987).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from streamproof.explicit.level_search import LevelSearch, ReductionPlan, Stop, ended
-from streamproof.explicit.liveness.buchi import BuchiAutomaton, buchi_automaton
-from streamproof.explicit.liveness.fair_components import fair_components, find_lasso
+from streamproof.explicit.liveness.buchi import BuchiAutomaton, Scc, negation_automaton
 from streamproof.explicit.liveness.fair_graph import (
     FairGraph,
     Labels,
     Lasso,
+    Mask,
+    Numbers,
+    Product,
     ReachableProduct,
     TemporalAnswer,
     numbered_constraints,
     violated,
+    without_stutter,
 )
-from streamproof.explicit.liveness.tableau import state_term, tableau
+from streamproof.explicit.liveness.tableau import state_term
 from streamproof.explicit.state_graph import StateGraph
 from streamproof.interrupts import TimeUp, alarm
 from streamproof.system import build as b
-from streamproof.system import expr as e
 from streamproof.system.errors import TooLarge, UsageError
-from streamproof.system.expr import Expr
 from streamproof.system.flatten import Rewriter
-from streamproof.system.formula import (
-    Always,
-    AndF,
-    Atom,
-    Eventually,
-    Formula,
-    LeadsTo,
-    NotF,
-    OrF,
-    Recurs,
-    Release,
-    Until,
-    claims,
-    recurring,
-)
+from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, OrF, claims, recurring
 from streamproof.system.model import Property, System
-from streamproof.system.records import replace
-from streamproof.system.sorts import BOOL
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Verdict, number_of
 
 if TYPE_CHECKING:
     from streamproof.explicit.witness import Witnesses
 
+SLICE = 1 << 18
+"""Number of nodes whose edges are evaluated at a time."""
 
-def negation_automaton(claim: Formula) -> BuchiAutomaton:
-    """The automaton that accepts the behaviours on which `claim` is false. Raises `TooLarge` for too many atoms."""
-    numbers: dict[Expr, Expr] = {}
-    automaton = _of_shape(_shape(claim, numbers))
-    given = {number: condition for condition, number in numbers.items()}
-    return replace(automaton, conditions=tuple(given[number] for number in automaton.conditions))
+LARGEST_TABLE = 100_000_000
+"""Largest size of the table of constraints taken per SCC, in entries."""
 
 
-@lru_cache(maxsize=64)
-def _of_shape(shape: Formula) -> BuchiAutomaton:
-    return buchi_automaton(tableau(NotF(shape)))
+@dataclass(frozen=True)
+class FairComponents:
+    """The fair components of a product: `component` has a number per node, -1 for nodes outside of them."""
+
+    product: Product
+    component: Numbers
 
 
-def _shape(formula: Formula, numbers: dict[Expr, Expr]) -> Formula:
-    """The formula with its largest conditions on one state replaced by numbered ones, added to `numbers`; constants stay."""
-    term = state_term(formula)
-    if term is not None:
-        return _numbered(term, numbers)
-
-    def part(inner: Formula) -> Formula:
-        return _shape(inner, numbers)
-
-    match formula:
-        case NotF(arg):
-            return NotF(part(arg))
-        case AndF(args):
-            return AndF(_all(args, numbers))
-        case OrF(args):
-            return OrF(_all(args, numbers))
-        case Always(arg):
-            return Always(part(arg))
-        case Eventually(arg):
-            return Eventually(part(arg))
-        case Until(left, right):
-            return Until(part(left), part(right))
-        case Release(left, right):
-            return Release(part(left), part(right))
-        case LeadsTo(left, right):
-            return LeadsTo(part(left), part(right))
-        case Atom() | Recurs():
-            raise AssertionError("an atom is a condition on one state, and those on steps are brought to such before")
+def fair_components(
+    fair: FairGraph, automaton: BuchiAutomaton, scc: Scc, labels: Labels, start: Product
+) -> list[FairComponents]:
+    """All fair components of a product over `scc`, without duplicates."""
+    found: list[FairComponents] = []
+    todo = [start]
+    while todo:
+        product = todo.pop()
+        if not product.nodes:
+            continue
+        of = np.asarray(product.digraph.components()[1])
+        sizes = np.bincount(of)
+        met = acceptance(scc, labels, product)
+        good = (sizes[of] == 1) & resting(fair, automaton, product, met)
+        component = np.where(good, of, np.int32(-1))
+        larger = sizes > 1
+        if larger.any():
+            wins, split, removed = _judge(fair, product, of, larger, met)
+            component = np.where(wins[of], of, component)
+            if split.any():
+                todo.append(product.only(split[of] & ~removed))
+        if (component >= 0).any():
+            found.append(FairComponents(product, component))
+    return found
 
 
-def _all(formulas: Iterable[Formula], numbers: dict[Expr, Expr]) -> tuple[Formula, ...]:
-    return tuple(_shape(formula, numbers) for formula in formulas)
+def acceptance(scc: Scc, labels: Labels, product: Product) -> list[Mask]:
+    """For each acceptance set of the SCC, the nodes in it."""
+    found: list[Mask] = []
+    for tables in scc.acceptance_sets or ():
+        met = np.zeros(product.nodes, dtype=np.bool_)
+        for member, table in zip(scc.members, tables, strict=True):
+            at = product.reader == member if len(scc.members) > 1 else slice(None)
+            met[at] = labels.mask(table, product.state[at])
+        found.append(met)
+    return found
 
 
-def _numbered(term: Expr, numbers: dict[Expr, Expr]) -> Formula:
-    if isinstance(term, e.Const):
-        return Atom(term)
-    if isinstance(term, e.Not):
-        return NotF(_numbered(term.arg, numbers))
-    return Atom(numbers.setdefault(term, b.var(str(len(numbers)), BOOL)))
+def resting(fair: FairGraph, automaton: BuchiAutomaton, product: Product, met: Sequence[Mask]) -> Mask:
+    """The nodes in which infinite stuttering is fair and accepted."""
+    can_stay = np.array([k in one.after for k, one in enumerate(automaton.states)], dtype=np.bool_)
+    good = can_stay[product.reader]
+    for mask in met:
+        good &= mask
+    if fair.constraints:
+        good &= ~fair.restless[product.state]
+    return good
+
+
+def _judge(
+    fair: FairGraph, product: Product, of: Numbers, larger: Mask, met: Sequence[Mask]
+) -> tuple[Mask, Mask, Mask]:
+    """Of the SCCs with several nodes: those that are fair, those to be decomposed again, and the nodes to remove."""
+    alive = larger.copy()
+    for mask in met:
+        has = np.zeros(len(larger), dtype=np.bool_)
+        has[of[mask]] = True
+        alive &= has
+    removed = np.zeros(product.nodes, dtype=np.bool_)
+    split = np.zeros(len(larger), dtype=np.bool_)
+    for constraint, taken in _taken(fair, product, of, larger):
+        open_ = alive & ~taken
+        if not open_.any():
+            continue
+        nodes = np.flatnonzero(open_[of])
+        enabled = fair.enabled(constraint)[product.state[nodes]]
+        if fair.is_weak(constraint):
+            rests = np.zeros(len(larger), dtype=np.bool_)
+            rests[of[nodes[~enabled]]] = True
+            alive &= taken | rests
+        else:
+            removed[nodes[enabled]] = True
+            split[of[nodes[enabled]]] = True
+    split &= alive
+    return alive & ~split, split, removed
+
+
+def _taken(fair: FairGraph, product: Product, of: Numbers, larger: Mask) -> list[tuple[int, Mask]]:
+    """For each constraint, the SCCs with an inner edge that takes it."""
+    count = len(fair.constraints)
+    if not count:
+        return []
+    names = np.cumsum(larger, dtype=np.int32) - np.int32(1)
+    size = int(names[-1]) + 1
+    found: list[tuple[int, Mask]] = []
+    for first in range(0, count, max(1, LARGEST_TABLE // size)):
+        table = np.zeros((min(max(1, LARGEST_TABLE // size), count - first), size), dtype=np.bool_)
+        for node in range(0, product.nodes, SLICE):
+            offsets = product.offsets[node : node + SLICE + 1]
+            edges = slice(offsets[0], offsets[-1])
+            homes, taken = np.repeat(of[node : node + SLICE], np.diff(offsets)), product.taken[edges]
+            inside = homes == of[product.targets[edges]]
+            inside &= (taken >= first) & (taken < first + len(table))
+            table[taken[inside] - first, names[homes[inside]]] = True
+            if table.all():
+                break
+        for at, row in enumerate(table):
+            whole = np.zeros(len(larger), dtype=np.bool_)
+            whole[larger] = row
+            found.append((first + at, whole))
+    return found
+
+
+def find_lasso(
+    fair: FairGraph,
+    automaton: BuchiAutomaton,
+    scc: Scc,
+    labels: Labels,
+    reachable: ReachableProduct,
+    found: Sequence[FairComponents],
+) -> Lasso:
+    """A lasso on one of the fair components over an SCC, with a short stem (not always the shortest)."""
+    for one in found:
+        rest = resting(fair, automaton, one.product, acceptance(scc, labels, one.product))
+        rest &= one.component >= 0
+        if rest.any():
+            node = _nearest(reachable, one.product, rest)[1]
+            state = int(one.product.state[node])
+            return Lasso(tuple(without_stutter(reachable.stem(int(one.product.reader[node]), state))), (state,))
+    best = min((*_nearest(reachable, one.product, one.component >= 0), at) for at, one in enumerate(found))
+    one, node = found[best[2]], best[1]
+    component = one.component == one.component[node]
+    inner = one.product.only(component)
+    node = int(np.count_nonzero(component[:node]))
+    stem = without_stutter(reachable.stem(int(inner.reader[node]), int(inner.state[node])))
+    cycle = _Cycle(fair, inner, acceptance(scc, labels, inner), node).run()
+    states = without_stutter([int(inner.state[k]) for k in cycle])
+    return Lasso(tuple(stem), tuple(states[:-1]) if len(states) > 1 else tuple(states))
+
+
+def _nearest(reachable: ReachableProduct, product: Product, among: Mask) -> tuple[int, int]:
+    """A marked node with a short stem, and the length of the stem; states are in the order of discovery."""
+    found = np.flatnonzero(among)
+    stems = []
+    for reader in np.unique(product.reader[found]):
+        mine = found[product.reader[found] == reader]
+        node = int(mine[np.argmin(product.state[mine])])
+        stems.append((len(reachable.stem(int(reader), int(product.state[node]))), node))
+    return min(stems)
+
+
+class _Cycle:
+    """A closed walk through one component that meets every acceptance set and satisfies every fairness constraint."""
+
+    def __init__(self, fair: FairGraph, inner: Product, met: Sequence[Mask], start: int) -> None:
+        self.fair, self.inner, self.met = fair, inner, met
+        self.sources, self.digraph = inner.sources, inner.digraph
+        self.walk = [start]
+
+    def run(self) -> list[int]:
+        """The nodes of the walk; the last is the first."""
+        for mask in self.met:
+            if not any(mask[node] for node in self.walk):
+                self._extend(mask)
+        for constraint in range(len(self.fair.constraints)):
+            self._satisfy(constraint)
+        start = np.zeros(self.inner.nodes, dtype=np.bool_)
+        start[self.walk[0]] = True
+        self._extend(start)
+        return self.walk
+
+    def _satisfy(self, constraint: int) -> None:
+        """Extend the walk, if needed, so that it takes the constraint or, for weak fairness, visits a node that disables
+        it."""
+        fair, inner = self.fair, self.inner
+        states = [int(inner.state[node]) for node in self.walk]
+        if any(fair.takes(constraint, a, b) for a, b in pairwise(states) if a != b):
+            return
+        weak = fair.is_weak(constraint)
+        if weak and not all(fair.is_enabled(constraint, state) for state in states):
+            return
+        enabled = fair.enabled(constraint)[inner.state]
+        if not enabled.any():
+            return
+        taking = np.flatnonzero(inner.taken == constraint)
+        goal = np.zeros(inner.nodes, dtype=np.bool_)
+        goal[self.sources[taking]] = True
+        if weak:
+            goal |= ~enabled
+        self._extend(goal)
+        here = self.walk[-1]
+        if weak and not enabled[here]:
+            return
+        mine = taking[self.sources[taking] == here]
+        self.walk.append(int(inner.targets[mine[0]]))
+
+    def _extend(self, goal: Mask) -> None:
+        """Extend the walk to a nearest marked node, unless it ends at one."""
+        here = self.walk[-1]
+        if not goal[here]:
+            self.walk += self.digraph.path(here, goal)
 
 
 class TemporalChecker:

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, cast
 
-from streamproof.explicit.predicates import unpacking
+from streamproof.explicit.writer import unpacking
 from streamproof.explicit.reductions.stubborn import StubbornSets
 from streamproof.explicit.successors import Expand, Rule, StepHit, Steps, rules_of
 from streamproof.explicit.writer import Writer, load, local_names, shared

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from streamproof.explicit.level_search import ReductionPlan, SearchTask, Stop
-from streamproof.explicit.predicates import Hit
+from streamproof.explicit.writer import Hit
 from streamproof.explicit.reductions.expand import reduced_expander
 from streamproof.explicit.reductions.rival import Rival
 from streamproof.explicit.search import SUCCESSOR, Search

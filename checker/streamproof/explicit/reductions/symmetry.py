@@ -16,7 +16,7 @@ from itertools import permutations, product
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from streamproof.explicit.predicates import unpacking
+from streamproof.explicit.writer import unpacking
 from streamproof.explicit.reductions.images import images, liveness, origins
 from streamproof.explicit.reductions.renaming import Renaming, with_keys
 from streamproof.explicit.writer import Writer, load, local_names, shared
