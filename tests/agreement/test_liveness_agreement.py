@@ -33,7 +33,7 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
-from streamproof.system.fairness import fairness_of
+from streamproof.system.temporal import fairness_of
 from streamproof.system.formula import (
     Always,
     AndF,

@@ -8,7 +8,7 @@ from random import Random
 from random_systems import temporal_system
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Fairness, Verdict
-from streamproof.system.fairness import fairness_of
+from streamproof.system.temporal import fairness_of
 from streamproof.system.reference import reference
 from streamproof.system.scheduler import scheduled
 from streamproof.system.temporal import true_of

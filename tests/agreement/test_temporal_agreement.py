@@ -10,7 +10,7 @@ import pytest
 from random_systems import temporal_system
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Fairness, Kind, System, Verdict
-from streamproof.system.fairness import fairness_of
+from streamproof.system.temporal import fairness_of
 from streamproof.system.reference import reference
 from streamproof.system.temporal import true_of
 

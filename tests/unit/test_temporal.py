@@ -27,7 +27,8 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
-from streamproof.system.fairness import fairness_constraints, fairness_of
+from streamproof.system.temporal import fairness_of
+from streamproof.system.model import fairness_constraints
 from streamproof.system.formula import (
     Always,
     AndF,

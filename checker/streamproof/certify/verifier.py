@@ -17,7 +17,8 @@ from operator import and_, or_
 from typing import Any, TypeAlias
 
 from streamproof.system.errors import EvaluationError, StreamproofError, reject
-from streamproof.system.fairness import fairness_constraints, fairness_of
+from streamproof.system.temporal import fairness_of
+from streamproof.system.model import fairness_constraints
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.formula import Formula
 from streamproof.system.interpreter import Interpreter

@@ -13,7 +13,7 @@ from streamproof.exchange.promela_bits import with_bits
 from streamproof.exchange.spin_run import SearchOrder, SpinGoal, SpinOptions, SpinReport, installed, run
 from streamproof.exchange.spin_trail import StrayTrail, behaviour, read
 from streamproof.system.errors import TooLarge, UsageError
-from streamproof.system.fairness import fairness_of
+from streamproof.system.temporal import fairness_of
 from streamproof.system.formula import AndF, Formula, written
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, System

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from streamproof.system.errors import EvaluationError, Exit, StreamproofError
-from streamproof.system.fairness import fairness_of
+from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.interpreter import Interpreter, Step
 from streamproof.system.model import Instance, Property, State
 from streamproof.system.scalarise import Scalarised
@@ -99,8 +99,6 @@ class Witnesses:
 
     def fair(self, prop: Property, trace: Trace) -> tuple[Owed, ...]:
         """Confirms that a lasso is fair and makes the formula of `prop` false; returns its fairness constraints."""
-        from streamproof.system.temporal import true_of
-
         assert prop.formula is not None, "a temporal property has a formula"
         self._confirm(not true_of(self._interpreter.system, prop.formula, trace), f"{prop.name} is false", trace)
         found = fairness_of(self._interpreter.system, trace)

@@ -32,7 +32,7 @@ from streamproof.system.assume import Substitution
 from streamproof.system.constraint import after, changing
 from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr, intern
-from streamproof.system.fairness import FairnessConstraint, fairness_constraints
+from streamproof.system.model import FairnessConstraint, fairness_constraints
 from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, NotF, OrF, atoms, claims
 from streamproof.system.model import Action, Conjunct, Instance, Kind, Property, System
 from streamproof.system.records import dataclass, replace

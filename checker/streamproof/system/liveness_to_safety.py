@@ -23,7 +23,7 @@ from streamproof.system import build as b
 from streamproof.system.constraint import after, changing
 from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr
-from streamproof.system.fairness import fairness_of
+from streamproof.system.temporal import fairness_of
 from streamproof.system.formula import (
     Always,
     AndF,

@@ -292,6 +292,50 @@ class System:
         return zip(self.variables, state, strict=True)
 
 
+@dataclass(frozen=True, slots=True)
+class FairnessConstraint:
+    """The fairness constraint on one action for one combination of its parameters; any picks satisfy it."""
+
+    action: str
+    args: tuple[tuple[str, Any], ...]
+    fairness: Fairness
+    numbers: tuple[int, ...]
+    """Positions in `System.instances`, one per combination of picks."""
+    branch: str | None = None
+    """The branch whose steps it concerns."""
+    texts: tuple[str, ...] = ()
+    """The values of `args` as text, as in the label of a step."""
+
+    @property
+    def label(self) -> str:
+        """The label in traces: ``send(c=1)``, or ``send(c=1): delivered`` for a branch."""
+        branch = "" if self.branch is None else f": {self.branch}"
+        return (
+            f"{self.action}({', '.join(f'{n}={v}' for (n, _), v in zip(self.args, self.texts, strict=True))}){branch}"
+        )
+
+
+def fairness_constraints(system: System) -> tuple[FairnessConstraint, ...]:
+    """Every fairness constraint of the system, in the order of the instances."""
+    found: list[FairnessConstraint] = []
+    number = 0
+    for action in system.actions:
+        groups: dict[tuple[tuple[str, Any], ...], list[int]] = {}
+        texts: dict[tuple[tuple[str, Any], ...], tuple[str, ...]] = {}
+        for instance in action.instances:
+            if instance.fair:
+                groups.setdefault(instance.args, []).append(number)
+                texts.setdefault(instance.args, instance.texts[0])
+            number += 1
+        if action.fairness is not Fairness.NONE:
+            branch = action.fair_branch
+            found += [
+                FairnessConstraint(action.name, args, action.fairness, tuple(numbers), branch, texts[args])
+                for args, numbers in groups.items()
+            ]
+    return tuple(found)
+
+
 def parameter_json(value: Any) -> Any:
     """A model parameter as JSON data: numbers, strings, lists and objects unchanged, anything else as text."""
     match value:

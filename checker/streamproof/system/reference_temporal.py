@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
-from streamproof.system.fairness import FairnessConstraint, fairness_constraints
+from streamproof.system.model import FairnessConstraint, fairness_constraints
 from streamproof.system.formula import (
     Always,
     AndF,

@@ -17,7 +17,7 @@ from streamproof.system import build as b
 from streamproof.system.assume import Substitution
 from streamproof.system.errors import Loc, TooLarge
 from streamproof.system.expr import Expr
-from streamproof.system.fairness import FairnessConstraint, fairness_constraints
+from streamproof.system.model import FairnessConstraint, fairness_constraints
 from streamproof.system.formula import Always, AndF, Atom, Eventually, Formula, NotF, OrF, Recurs
 from streamproof.system.model import Check, Conjunct, Fairness, Instance, Kind, Property, System, Variable
 from streamproof.system.records import dataclass

@@ -16,7 +16,7 @@ from dataclasses import replace
 from streamproof.system import build as b
 from streamproof.system.constraint import after, by_states, changing
 from streamproof.system.expr import Expr, Var
-from streamproof.system.fairness import FairnessConstraint, fairness_constraints
+from streamproof.system.model import FairnessConstraint, fairness_constraints
 from streamproof.system.formula import Always, Atom, Eventually, Formula, NotF, OrF
 from streamproof.system.model import Action, Conjunct, Fairness, Instance, Kind, Property, System, Variable
 from streamproof.system.records import dataclass

@@ -1,7 +1,12 @@
-"""Semantics of temporal formulas on a single lasso. Slow and simple on purpose: the reference.
+"""Semantics of fairness and of temporal formulas on a single lasso. Slow and simple on purpose: the reference.
 
 A lasso is a behaviour with an infinitely repeated cycle, a `Trace` with a loop; one without a loop stutters in its last
-state. `fairness` defines which behaviours are fair.
+state.
+
+Fairness is that of TLA+: an action instance, with arbitrary picks, counts as *enabled* where it can be taken and
+changes the state, and a step that changes the state *takes* every instance that could have made it. Weak fairness: an
+instance that is enabled continuously from some point on is taken infinitely often. Strong fairness: an instance that is
+enabled infinitely often is taken infinitely often.
 """
 
 from __future__ import annotations
@@ -9,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from streamproof.system.fairness import cycle_start, cycle_steps
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -24,9 +28,9 @@ from streamproof.system.formula import (
     Until,
 )
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import System
+from streamproof.system.model import FairnessConstraint, State, System, fairness_constraints
 from streamproof.system.records import dataclass
-from streamproof.system.verdict import Trace
+from streamproof.system.verdict import Owed, Trace
 
 
 def true_of(system: System, formula: Formula, trace: Trace) -> bool:
@@ -78,3 +82,52 @@ class _Lasso:
         start = cycle_start(self.trace)
         yield from range(at, len(self.trace.states))
         yield from range(start, at)
+
+
+def fairness_of(system: System, trace: Trace) -> tuple[Owed, ...]:
+    """The behaviour's treatment of every fair action instance; it is fair if each of them is `paid`.
+
+    Raises `EvaluationError` for a model error.
+    """
+    return tuple(_owed(Interpreter(system), constraint, trace) for constraint in fairness_constraints(system))
+
+
+def postponed(system: System, trace: Trace) -> tuple[str, ...]:
+    """Labels of the action instances that could change the last state of a behaviour that stutters there forever.
+
+    The behaviour is fair, so no fairness constraint requires their steps. Empty for a behaviour that does not stutter.
+    """
+    if not trace.stutters:
+        return ()
+    interpreter, last = Interpreter(system), trace.states[-1]
+    steps = interpreter.steps(last)
+    return tuple(dict.fromkeys(step.instance.label for step in steps if step.state != last))
+
+
+def cycle_start(trace: Trace) -> int:
+    """The position where the cycle begins."""
+    return len(trace.states) - 1 if trace.loop is None else trace.loop
+
+
+def cycle_steps(trace: Trace) -> Iterator[tuple[int, State, State]]:
+    """The steps of the cycle that change the state: number from 1, state before, state after."""
+    if trace.loop is None:
+        return
+    for number in range(trace.loop, len(trace.steps)):
+        before = trace.states[number]
+        after = trace.states[number + 1] if number + 1 < len(trace.states) else trace.states[trace.loop]
+        if before != after:
+            yield number + 1, before, after
+
+
+def _owed(interpreter: Interpreter, constraint: FairnessConstraint, trace: Trace) -> Owed:
+    instances = [interpreter.system.instances[number] for number in constraint.numbers]
+
+    def successors(state: State) -> set[State]:
+        return {after for i in instances if (after := interpreter.take(i, state)) is not None and after != state}
+
+    taken = next((number for number, before, after in cycle_steps(trace) if after in successors(before)), None)
+    around = range(cycle_start(trace), len(trace.states))
+    enabled = next((k for k in around if successors(trace.states[k])), None)
+    disabled = next((k for k in around if not successors(trace.states[k])), None)
+    return Owed(constraint.label, constraint.fairness, taken, enabled, disabled)

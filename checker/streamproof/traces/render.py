@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from streamproof.system.errors import Loc, StreamproofError
 from streamproof.system.expr import Expr
-from streamproof.system.fairness import fairness_of, postponed
+from streamproof.system.temporal import fairness_of, postponed
 from streamproof.system.interpreter import Interpreter, with_derived
 from streamproof.system.lines import BLANK, Line, Style, StyledText, line, parameters_text, text
 from streamproof.system.model import Instance, Kind, Property, State, System, Variable

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from streamproof.system.errors import EvaluationError, Exit, Loc, StreamproofError, UsageError, nearest
-from streamproof.system.fairness import fairness_of
+from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Instance, Kind, Property, State, System
 from streamproof.system.records import dataclass
@@ -117,8 +117,6 @@ def verify(system: System, prop: Property | str, trace: Trace) -> None:
 def _temporal(system: System, prop: Property, trace: Trace) -> None:
     if trace.loop is None:
         raise ReplayError(f"{prop.name} speaks of endless behaviours, and the trace has no loop")
-    from streamproof.system.temporal import true_of
-
     assert prop.formula is not None, "a temporal property has a formula"
     if true_of(system, prop.formula, trace):
         raise ReplayError(f"{prop.name} is true of the behaviour, so the trace does not violate it")
