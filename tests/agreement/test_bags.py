@@ -39,7 +39,8 @@ from streamproof import (
 from streamproof.agree import asking
 from streamproof.conformance.recorded_values import agrees
 from streamproof.exchange import tlc
-from streamproof.exchange.itf import read_itf, write_itf
+from streamproof.exchange.itf import write_itf
+from streamproof.exchange.itf_reading import read_itf
 from streamproof.symbolic import Engine, prove
 from streamproof.system import Interpreter, Kind, ModelError, StreamproofError, Verdict
 from streamproof.system.sorts import (

@@ -28,7 +28,7 @@ from streamproof import (
     require,
     temporal,
 )
-from streamproof.exchange import itf, tlc
+from streamproof.exchange import itf, itf_reading, tlc
 from streamproof.system import Interpreter, System, Verdict
 from streamproof.system.errors import UsageError
 from streamproof.system.scheduler import scheduled
@@ -66,7 +66,7 @@ def test_random_models(panel: Any, tmp_path: Path, seeds: range) -> None:
             seen[finding.verdict.value] += prop.formula is not None
             if finding.trace is not None:
                 itf.write_itf(tmp_path / "trace.itf.json", system, finding.trace)
-                again = itf.read_itf(tmp_path / "trace.itf.json", system)
+                again = itf_reading.read_itf(tmp_path / "trace.itf.json", system)
                 assert (again.states, again.loop) == (finding.trace.states, finding.trace.loop)
                 assert [i.label for i in again.steps] == [i.label for i in finding.trace.steps]
                 verify(system, prop, finding.trace)

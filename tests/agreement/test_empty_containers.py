@@ -31,7 +31,8 @@ from streamproof import (
     require,
 )
 from streamproof.exchange import tlc
-from streamproof.exchange.itf import read_itf, write_itf
+from streamproof.exchange.itf import write_itf
+from streamproof.exchange.itf_reading import read_itf
 from streamproof.system import EvaluationError, Interpreter, ModelError
 
 

@@ -16,7 +16,7 @@ from streamproof.agree import asking
 from streamproof.certify.evidence import certify_search
 from streamproof.certify.proofs import certify_proof
 from streamproof.certify.verifier import verify as verify_certificate
-from streamproof.exchange import itf
+from streamproof.exchange import itf, itf_reading
 from streamproof.language.native_machine import StateView
 from streamproof.language.sources import CallSite
 from streamproof.language.views import checked
@@ -124,7 +124,7 @@ def traces_agree(made: Featured, folder: Path) -> Counter[str]:
         if finding.verdict is not Verdict.ERROR:
             verify(system, prop, trace)
         itf.write_itf(folder / "trace.itf.json", system, trace, prop)
-        again = itf.read_itf(folder / "trace.itf.json", system)
+        again = itf_reading.read_itf(folder / "trace.itf.json", system)
         assert (again.states, again.loop) == (trace.states, trace.loop)
         assert [i.label for i in again.steps] == [i.label for i in trace.steps]
         for before, after in zip(trace.states, with_derived(system, trace)[1].states, strict=True):

@@ -29,7 +29,8 @@ from streamproof import (
     require,
 )
 from streamproof.exchange import tlc
-from streamproof.exchange.itf import read_itf, write_itf
+from streamproof.exchange.itf import write_itf
+from streamproof.exchange.itf_reading import read_itf
 from streamproof.exchange.tla_values import literal
 from streamproof.exchange.tlc_values import read_value
 from streamproof.system import Interpreter, ModelError, StreamproofError

@@ -15,7 +15,8 @@ from shares import share
 from small_models import small_system
 from streamproof import Model
 from streamproof.exchange import promela_bits, spin
-from streamproof.exchange.itf import read_itf, write_itf
+from streamproof.exchange.itf import write_itf
+from streamproof.exchange.itf_reading import read_itf
 from streamproof.exchange.promela import promela
 from streamproof.explicit import Exploration, explore
 from streamproof.registry import bundled, find

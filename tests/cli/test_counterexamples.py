@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from shares import share
-from streamproof.exchange.itf import read_itf, read_meta
+from streamproof.exchange.itf_reading import read_itf, read_meta
 from streamproof.language.spec import Spec
 from streamproof.registry import Target, bundled, find
 from streamproof.system import Finding, System, Verdict

@@ -44,7 +44,8 @@ from streamproof import (
 )
 from streamproof.agree.panel import TLC_JAR, PanelLimits, agree
 from streamproof.exchange import tlc
-from streamproof.exchange.itf import itf_text, read_itf
+from streamproof.exchange.itf import itf_text
+from streamproof.exchange.itf_reading import read_itf
 from streamproof.explicit import explore
 from streamproof.registry import Target, bundled, find
 from streamproof.system import Fairness, Instance, Interpreter, Kind, System, Verdict

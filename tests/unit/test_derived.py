@@ -24,7 +24,7 @@ from streamproof import (
     refines,
     require,
 )
-from streamproof.exchange import itf
+from streamproof.exchange import itf, itf_reading
 from streamproof.exchange.dot import trace_dot
 from streamproof.exchange.tla import export
 from streamproof.language.native_machine import StateView
@@ -145,7 +145,7 @@ def test_every_form_of_a_trace_has_them(tmp_path: Path) -> None:
     written = json.loads((tmp_path / "t.itf.json").read_text())
     assert written["vars"][2:] == ["q", "waiting", "mood", "head", "copy", "fine"]
     assert written["states"][2]["mood"] == "full"
-    assert itf.read_itf(tmp_path / "t.itf.json", system).states == trace.states
+    assert itf_reading.read_itf(tmp_path / "t.itf.json", system).states == trace.states
     refined = system.property("counts")
     shown = render_text(system, refined, found.finding("counts").trace)
     assert "seen as n" in shown

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamproof.exchange.itf import Unexplained, itf_text, read_itf, read_meta, to_itf, write_itf
-from streamproof.exchange.itf_values import Malformed, canonical, decode, encode, encode_plain, type_text
+from streamproof.exchange.itf import itf_text, to_itf, write_itf
+from streamproof.exchange.itf_reading import Unexplained, read_itf, read_meta
+from streamproof.exchange.itf import encode, encode_plain, type_text
+from streamproof.exchange.itf_reading import Malformed, canonical, decode
 from streamproof.system import (
     BOOL,
     Action,

@@ -31,7 +31,8 @@ from streamproof import (
     until,
 )
 from streamproof.exchange.dot import trace_dot
-from streamproof.exchange.itf import read_itf, to_itf, write_itf
+from streamproof.exchange.itf import to_itf, write_itf
+from streamproof.exchange.itf_reading import read_itf
 from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.liveness.decide import Temporal
 from streamproof.system import Kind, ModelError, System, UsageError, Verdict

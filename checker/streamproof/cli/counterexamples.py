@@ -17,7 +17,8 @@ from streamproof.cli.replay import confirmed
 from streamproof.cli.selection import Selection, json_option
 from streamproof.cli.verbs import Verb
 from streamproof.engines import CHECKS
-from streamproof.exchange.itf import itf_text, read_meta
+from streamproof.exchange.itf import itf_text
+from streamproof.exchange.itf_reading import read_meta
 from streamproof.registry import bundled, find
 from streamproof.system.errors import Exit, InputError, StreamproofError
 from streamproof.system.files import SUFFIXES, expect_writable, plain_name, write_all

@@ -26,7 +26,7 @@ from streamproof.system.model import Kind, Property, System
 from streamproof.system.verdict import Trace
 
 if TYPE_CHECKING:
-    from streamproof.exchange.itf import Document
+    from streamproof.exchange.itf_reading import Document
 
 SCHEMA = "streamproof.replay/1"
 
@@ -65,7 +65,7 @@ def command(
     otherwise.
     """
     expect_json_writable(json_to, SCHEMA)
-    from streamproof.exchange.itf import load
+    from streamproof.exchange.itf_reading import load
 
     loaded = load(trace)
     selection, claimed = chosen(loaded, model, variant, expect_once(parameters), prop)
@@ -107,7 +107,7 @@ def confirmed(path: Path | Document, system: System, claimed: str | None) -> tup
     Raises `InputError` for a file without a trace of the system, `ReplayError` if the trace is not a behaviour or does not
     show its property, `EvaluationError` for an evaluation error of the model.
     """
-    from streamproof.exchange.itf import read_itf
+    from streamproof.exchange.itf_reading import read_itf
     from streamproof.traces.replay import replay, verify
 
     behaviour = read_itf(path, system)
@@ -123,7 +123,7 @@ def chosen(
     document: Document, model: str | None, variant: str | None, parameters: Sequence[str], prop: str | None
 ) -> tuple[Selection, str | None]:
     """The selection of the replay, and the claimed property: options of the command line override those of the file."""
-    from streamproof.exchange.itf import read_meta
+    from streamproof.exchange.itf_reading import read_meta
 
     meta, path = read_meta(document), document.name
     if model is None and meta.model is None:
