@@ -82,7 +82,7 @@ if TYPE_CHECKING:
         terminal,
         until,
     )
-    from streamproof.language.refines import refines
+    from streamproof.language.refinement import refines
     from streamproof.language.spec import Spec
     from streamproof.language.sweeping import Block as Block
     from streamproof.language.sweeping import Claim as Claim
@@ -122,7 +122,7 @@ AUTHORING = {
     ),
     "properties": ("language.primitives", "derived invariant lemma measure reachable step temporal"),
     "formulas": ("language.primitives", "always eventually leads_to until"),
-    "refinement": ("language.refines", "refines"),
+    "refinement": ("language.refinement", "refines"),
     "composition": ("language.composition", "Parts each part"),
     "specifications": ("language.spec", "Spec"),
     "grids": ("language.sweeping", "Generated Sample Sweep"),

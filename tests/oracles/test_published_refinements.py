@@ -60,7 +60,7 @@ def test_transaction_commit_has_34_states() -> None:
 def test_what_a_refinement_reads_does_not_depend_on_what_is_loaded() -> None:
     """Its rules are made by streamproof, whose modules stay leaves to what looks for changed objects."""
     Commit.system()
-    assert is_elsewhere("streamproof.language.refines")
+    assert is_elsewhere("streamproof.language.refinement")
 
 
 def test_two_phase_commit_refines_transaction_commit() -> None:

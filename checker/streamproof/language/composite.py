@@ -9,18 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from streamproof.language.composition import Together
-from streamproof.language.layout import instantiate
-from streamproof.language.machines import (
-    Given,
-    Machine,
-    Named,
-    Pattern,
-    SeenMachine,
-    below,
-    parsed,
-    places_of,
-    resolve_pattern,
-)
+from streamproof.language.machines import instantiate
+from streamproof.language.machines import Machine, SeenMachine, below, places_of, resolve_pattern
+from streamproof.language.composition import Given, Named, Pattern, parsed
 from streamproof.language.model import Model
 from streamproof.language.reader import DEADLOCK, TERMINATION, Compile, Reader, Scope
 from streamproof.system import build as b

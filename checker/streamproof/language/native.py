@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamproof.language.layout import is_composite
+from streamproof.language.machines import is_composite
 from streamproof.language.model import Model
 from streamproof.language.native_composite import NativeComposite
 from streamproof.language.native_machine import NativeMachine

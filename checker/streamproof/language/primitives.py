@@ -26,7 +26,7 @@ STRONG = Fairness.STRONG
 MARK = "__streamproof__"
 _LINE = "__streamproof_line__"
 """Attributes of a marked function: its mark, and the line of the decorator."""
-_MARKERS = ("streamproof.language.primitives", "streamproof.language.refines")
+_MARKERS = ("streamproof.language.primitives", "streamproof.language.refinement")
 """Modules whose public functions, other than those for use in rules and properties, are decorators."""
 
 
