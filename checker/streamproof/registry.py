@@ -37,10 +37,10 @@ from streamproof.system.errors import (
     did_you_mean,
     text_of,
 )
-from streamproof.system.foreign import code_of_others
 from streamproof.system.model import Kind, System
 from streamproof.system.options import timely
 from streamproof.system.records import dataclass
+from streamproof.system.text import code_of_others
 from streamproof.system.unbounded import Parametric
 from streamproof.system.verdict import Measure
 

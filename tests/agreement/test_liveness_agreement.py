@@ -33,7 +33,6 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
-from streamproof.system.temporal import fairness_of
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -51,7 +50,7 @@ from streamproof.system.formula import (
 from streamproof.system.model import Property
 from streamproof.system.reference import reference
 from streamproof.system.reference_temporal import plain, untils
-from streamproof.system.temporal import true_of
+from streamproof.system.temporal import fairness_of, true_of
 
 ATOMS = tuple(Atom(b.var(name, BOOL), name) for name in "pqr")
 TINY = 5_000

@@ -8,10 +8,9 @@ from random import Random
 from random_systems import temporal_system
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Fairness, Verdict
-from streamproof.system.temporal import fairness_of
 from streamproof.system.reference import reference
 from streamproof.system.scheduler import scheduled
-from streamproof.system.temporal import true_of
+from streamproof.system.temporal import fairness_of, true_of
 
 
 def test_random_systems_need_no_scheduler() -> None:

@@ -10,9 +10,8 @@ import pytest
 from random_systems import temporal_system
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Fairness, Kind, System, Verdict
-from streamproof.system.temporal import fairness_of
 from streamproof.system.reference import reference
-from streamproof.system.temporal import true_of
+from streamproof.system.temporal import fairness_of, true_of
 
 
 def _agree(system: System, tier: str, seen: Counter[str]) -> None:

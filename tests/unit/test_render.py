@@ -24,7 +24,7 @@ from streamproof.system import (
     Variable,
 )
 from streamproof.system import build as b
-from streamproof.system.lines import StyledText, line, text, wrap
+from streamproof.system.text import StyledText, line, text, wrap
 from streamproof.traces.render import About, counterexample, render_text, source
 from streamproof.traces.replay import replay_labels
 

@@ -27,8 +27,6 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
-from streamproof.system.temporal import fairness_of
-from streamproof.system.model import fairness_constraints
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -42,7 +40,8 @@ from streamproof.system.formula import (
     Until,
     written,
 )
-from streamproof.system.temporal import true_of
+from streamproof.system.model import fairness_constraints
+from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Owed
 
 NONE, WEAK, STRONG = Fairness.NONE, Fairness.WEAK, Fairness.STRONG

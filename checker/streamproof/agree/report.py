@@ -7,8 +7,8 @@ from typing import Any
 
 from streamproof.agree.opinion import Answer, Opinion
 from streamproof.agree.panel import Agreement
-from streamproof.system.lines import BLANK, Line, Style, StyledText, line, parameters_text
 from streamproof.system.model import Property, System, parameter_json
+from streamproof.system.text import BLANK, Line, Style, StyledText, line, parameters_text
 from streamproof.system.verdict import Verdict
 from streamproof.version import VERSION
 

@@ -13,9 +13,8 @@ from streamproof.explicit.digraph import Digraph
 from streamproof.explicit.level_search import LevelSearch
 from streamproof.explicit.state_graph import StateGraph
 from streamproof.system.errors import Exit, StreamproofError
-from streamproof.system.model import fairness_constraints
 from streamproof.system.formula import Formula
-from streamproof.system.model import System
+from streamproof.system.model import System, fairness_constraints
 from streamproof.system.records import dataclass
 
 

@@ -17,17 +17,15 @@ from operator import and_, or_
 from typing import Any, TypeAlias
 
 from streamproof.system.errors import EvaluationError, StreamproofError, reject
-from streamproof.system.temporal import fairness_of
-from streamproof.system.model import fairness_constraints
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.formula import Formula
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.leaves import decode
-from streamproof.system.model import Fairness, Instance, Kind, Property, State, System
+from streamproof.system.model import Fairness, Instance, Kind, Property, State, System, fairness_constraints
 from streamproof.system.reading import MOST_EVIDENCE, malformed, parsed, parts_of
 from streamproof.system.reference_temporal import ReferenceTableau
 from streamproof.system.sorts import Sort, Value, contains, show
-from streamproof.system.temporal import true_of
+from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Trace, Verdict
 
 MAGIC = b"streamproof certificate 2 "

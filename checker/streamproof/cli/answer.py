@@ -18,10 +18,10 @@ from streamproof.registry import first_line
 from streamproof.report.console import print_check
 from streamproof.report.model import CheckReport, Result
 from streamproof.system.errors import Exit, StreamproofError, SystemFailure
-from streamproof.system.foreign import visible
 from streamproof.system.model import System
 from streamproof.system.options import peak_bytes
 from streamproof.system.records import dataclass, replace
+from streamproof.system.text import visible
 from streamproof.system.verdict import CheckResult, Finding, Measured, Mistake, Seconds, Verdict
 
 if TYPE_CHECKING:

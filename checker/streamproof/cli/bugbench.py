@@ -17,10 +17,10 @@ from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
 from streamproof.engines import CHECKS
 from streamproof.system.errors import Exit
-from streamproof.system.lines import BLANK, Line, StyledText, line
 from streamproof.system.model import parameter_json
 from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass
+from streamproof.system.text import BLANK, Line, StyledText, line
 from streamproof.system.verdict import Finding, Verdict, number_of
 
 SCHEMA = "streamproof.bugbench/1"

@@ -16,8 +16,8 @@ from streamproof.language.model import limits_text
 from streamproof.registry import find, is_registered
 from streamproof.system.errors import Exit, StreamproofError, UsageError
 from streamproof.system.files import GENERATOR, SCRIPTS, SMTLIB, Content, Form, write_all
-from streamproof.system.foreign import visible
 from streamproof.system.reading import parsed
+from streamproof.system.text import visible
 from streamproof.system.unbounded import Parametric
 from streamproof.system.verdict import Finding, Verdict
 
@@ -281,7 +281,7 @@ def constraint_lines(header: Mapping[str, Any]) -> list[str]:
 
 def _print_accepted(path: Path, shown: Shown, smt: Path | None, begun: float, json_to: str | None) -> None:
     from streamproof.report.console import print_lines
-    from streamproof.system.lines import line
+    from streamproof.system.text import line
 
     stream = people(json_to)
     width = max(len(name) for name in shown.header["claims"])

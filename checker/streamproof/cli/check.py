@@ -27,9 +27,9 @@ from streamproof.cli.verbs import Verb
 from streamproof.engines import CHECKS
 from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.files import CERTIFICATE, DOT, expect_writable, write
-from streamproof.system.foreign import visible
 from streamproof.system.options import SOLVER_DEPTH, SearchOptions
 from streamproof.system.records import replace
+from streamproof.system.text import visible
 from streamproof.system.verdict import CheckResult, Measure, Measured
 
 

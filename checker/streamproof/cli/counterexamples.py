@@ -22,10 +22,10 @@ from streamproof.exchange.itf_reading import read_meta
 from streamproof.registry import bundled, find
 from streamproof.system.errors import Exit, InputError, StreamproofError
 from streamproof.system.files import SUFFIXES, expect_writable, plain_name, write_all
-from streamproof.system.foreign import visible
 from streamproof.system.model import System, parameter_json
 from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass, replace
+from streamproof.system.text import visible
 from streamproof.system.verdict import Verdict
 
 REFERENCE = "reference."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from streamproof.engines import PROVERS
-from streamproof.system.lines import BLANK, Line, StyledText, line
+from streamproof.system.text import BLANK, Line, StyledText, line
 
 if TYPE_CHECKING:
     from streamproof.symbolic import Proof

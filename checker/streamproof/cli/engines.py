@@ -17,10 +17,10 @@ import click
 from streamproof import interrupts
 from streamproof.engines import CHECKS, RegisteredEngine
 from streamproof.system.errors import UsageError
-from streamproof.system.foreign import inner, visible
 from streamproof.system.model import Instance, Kind, State, System
 from streamproof.system.options import MOST_WORKERS, TIERS, SearchOptions, bytes_text, parse_bytes
 from streamproof.system.records import replace
+from streamproof.system.text import inner, visible
 from streamproof.system.verdict import CheckResult, Finding, Progress, Verdict
 
 if TYPE_CHECKING:

@@ -26,10 +26,10 @@ from streamproof.exchange.smtlib import DEPTH, smtlib
 from streamproof.exchange.tla import Tla, export
 from streamproof.system.errors import Exit, TooLarge, UsageError
 from streamproof.system.files import DRAWING, expect_writable, form_of, write
-from streamproof.system.foreign import inner
 from streamproof.system.model import Kind, System, parameter_json
 from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass
+from streamproof.system.text import inner
 from streamproof.system.verdict import Verdict
 from streamproof.traces.replay import replay_labels
 

@@ -86,7 +86,7 @@ def described(target: Target) -> dict[str, Any]:
 
 
 def _overview(targets: Iterable[Target]) -> Iterator[Any]:
-    from streamproof.system.lines import BLANK, StyledText, line
+    from streamproof.system.text import BLANK, StyledText, line
 
     for target in targets:
         model = target.spec.model
@@ -104,7 +104,7 @@ def _overview(targets: Iterable[Target]) -> Iterator[Any]:
 
 
 def _detail(target: Target) -> Iterator[Any]:
-    from streamproof.system.lines import BLANK, Line, StyledText, line
+    from streamproof.system.text import BLANK, Line, StyledText, line
 
     model = target.spec.model
 

@@ -32,8 +32,8 @@ from streamproof.system.files import (
     remove,
     write,
 )
-from streamproof.system.foreign import inner
 from streamproof.system.records import dataclass
+from streamproof.system.text import inner
 
 STANDARD = "-"
 MISTAKE = "evaluation_error"

@@ -36,11 +36,11 @@ from streamproof.proving import PROVABLE, QUERY_SECONDS
 from streamproof.report.console import print_lines
 from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.files import CERTIFICATE, expect_writable
-from streamproof.system.lines import BLANK, Line, StyledText, line
 from streamproof.system.model import Kind, System
 from streamproof.system.options import SOLVER_DEPTH, STRENGTH, SearchOptions
 from streamproof.system.records import replace
 from streamproof.system.sorts import show
+from streamproof.system.text import BLANK, Line, StyledText, line
 from streamproof.system.unbounded import Unbounded
 from streamproof.system.verdict import Verdict, number_of
 from streamproof.traces.places import changes

@@ -16,10 +16,10 @@ from streamproof.language.model import limits_text
 from streamproof.system.errors import Exit, StreamproofError, UsageError
 from streamproof.system.ground import at_text as _at
 from streamproof.system.ground import weight
-from streamproof.system.lines import BLANK, Line, StyledText, line
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.options import SearchOptions, timely
 from streamproof.system.records import dataclass
+from streamproof.system.text import BLANK, Line, StyledText, line
 from streamproof.system.verdict import CheckResult, Finding, Seconds, Verdict
 
 if TYPE_CHECKING:

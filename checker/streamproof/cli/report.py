@@ -12,7 +12,7 @@ from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import Exit
-from streamproof.system.foreign import visible
+from streamproof.system.text import visible
 from streamproof.system.verdict import number_of
 
 SCHEMA = "streamproof.report/1"

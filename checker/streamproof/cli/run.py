@@ -22,8 +22,8 @@ from streamproof.entries import RUNTIMES, every
 from streamproof.interrupts import limited
 from streamproof.system.errors import Exit, InputError, OutOfTime, SystemFailure, UsageError
 from streamproof.system.files import PARQUET, RUN_LOG, RUN_SCRIPT, expect_writable, new_folders, remove, write
-from streamproof.system.lines import Line, StyledText, line
 from streamproof.system.options import bytes_about, timely
+from streamproof.system.text import Line, StyledText, line
 
 if TYPE_CHECKING:
     from streamproof.report.live_view import LiveView

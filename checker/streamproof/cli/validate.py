@@ -19,7 +19,7 @@ from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import Exit, InputError, UsageError
 from streamproof.system.files import DOT, expect_writable, write
-from streamproof.system.lines import BLANK, Line, Style, StyledText, line
+from streamproof.system.text import BLANK, Line, Style, StyledText, line
 
 if TYPE_CHECKING:
     from streamproof.conformance.coverage import JudgedEvents

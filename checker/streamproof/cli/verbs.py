@@ -22,7 +22,7 @@ import click
 from streamproof import interrupts
 from streamproof.supervisor import little_memory
 from streamproof.system.errors import Exit, Loc, ModelError, StreamproofError, UsageError, did_you_mean, text_of
-from streamproof.system.foreign import code_of_others, visible_output
+from streamproof.system.text import code_of_others, visible_output
 
 if TYPE_CHECKING:
     from streamproof.language.spec import Spec

@@ -16,9 +16,9 @@ from streamproof.cli.selection import Selection, json_option
 from streamproof.cli.verbs import SecondsType, Verb
 from streamproof.system.errors import Exit, StreamproofError, UsageError
 from streamproof.system.files import expect_writable
-from streamproof.system.foreign import visible
 from streamproof.system.model import System
 from streamproof.system.reading import MOST_EVIDENCE, read_regular
+from streamproof.system.text import visible
 
 
 @click.command(

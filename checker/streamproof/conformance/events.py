@@ -28,8 +28,8 @@ from streamproof.conformance.event_table import COLUMNS, REQUIRED, json_value, r
 from streamproof.conformance.otlp import is_otlp, otlp_events
 from streamproof.system.errors import InputError, Loc
 from streamproof.system.files import EVENTS, write
-from streamproof.system.foreign import visible_json
 from streamproof.system.reading import LINE, bounded_lines, json_problem
+from streamproof.system.text import visible_json
 
 Value = str | int | bool | None | list[Any] | dict[str, Any]
 """Values of arguments and state: JSON without fractional numbers, which are not in any sort."""

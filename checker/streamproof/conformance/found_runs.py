@@ -27,7 +27,7 @@ from streamproof.registry import find_binding, is_registered
 from streamproof.system import UsageError
 from streamproof.system.errors import did_you_mean
 from streamproof.system.files import plain_name
-from streamproof.system.foreign import visible
+from streamproof.system.text import visible
 
 ALL = "all"
 """In place of a model's name: all models."""

@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterable
 
 from streamproof.system.errors import SystemFailure, TooLarge
 from streamproof.system.files import GENERATOR
-from streamproof.system.foreign import visible
 from streamproof.system.interpreter import Interpreter, with_derived
 from streamproof.system.model import Instance, Kind, Property, State, System
+from streamproof.system.text import visible
 from streamproof.system.verdict import Trace
 from streamproof.traces.places import Place, Seen, changes, leaves
 

@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from streamproof.system.files import ITF, write
-from streamproof.system.foreign import visible_json
 from streamproof.system.interpreter import with_derived
 from streamproof.system.model import Instance, Property, System, parameter_json
 from streamproof.system.sorts import (
@@ -49,6 +48,7 @@ from streamproof.system.sorts import (
     ordered,
     values,
 )
+from streamproof.system.text import visible_json
 from streamproof.system.verdict import Trace
 
 FORMAT = "ITF"

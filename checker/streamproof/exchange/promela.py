@@ -23,7 +23,6 @@ from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.files import GENERATOR
 from streamproof.system.flatten import Rewriter
-from streamproof.system.foreign import visible
 from streamproof.system.formula import Formula, rewritten
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.leaves import encode
@@ -31,6 +30,7 @@ from streamproof.system.model import Check, Fairness, Instance, Kind, Property, 
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import Value
+from streamproof.system.text import visible
 
 SPIN_OPTIONS = ("-o1", "-o2", "-o3")
 """Prevents Spin from hiding variables that no condition reads, which would merge states."""

@@ -14,10 +14,10 @@ from dataclasses import field
 from html import escape
 
 from streamproof.system.files import GENERATOR
-from streamproof.system.foreign import visible
 from streamproof.system.model import Instance, Kind, Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import ArraySort, EnumSort, QueueSort, RecordSort, Sort, Value, default, show, values
+from streamproof.system.text import visible
 from streamproof.system.verdict import Trace
 from streamproof.traces.places import Change, changes, look
 

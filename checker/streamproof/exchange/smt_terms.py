@@ -14,11 +14,11 @@ from streamproof.system import expr as e
 from streamproof.system.assume import Substitution, simplify
 from streamproof.system.expr import Expr
 from streamproof.system.files import GENERATOR
-from streamproof.system.foreign import visible
 from streamproof.system.model import Check, Instance, Kind, Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Sort, Value
+from streamproof.system.text import visible
 
 
 def symbol(name: str) -> str:

@@ -13,13 +13,12 @@ from streamproof.exchange.promela_bits import with_bits
 from streamproof.exchange.spin_run import SearchOrder, SpinGoal, SpinOptions, SpinReport, installed, run
 from streamproof.exchange.spin_trail import StrayTrail, behaviour, read
 from streamproof.system.errors import TooLarge, UsageError
-from streamproof.system.temporal import fairness_of
 from streamproof.system.formula import AndF, Formula, written
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.scheduler import Scheduled, scheduled
-from streamproof.system.temporal import true_of
+from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Trace, Verdict
 
 __all__ = [

@@ -16,7 +16,6 @@ from typing import Any, TypeAlias, assert_never
 
 from streamproof.exchange.tla_layout import Bind, Text, atom, below, beside, bulleted, closed, listed
 from streamproof.system.expr import Const, Expr
-from streamproof.system.foreign import visible
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -35,6 +34,7 @@ from streamproof.system.formula import (
     written,
 )
 from streamproof.system.records import dataclass
+from streamproof.system.text import visible
 
 
 def is_direct(formula: Formula) -> bool:

@@ -16,9 +16,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TypeAlias, cast
 
-from streamproof.explicit.writer import unpacking
 from streamproof.explicit.successors import GROUPING_LIMIT, Rule, rules_of
-from streamproof.explicit.writer import Writer, load, local_names, shared
+from streamproof.explicit.writer import Writer, load, local_names, shared, unpacking
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property, State, System

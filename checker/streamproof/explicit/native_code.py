@@ -26,8 +26,8 @@ import llvmlite.binding as llvm
 
 from streamproof.system.errors import SystemFailure
 from streamproof.system.files import CODE, write
-from streamproof.system.foreign import visible
 from streamproof.system.records import dataclass
+from streamproof.system.text import visible
 from streamproof.version import VERSION
 
 CACHE_VARIABLE = "STREAMPROOF_CACHE"

@@ -11,8 +11,8 @@ from itertools import chain, islice, product
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.level_search import LevelSearch, SearchEvent, SearchTask, Stop
-from streamproof.explicit.writer import LARGEST_BATCH, Hit, Inspect, counter, ever_true, inspector, keeper, largest
 from streamproof.explicit.successors import Batch, Expand, StepHit, Steps, expander
+from streamproof.explicit.writer import LARGEST_BATCH, Hit, Inspect, counter, ever_true, inspector, keeper, largest
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import encode
 from streamproof.system.model import Kind, State, System

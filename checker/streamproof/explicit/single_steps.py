@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from streamproof.explicit.writer import unpacking
-from streamproof.explicit.writer import Writer, load, local_names, shared
+from streamproof.explicit.writer import Writer, load, local_names, shared, unpacking
 from streamproof.system import expr as e
 from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from streamproof.explicit.digraph import Digraph
-from streamproof.explicit.writer import LARGEST_BATCH, reading
-from streamproof.explicit.writer import Writer, load, local_names, shared
+from streamproof.explicit.writer import LARGEST_BATCH, Writer, load, local_names, reading, shared
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
 from streamproof.system.records import dataclass

@@ -12,8 +12,8 @@ from itertools import chain, islice
 from streamproof.explicit.enabled import BrokenStep, Option, Options, options_of
 from streamproof.explicit.findings import of_branches
 from streamproof.explicit.level_search import Budget, Stop, watch_of
-from streamproof.explicit.writer import Hit, Inspect, Keep, inspector, keeper
 from streamproof.explicit.search import starts
+from streamproof.explicit.writer import Hit, Inspect, Keep, inspector, keeper
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.leaves import encode

@@ -7,10 +7,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from streamproof.system.errors import EvaluationError, Exit, StreamproofError
-from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.interpreter import Interpreter, Step
 from streamproof.system.model import Instance, Property, State
 from streamproof.system.scalarise import Scalarised
+from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Owed, Trace
 
 if TYPE_CHECKING:

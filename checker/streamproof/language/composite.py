@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from streamproof.language.composition import Together
-from streamproof.language.machines import instantiate
-from streamproof.language.machines import Machine, SeenMachine, below, places_of, resolve_pattern
-from streamproof.language.composition import Given, Named, Pattern, parsed
+from streamproof.language.composition import Given, Named, Pattern, Together, parsed
+from streamproof.language.machines import Machine, SeenMachine, below, instantiate, places_of, resolve_pattern
 from streamproof.language.model import Model
 from streamproof.language.reader import DEADLOCK, TERMINATION, Compile, Reader, Scope
 from streamproof.system import build as b

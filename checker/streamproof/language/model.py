@@ -28,8 +28,8 @@ from streamproof.language.sources import ordinary, place
 from streamproof.language.symbolic_parameters import SymbolicInt
 from streamproof.system.errors import ModelError, UsageError, did_you_mean
 from streamproof.system.files import is_plain
-from streamproof.system.foreign import visible
 from streamproof.system.model import System
+from streamproof.system.text import visible
 
 T = TypeVar("T")
 

@@ -7,9 +7,8 @@ from itertools import islice, product
 from typing import Any
 
 from streamproof.language.composite import arguments, within
-from streamproof.language.machines import instantiate
-from streamproof.language.machines import Machine, below, resolve_pattern
 from streamproof.language.composition import Given, parsed
+from streamproof.language.machines import Machine, below, instantiate, resolve_pattern
 from streamproof.language.model import Model, marked
 from streamproof.language.native_machine import READ_ONLY, NativeMachine, Reached
 from streamproof.language.primitives import Disabled, InitiallyMark, Picks, PropertyMark

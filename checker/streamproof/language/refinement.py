@@ -21,7 +21,6 @@ from streamproof.system.records import dataclass
 from streamproof.system.refinement import FAIRNESS, START, Refinement
 from streamproof.system.sorts import Sort
 
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -19,8 +19,8 @@ from xml.etree import ElementTree
 
 from streamproof.system.errors import Loc
 from streamproof.system.files import GENERATOR
-from streamproof.system.foreign import visible
 from streamproof.system.records import dataclass
+from streamproof.system.text import visible
 
 Ending: TypeAlias = Literal["passed", "failure", "error", "skipped"]
 

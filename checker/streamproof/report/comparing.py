@@ -9,9 +9,9 @@ from typing import Any
 from streamproof import __version__
 from streamproof.language.spec import Spec
 from streamproof.language.sweeping import Cell, Claim, Column, Comparison, Judgement, Table, UndecidedClaim
-from streamproof.system.lines import BLANK, Line, Style, StyledText, line
 from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass
+from streamproof.system.text import BLANK, Line, Style, StyledText, line
 from streamproof.system.verdict import Verdict
 
 SCHEMA = "streamproof.compare/1"

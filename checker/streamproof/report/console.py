@@ -13,11 +13,22 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from streamproof.report.model import CheckReport, Result
-from streamproof.system.foreign import abridged, inner, visible
-from streamproof.system.lines import BLANK, Line, Style, StyledText, line, parameters_text, text, wrap
 from streamproof.system.model import Property, System
 from streamproof.system.options import resident_bytes
 from streamproof.system.records import replace
+from streamproof.system.text import (
+    BLANK,
+    Line,
+    Style,
+    StyledText,
+    abridged,
+    inner,
+    line,
+    parameters_text,
+    text,
+    visible,
+    wrap,
+)
 from streamproof.system.verdict import WITHIN, Condition, Counts, Coverage, Measured, Progress, Trace, Verdict
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from streamproof.system.foreign import inner, visible
+from streamproof.system.text import inner, visible
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from streamproof.pipeline.sweeps.plan import Mark, SweepPlan, SweepPoint
 from streamproof.system.errors import Exit
-from streamproof.system.lines import Style
+from streamproof.system.text import Style
 from streamproof.system.verdict import number_of
 
 UNDECIDED: tuple[Mark, ...] = ("inconclusive", "error", "open")

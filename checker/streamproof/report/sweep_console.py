@@ -9,7 +9,7 @@ from streamproof.report.console import PLAIN_WIDTH
 from streamproof.report.sweep import REFUSED, SIGNS, UNDECIDED, Boundary, SweepReport, assignments
 from streamproof.report.sweep_maps import MapPanel, SweepMap, map_of
 from streamproof.report.sweep_summary import SweptVariant, swept
-from streamproof.system.lines import BLANK, Line, StyledText, line
+from streamproof.system.text import BLANK, Line, StyledText, line
 
 _GAP = 3
 

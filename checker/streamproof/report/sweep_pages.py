@@ -10,7 +10,7 @@ from streamproof.report.sweep import SIGNS, SweepReport, assignments, shown
 from streamproof.report.sweep_console import even_lines, formula_lines
 from streamproof.report.sweep_maps import SweepMap, map_of
 from streamproof.report.sweep_summary import grouped, settings_of, swept
-from streamproof.system.lines import Line
+from streamproof.system.text import Line
 from streamproof.system.verdict import WITHIN
 
 WIDTH = 860

@@ -11,9 +11,9 @@ from streamproof.symbolic.proof import Proof, prove
 from streamproof.symbolic.replay import ReplayFailure
 from streamproof.symbolic.solver import Effort
 from streamproof.system.constraint import within_constraint
-from streamproof.system.temporal import fairness_of
 from streamproof.system.liveness_to_safety import Safety, to_safety
 from streamproof.system.model import Kind, Property, System
+from streamproof.system.temporal import fairness_of
 from streamproof.system.verdict import Finding, Seconds, Verdict, lasso_text
 
 

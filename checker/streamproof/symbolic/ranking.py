@@ -32,9 +32,17 @@ from streamproof.system.assume import Substitution
 from streamproof.system.constraint import after, changing
 from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr, intern
-from streamproof.system.model import FairnessConstraint, fairness_constraints
 from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, NotF, OrF, atoms, claims
-from streamproof.system.model import Action, Conjunct, Instance, Kind, Property, System
+from streamproof.system.model import (
+    Action,
+    Conjunct,
+    FairnessConstraint,
+    Instance,
+    Kind,
+    Property,
+    System,
+    fairness_constraints,
+)
 from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import scalarise
 from streamproof.system.scheduler import enabled

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from streamproof.system.errors import SystemFailure
-from streamproof.system.foreign import visible
 from streamproof.system.records import dataclass
+from streamproof.system.text import visible
 
 HEAD = 1 << 14
 """Number of bytes at the start of a file that are searched for its mark."""

@@ -23,7 +23,6 @@ from streamproof.system import build as b
 from streamproof.system.constraint import after, changing
 from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr
-from streamproof.system.temporal import fairness_of
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -43,7 +42,7 @@ from streamproof.system.model import Action, Conjunct, Fairness, Instance, Kind,
 from streamproof.system.records import dataclass
 from streamproof.system.scheduler import Scheduled, scheduled
 from streamproof.system.sorts import BOOL
-from streamproof.system.temporal import true_of
+from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Trace
 
 SAVE = "begin_cycle"

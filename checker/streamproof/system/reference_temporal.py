@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
-from streamproof.system.model import FairnessConstraint, fairness_constraints
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -29,7 +28,7 @@ from streamproof.system.formula import (
     recurring,
 )
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Fairness, State, System
+from streamproof.system.model import Fairness, FairnessConstraint, State, System, fairness_constraints
 from streamproof.system.records import dataclass
 
 if TYPE_CHECKING:

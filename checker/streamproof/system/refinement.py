@@ -17,9 +17,19 @@ from streamproof.system import build as b
 from streamproof.system.assume import Substitution
 from streamproof.system.errors import Loc, TooLarge
 from streamproof.system.expr import Expr
-from streamproof.system.model import FairnessConstraint, fairness_constraints
 from streamproof.system.formula import Always, AndF, Atom, Eventually, Formula, NotF, OrF, Recurs
-from streamproof.system.model import Check, Conjunct, Fairness, Instance, Kind, Property, System, Variable
+from streamproof.system.model import (
+    Check,
+    Conjunct,
+    Fairness,
+    FairnessConstraint,
+    Instance,
+    Kind,
+    Property,
+    System,
+    Variable,
+    fairness_constraints,
+)
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import cardinality
 

@@ -16,9 +16,19 @@ from dataclasses import replace
 from streamproof.system import build as b
 from streamproof.system.constraint import after, by_states, changing
 from streamproof.system.expr import Expr, Var
-from streamproof.system.model import FairnessConstraint, fairness_constraints
 from streamproof.system.formula import Always, Atom, Eventually, Formula, NotF, OrF
-from streamproof.system.model import Action, Conjunct, Fairness, Instance, Kind, Property, System, Variable
+from streamproof.system.model import (
+    Action,
+    Conjunct,
+    Fairness,
+    FairnessConstraint,
+    Instance,
+    Kind,
+    Property,
+    System,
+    Variable,
+    fairness_constraints,
+)
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import BOOL, RangeSort
 from streamproof.system.verdict import Trace

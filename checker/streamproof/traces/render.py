@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 
 from streamproof.system.errors import Loc, StreamproofError
 from streamproof.system.expr import Expr
-from streamproof.system.temporal import fairness_of, postponed
 from streamproof.system.interpreter import Interpreter, with_derived
-from streamproof.system.lines import BLANK, Line, Style, StyledText, line, parameters_text, text
 from streamproof.system.model import Instance, Kind, Property, State, System, Variable
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import show
+from streamproof.system.temporal import fairness_of, postponed
+from streamproof.system.text import BLANK, Line, Style, StyledText, line, parameters_text, text
 from streamproof.system.verdict import Trace
 from streamproof.traces.explain import Blocked, Explanation, Reason, explain, last_step
 from streamproof.traces.places import Change, changes

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from streamproof.system.errors import EvaluationError, Exit, Loc, StreamproofError, UsageError, nearest
-from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Instance, Kind, Property, State, System
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import contains, show
+from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Trace
 from streamproof.traces.explain import last_step, why_false
 from streamproof.traces.places import changes

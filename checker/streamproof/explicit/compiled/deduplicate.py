@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from streamproof.explicit.compiled import search_kernels
-from streamproof.explicit.compiled.memory import Reserve
+from streamproof.explicit.compiled.memory import LOAD, SLACK, Reserve, StateTable
 from streamproof.explicit.compiled.runs import key_kind, keys_of
 from streamproof.explicit.compiled.search_kernels import (
     _ask,
@@ -28,7 +28,6 @@ from streamproof.explicit.compiled.search_kernels import (
     _same,
 )
 from streamproof.explicit.compiled.spill_file import Array, SpillFile
-from streamproof.explicit.compiled.memory import LOAD, SLACK, StateTable
 from streamproof.explicit.kernel_builtins import (
     address,
     halves_at,

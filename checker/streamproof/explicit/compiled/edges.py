@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.layout import Layout
-from streamproof.explicit.compiled.memory import AHEAD_MOST, Prefault, Reserve, WordBlock
+from streamproof.explicit.compiled.memory import AHEAD_MOST, Fixed, Prefault, Reserve, WordBlock, Worker
 from streamproof.explicit.compiled.steps import StepCounters, conditions_code, module
-from streamproof.explicit.compiled.memory import Fixed, Worker
 from streamproof.explicit.level_search import Budget, Stop
 from streamproof.explicit.native_code import Module, build
 from streamproof.explicit.state_graph import StateGraph, Truths, path_to, sources

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.layout import Layout, layout, packed
-from streamproof.explicit.compiled.memory import Prefault, WordBlock
+from streamproof.explicit.compiled.memory import Prefault, WordBlock, Worker, fixed_code
 from streamproof.explicit.compiled.steps import (
     NONE,
     StepCounters,
@@ -24,7 +24,6 @@ from streamproof.explicit.compiled.steps import (
     module,
     watch_code,
 )
-from streamproof.explicit.compiled.memory import Worker, fixed_code
 from streamproof.explicit.level_search import LevelSearch, Recorder, SearchEvent, SearchTask, Snapshot, Stop
 from streamproof.explicit.native_code import Module, build
 from streamproof.explicit.search import starts

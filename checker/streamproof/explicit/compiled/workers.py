@@ -14,9 +14,8 @@ from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
 from streamproof.explicit.compiled import search_kernels
-from streamproof.explicit.compiled.memory import Reserve, WordBlock
+from streamproof.explicit.compiled.memory import Reserve, StateTable, WordBlock, Worker, fixed_code
 from streamproof.explicit.compiled.steps import StepCounters
-from streamproof.explicit.compiled.memory import StateTable, Worker, fixed_code
 from streamproof.explicit.level_search import Budget
 
 T = TypeVar("T")

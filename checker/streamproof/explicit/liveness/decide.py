@@ -1,8 +1,8 @@
 """Decision of temporal properties on a state graph: they hold on all fair behaviours, or there is a lasso that violates them.
 
 The product of the state graph and the Büchi automaton of the negated formula is searched; the property is violated if and
-only if the product has a fair component: an SCC in which an infinite fair and accepted run exists. A lasso is a path to a fair
-component, and a cycle in it that satisfies every fairness constraint.
+only if the product has a fair component: an SCC in which an infinite fair and accepted run exists. A lasso is a path to a
+fair component, and a cycle in it that satisfies every fairness constraint.
 
 Acceptance sets and weak fairness are decided on a whole SCC. Strong fairness is not: a fair cycle must avoid the states in
 which a constraint is enabled that no edge of the SCC takes. These states are removed and the rest is decomposed again

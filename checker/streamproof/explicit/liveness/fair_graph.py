@@ -17,8 +17,7 @@ from streamproof.explicit.digraph import Digraph
 from streamproof.explicit.liveness.buchi import BuchiAutomaton, Scc
 from streamproof.explicit.state_graph import StateGraph, sources
 from streamproof.system.errors import TooLarge
-from streamproof.system.model import FairnessConstraint, fairness_constraints
-from streamproof.system.model import Fairness, Property, System
+from streamproof.system.model import Fairness, FairnessConstraint, Property, System, fairness_constraints
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Owed, Trace, Verdict, lasso_text
 

@@ -6,10 +6,9 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, cast
 
-from streamproof.explicit.writer import unpacking
 from streamproof.explicit.reductions.stubborn import StubbornSets
 from streamproof.explicit.successors import Expand, Rule, StepHit, Steps, rules_of
-from streamproof.explicit.writer import Writer, load, local_names, shared
+from streamproof.explicit.writer import Writer, load, local_names, shared, unpacking
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property, State, System

@@ -6,11 +6,11 @@ import time
 from collections.abc import Sequence
 
 from streamproof.explicit.level_search import ReductionPlan, SearchTask, Stop
-from streamproof.explicit.writer import Hit
 from streamproof.explicit.reductions.expand import reduced_expander
 from streamproof.explicit.reductions.rival import Rival
 from streamproof.explicit.search import SUCCESSOR, Search
 from streamproof.explicit.successors import Batch, StepHit, expander
+from streamproof.explicit.writer import Hit
 from streamproof.system.model import Kind, State
 
 SIZE = 64

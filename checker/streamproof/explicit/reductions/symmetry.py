@@ -16,10 +16,9 @@ from itertools import permutations, product
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from streamproof.explicit.writer import unpacking
 from streamproof.explicit.reductions.images import images, liveness, origins
 from streamproof.explicit.reductions.renaming import Renaming, with_keys
-from streamproof.explicit.writer import Writer, load, local_names, shared
+from streamproof.explicit.writer import Writer, load, local_names, shared, unpacking
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
 from streamproof.system.records import dataclass
