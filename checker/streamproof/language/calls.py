@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -42,7 +42,7 @@ from streamproof.language.terms import (
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr, variables
-from streamproof.system.formula import Atom, Formula
+from streamproof.system.formula import FORMULAS, AndF, Atom, Formula, NotF, OrF
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,
@@ -110,6 +110,39 @@ def truth(context: Context, value: Term, name: str, loc: Loc) -> Expr:
     raise ModelError(f"{name}(...) needs truth values, got {describe(value)}", loc=loc, remedy="compare inside")
 
 
+def formula(context: Context, value: Term, label: str, loc: Loc) -> Formula:
+    """A value as a formula; a state condition applies to the first state of the behaviour."""
+    if isinstance(value, FORMULAS):
+        return value
+    if isinstance(value, Cases) and is_formula(value):
+        test = Atom(value.cond, f"({label})", loc)
+        then, other = (formula(context, side, label, loc) for side in (value.then, value.other))
+        return OrF((AndF((test, then)), AndF((NotF(test), other))))
+    whole = lvalues.dereference(context, value)
+    if isinstance(whole, bool):
+        return Atom(b.truth(whole), str(whole), loc)
+    if is_expr(whole) and whole.sort == BOOL:
+        return Atom(whole, label, loc)
+    raise ModelError(
+        f"a temporal formula needs a condition here, got {describe(whole)}",
+        loc=loc,
+        remedy="compare explicitly: x != 0, len(q) > 0, o is not None",
+    )
+
+
+def together(parts: Sequence[tuple[Expr, Formula]], loc: Loc, *, every: bool) -> Formula:
+    """``all`` and ``any``: each part with the condition under which it is present in the current state."""
+    found: list[Formula] = []
+    for there, part in parts:
+        if there is b.TRUE:
+            found.append(part)
+        elif every:
+            found.append(OrF((Atom(b.not_(there), "", loc), part)))
+        else:
+            found.append(AndF((Atom(there, "", loc), part)))
+    return AndF(tuple(found)) if every else OrF(tuple(found))
+
+
 def quantifier(context: Context, name: str, value: Term, loc: Loc) -> Term:
     """``all`` and ``any`` over a finite collection."""
     over = everywhere(context, value, loc)
@@ -121,8 +154,6 @@ def quantifier(context: Context, name: str, value: Term, loc: Loc) -> Term:
     said: list[tuple[Expr, Formula]] = []
     for there, v in elements(context, value, loc):
         if is_formula(v):
-            from streamproof.language.temporal import formula
-
             said.append((there, formula(context, v, name, loc)))
             continue
         part = truth(context, v, name, loc)
@@ -132,8 +163,6 @@ def quantifier(context: Context, name: str, value: Term, loc: Loc) -> Term:
         return simple(whole)
     if terms:
         said.append((b.TRUE, Atom(whole, name, loc)))
-    from streamproof.language.temporal import together
-
     return together(said, loc, every=name == "all")
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from streamproof.language import operators
-from streamproof.language.calls import truth
+from streamproof.language.calls import formula, together, truth
 from streamproof.language.elements import Loop, Over, everywhere, refuse_used_up, unconditional
 from streamproof.language.lowering_context import Evaluator, Frame, Halt, where
 from streamproof.language.sources import text
@@ -129,8 +129,6 @@ def quantified(ev: Evaluator, node: ast.GeneratorExp, frame: Frame, name: str) -
     def judge(there: Expr, inner: Frame) -> Expr:
         value = ev.value(node.elt, inner)
         if is_formula(value):
-            from streamproof.language.temporal import formula
-
             said.append((there, formula(ev.context, value, text(node.elt), where(frame, node.elt))))
             return b.TRUE
         part = truth(ev.context, value, name, where(frame, node.elt))
@@ -143,8 +141,6 @@ def quantified(ev: Evaluator, node: ast.GeneratorExp, frame: Frame, name: str) -
         return simple(whole)
     if parts:
         said.append((b.TRUE, Atom(whole, text(node), where(frame, node))))
-    from streamproof.language.temporal import together
-
     return together(said, where(frame, node), every=name == "all")
 
 

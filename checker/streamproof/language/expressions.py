@@ -1,4 +1,4 @@
-"""Lowering of Python expressions: constants are folded, state-dependent expressions become terms.
+"""Lowering of Python expressions: constants are folded, state-dependent expressions become terms or formulas.
 
 Tuple, list, set and dict literals and comprehensions come first.
 """
@@ -13,17 +13,32 @@ from functools import partial
 from typing import Any
 
 from streamproof.language import operators, sequences
+from streamproof.language.calls import formula
 from streamproof.language.comprehensions import comprehended
 from streamproof.language.conversion import expect_faithful
 from streamproof.language.elements import distinct, generator, refuse_used_up, unconditional
 from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, boolean, where
 from streamproof.language.lvalues import dereference, replaced
+from streamproof.language.primitives import OPERATORS, always, eventually, leads_to
 from streamproof.language.sources import text
-from streamproof.language.terms import HeapCell, Ref, Several, Term, Undefined, describe, is_formula, known, symbolic
+from streamproof.language.terms import (
+    Closure,
+    HeapCell,
+    PartialList,
+    Ref,
+    Several,
+    StateRef,
+    Term,
+    Undefined,
+    describe,
+    is_formula,
+    known,
+    symbolic,
+)
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError, suggest
 from streamproof.system.expr import Expr
-from streamproof.system.formula import AndF, Atom, Formula, NotF, OrF
+from streamproof.system.formula import FORMULAS, Always, AndF, Atom, Eventually, Formula, LeadsTo, NotF, OrF, Until
 
 LANGUAGE = "use arithmetic, comparisons, and/or/not, conditional expressions, indexing, comprehensions and calls"
 
@@ -236,8 +251,6 @@ def unary(ev: Evaluator, node: ast.UnaryOp, frame: Frame) -> Term:
     """``not a``, ``-a`` and ``+a``."""
     value, loc = ev.value(node.operand, frame), where(frame, node)
     if isinstance(node.op, ast.Not) and is_formula(value):
-        from streamproof.language.temporal import formula
-
         return NotF(formula(ev.context, value, text(node.operand), loc))
     value = dereference(ev.context, value)
     is_host = not symbolic(value)
@@ -272,8 +285,6 @@ def connective(ev: Evaluator, node: ast.BoolOp, frame: Frame) -> Term:
                 raise
             break
         if is_formula(value):
-            from streamproof.language.temporal import formula
-
             said.append(formula(ev.context, value, text(operand), where(frame, operand)))
             continue
         value = dereference(ev.context, value)
@@ -297,6 +308,69 @@ def connective(ev: Evaluator, node: ast.BoolOp, frame: Frame) -> Term:
     label = (" and " if conj else " or ").join(map(text, stated))
     first: tuple[Formula, ...] = (Atom(whole, label, loc),) if parts else ()
     return AndF((*first, *said)) if conj else OrF((*first, *said))
+
+
+def temporal_operator(ev: Evaluator, function: Any, node: ast.Call, frame: Frame) -> Formula:
+    """A call of a temporal operator. Its arguments refer to other states: facts and values of the current state are
+    invalid there."""
+    context, loc = ev.context, where(frame, node)
+    name = function.__name__
+    if not context.temporal:
+        kind = "an action" if context.in_action else "a property of states or steps"
+        raise ModelError(
+            f"{name}(...) in {kind}", loc=loc, remedy="it speaks of a whole behaviour: state it in a @temporal method"
+        )
+    wanted = OPERATORS[function]
+    if len(node.args) != wanted or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
+        shape = {always: "s.p", eventually: "s.p"}.get(function, "s.p, s.q")
+        raise ModelError(
+            f"{name} takes {'one condition' if wanted == 1 else 'two conditions'}",
+            loc=loc,
+            remedy=f"write {name}({shape})",
+        )
+    for argument in node.args:
+        _refuse_values_of_now(ev, argument, frame)
+    outer, context.path = context.path, b.TRUE
+    try:
+        found = [formula(context, ev.value(a, frame), text(a), where(frame, a)) for a in node.args]
+    finally:
+        context.path = outer
+    if function is always:
+        return Always(found[0])
+    if function is eventually:
+        return Eventually(found[0])
+    return LeadsTo(*found) if function is leads_to else Until(*found)
+
+
+def _refuse_values_of_now(ev: Evaluator, argument: ast.expr, frame: Frame) -> None:
+    for node in ast.walk(argument):
+        if not isinstance(node, ast.Name):
+            continue
+        scope: Frame | None = frame
+        while scope is not None and node.id not in scope.locals:
+            scope = scope.parent
+        if scope is not None and _of_now(ev, scope.locals[node.id]):
+            raise ModelError(
+                f"{node.id!r} was read in another state than the one that is meant here",
+                loc=where(frame, node),
+                remedy="read the state inside the temporal operator: eventually(s.done), or call a method with s",
+            )
+
+
+def _of_now(ev: Evaluator, value: Term) -> bool:
+    if isinstance(value, (StateRef, *FORMULAS)):
+        return False
+    if isinstance(value, Closure):
+        return any(_of_now(ev, default) for _, default in value.defaults)
+    if isinstance(value, HeapCell):
+        content = ev.context.content(value)
+        if isinstance(content, PartialList):
+            return True
+        held = content if isinstance(content, tuple) else tuple(content.values())
+        return any(_of_now(ev, part) for part in held)
+    if isinstance(value, tuple):
+        return any(_of_now(ev, part) for part in value)
+    return symbolic(value)
 
 
 def compare(ev: Evaluator, node: ast.Compare, frame: Frame) -> Term:

@@ -16,7 +16,7 @@ from streamproof.language.cases import Case, arguments, is_case_class, shown_sor
 from streamproof.language.comprehensions import each_round, indices, quantified, summed
 from streamproof.language.conversion import in_order
 from streamproof.language.elements import elements, in_sequence, refuse_early, refuse_iterator, refuse_used_up
-from streamproof.language.expressions import closed_over, spread
+from streamproof.language.expressions import closed_over, spread, temporal_operator
 from streamproof.language.lift import merge
 from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, Pick, where
 from streamproof.language.model import with_guards
@@ -82,9 +82,7 @@ def call(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None = None) -
         return _super(ev, node, frame)
     function = ev.value(node.func, frame)
     if is_operator(function):
-        from streamproof.language.temporal import operator
-
-        return operator(ev, function, node, frame)
+        return temporal_operator(ev, function, node, frame)
     if function is choose:
         return _choice(ev, node, frame, name)
     if function is builtins.next:

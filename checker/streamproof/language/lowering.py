@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, get_args
 
 from streamproof.language import access, expressions, functions, lvalues, statements
 from streamproof.language.access import is_plain_value
+from streamproof.language.calls import formula
 from streamproof.language.functions import enter, returns_always, underlying
 from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, boolean, where
 from streamproof.language.sources import definition
@@ -188,8 +189,6 @@ class Lowering:
                 loc=where(frame, node),
                 remedy="end with 'return ...'",
             )
-        from streamproof.language.temporal import formula
-
         value = lvalues.dereference(self.context, frame.result)
         if not isinstance(value, bool) and not is_formula(value):
             raise ModelError(
