@@ -22,7 +22,7 @@ from streamproof.exchange import promela, promela_steps, promela_terms, spin, tl
 from streamproof.exchange.spin_run import installed
 from streamproof.explicit import successors, writer
 from streamproof.explicit.compiled import steps
-from streamproof.explicit.compiled.terms import Emitter
+from streamproof.explicit.compiled.packed_states import Emitter
 from streamproof.explicit.liveness import fair_graph
 from streamproof.symbolic import encoding, goals, terms, theory
 from streamproof.system import (

@@ -18,7 +18,7 @@ import pytest
 from random_systems import random_system
 from shares import share
 from streamproof.explicit import SearchOptions, exploration, explore
-from streamproof.explicit.compiled import edges, layout, memory, search, workers
+from streamproof.explicit.compiled import edges, memory, packed_states, search, workers
 from streamproof.explicit.compiled.memory import Reserve
 from streamproof.explicit.level_search import Budget, SearchTask
 from streamproof.system import Fairness, Kind, StreamproofError, System, TooLarge, UsageError, Verdict
@@ -49,7 +49,7 @@ def outcome(system: System, **options: Any) -> object:
 def shape(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables and batches, and words of six bits, so that small systems exercise growth and states of many words."""
     bits, batch = request.param
-    monkeypatch.setattr(layout, "WORD", bits)
+    monkeypatch.setattr(packed_states, "WORD", bits)
     if batch > 1:
         monkeypatch.setattr(memory, "FIRST_CAPACITY", 16)
         monkeypatch.setattr(memory, "BATCH", batch)
@@ -210,13 +210,13 @@ def test_unknown_tiers_and_too_many_workers_are_refused() -> None:
 def test_states_survive_packing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Packing loses nothing, whatever the width of words."""
     for bits in (64, 12, 6):
-        monkeypatch.setattr(layout, "WORD", bits)
+        monkeypatch.setattr(packed_states, "WORD", bits)
         for seed in range(30):
             scalarised = scalarise(random_system(Random(seed)))
-            places = layout.layout(scalarised.system)
+            places = packed_states.layout(scalarised.system)
             for state in _corners(scalarised.system):
                 assert places.unpack(places.pack(state)) == state
-                assert tuple(layout.packed(places, [state, state])) == places.pack(state) * 2
+                assert tuple(places.packer([state, state])) == places.pack(state) * 2
                 assert places.pack(state)[0]
 
 

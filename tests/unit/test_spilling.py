@@ -20,7 +20,7 @@ from random_systems import random_system
 from shares import share
 from streamproof import Model, Range, State, action, reachable, require, step
 from streamproof.explicit import SearchOptions, explore
-from streamproof.explicit.compiled import layout, memory, runs, spill
+from streamproof.explicit.compiled import memory, packed_states, runs, spill
 from streamproof.explicit.compiled.deduplicate import Sizes
 from streamproof.explicit.compiled.runs import RunPart, SortedRun, key_kind, keys_of, merged
 from streamproof.explicit.compiled.spill import SpillingSearch
@@ -119,7 +119,7 @@ def test_random_systems_spill_without_a_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bits: int, first: int
 ) -> None:
     """Wherever memory ends and however small the pieces, with limits on states and depth: nothing differs."""
-    monkeypatch.setattr(layout, "WORD", bits)
+    monkeypatch.setattr(packed_states, "WORD", bits)
     systems = [(seed, random_system(Random(seed))) for seed in range(first, first + 20)]
     limits: list[dict[str, Any]] = [
         Random(seed).choice([{}, {}, {"max_states": seed + 1}, {"max_depth": 3}, {"stop_when_decided": True}])

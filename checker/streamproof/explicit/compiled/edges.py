@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from streamproof.explicit.compiled import search_kernels
-from streamproof.explicit.compiled.layout import Layout
 from streamproof.explicit.compiled.memory import AHEAD_MOST, Fixed, Prefault, Reserve, WordBlock, Worker
+from streamproof.explicit.compiled.packed_states import Layout
 from streamproof.explicit.compiled.steps import StepCounters, conditions_code, module
 from streamproof.explicit.level_search import Budget, Stop
 from streamproof.explicit.native_code import Module, build

@@ -13,8 +13,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.compiled import search_kernels
-from streamproof.explicit.compiled.layout import Layout, layout, packed
 from streamproof.explicit.compiled.memory import Prefault, WordBlock, Worker, fixed_code
+from streamproof.explicit.compiled.packed_states import Layout, layout
 from streamproof.explicit.compiled.steps import (
     NONE,
     StepCounters,
@@ -287,7 +287,7 @@ class CompiledSearch(LevelSearch):
             if not table.make_room(len(states), self.fixed):
                 self.stopped = Stop.MEMORY
                 break
-            words = WordBlock(packed(self.layout, states))
+            words = WordBlock(self.layout.packer(states))
             add(self.worker.control, words.address, len(states))
             limit = Stop.STATES if self.known > self.budget.max_states else None
             self.stopped = self.stopped or self.budget.spent() or limit

@@ -18,7 +18,6 @@ import numpy as np
 
 from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.deduplicate import Candidates, Fill, Sizes, collecting
-from streamproof.explicit.compiled.layout import packed
 from streamproof.explicit.compiled.memory import give_back
 from streamproof.explicit.compiled.runs import RunPart, SortedRun, joined, keys_of, merged
 from streamproof.explicit.compiled.search import MOST_STATES, CompiledSearch
@@ -186,7 +185,7 @@ class SpillingSearch(CompiledSearch):
     def _start_on_disk(self) -> None:
         assert self._disk is not None
         for states in starts(self.scalarised, self.system):
-            words = np.array(packed(self.layout, states), dtype=np.uint64).reshape(len(states), self.layout.words)
+            words = np.array(self.layout.packer(states), dtype=np.uint64).reshape(len(states), self.layout.words)
             self._disk.append(words, np.full(len(states), NO_PARENT, dtype=np.uint32))
             self.stopped = self.budget.spent() or (Stop.STATES if self.known > self.budget.max_states else None)
             if self.stopped:

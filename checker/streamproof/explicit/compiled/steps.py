@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamproof.explicit.compiled.layout import Layout
-from streamproof.explicit.compiled.terms import Emitter
+from streamproof.explicit.compiled.packed_states import Emitter, Layout
 from streamproof.explicit.successors import Rule, rules_of
 from streamproof.system import build as b
 from streamproof.system import expr as e
