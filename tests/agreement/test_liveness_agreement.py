@@ -13,7 +13,7 @@ import pytest
 from random_systems import temporal_system
 from shares import share
 from streamproof import registry
-from streamproof.explicit import SearchOptions, digraph, explore
+from streamproof.explicit import SearchOptions, explore, state_graph
 from streamproof.explicit.liveness.buchi import buchi_automaton, negation_automaton
 from streamproof.explicit.liveness.tableau import tableau
 from streamproof.explicit.search import Search
@@ -62,7 +62,7 @@ def both_tiers(system: System, **limits: int) -> Sequence[Finding]:
     confirmed every lasso in them."""
     found = explore(system, SearchOptions(tier="python", **limits)).findings  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(digraph, "FEW", -1)
+        patch.setattr(state_graph, "FEW", -1)
         assert explore(system, SearchOptions(tier="compiled", **limits)).findings == found  # type: ignore[arg-type]
     return found
 
@@ -299,7 +299,7 @@ def test_random_graphs(
     The numbers of verdicts are exact. Which lasso is found is up to the engine: there are so many of each shape at least.
     """
     if tier == "compiled":
-        monkeypatch.setattr(digraph, "FEW", -1)
+        monkeypatch.setattr(state_graph, "FEW", -1)
     seen: Counter[str] = Counter()
     for seed in range(graphs):
         system = drawn(Random(seed), size)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamproof.explicit import digraph
-from streamproof.explicit.digraph import Digraph
+from streamproof.explicit import state_graph
+from streamproof.explicit.state_graph import Digraph
 
 
 def graph(*successors: tuple[int, ...]) -> Digraph:
@@ -30,7 +30,7 @@ def ways(plain: Digraph) -> Iterator[Digraph]:
     """The same graph in NumPy arrays: while the first is given kernels are compiled, while the second they run as Python."""
     for few in (-1, len(plain.targets)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(digraph, "FEW", few)
+            patch.setattr(state_graph, "FEW", few)
             yield compiled(plain)
 
 
@@ -165,9 +165,9 @@ def test_paths(successors: list[list[int]], goals: set[int]) -> None:
 def test_the_compiler_is_not_loaded_for_few_edges(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of edges decides."""
     ring = compiled(graph((1,), (2,), (0,)))
-    monkeypatch.setattr(digraph, "_compiled", lambda: pytest.fail("loaded"))
+    monkeypatch.setattr(state_graph, "_compiled", lambda: pytest.fail("loaded"))
     assert ring.cycle() == [0, 1, 2]
-    monkeypatch.setattr(digraph, "FEW", 2)
+    monkeypatch.setattr(state_graph, "FEW", 2)
     with pytest.raises(pytest.fail.Exception):
         ring.cycle()
 
@@ -180,14 +180,14 @@ def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
 
     ring = compiled(graph((1,), (2, 3), (1,), ()))
     expected = ring.cycle(), list(ring.components()[1])
-    monkeypatch.setattr(digraph, "_compiled", missing)
-    monkeypatch.setattr(digraph, "FEW", -1)
+    monkeypatch.setattr(state_graph, "_compiled", missing)
+    monkeypatch.setattr(state_graph, "FEW", -1)
     assert (ring.cycle(), list(ring.components()[1])) == expected
 
 
 @pytest.mark.parametrize(("offsets", "targets"), [(np.int32, np.int32), (np.int64, np.int64)])
 def test_arrays_of_another_width_are_refused(offsets: type, targets: type, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled code reads memory as it is told to."""
-    monkeypatch.setattr(digraph, "FEW", -1)
+    monkeypatch.setattr(state_graph, "FEW", -1)
     with pytest.raises(AssertionError, match="must be"):
         Digraph(np.array([0, 1], dtype=offsets), np.array([0], dtype=targets)).components()

@@ -9,9 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from streamproof.certify.verifier import Endless, Node, Verifier
-from streamproof.explicit.digraph import Digraph
 from streamproof.explicit.level_search import LevelSearch
-from streamproof.explicit.state_graph import StateGraph
+from streamproof.explicit.state_graph import Digraph, StateGraph
 from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.formula import Formula
 from streamproof.system.model import System, fairness_constraints

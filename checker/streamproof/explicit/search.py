@@ -5,14 +5,24 @@ from __future__ import annotations
 import gc
 import time
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.level_search import LevelSearch, SearchEvent, SearchTask, Stop
 from streamproof.explicit.successors import Batch, Expand, StepHit, Steps, expander
-from streamproof.explicit.writer import LARGEST_BATCH, Hit, Inspect, counter, ever_true, inspector, keeper, largest
+from streamproof.explicit.writer import (
+    LARGEST_BATCH,
+    Hit,
+    Inspect,
+    counter,
+    evaluator,
+    ever_true,
+    inspector,
+    keeper,
+    largest,
+)
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import encode
 from streamproof.system.model import Kind, State, System
@@ -20,7 +30,7 @@ from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised
 
 if TYPE_CHECKING:
-    from streamproof.explicit.state_graph import StateGraph
+    from streamproof.explicit.state_graph import StateGraph, Truths
 
 BATCH_SECONDS = 0.05
 """Target time of a batch of states in seconds; limits and interrupts are checked between batches."""
@@ -129,7 +139,7 @@ class Search(LevelSearch):
 
     def cycle(self) -> list[int] | None:
         """The states of a shortest cycle through the first state that lies on a cycle; None if there is no cycle."""
-        from streamproof.explicit.digraph import Digraph
+        from streamproof.explicit.state_graph import Digraph
 
         return Digraph.parse(self.edges, len(self.seen)).cycle()
 
@@ -150,9 +160,31 @@ class Search(LevelSearch):
 
     def graph(self) -> StateGraph:
         """The state graph. Requires a complete search."""
-        from streamproof.explicit.state_graph import state_graph
+        import numpy as np
 
-        return state_graph(self)
+        from streamproof.explicit.state_graph import StateGraph, path_to, sources
+
+        targets, instances, degrees = self.steps()
+        offsets = np.zeros(self.known + 1, dtype=np.int64)
+        np.cumsum(np.frombuffer(degrees, dtype=np.int32), out=offsets[1:])
+
+        def evaluate_steps(conditions: Sequence[Expr]) -> Truths:
+            from streamproof.system.constraint import twofold
+
+            both, later = twofold(self.system)
+            states = tuple(self.seen)
+            pairs = (states[a] + states[b] for a, b in zip(sources(offsets).tolist(), targets, strict=True))
+            return _evaluate(both, [later(condition) for condition in conditions], pairs, len(targets))
+
+        return StateGraph(
+            initial=self.initial,
+            offsets=offsets,
+            targets=np.frombuffer(targets, dtype=np.int32),
+            instances=np.frombuffer(instances, dtype=np.int32),
+            path=lambda number: path_to(self.parent, number),
+            evaluate=lambda conditions: _evaluate(self.system, conditions, self.seen, self.known),
+            evaluate_steps=evaluate_steps,
+        )
 
     def run(self) -> None:
         """Search until all states are expanded or a limit is reached; `stopped` is that limit."""
@@ -306,6 +338,16 @@ class Search(LevelSearch):
         while self.levels and not self.levels[-1]:
             self.levels.pop()
         self._end_level()
+
+
+def _evaluate(system: System, conditions: Sequence[Expr], states: Iterable[State], count: int) -> Truths:
+    """Values of Boolean terms in `count` scalar states of a system."""
+    import numpy as np
+
+    truths, remaining, found = evaluator(system, conditions), iter(states), bytearray()
+    while batch := list(islice(remaining, LARGEST_BATCH)):
+        found += truths(batch)
+    return np.frombuffer(bytes(found), dtype=np.bool_).reshape(count, len(conditions)).T
 
 
 def starts(scalarised: Scalarised, system: System) -> Iterator[list[State]]:

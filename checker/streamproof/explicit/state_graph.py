@@ -1,23 +1,253 @@
-"""The state graph as arrays, for the check of temporal properties."""
+"""The state graph, and directed graphs: strongly connected components, breadth-first search, a first and shortest cycle.
+
+The loops are kernels in the language of `kernel_compiler`. On `array`s (the Python tier) and for few edges they run as
+Python functions; on larger NumPy arrays they are compiled. NumPy is loaded for temporal properties only.
+"""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Any, Protocol, TypeAlias, cast
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
-from streamproof.explicit.digraph import Digraph
-from streamproof.explicit.writer import LARGEST_BATCH, Writer, load, local_names, reading, shared
 from streamproof.system.expr import Expr
-from streamproof.system.model import State, System
 from streamproof.system.records import dataclass
 
-Truths: TypeAlias = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from streamproof.explicit.kernel_builtins import bytes_, halves, word, words
+    from streamproof.explicit.native_code import Module
+
+FEW = 10_000
+"""The largest number of edges for which a kernel runs as Python also on NumPy arrays: in less time than the compiler takes
+to be loaded."""
+
+Numbers: TypeAlias = "array[int] | npt.NDArray[np.integer[Any] | np.bool_]"
+Truths: TypeAlias = "npt.NDArray[np.bool_]"
 """Truth values of Boolean terms; shape (terms, states) or (terms, steps)."""
+
+
+def number_components(
+    offsets: words, targets: halves, number: halves, stack: halves, ahead: halves, root: bytes_, nodes: word
+) -> word:
+    """Number the strongly connected components (SCCs) of all nodes in topological order, from 0; returns the number of SCCs.
+
+    The algorithm is that of D. Pearce, "A space-efficient algorithm for finding strongly connected components", 2016: depth
+    first, with one `number` a node, zero at first. Complete components have numbers from `nodes` downwards until the end.
+    ``stack[:depth]`` is the path, `ahead` the number of edges visited of each of its nodes; ``stack[waiting:]`` has the nodes
+    of incomplete components; `root` marks nodes from which no earlier node on the path has been reached.
+    """
+    index = 1
+    unused = nodes
+    waiting = nodes
+    for start in range(nodes):
+        if number[start] == 0:
+            number[start] = index
+            index += 1
+            root[start] = 1
+            stack[0] = start
+            ahead[0] = 0
+            depth = 1
+            while depth > 0:
+                node = stack[depth - 1]
+                low = number[node]
+                edge = offsets[node] + ahead[depth - 1]
+                last = offsets[node + 1]
+                target = node
+                while edge < last:
+                    target = targets[edge]
+                    seen = number[target]
+                    if seen == 0:
+                        break
+                    if seen < low:
+                        low = seen
+                        root[node] = 0
+                    edge += 1
+                number[node] = low
+                if edge < last:
+                    ahead[depth - 1] = edge - offsets[node]
+                    number[target] = index
+                    index += 1
+                    root[target] = 1
+                    stack[depth] = target
+                    ahead[depth] = 0
+                    depth += 1
+                else:
+                    depth -= 1
+                    if root[node] == 0:
+                        waiting -= 1
+                        stack[waiting] = node
+                    else:
+                        index -= 1
+                        while waiting < nodes and number[stack[waiting]] >= low:
+                            number[stack[waiting]] = unused
+                            waiting += 1
+                            index -= 1
+                        number[node] = unused
+                        unused -= 1
+    for node in range(nodes):
+        number[node] -= unused + 1
+    return nodes - unused
+
+
+def first_on_cycle(offsets: words, targets: halves, number: halves, nodes: word) -> word:
+    """The first node on a cycle: it has an edge into its own component. `nodes` if the graph is acyclic."""
+    for node in range(nodes):
+        for edge in range(offsets[node], offsets[node + 1]):
+            if number[targets[edge]] == number[node]:
+                return node
+    return nodes
+
+
+def breadth_first(
+    offsets: words, targets: halves, order: halves, before: halves, found: word, done: word, last: word
+) -> word:
+    """Visit the successors of the nodes in ``order[done:last]`` and append new nodes to `order`; returns its new length.
+
+    `before` is 0 for a node that is not found yet, else its predecessor plus 1.
+    """
+    while done < last and done < found:
+        node = order[done]
+        for edge in range(offsets[node], offsets[node + 1]):
+            target = targets[edge]
+            if before[target] == 0:
+                before[target] = node + 1
+                order[found] = target
+                found += 1
+        done += 1
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Digraph:
+    """Nodes from 0 on; the edges of node `k`, which may be parallel, lead to ``targets[offsets[k]:offsets[k + 1]]``."""
+
+    offsets: Numbers
+    """64-bit integers."""
+    targets: Numbers
+    """32-bit integers."""
+
+    @classmethod
+    def parse(cls, edges: array[int], nodes: int) -> Digraph:
+        """A graph from the successors' numbers, with -1 after each node's last; nodes that were not expanded have no edges.
+
+        Edges to states that an interrupted batch added, and that were removed again, are left out.
+        """
+        offsets, targets = array("q", [0]), array("i")
+        for target in edges:
+            if target < 0:
+                offsets.append(len(targets))
+            elif target < nodes:
+                targets.append(target)
+        while len(offsets) <= nodes:
+            offsets.append(len(targets))
+        return cls(offsets, targets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def successors(self, node: int) -> Numbers:
+        """The numbers of the successors, duplicates included."""
+        return self.targets[self.offsets[node] : self.offsets[node + 1]]
+
+    def components(self) -> tuple[int, Numbers]:
+        """The number of strongly connected components, and for each node that of its component: from 0 on, in topological
+        order."""
+        nodes = len(self)
+        number, stack, ahead = (self._zeros("i", nodes) for _ in range(3))
+        count = self._run(number_components, number, stack, ahead, self._zeros("B", nodes), nodes)
+        return count, number
+
+    def reached(self, entries: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """The nodes reachable from `entries`, nearest first, and the breadth-first predecessor of each node; -1 for entries
+        and unreachable nodes. For graphs in NumPy arrays."""
+        order, before = self._zeros("i", len(self)), self._zeros("i", len(self))
+        order[: len(entries)] = entries
+        before[entries] = entries + 1
+        found = self._run(breadth_first, order, before, len(entries), 0, len(self))
+        before -= 1
+        before[entries] = -1
+        return order[:found], before
+
+    def path(self, start: int, goal: npt.NDArray[np.bool_]) -> list[int]:
+        """The nodes after `start` on a shortest path to the nearest node marked in `goal`, of several the one with the least
+        number. A marked node must be reachable, and `start` not marked. For graphs in NumPy arrays."""
+        order, before = self._zeros("i", len(self)), self._zeros("i", len(self))
+        order[0], before[start] = start, start + 1
+        done, found = 0, 1
+        while True:
+            last = self._run(breadth_first, order, before, found, done, found)
+            assert last > found, "a marked node can be reached"
+            level = order[found:last]
+            level.sort()
+            hits = level[goal[level]]
+            if len(hits):
+                return _back(before, int(hits[0]), start)
+            done, found = found, last
+
+    def cycle(self) -> list[int] | None:
+        """The nodes of a shortest cycle through the first node that lies on a cycle; None if the graph is acyclic."""
+        number = self.components()[1]
+        first = self._run(first_on_cycle, number, len(self))
+        if first == len(self):
+            return None
+        order, before = self._zeros("i", len(self) + 1), self._zeros("i", len(self))
+        order[0] = first
+        self._run(breadth_first, order, before, 1, 0, len(self) + 1)
+        return [first, *_back(before, first, first)[:-1]]
+
+    def _zeros(self, kind: str, count: int) -> Any:
+        if isinstance(self.targets, array):
+            return array(kind, [0]) * count
+        import numpy as np
+
+        return np.zeros(count, dtype=kind)
+
+    def _run(self, kernel: Callable[..., int], *arguments: Numbers | int) -> int:
+        """Run a kernel on this graph: compiled if it is in NumPy arrays of more than `FEW` edges and llvmlite is installed,
+        else as Python."""
+        whole = (self.offsets, self.targets, *arguments)
+        try:
+            if not isinstance(self.targets, array) and len(self.targets) > FEW:
+                return _compiled().function(kernel.__name__, len(whole))(*_addresses(kernel, whole))
+        except ImportError:
+            pass
+        # The elements of a view are Python's numbers, as those of an array; it writes to the array that it shows.
+        return kernel(*(x if isinstance(x, int) else memoryview(x) for x in whole))  # type: ignore[arg-type]
+
+
+def _back(before: Numbers, last: int, start: int) -> list[int]:
+    """The nodes after `start` on the path to `last`."""
+    path = [last]
+    while (node := int(before[path[-1]]) - 1) != start:
+        path.append(node)
+    return path[::-1]
+
+
+def _addresses(kernel: Callable[..., int], arguments: tuple[Any, ...]) -> Iterator[int]:
+    """The arguments of a compiled kernel: numbers unchanged, arrays as their addresses."""
+    from streamproof.explicit.kernel_compiler import WIDTHS
+
+    for name, argument in zip(kernel.__code__.co_varnames, arguments, strict=False):
+        if isinstance(argument, int):
+            yield argument
+        else:
+            kind = kernel.__annotations__[name]
+            whole = 8 * argument.itemsize == WIDTHS[kind] and argument.flags.c_contiguous
+            assert whole, f"{kernel.__name__}: {name} must be {kind}, one after the other"
+            yield argument.ctypes.data
+
+
+@cache
+def _compiled() -> Module:
+    from streamproof.explicit.kernel_compiler import translate
+    from streamproof.explicit.native_code import build
+
+    kernels = (number_components, first_on_cycle, breadth_first)
+    return build(translate(kernels, {}), [kernel.__name__ for kernel in kernels], optimise=True)
 
 
 @dataclass(frozen=True)
@@ -66,6 +296,8 @@ class StateGraph:
 
 def sources(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
     """Per edge, its source node."""
+    import numpy as np
+
     return np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
 
 
@@ -75,75 +307,3 @@ def path_to(parent: Callable[[int], int], number: int) -> list[int]:
     while (before := parent(path[-1])) >= 0:
         path.append(before)
     return path[::-1]
-
-
-class Recorded(Protocol):
-    """A complete search with all steps recorded; a subset of the members of `search.Search`."""
-
-    system: System
-    initial: int
-
-    @property
-    def known(self) -> int:
-        """Number of distinct states."""
-
-    def states(self) -> Iterator[State]:
-        """The states in the order of discovery."""
-
-    def parent(self, number: int) -> int:
-        """The number of a state's predecessor, or -1."""
-
-    def steps(self) -> tuple[array[int], array[int], array[int]]:
-        """The target of each step, the instance of each step, and the number of steps from each state."""
-
-
-def state_graph(search: Recorded) -> StateGraph:
-    """The state graph of a search by the Python tier."""
-    targets, instances, degrees = search.steps()
-    offsets = np.zeros(search.known + 1, dtype=np.int64)
-    np.cumsum(np.frombuffer(degrees, dtype=np.int32), out=offsets[1:])
-    system = search.system
-
-    def evaluate_steps(conditions: Sequence[Expr]) -> Truths:
-        from streamproof.system.constraint import twofold
-
-        both, later = twofold(system)
-        states = tuple(search.states())
-        pairs = (states[a] + states[b] for a, b in zip(sources(offsets).tolist(), targets, strict=True))
-        return _evaluate(both, [later(condition) for condition in conditions], pairs, len(targets))
-
-    return StateGraph(
-        initial=search.initial,
-        offsets=offsets,
-        targets=np.frombuffer(targets, dtype=np.int32),
-        instances=np.frombuffer(instances, dtype=np.int32),
-        path=lambda number: path_to(search.parent, number),
-        evaluate=lambda conditions: _evaluate(system, conditions, search.states(), search.known),
-        evaluate_steps=evaluate_steps,
-    )
-
-
-def _evaluate(system: System, conditions: Sequence[Expr], states: Iterable[State], count: int) -> Truths:
-    judge = _judge(system, conditions)
-    found = b"".join(map(judge, _batches(states)))
-    return np.frombuffer(found, dtype=np.bool_).reshape(count, len(conditions)).T
-
-
-def _batches(states: Iterable[State]) -> Iterator[list[State]]:
-    remaining = iter(states)
-    while batch := list(islice(remaining, LARGEST_BATCH)):
-        yield batch
-
-
-def _judge(system: System, conditions: Sequence[Expr]) -> Callable[[Sequence[State]], bytearray]:
-    """A generated function that returns one byte (0 or 1) per state and condition, state by state."""
-    writer = Writer(local_names(system))
-    common = shared(conditions)
-    with writer.block("def judge(_states):"):
-        writer.line("_found = bytearray(); _add = _found.append")
-        with writer.block("for _state in _states:"):
-            writer.line(reading(system, conditions))
-            for condition in conditions:
-                writer.line(f"_add(1 if {writer.term(condition, common)} else 0)")
-        writer.line("return _found")
-    return cast("Callable[[Sequence[State]], bytearray]", load("judge", system.name, writer.source))

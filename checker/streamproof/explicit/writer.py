@@ -321,6 +321,20 @@ def counter(system: System, conditions: Sequence[Expr]) -> Count:
     return cast(Count, load("count", system.name, writer.source))
 
 
+def evaluator(system: System, conditions: Sequence[Expr]) -> Callable[[Sequence[State]], bytearray]:
+    """A function that returns one byte (0 or 1) per state and condition, state by state."""
+    writer = Writer(local_names(system))
+    common = shared(conditions)
+    with writer.block("def judge(_states):"):
+        writer.line("_found = bytearray(); _add = _found.append")
+        with writer.block("for _state in _states:"):
+            writer.line(reading(system, conditions))
+            for condition in conditions:
+                writer.line(f"_add(1 if {writer.term(condition, common)} else 0)")
+        writer.line("return _found")
+    return cast(Callable[[Sequence[State]], bytearray], load("judge", system.name, writer.source))
+
+
 def largest(system: System, term: Expr, states: Iterable[State]) -> int:
     """The largest value of an integer term in the states; requires at least one state."""
     writer = Writer(local_names(system))

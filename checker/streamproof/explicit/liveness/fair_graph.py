@@ -13,9 +13,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from streamproof.explicit.digraph import Digraph
 from streamproof.explicit.liveness.buchi import BuchiAutomaton, Scc
-from streamproof.explicit.state_graph import StateGraph, sources
+from streamproof.explicit.state_graph import Digraph, StateGraph, sources
 from streamproof.system.errors import TooLarge
 from streamproof.system.model import Fairness, FairnessConstraint, Property, System, fairness_constraints
 from streamproof.system.records import dataclass

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from streamproof.explicit.digraph import Digraph
 from streamproof.explicit.level_search import Budget
 from streamproof.explicit.liveness.fair_graph import Numbers, gather, refuse_more_steps
-from streamproof.explicit.state_graph import StateGraph, Truths, path_to
+from streamproof.explicit.state_graph import Digraph, StateGraph, Truths, path_to
 from streamproof.system import expr as e
 from streamproof.system.constraint import bits, turned
 from streamproof.system.errors import TooLarge
