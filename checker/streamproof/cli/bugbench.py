@@ -20,7 +20,7 @@ from streamproof.system.errors import Exit
 from streamproof.system.model import parameter_json
 from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass
-from streamproof.system.text import BLANK, Line, StyledText, line
+from streamproof.system.text import BLANK, Line, StyledText, aligned, line
 from streamproof.system.verdict import Finding, Verdict, number_of
 
 SCHEMA = "streamproof.bugbench/1"
@@ -136,13 +136,12 @@ HEAD = ("defect", "model, variant", "steps", "states", "s", "fixed: states", "s"
 
 
 def _table(rows: list[Row]) -> Iterator[Line]:
-    cells = [_cells(row) for row in rows]
-    widths = [max(len(one[at]) for one in (HEAD, *cells)) for at in range(len(HEAD))]
-    yield line(StyledText(_joined(HEAD, widths), "title"))
-    for row, texts in zip(rows, cells, strict=True):
+    head, *texts = ("  ".join(cells) for cells in aligned([HEAD, *map(_cells, rows)], right=range(2, len(HEAD))))
+    yield line(StyledText(head, "title"))
+    for row, text in zip(rows, texts, strict=True):
         fixed = row.defect.fixed.selection
         after = ", ".join(f"{name}={value}" for name, value in fixed.parameters.items())
-        yield line(_joined(texts, widths))
+        yield line(text)
         yield line(StyledText(f"{row.defect.title} ({row.defect.property})", "faint"), indent=4)
         yield line(
             StyledText(f"{row.fixed.finding.text()} in {fixed.variant or row.defect.model} with {after}", "faint"),
@@ -171,12 +170,3 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{row.fixed.states:,}",
         f"{row.fixed.seconds:.1f}",
     )
-
-
-def _joined(texts: tuple[str, ...], widths: list[int]) -> str:
-    """The cells as one line; numbers are aligned at the right."""
-    left = (0, 1)
-    return "  ".join(
-        f"{text:<{width}}" if at in left else f"{text:>{width}}"
-        for at, (text, width) in enumerate(zip(texts, widths, strict=True))
-    ).rstrip()

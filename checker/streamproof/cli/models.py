@@ -104,7 +104,7 @@ def _overview(targets: Iterable[Target]) -> Iterator[Any]:
 
 
 def _detail(target: Target) -> Iterator[Any]:
-    from streamproof.system.text import BLANK, Line, StyledText, line
+    from streamproof.system.text import BLANK, Line, StyledText, aligned, line
 
     model = target.spec.model
 
@@ -113,16 +113,9 @@ def _detail(target: Target) -> Iterator[Any]:
             return
         yield BLANK
         yield line(StyledText(title, "title"))
-        first, second = (max(len(row[at]) for row in rows) for at in (0, 1))
-        for name, fact, doc in rows:
-            column = f"{name:<{first}}  " + (f"{fact:<{second}}  " if second else "")
-            yield line(
-                StyledText(f"{name:<{first}}  "),
-                StyledText(column[first + 2 :], "faint"),
-                doc,
-                indent=2,
-                hang=len(column) + 2,
-            )
+        for (name, fact), (_, _, doc) in zip(aligned([row[:2] for row in rows]), rows, strict=True):
+            fact = f"{fact}  " if fact else ""
+            yield line(f"{name}  ", StyledText(fact, "faint"), doc, indent=2, hang=len(name) + len(fact) + 4)
 
     yield line(StyledText(target.text, "title"), f"  {first_line(model.__doc__)}")
     docs = parameter_docs(model)

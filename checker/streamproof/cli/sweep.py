@@ -9,7 +9,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 PROCESSES = 2
 MAX_STATES = 10_000_000
 TIMEOUT = 300.0
-FILES = {"table": "points.parquet", "page": "table.html", "map": "map.svg", "answer": "sweep.json"}
-"""The files in the folder besides `POINTS`, by their subject; generated values have no map."""
+FILES = {"table": "points.parquet", "page": "table.html", "answer": "sweep.json"}
+"""The files in the folder besides `POINTS`, by their subject."""
 _BOUNDS = "streamproof.sweep.bounds"
 _BOUND = "bound_"
 """Prefix of the names of parameters for bounds."""
@@ -180,11 +180,12 @@ def command(
     A model that generates the values of an axis has an option --max-NAME for each of its bounds; streamproof sweep MODEL
     --help lists them.
     """
-    from streamproof.pipeline.sweeps.outcome import boundaries, known, properties_of
+    from streamproof.pipeline.sweeps.outcome import boundaries, known
     from streamproof.pipeline.sweeps.plan import plan_of
     from streamproof.report.console import print_lines
     from streamproof.report.sweep import SweepReport
     from streamproof.report.sweep_console import closing_lines, opening_lines
+    from streamproof.report.sweep_pages import render_page
     from streamproof.report.sweep_summary import to_json
 
     begun = time.perf_counter()
@@ -195,7 +196,6 @@ def command(
     variants = (*variants, *(listed.split(",") if listed else ()))
     given = {name.removeprefix(_BOUND): value for name, value in bounds.items() if value is not None}
     plan = plan_of(model, variants, size, expect_once(parameters), properties, given)
-    kinds = properties_of(plan)
     expect_json_writable(json_to, "streamproof.sweep/1")
     folder = Folder(out if out is not None else DEFAULT_OUT / f"sweep-{_file_name(plan.target.name)}")
     folder.expect_writable([POINTS, *FILES.values()])
@@ -203,9 +203,9 @@ def command(
     stream = people(json_to)
     place = master or "local[*]" if spark else None
     with Status(live=not quiet) as status:
-        run = SweepRun(plan, tuple(kinds), limits, folder, status, jobs, place, full)
+        run = SweepRun(plan, limits, folder, status, jobs, place, full)
         run.explore(stream, again=again)
-    points = tuple(known(point, run.records.get(point.key), tuple(kinds)) for point in run.points)
+    points = tuple(known(point, run.records.get(point.key), plan.properties) for point in run.points)
     words = [word for name in variants for word in ("--variant", name)]
     words += ["--size", size] if size else []
     words += [word for text in parameters for word in ("-p", text)]
@@ -216,9 +216,8 @@ def command(
     words += ["--timeout", f"{timeout:g}"] if timeout != TIMEOUT else []
     report = SweepReport(
         plan=plan,
-        properties=kinds,
         points=points,
-        boundaries=boundaries(plan, points, kinds) if plan.sampled is None else (),
+        boundaries=boundaries(plan, points),
         limits=limits,
         seconds=0.0,
         reproduce=shlex.join(["streamproof", "sweep", model, *words]),
@@ -228,10 +227,14 @@ def command(
     print_lines(opening_lines(report), stream)
     with Status(live=not quiet) as status:
         report = _with_formulas(report, stream, status, maps=not quiet)
-    files = {shows: str(folder.path / name) for shows, name in FILES.items() if shows != "map" or plan.sampled is None}
+    from streamproof.pipeline.sweeps.tables import parquet  # it has threads, with which no process may be forked
+
+    files = {shows: str(folder.path / name) for shows, name in FILES.items()}
     report = replace(report, files=files, seconds=time.perf_counter() - begun)
     answer = to_json(report)
-    _write(report, answer, folder)
+    folder.write(FILES["table"], parquet(report), "table")
+    folder.write(FILES["page"], render_page(report), "page")
+    folder.write(FILES["answer"], json.dumps(answer, indent=2, allow_nan=False) + "\n", "answer")
     if json_to is not None:
         write_json(answer, json_to)
     print_lines(closing_lines(report), stream)
@@ -264,18 +267,6 @@ def _with_formulas(report: SweepReport, stream: TextIO, status: Status, *, maps:
             print_lines(formula_lines(boundary), stream)
         found.append(boundary)
     return replace(report, boundaries=tuple(found), interrupted=interrupted)
-
-
-def _write(report: SweepReport, answer: dict[str, Any], folder: Folder) -> None:
-    """Write the files that show the report."""
-    from streamproof.pipeline.sweeps.tables import parquet
-    from streamproof.report.sweep_pages import render_map, render_page
-
-    folder.write(FILES["table"], parquet(report), "table")
-    folder.write(FILES["page"], render_page(report), "page")
-    if "map" in report.files:
-        folder.write(FILES["map"], render_map(report), "map")
-    folder.write(FILES["answer"], json.dumps(answer, indent=2, allow_nan=False) + "\n", "answer")
 
 
 def _file_name(name: str) -> str:

@@ -25,7 +25,6 @@ class SweepRun:
     """The run of a sweep plan; with `full`, refuted variants are also checked at larger sizes of generated values."""
 
     plan: SweepPlan
-    properties: tuple[str, ...]
     limits: Mapping[str, Any]
     folder: Folder
     status: Callable[[str], None]
@@ -91,9 +90,9 @@ class SweepRun:
 
     def _usable(self, record: Record) -> bool:
         """Whether a record of an earlier run is valid for the settings of this run."""
-        if record["outcome"] != "decided" or set(self.properties) - set(record["asked"]):
+        if record["outcome"] != "decided" or self.plan.properties.keys() - record["asked"]:
             return False
-        if self.plan.sampled is not None and set(record["asked"]) != set(self.properties):
+        if self.plan.sampled is not None and self.plan.properties.keys() != set(record["asked"]):
             return False  # the system has changed
         open_ = any(found["verdict"] == "inconclusive" for found in record["properties"].values())
         return not open_ or bool(record["limits"] == self.limits)
@@ -131,7 +130,7 @@ class SweepRun:
             "model": f"{os.path.abspath(place)}{colon}{name}" if place.endswith(".py") else self.plan.target.text,
             "variant": point.checked_as,
             "parameters": dict(point.parameters),
-            "properties": list(self.properties),
+            "properties": list(self.plan.properties),
             "limits": dict(self.limits),
             "memory": memory,
             "known": None if known is None else known["fingerprint"],
@@ -139,10 +138,8 @@ class SweepRun:
         }
 
     def _decided(self, jobs: Sequence[Job]) -> Iterator[Record]:
+        from streamproof.pipeline.sweeps.executing import decide_locally, decide_on_spark
+
         if self.master is not None:
-            from streamproof.pipeline.sweeps.spark import decide_on_spark
-
             return decide_on_spark(jobs, self.master, self.status)
-        from streamproof.pipeline.sweeps.local import decide_locally
-
         return decide_locally(jobs, self.processes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -28,6 +27,7 @@ from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.language.model import Model
 from streamproof.language.spec import Spec
 from streamproof.system import System
+from streamproof.system.processes import can_fork
 
 LARGE = 1 << 20
 """Size of all logs but the largest, in bytes, from which several processes are faster than one."""
@@ -79,8 +79,7 @@ def _judged(
 ) -> Iterator[JudgedRun]:
     """What was judged of each run, in their order."""
     processes = min(fitting_workers([run.size for run, _ in found]) if workers is None else workers, len(found))
-    # A process with threads cannot be forked safely.
-    if processes > 1 and threading.active_count() == 1:
+    if processes > 1 and can_fork():
         from streamproof.conformance.workers import judge_in_processes
 
         yield from judge_in_processes(found, request, processes, on_progress)

@@ -178,7 +178,4 @@ class Sweep:
 
     def variant_at(self, parameters: Mapping[str, Value]) -> str | None:
         """The variant that replaces the model at these parameters; None: the model itself."""
-        for variant, values in self.instead.items():
-            if all(parameters.get(name) == value for name, value in values.items()):
-                return variant
-        return None
+        return next((v for v, values in self.instead.items() if values.items() <= parameters.items()), None)

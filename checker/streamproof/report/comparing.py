@@ -11,7 +11,7 @@ from streamproof.language.spec import Spec
 from streamproof.language.sweeping import Cell, Claim, Column, Comparison, Judgement, Table, UndecidedClaim
 from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass
-from streamproof.system.text import BLANK, Line, Style, StyledText, line
+from streamproof.system.text import BLANK, Line, Style, StyledText, aligned, line
 from streamproof.system.verdict import Verdict
 
 SCHEMA = "streamproof.compare/1"
@@ -169,11 +169,10 @@ def compared_lines(compared: Compared) -> Iterator[Line]:
     """The tables and the claims, as styled lines."""
     comparison = compared.comparison
     yield line(StyledText(compared.model, "title"), f" by {comparison.parameter}")
-    wide = max(len(design) for design in comparison.designs)
     for block in comparison.blocks:
         yield BLANK
         yield line(StyledText(block.title, "title"), indent=2)
-        yield from _block(compared, wide, block.columns)
+        yield from _block(compared, block.columns)
     if compared.claims:
         yield BLANK
         yield line(StyledText("Claims", "title"), indent=2)
@@ -190,15 +189,14 @@ def compared_lines(compared: Compared) -> Iterator[Line]:
     yield line(f"{compared.searches} state spaces searched, {compared.states:,} states")
 
 
-def _block(compared: Compared, wide: int, columns: tuple[Column, ...]) -> Iterator[Line]:
-    designs, table = compared.comparison.designs, compared.table
-    widths = [max(len(c.title), *(len(table.text(d, c.name)) for d in designs)) for c in columns]
-    head = "  ".join(f"{c.title:<{width}}" for c, width in zip(columns, widths, strict=True))
-    yield line(StyledText(f"{'':<{wide}}  {head}", "faint"), indent=2)
-    for design in designs:
-        spans: list[StyledText | str] = [f"{design:<{wide}}  "]
-        for column, width in zip(columns, widths, strict=True):
-            cell = table.cells[design, column.name]
-            style: Style = "plain" if cell.holds is None else "good" if cell.holds else "failed"
-            spans.append(StyledText(f"{cell.text:<{width}}  ", style))
+def _block(compared: Compared, columns: tuple[Column, ...]) -> Iterator[Line]:
+    cells = compared.table.cells
+    rows = [(design, *(cells[design, c.name].text for c in columns)) for design in compared.comparison.designs]
+    head, *texts = aligned([("", *(c.title for c in columns)), *rows])
+    yield line(StyledText("  ".join(head), "faint"), indent=2)
+    for (design, *_), (name, *results) in zip(rows, texts, strict=True):
+        spans = [StyledText(name)]
+        for column, text in zip(columns, results, strict=True):
+            holds = cells[design, column.name].holds
+            spans.append(StyledText(f"  {text}", "plain" if holds is None else "good" if holds else "failed"))
         yield line(*spans, indent=2)

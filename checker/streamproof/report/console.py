@@ -22,6 +22,7 @@ from streamproof.system.text import (
     Style,
     StyledText,
     abridged,
+    aligned,
     inner,
     line,
     parameters_text,
@@ -190,22 +191,17 @@ def _duplicates(counts: Counts | Progress) -> float:
 def _properties(results: tuple[Result, ...]) -> Iterator[Line]:
     rows = [("property", "kind", "verdict", "expected")]
     rows += [(r.finding.property, r.finding.kind.value, r.finding.text(), r.expected or "") for r in results]
-    wide = [max(len(row[at]) for row in rows) for at in range(4)]
-
-    def padded(row: tuple[str, str, str, str], at: int) -> str:
-        return f"{row[at]:<{wide[at]}}  "
-
+    head, *cells = aligned(rows)
     if not any(r.expected for r in results):
-        rows[0] = (*rows[0][:3], "")
+        head.pop()
     shown: dict[str, str] = {}
-    yield line(StyledText("".join(padded(rows[0], at) for at in range(4)), "faint"), indent=2)
-    for row, result in zip(rows[1:], results, strict=True):
-        verdict = _VERDICTS[result.finding.verdict]
+    yield line(StyledText("  ".join(head), "faint"), indent=2)
+    for (name, kind, verdict, expected), result in zip(cells, results, strict=True):
         yield line(
-            StyledText(padded(row, 0)),
-            StyledText(padded(row, 1), "faint"),
-            StyledText(padded(row, 2), verdict),
-            StyledText(padded(row, 3) + "<- not as expected", "failed") if result.surprising else padded(row, 3),
+            f"{name}  ",
+            StyledText(f"{kind}  ", "faint"),
+            StyledText(f"{verdict}  ", _VERDICTS[result.finding.verdict]),
+            StyledText(f"{expected}  <- not as expected", "failed") if result.surprising else expected,
             indent=2,
         )
         for note in _notes(result):
@@ -216,12 +212,12 @@ def _properties(results: tuple[Result, ...]) -> Iterator[Line]:
 
 def _measures(measures: tuple[Measured, ...]) -> Iterator[Line]:
     """Quantities with their largest values."""
-    rows = [(m.name, largest_text(m), m.doc.partition("\n")[0] if m.value is not None else m.because) for m in measures]
-    wide = [max(len(row[at]) for row in [*rows, ("measure", "largest", "")]) for at in range(2)]
-    yield line(StyledText(f"{'measure':<{wide[0]}}  {'largest':<{wide[1]}}", "faint"), indent=2)
-    for name, value, doc in rows:
-        known = f"{name:<{wide[0]}}  "
-        yield line(known, f"{value:<{wide[1]}}  ", StyledText(doc, "faint"), indent=2, hang=len(known) + wide[1] + 4)
+    head, *rows = aligned([("measure", "largest"), *((m.name, largest_text(m)) for m in measures)])
+    yield line(StyledText("  ".join(head), "faint"), indent=2)
+    for (name, value), measured in zip(rows, measures, strict=True):
+        doc = measured.doc.partition("\n")[0] if measured.value is not None else measured.because
+        known = f"{name}  {value}  "
+        yield line(known, StyledText(doc, "faint"), indent=2, hang=len(known) + 2)
 
 
 def largest_text(measured: Measured) -> str:
@@ -243,22 +239,18 @@ def _notes(result: Result) -> Iterator[str]:
 
 
 def _coverage(coverage: Coverage) -> Iterator[Line]:
-    counted = []
+    counted = [("action", "generated", "distinct")]
     for action, steps in coverage.generated.items():
         counted.append((action, str(steps), str(coverage.distinct.get(action, 0))))
         taken = ((at, of) for at, of in coverage.branches.items() if at[0] == action)
         counted += [(f"{action}: {branch}", str(some), str(new)) for (_, branch), (some, new) in taken]
     never_taken = {f"{action}: {branch}" for action, branch in coverage.never_branches}
-    wide = [max(len(row[at]) for row in [*counted, ("action", "generated", "distinct")]) for at in range(3)]
-
-    def row(name: str, generated: str, distinct: str) -> str:
-        return f"{name:<{wide[0]}}  {generated:>{wide[1]}}  {distinct:>{wide[2]}}"
-
-    yield line(StyledText(row("action", "generated", "distinct"), "faint"), indent=2)
-    for name, generated, distinct in counted:
+    head, *rows = ("  ".join(row) for row in aligned(counted, right=(1, 2)))
+    yield line(StyledText(head, "faint"), indent=2)
+    for (name, _, _), row in zip(counted[1:], rows, strict=True):
         never = (StyledText("  <- never enabled", "failed"),) if name in coverage.never else ()
         never = (StyledText("  <- never taken", "failed"),) if name in never_taken else never
-        yield line(row(name, generated, distinct), *never, indent=2)
+        yield line(row, *never, indent=2)
         yield from _conditions([c for c in coverage.conditions or () if c.action == name], coverage)
     if coverage.conditions is None:
         yield line("guard conditions not counted: the search had no time or memory left", indent=2)

@@ -78,8 +78,6 @@ class SweepReport:
     """The result of a sweep."""
 
     plan: SweepPlan
-    properties: Mapping[str, str]
-    """Kinds by name."""
     points: tuple[SweepPoint, ...]
     boundaries: tuple[Boundary, ...]
     limits: Mapping[str, Any]

@@ -9,7 +9,7 @@ from streamproof.report.console import PLAIN_WIDTH
 from streamproof.report.sweep import REFUSED, SIGNS, UNDECIDED, Boundary, SweepReport, assignments
 from streamproof.report.sweep_maps import MapPanel, SweepMap, map_of
 from streamproof.report.sweep_summary import SweptVariant, swept
-from streamproof.system.text import BLANK, Line, StyledText, line
+from streamproof.system.text import BLANK, Line, StyledText, aligned, line
 
 _GAP = 3
 
@@ -41,11 +41,9 @@ def opening_lines(report: SweepReport) -> Iterator[Line]:
 def _swept(one: SweptVariant, by: str, things: str) -> Iterator[Line]:
     """The results for the model or a variant: a table by size, and a summary."""
     rows = [(stage.size, stage.samples, stage.states, stage.largest) for stage in one.stages]
-    texts = [(by, things, "states", "largest"), *(tuple(f"{number:,}" for number in row) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    for number, row in enumerate(texts):
-        words = "  ".join(f"{word:>{width}}" for word, width in zip(row, widths, strict=True))
-        yield line(StyledText(words, "faint" if number == 0 else "plain"), indent=2)
+    texts = [(by, things, "states", "largest"), *([f"{number:,}" for number in row] for row in rows)]
+    for number, row in enumerate(aligned(texts, right=range(4))):
+        yield line(StyledText("  ".join(row), "plain" if number else "faint"), indent=2)
     violated = {found.property for found in one.refutations}
     somewhere = {name for stage in one.stages for name, marks in stage.verdicts.items() if marks.get("holds")}
     holds = [name for name in one.stages[0].verdicts if name in somewhere and name not in violated]
@@ -76,9 +74,10 @@ def boundary_lines(report: SweepReport, boundary: Boundary, *, maps: bool = True
     wide = max(map(len, drawn.columns)) + 1
     label = max(map(len, drawn.rows))
     width = max(label + wide * len(drawn.columns), *(len(panel.title) for panel in drawn.panels)) + _GAP
-    for panels in drawn.bands((PLAIN_WIDTH - 4) // width):
+    beside = max(1, (PLAIN_WIDTH - 4) // width)
+    for first in range(0, len(drawn.panels), beside):
         yield BLANK
-        yield from _band(drawn, panels, width, wide, label)
+        yield from _band(drawn, drawn.panels[first : first + beside], width, wide, label)
 
 
 def _band(drawn: SweepMap, panels: Sequence[MapPanel], width: int, wide: int, label: int) -> Iterator[Line]:
@@ -121,8 +120,8 @@ def formula_lines(boundary: Boundary) -> Iterator[Line]:
         yield line(f"undecided at {boundary.undecided}", indent=2)
 
 
-def even_lines(report: SweepReport, *, proofs: bool = True) -> Iterator[Line]:
-    """The properties with the same verdict at every point, and with `proofs` the commands that prove them for every size."""
+def even_lines(report: SweepReport) -> Iterator[Line]:
+    """The properties with the same verdict at every point, and the commands that prove them for every size."""
     groups: dict[tuple[str | None, bool, int], list[Boundary]] = {}
     for one in report.boundaries:
         if not one.uneven:
@@ -135,7 +134,7 @@ def even_lines(report: SweepReport, *, proofs: bool = True) -> Iterator[Line]:
         for one in same:
             if one.vacuous:
                 yield line(f"{one.name} vacuously at {one.vacuous} of them", indent=2)
-        if commands := [one.proof for one in same if proofs and one.proof is not None]:
+        if commands := [one.proof for one in same if one.proof is not None]:
             yield line(f"to try to prove it for every size that the model allows: {commands[0]}", indent=2)
 
 

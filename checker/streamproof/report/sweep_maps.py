@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -40,11 +40,6 @@ class SweepMap:
         """The marks that occur."""
         used = {mark for panel in self.panels for row in panel.cells for mark, _ in row}
         return [mark for mark in SIGNS if mark in used]
-
-    def bands(self, beside: int) -> Iterator[tuple[MapPanel, ...]]:
-        """The panels in rows of `beside`."""
-        for first in range(0, len(self.panels), max(1, beside)):
-            yield self.panels[first : first + max(1, beside)]
 
 
 def map_of(report: SweepReport, boundary: Boundary) -> SweepMap:

@@ -48,14 +48,11 @@ class SweptVariant:
     stages: tuple[SizeSummary, ...]
     refutations: tuple[Refutation, ...]
 
-    def total(self, mark: Mark) -> int:
-        """Number of verdicts with this mark."""
-        return sum(marks.get(mark, 0) for stage in self.stages for marks in stage.verdicts.values())
-
     @property
     def undecided(self) -> int:
         """Number of verdicts other than ``holds`` and ``violated`` at allowed samples."""
-        return sum(map(self.total, UNDECIDED))
+        every = (marks for stage in self.stages for marks in stage.verdicts.values())
+        return sum(marks.get(mark, 0) for marks in every for mark in UNDECIDED)
 
 
 def grouped(points: Sequence[SweepPoint], key: Callable[[SweepPoint], Key]) -> dict[Key, list[SweepPoint]]:
@@ -81,7 +78,7 @@ def swept(report: SweepReport) -> tuple[SweptVariant, ...]:
 def _swept(report: SweepReport, axis: SampledAxis, points: Sequence[SweepPoint]) -> SweptVariant:
     stages = sorted(grouped(points, axis.size).items())
     refutations = []
-    for name in report.properties:
+    for name in report.plan.properties:
         for _, group in stages:
             violated = [point for point in group if point.verdicts[name].verdict == "violated"]
             if violated:
@@ -92,7 +89,7 @@ def _swept(report: SweepReport, axis: SampledAxis, points: Sequence[SweepPoint])
     return SweptVariant(
         points[0].variant,
         {name: value for name, value in points[0].parameters.items() if name != axis.parameter},
-        tuple(_summary(size, group, report.properties) for size, group in stages),
+        tuple(_summary(size, group, report.plan.properties) for size, group in stages),
         tuple(refutations),
     )
 

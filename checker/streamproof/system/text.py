@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, TextIO, TypeAlias, cast
 
@@ -156,6 +156,16 @@ def _texts(logical: Line, width: int) -> Iterator[str]:
         yield whole.rstrip()
     else:
         yield from ("".join(span.text for span in row).rstrip() for row in _wrap(logical, width))
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> list[list[str]]:
+    """The rows of a table, with cells padded to the width of their column; those in the columns `right` are at its right."""
+    columns = zip(*rows, strict=True)
+    padded = []
+    for at, column in enumerate(columns):
+        width = max(map(len, column))
+        padded.append([f"{cell:>{width}}" if at in right else f"{cell:<{width}}" for cell in column])
+    return list(map(list, zip(*padded, strict=True)))
 
 
 _Char = tuple[str, Style]

@@ -3,44 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from streamproof.pipeline.sweeps.deciding import Record
 from streamproof.pipeline.sweeps.plan import PointVerdict, SweepPlan, SweepPoint
 from streamproof.report.sweep import UNDECIDED, Boundary, assignments, shown
-from streamproof.system.errors import UsageError
-from streamproof.system.model import Kind, Property
+from streamproof.system.model import Kind
 
 PROVABLE = (Kind.INVARIANT.value, Kind.STEP.value, Kind.DEADLOCK.value)
 """Kinds supported by ``prove --any``."""
 
 
-def properties_of(plan: SweepPlan) -> dict[str, str]:
-    """The requested properties with their kinds, in the model's order; those of variants follow.
-
-    Raises `UsageError` if the model allows none of the points.
-    """
-    found: dict[str, str] = {}
-    for variant in plan.variants:
-        listed = _listed(plan, [point for point in plan.points() if point.variant == variant])
-        found |= {p.name: p.kind.value for p in listed if plan.properties is None or p.name in plan.properties}
-    return found
-
-
-def _listed(plan: SweepPlan, points: Sequence[SweepPoint]) -> tuple[Property, ...]:
-    """The properties at the first point that the model allows."""
-    refused: UsageError | None = None
-    for point in points:
-        try:
-            return plan.target.system(point.checked_as, point.parameters).properties
-        except UsageError as refusal:
-            refused = refusal
-    assert refused is not None, "a sweep has points"
-    raise UsageError(f"the model allows none of the points: {refused.message}", remedy=refused.remedy)
-
-
-def known(point: SweepPoint, record: Record | None, properties: Sequence[str]) -> SweepPoint:
+def known(point: SweepPoint, record: Record | None, properties: Iterable[str]) -> SweepPoint:
     """The point with the results in its record; None: not checked."""
     if record is None:
         return replace(point, verdicts=dict.fromkeys(properties, PointVerdict("open")))
@@ -56,16 +31,15 @@ def known(point: SweepPoint, record: Record | None, properties: Sequence[str]) -
     return replace(point, states=states, seconds=record["seconds"], because=record["because"], verdicts=answers)
 
 
-def boundaries(plan: SweepPlan, points: Sequence[SweepPoint], properties: Mapping[str, str]) -> tuple[Boundary, ...]:
-    """Where each property holds, for the model and each variant; without the formulas."""
-    return tuple(b for variant in plan.variants for b in _of_variant(plan, points, properties, variant))
+def boundaries(plan: SweepPlan, points: Sequence[SweepPoint]) -> tuple[Boundary, ...]:
+    """Where each property holds, for the model and each variant; without the formulas. Empty for generated values."""
+    variants = plan.variants if plan.sampled is None else ()
+    return tuple(b for variant in variants for b in _of_variant(plan, points, variant))
 
 
-def _of_variant(
-    plan: SweepPlan, points: Sequence[SweepPoint], properties: Mapping[str, str], variant: str | None
-) -> list[Boundary]:
+def _of_variant(plan: SweepPlan, points: Sequence[SweepPoint], variant: str | None) -> list[Boundary]:
     found = []
-    for name, kind in properties.items():
+    for name, kind in plan.properties.items():
         answers = [point.verdicts[name] for point in points if point.variant == variant]
         marks = [answer.verdict for answer in answers]
         holds, violated = marks.count("holds"), marks.count("violated")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, product
-from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from streamproof.language.sweeping import Generated, Sweep, Value
 from streamproof.registry import Target, find, unknown
 from streamproof.system.errors import ModelError, UsageError
+from streamproof.system.model import Property
 
 MOST_VALUES = 1000
 
@@ -82,9 +82,9 @@ class SweepPlan:
     """The varying parameters, each with its values in ascending order."""
     fixed: Mapping[str, Any]
     variants: tuple[str | None, ...]
-    properties: tuple[str, ...] | None
-    """The requested variants; None: all."""
     sampled: SampledAxis | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """The properties to check, with their kinds."""
 
     def setting(self, point: SweepPoint) -> tuple[Any, ...]:
         """The variant of a point, and its values of all axes but the generated one."""
@@ -119,7 +119,7 @@ def plan_of(
     size: str | None,
     parameters: Sequence[str],
     properties: Sequence[str],
-    bounds: Mapping[str, int] = MappingProxyType({}),
+    bounds: Mapping[str, int],
 ) -> SweepPlan:
     """The plan for a command line: the model's own axes, unless it names others.
 
@@ -157,8 +157,8 @@ def plan_of(
     fixed |= {name: values[0] for name, values in axes.items()}
     fixed = {name: value for name, value in fixed.items() if name not in kept}
     wanted = properties or (sweep.properties if sweep is not None else ())
-    every = (None, *dict.fromkeys(variants))
-    return SweepPlan(target, kept, fixed, every, _properties(target, every, wanted), sampled)
+    plan = SweepPlan(target, kept, fixed, (None, *dict.fromkeys(variants)), sampled)
+    return replace(plan, properties=_properties(plan, wanted))
 
 
 def _declared(target: Target, sweep: Sweep) -> dict[str, tuple[Any, ...]]:
@@ -209,10 +209,27 @@ def _values(target: Target, name: str, words: str) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _properties(target: Target, variants: Sequence[str | None], wanted: Sequence[str]) -> tuple[str, ...] | None:
-    """The properties to check. Raises `UsageError` for one that neither the model nor a requested variant has."""
-    every = dict.fromkeys(p.name for variant in variants for p in target.properties(variant)) if wanted else {}
+def _properties(plan: SweepPlan, wanted: Sequence[str]) -> dict[str, str]:
+    """The properties to check with their kinds, all if none is `wanted`: those of the model in its order, then of variants.
+
+    Raises `UsageError` for one that neither the model nor a requested variant has, and if the model allows no point.
+    """
+    every = dict.fromkeys(p.name for v in plan.variants for p in plan.target.properties(v)) if wanted else {}
     for name in wanted:
         if name not in every:
-            raise unknown(f"{target.name} has no property", name, every, "its properties")
-    return tuple(name for name in every if name in wanted) or None
+            raise unknown(f"{plan.target.name} has no property", name, every, "its properties")
+    listed = (p for variant in plan.variants for p in _listed(plan, variant))
+    return {p.name: p.kind.value for p in listed if not wanted or p.name in wanted}
+
+
+def _listed(plan: SweepPlan, variant: str | None) -> tuple[Property, ...]:
+    """The properties at the first point that the model allows."""
+    refused: UsageError | None = None
+    for point in plan.points():
+        if point.variant == variant:
+            try:
+                return plan.target.system(point.checked_as, point.parameters).properties
+            except UsageError as refusal:
+                refused = refusal
+    assert refused is not None, "a sweep has points"
+    raise UsageError(f"the model allows none of the points: {refused.message}", remedy=refused.remedy)
