@@ -93,56 +93,41 @@ def spun(system: System, options: SpinOptions | None = None, *, seconds: float |
     """Spin, breadth first; with `seconds`, not asked about endless behaviours when they are over."""
     from streamproof.exchange import spin
 
-    name, begun = "Spin", time.perf_counter()
-    chosen = spin.SpinOptions() if options is None else options
-    missing = spin.installed()
-    if missing is not None:
-        return silent(name, missing)
-    try:
-        counted = spin.count(system, chosen if seconds is None else replace(chosen, seconds=seconds))
-        answers, why = _decided(spin.decide, system, chosen, begun, seconds)
-    except StreamproofError as error:
-        return _failed(name, error, begun)
-    if counted.truncated is not None:
-        return silent(name, f"its search was cut short: {counted.truncated}", time.perf_counter() - begun)
-    return Opinion(
-        name,
-        answers,
-        None if system.constraint is not None else counted.distinct,  # Spin counts the states outside too
-        counted.generated,
-        None if system.constraint is not None else counted.depth,
-        mistake=counted.mistake,
-        tells_mistakes=True,
-        seconds=time.perf_counter() - begun,
-        why=why | {"all": "not told by Spin"},
-    )
+    return _asked("Spin", spin, system, spin.SpinOptions() if options is None else options, seconds)
 
 
 def checked_by_tlc(system: System, options: TlcOptions | None = None, *, seconds: float | None = None) -> Opinion:
     """TLC, on the system's TLA+ text; its behaviours are taken by the interpreter. `seconds` as for `spun`."""
     from streamproof.exchange import tlc
 
-    name, begun = "TLC", time.perf_counter()
-    missing = tlc.installed()
+    return _asked("TLC", tlc, system, tlc.TlcOptions() if options is None else options, seconds)
+
+
+def _asked(name: str, checker: Any, system: System, options: Any, seconds: float | None) -> Opinion:
+    """The opinion of another model checker: `checker` is the module that runs it."""
+    begun = time.perf_counter()
+    missing = checker.installed()
     if missing is not None:
         return silent(name, missing)
-    chosen = tlc.TlcOptions() if options is None else options
     try:
-        counted = tlc.count(system, chosen if seconds is None else replace(chosen, seconds=seconds))
-        answers, why = _decided(tlc.decide, system, chosen, begun, seconds)
+        counted = checker.count(system, options if seconds is None else replace(options, seconds=seconds))
+        answers, why = _decided(checker.decide, system, options, begun, seconds)
     except StreamproofError as error:
         return _failed(name, error, begun)
-    whole = counted.truncated is None
+    if name == "Spin" and counted.truncated is not None:
+        return silent(name, f"its search was cut short: {counted.truncated}", time.perf_counter() - begun)
+    # Spin counts the states outside a constraint too.
+    inside = counted.truncated is None and (name != "Spin" or system.constraint is None)
     return Opinion(
         name,
         answers,
-        counted.distinct if whole else None,
-        counted.generated if whole else None,
-        counted.depth if whole else None,
+        counted.distinct if inside else None,
+        counted.generated if counted.truncated is None else None,
+        counted.depth if inside else None,
         mistake=counted.mistake,
         tells_mistakes=True,
         seconds=time.perf_counter() - begun,
-        why=why | {"all": "not told by TLC"},
+        why=why | {"all": f"not told by {name}"},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from streamproof.agree.opinion import Answer, Opinion
@@ -102,17 +103,7 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
         "agree": not agreement.differences,
         "engines": [_engine(opinion) for opinion in agreement.opinions],
         "properties": [_property(prop, agreement) for prop in system.properties],
-        "differences": [
-            {
-                "what": d.what,
-                "one": d.one,
-                "one_says": d.one_says,
-                "other": d.other,
-                "other_says": d.other_says,
-                "detail": d.detail,
-            }
-            for d in agreement.differences
-        ],
+        "differences": [asdict(difference) for difference in agreement.differences],
     }
 
 
@@ -137,12 +128,7 @@ def _property(prop: Property, agreement: Agreement) -> dict[str, Any]:
         "kind": prop.kind.value,
         "verdict": agreement.answer(prop.name).verdict.value,
         "answers": [
-            {
-                "engine": engine,
-                "verdict": answer.verdict.value,
-                "states": answer.length,
-                "loop": answer.loop,
-            }
+            {"engine": engine, "verdict": answer.verdict.value, "states": answer.length, "loop": answer.loop}
             for engine, answer in answers
         ],
     }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from streamproof.certify.obligations import SAFE, ProofObligation, formed
 from streamproof.certify.smt_script import Shape, SmtTerm
-from streamproof.certify.smt_terms import field_position
 from streamproof.system import expr as e
 from streamproof.system.options import answer as answer_of
 from streamproof.system.records import dataclass
@@ -29,6 +29,10 @@ PATIENCE = 10_000
 """Time limit for a counterexample, in milliseconds."""
 SMALL = 4
 """Values of free parameters at which a counterexample is searched."""
+OPERATIONS: dict[type[Any], Callable[[Any, Any], Any]] = {
+    e.Eq: operator.eq, e.Less: operator.lt, e.LessEq: operator.le,
+    e.Add: operator.add, e.Sub: operator.sub, e.Mul: operator.mul,
+}  # fmt: skip
 
 
 class NoValue(Exception):
@@ -74,27 +78,17 @@ class Values:
             case Total(bound=e.Var(name=name, sort=sort), body=body):
                 return sum(Values({**self.names, name: at}, self.following)(body) for at in self.range(sort))
             case e.Field(record=record, name=name):
-                return self(record)[field_position(record, name)]
+                return self(record)[record.sort.index(name)]
             case e.WithField(record=record, name=name, value=value):
-                at, whole = field_position(record, name), self(record)
+                at, whole = record.sort.index(name), self(record)
                 return (*whole[:at], self(value), *whole[at + 1 :])
             case e.Unwrap(sort=sort, arg=a):
                 found = self(a)
                 return default(sort) if found is None else found
         parts = [self(child) for child in e.children(term)]
+        if type(term) in OPERATIONS:
+            return OPERATIONS[type(term)](*parts)
         match term:
-            case e.Eq():
-                return parts[0] == parts[1]
-            case e.Less():
-                return parts[0] < parts[1]
-            case e.LessEq():
-                return parts[0] <= parts[1]
-            case e.Add():
-                return parts[0] + parts[1]
-            case e.Sub():
-                return parts[0] - parts[1]
-            case e.Mul():
-                return parts[0] * parts[1]
             case e.FloorDiv():
                 return parts[0] // parts[1] if parts[1] else 0
             case e.Mod():

@@ -31,7 +31,7 @@ from streamproof.system.sorts import (
     TermRange,
     values,
 )
-from streamproof.system.unbounded import Forall, Parametric, Total, exists, forall
+from streamproof.system.unbounded import Forall, Parametric, Total, any_length, exists, forall
 
 ROUNDS = 2
 """Number of rounds of instantiation; each instantiates conditions at the witnesses of the rounds before."""
@@ -152,7 +152,7 @@ class ProofObligation:
         """The instantiation terms other than witnesses: first indices, parameters, and indices read by the rule and the
         goal."""
         for v in self.parametric.system.variables:
-            if isinstance(v.sort, ArraySort) and isinstance(v.sort.index, TermRange):
+            if any_length(v.sort):
                 self.conditions.mention(self.conditions.ends(self.before, v.sort.index)[0])
         for parameter in self.arguments:
             self.conditions.mention(self.before.names[parameter.name])

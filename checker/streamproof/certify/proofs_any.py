@@ -18,12 +18,12 @@ from streamproof.certify.obligations import (
     expected,
 )
 from streamproof.certify.smt_script import Untranslatable
+from streamproof.certify.solvers import SAT, UNSAT
 from streamproof.certify.verifier_any import SolversDisagree, named, system_fingerprint
 from streamproof.certify.writing import packed
 from streamproof.system.errors import ModelError
 from streamproof.system.files import CERTIFICATE, write
 from streamproof.system.options import answer as answer_of
-from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
 from streamproof.system.verdict import Verdict
 
@@ -32,18 +32,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 20_000
 """Time limit of one Z3 query while making a certificate, in milliseconds."""
-UNSAT, SAT, UNKNOWN = "unsat", "sat", "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """An obligation that Z3 discharges from the claims with the numbers `needs`."""
-
-    claim: CertifiedClaim
-    rule: int | None
-    needs: tuple[CertifiedClaim, ...]
-    terms: list[str]
-    text: str
 
 
 def certify_any(
@@ -92,7 +80,7 @@ def contents_any(
     obligations = []
     for claim, rule in expected(parametric, ordered) if properties else ():
         one = made[claim, rule]
-        needs = sorted(number[need] for need in one.needs)
+        needs = sorted(number[need] for need in one.assumed)
         obligations.append({"claim": number[claim], "rule": rule, "needs": needs, "terms": one.terms, "text": one.text})
     header: dict[str, Any] = {
         "model": model,
@@ -127,19 +115,19 @@ def _claims(parametric: Parametric, proof: AnySize) -> tuple[list[CertifiedClaim
 
 def _supported(
     parametric: Parametric, claims: Sequence[CertifiedClaim], report: Callable[[str], None]
-) -> tuple[dict[tuple[CertifiedClaim, int | None], Made], dict[str, str]]:
+) -> tuple[dict[tuple[CertifiedClaim, int | None], ProofObligation], dict[str, str]]:
     """The obligations of an inductive set of claims, and the reasons why others are left out."""
     failed: dict[str, str] = {}
     while True:
         alive = [claim for claim in claims if claim.name not in failed]
-        made: dict[tuple[CertifiedClaim, int | None], Made] = {}
+        made: dict[tuple[CertifiedClaim, int | None], ProofObligation] = {}
         before = len(failed)
         wanted = expected(parametric, alive)
         for number, (goal, rule) in enumerate(wanted, start=1):
             report(f"certificate: {number:,} of {len(wanted):,} obligations")
             known = [] if rule is None else [claim for claim in alive if not claim.step]
             one = _discharged(parametric, goal, rule, known)
-            if isinstance(one, Made):
+            if isinstance(one, ProofObligation):
                 made[goal, rule] = one
             else:
                 failed[goal.name] = one
@@ -150,7 +138,7 @@ def _supported(
 
 def _discharged(
     parametric: Parametric, goal: CertifiedClaim, rule: int | None, known: Sequence[CertifiedClaim]
-) -> Made | str:
+) -> ProofObligation | str:
     """An obligation with a small set of assumptions that suffices for Z3, or why there is none. Raises `SolversDisagree`."""
     whole = ProofObligation(parametric, goal, rule, known)
     answer, needed = _core(whole)
@@ -168,9 +156,7 @@ def _discharged(
         if _core(ProofObligation(parametric, goal, rule, fewer))[0] == UNSAT:
             needs = fewer
     small = ProofObligation(parametric, goal, rule, needs)
-    if len(needs) < len(known) and _core(small)[0] != UNSAT:
-        needs, small = list(known), whole
-    return Made(goal, rule, tuple(needs), small.terms, small.text)
+    return whole if len(needs) < len(known) and _core(small)[0] != UNSAT else small
 
 
 def _core(obligation: ProofObligation) -> tuple[str, set[str]]:
@@ -194,12 +180,12 @@ def _core(obligation: ProofObligation) -> tuple[str, set[str]]:
 
 
 def _reached(
-    start: Sequence[CertifiedClaim], made: dict[tuple[CertifiedClaim, int | None], Made]
+    start: Sequence[CertifiedClaim], made: dict[tuple[CertifiedClaim, int | None], ProofObligation]
 ) -> list[CertifiedClaim]:
     """The transitive dependencies of some claims, including themselves."""
     found = list(dict.fromkeys(start))
     for claim in found:  # which grows
         for one in made.values():
-            if one.claim is claim:
-                found += [need for need in one.needs if need not in found]
+            if one.goal is claim:
+                found += [need for need in one.assumed if need not in found]
     return found

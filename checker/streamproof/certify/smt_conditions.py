@@ -18,7 +18,7 @@ from streamproof.certify.smt_script import INT, TRUTH, Script, SmtTerm, Untransl
 from streamproof.certify.smt_terms import SmtView
 from streamproof.system import expr as e
 from streamproof.system.sorts import BOOL, RangeSort, TermRange
-from streamproof.system.unbounded import Forall, Total
+from streamproof.system.unbounded import Forall, Total, any_length
 
 Path: TypeAlias = tuple[Hashable, ...]
 
@@ -43,10 +43,9 @@ class Conditions:
     def mention_in(self, view: SmtView, *roots: e.Expr) -> None:
         """The indices at which `roots` read and write arrays of unbounded length, except bound ones."""
         for term in e.subterms(*roots):
-            if isinstance(term, e.Select | e.Store) and e.variables(term.index) <= view.names.keys():
-                any_length = isinstance(getattr(term.array.sort, "index", None), TermRange)
-                if any_length:
-                    self.mention(view.scalar(term.index))
+            indexed = isinstance(term, e.Select | e.Store) and any_length(term.array.sort)
+            if indexed and e.variables(term.index) <= view.names.keys():
+                self.mention(view.scalar(term.index))
 
     def in_range(self, view: SmtView, sort: Any, index: SmtTerm) -> SmtTerm:
         """The index is in its range. Raises `Untranslatable` for a range that may differ between states."""

@@ -82,23 +82,17 @@ class Script:
 
     def all_of(self, parts: Iterable[SmtTerm]) -> SmtTerm:
         """Conjunction."""
-        some = [p for p in dict.fromkeys(parts) if p != TRUE]
-        return (
-            FALSE
-            if FALSE in some
-            else TRUE
-            if not some
-            else some[0]
-            if len(some) == 1
-            else self.op("and", TRUTH, *some)
-        )
+        return self._joined("and", parts, TRUE, FALSE)
 
     def any_of(self, parts: Iterable[SmtTerm]) -> SmtTerm:
         """Disjunction."""
-        some = [p for p in dict.fromkeys(parts) if p != FALSE]
-        return (
-            TRUE if TRUE in some else FALSE if not some else some[0] if len(some) == 1 else self.op("or", TRUTH, *some)
-        )
+        return self._joined("or", parts, FALSE, TRUE)
+
+    def _joined(self, name: str, parts: Iterable[SmtTerm], neutral: SmtTerm, decisive: SmtTerm) -> SmtTerm:
+        some = [p for p in dict.fromkeys(parts) if p != neutral]
+        if decisive in some:
+            return decisive
+        return self.op(name, TRUTH, *some) if len(some) > 1 else some[0] if some else neutral
 
     def negation(self, term: SmtTerm) -> SmtTerm:
         """Negation."""

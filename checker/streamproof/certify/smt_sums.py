@@ -30,8 +30,8 @@ from streamproof.certify.smt_terms import SmtView
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import Substitution
-from streamproof.system.sorts import ArraySort, RangeSort, TermRange
-from streamproof.system.unbounded import Forall, Total
+from streamproof.system.sorts import RangeSort, TermRange
+from streamproof.system.unbounded import Forall, Total, any_length
 from streamproof.system.unbounded import total as sum_of
 
 
@@ -132,8 +132,7 @@ def _at_bound(term: Any, total: Total) -> bool:
         isinstance(term, e.Select)
         and isinstance(term.array, e.Var)
         and term.index is total.bound
-        and isinstance(term.array.sort, ArraySort)
-        and isinstance(term.array.sort.index, TermRange)
+        and any_length(term.array.sort)
     )
 
 
@@ -143,8 +142,7 @@ def _own(total: Total) -> bool:
     terms = list(e.subterms(total.body))
     if any(isinstance(t, Forall | Total | e.Next) for t in terms):
         return False
-    reads = [t for t in terms if isinstance(t, e.Select | e.Store)]
-    arrays: list[Any] = [t for t in reads if isinstance(getattr(t.array.sort, "index", None), TermRange)]
+    arrays: list[Any] = [t for t in terms if isinstance(t, e.Select | e.Store) and any_length(t.array.sort)]
     return all(_at_bound(t, total) and t.array.sort.index == total.bound.sort for t in arrays)
 
 
@@ -162,7 +160,7 @@ def _written_indices(view: SmtView, updates: Iterable[tuple[str, e.Expr]]) -> li
     """Every index at which an array of unbounded length may be written; None if an array is replaced as a whole."""
     found: list[SmtTerm] = []
     for name, update in updates:
-        if not isinstance(update.sort, ArraySort) or not isinstance(update.sort.index, TermRange):
+        if not any_length(update.sort):
             continue
         pending = [update]
         while pending:

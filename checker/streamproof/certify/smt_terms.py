@@ -40,6 +40,8 @@ from streamproof.system.sorts import (
 )
 from streamproof.system.unbounded import Forall, Total
 
+OPERATIONS = {e.Less: ("<", TRUTH), e.LessEq: ("<=", TRUTH), e.Add: ("+", INT), e.Sub: ("-", INT)}
+
 
 class SmtView:
     """The values of terms in one state: `names` gives the shapes of variables, parameters and bound indices.
@@ -67,9 +69,8 @@ class SmtView:
         stack = [root]
         while stack:
             top: Any = stack[-1]
-            inside = (
-                () if isinstance(top, Total | Forall) else e.children(top)
-            )  # whose bodies read an index without value
+            # The bodies of sums and quantifiers read an index without value.
+            inside = () if isinstance(top, Total | Forall) else e.children(top)
             missing = [child for child in inside if child not in self._known]
             if top in self._known or not missing:
                 stack.pop()
@@ -103,14 +104,8 @@ class SmtView:
                 return mapped(lambda x, y: s.choice(of[c], x, y), of[a], of[b])
             case e.Eq(left=a, right=b):
                 return self._equal(a.sort, of[a], of[b])
-            case e.Less(left=a, right=b):
-                return s.op("<", TRUTH, of[a], of[b])
-            case e.LessEq(left=a, right=b):
-                return s.op("<=", TRUTH, of[a], of[b])
-            case e.Add(left=a, right=b):
-                return s.op("+", INT, of[a], of[b])
-            case e.Sub(left=a, right=b):
-                return s.op("-", INT, of[a], of[b])
+            case e.Less(left=a, right=b) | e.LessEq(left=a, right=b) | e.Add(left=a, right=b) | e.Sub(left=a, right=b):
+                return s.op(*OPERATIONS[type(term)], of[a], of[b])
             case e.Mul(left=a, right=b):
                 s.nonlinear |= not any(isinstance(factor, e.Const) for factor in (a, b))
                 return s.op("*", INT, of[a], of[b])
@@ -124,9 +119,9 @@ class SmtView:
             case e.Store(array=array, index=index, value=value):
                 return self._stored(array.sort, of[array], of[index], of[value])
             case e.Field(record=record, name=name):
-                return of[record][field_position(record, name)]
+                return of[record][record.sort.index(name)]
             case e.WithField(record=record, name=name, value=value):
-                at = field_position(record, name)
+                at = record.sort.index(name)
                 return (*of[record][:at], of[value], *of[record][at + 1 :])
             case e.Some(arg=a):
                 return (TRUE, of[a])
@@ -202,12 +197,6 @@ class SmtView:
         if key not in self.conditions:
             self.conditions[key] = (self, condition, self.script.fresh("q", TRUTH))
         return self.conditions[key][2]
-
-
-def field_position(record: e.Expr, name: str) -> int:
-    """The position of a field in a record."""
-    assert isinstance(record.sort, RecordSort)
-    return record.sort.index(name)
 
 
 def literal(sort: Sort, value: Value) -> Shape:

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import accumulate, count, pairwise
 from typing import Any
 
 from streamproof.explicit.level_search import LevelSearch
-from streamproof.system.model import State
-
-CHUNK = 1 << 15
-"""Number of states that are converted to columns at once."""
-
-
-class _Numbering(dict[Any, int]):
-    """Numbers for keys, in the order of their first request."""
-
-    def __missing__(self, key: Any) -> int:
-        self[key] = len(self)
-        return self[key]
+from streamproof.explicit.writer import batches
 
 
 def closed_set(found: LevelSearch) -> list[tuple[list[Any], list[int]]]:
@@ -29,22 +19,12 @@ def closed_set(found: LevelSearch) -> list[tuple[list[Any], list[int]]]:
     """
     scalarised = found.scalarised
     variables = scalarised.original.variables
-    ends, last = [], 0
-    for variable in variables:
-        last += len(scalarised.leaves[variable.name])
-        ends.append(last)
-    numberings = [_Numbering() for _ in variables]
+    spans = list(pairwise(accumulate((len(scalarised.leaves[v.name]) for v in variables), initial=0)))
+    numberings = [defaultdict[Any, int](count().__next__) for _ in variables]
     columns = [array("I") for _ in variables]
-    for chunk in _chunks(found.states()):
-        leaves = list(zip(*chunk, strict=True))
-        begin = 0
-        for end, numbering, column in zip(ends, numberings, columns, strict=True):
-            keys: Iterable[Any] = zip(*leaves[begin:end], strict=True) if end > begin else [()] * len(chunk)
+    for batch in batches(found.states()):
+        leaves = list(zip(*batch, strict=True))
+        for (begin, end), numbering, column in zip(spans, numberings, columns, strict=True):
+            keys: Iterable[Any] = zip(*leaves[begin:end], strict=True) if end > begin else [()] * len(batch)
             column.extend(map(numbering.__getitem__, keys))
-            begin = end
     return [(list(numbering), column.tolist()) for numbering, column in zip(numberings, columns, strict=True)]
-
-
-def _chunks(states: Iterator[State]) -> Iterator[list[State]]:
-    while chunk := list(islice(states, CHUNK)):
-        yield chunk

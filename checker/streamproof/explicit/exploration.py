@@ -3,12 +3,13 @@ generated Python for small state spaces, compiled code for large ones. `measured
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 
 from streamproof.explicit.findings import EarlyEnd, coverage, judge, with_conditions
-from streamproof.explicit.level_search import Budget, LevelSearch, ReductionPlan, SearchTask, Stop, processors
+from streamproof.explicit.level_search import Budget, LevelSearch, ReductionPlan, SearchTask, Stop
 from streamproof.explicit.search import Handover, Search
 from streamproof.interrupts import patiently, requested
 from streamproof.system import build as b
@@ -41,6 +42,7 @@ from streamproof.system.verdict import (
     OutDegree,
     Progress,
     Seconds,
+    number_of,
 )
 
 OWN_WORKERS = 8
@@ -117,8 +119,9 @@ def _reduced(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> tuple[Le
 
 
 def _own_workers() -> int:
-    """Default number of threads."""
-    return min(processors(), OWN_WORKERS)
+    """Default number of threads: one for each processor available to this process, up to `OWN_WORKERS`."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(available, OWN_WORKERS)
 
 
 def _compiled(task: SearchTask) -> LevelSearch:
@@ -317,8 +320,7 @@ def measured(explored: Exploration, measures: Iterable[Measure]) -> tuple[Measur
     reduced = any(reduction.applied for reduction in explored.reductions)
     cut = any(explored.counts.outside)
     exact = explored.complete and not reduced and not cut
-    known = explored.counts.distinct
-    states = f"{known:,} reachable state{'' if known == 1 else 's'}"
+    states = number_of(explored.counts.distinct, "reachable state")
     found: list[Measured] = []
     for measure in measures:
         mistakes = [rewriter.scalar(check.condition) for check in measure.checks]

@@ -6,27 +6,25 @@ properties are decided; each violation is reported when it is found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import field
-from functools import cache
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, assert_never
 
-from streamproof.explicit.level_search import LevelSearch, ReductionPlan, SearchEvent, Stop, ended
-from streamproof.explicit.writer import LARGEST_BATCH, counter
+from streamproof.explicit.level_search import LevelSearch, ReductionPlan, SearchEvent, Stop, ended, undecided
+from streamproof.explicit.writer import batches, counter
 from streamproof.interrupts import TimeUp, alarm, limit
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.errors import Loc, TooLarge
 from streamproof.system.expr import Expr, variables
-from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import NOT_REACHED, REACHED, Conjunct, Instance, Kind, Property, System
 from streamproof.system.options import bytes_about
 from streamproof.system.records import dataclass, replace
-from streamproof.system.verdict import Condition, Coverage, Finding, Mistake, Trace, Verdict, lasso_text, number_of
+from streamproof.system.verdict import Condition, Coverage, Finding, Mistake, Verdict, lasso_text, number_of
 
 if TYPE_CHECKING:
-    from streamproof.explicit.level_search import LevelSearch, ReductionPlan
     from streamproof.explicit.liveness.decide import Temporal
     from streamproof.explicit.witness import Witnesses
 
@@ -34,43 +32,37 @@ _NO_SECOND_PASS = (Stop.TIME, Stop.MEMORY, Stop.INTERRUPTED)
 """Reasons to stop after which no further pass over the states is made."""
 
 
-def of_branches(
-    system: System, generated: Sequence[int], distinct: Sequence[int]
-) -> Mapping[tuple[str, str], tuple[int, int]]:
-    """The numbers of steps and of new states for each labelled branch of each action, from those of the instances."""
-    found = {(action.name, branch): (0, 0) for action in system.actions for branch in action.branches}
-    for instance, steps, new in zip(system.instances, generated, distinct, strict=True):
+def steps_taken(system: System, generated: Sequence[int], distinct: Sequence[int]) -> Coverage:
+    """The numbers of steps and of new states per action and per labelled branch, from those of the instances."""
+    steps = dict.fromkeys([*(i.action for i in system.instances), *(a.name for a in system.actions)], 0)
+    new = dict(steps)
+    branches = {(action.name, branch): (0, 0) for action in system.actions for branch in action.branches}
+    for instance, more, fresh in zip(system.instances, generated, distinct, strict=True):
+        steps[instance.action] += more
+        new[instance.action] += fresh
         for branch in dict.fromkeys(instance.branches):
-            before = found.get((instance.action, branch), (0, 0))
-            found[instance.action, branch] = (before[0] + steps, before[1] + new)
-    return found
+            before = branches.get((instance.action, branch), (0, 0))
+            branches[instance.action, branch] = (before[0] + more, before[1] + fresh)
+    return Coverage(steps, new, branches=branches)
 
 
 def coverage(search: LevelSearch) -> Coverage:
     """Steps per action and, after a complete search, the guard conjuncts that are true in no state."""
-    generated: dict[str, int] = {}
-    distinct: dict[str, int] = {}
     was_true: set[tuple[str, str]] = set()
     candidates: dict[tuple[str, str], list[Expr]] = {}
-    for at, instance in enumerate(search.system.instances):
-        name = instance.action
-        generated[name] = generated.get(name, 0) + search.generated[at]
-        distinct[name] = distinct.get(name, 0) + search.distinct[at]
+    for instance, steps in zip(search.system.instances, search.generated, strict=True):
         for conjunct in _written(instance):
-            if search.generated[at]:
-                was_true.add((name, conjunct.text))
-            candidates.setdefault((name, conjunct.text), []).append(conjunct.expr)
+            if steps:
+                was_true.add((instance.action, conjunct.text))
+            candidates.setdefault((instance.action, conjunct.text), []).append(conjunct.expr)
     open_ = [] if search.stopped is not None else [key for key in candidates if key not in was_true]
     true = search.ever_true([b.or_(candidates[key]) for key in open_])
     never: dict[str, tuple[str, ...]] = {}
     for (name, text), seen in zip(open_, true, strict=True):
         if not seen:
             never[name] = (*never.get(name, ()), text)
-    for action in search.system.actions:
-        generated.setdefault(action.name, 0)
-        distinct.setdefault(action.name, 0)
-    branches = of_branches(search.system, search.generated, search.distinct)
-    return Coverage(generated, distinct, never, branches, expanded=search.expanded, complete=search.stopped is None)
+    taken = steps_taken(search.system, search.generated, search.distinct)
+    return replace(taken, never_true=never, expanded=search.expanded, complete=search.stopped is None)
 
 
 def _written(instance: Instance) -> Iterator[Conjunct]:
@@ -92,9 +84,8 @@ def with_conditions(known: Coverage, search: LevelSearch) -> Coverage:
             instances.setdefault((instance.action, conjunct.text, conjunct.loc), []).append(conjunct.expr)
     count = counter(search.system, [b.or_(terms) for terms in instances.values()])
     totals = [0] * len(instances)
-    states = islice(search.states(), search.expanded)
     try:
-        while batch := list(islice(states, LARGEST_BATCH)):
+        for batch in batches(islice(search.states(), search.expanded)):
             if search.budget.spent():
                 return known
             totals = [total + more for total, more in zip(totals, count(batch), strict=True)]
@@ -174,15 +165,14 @@ def judge(
 
     Also reports the violations that were not reported during the search."""
     early.after_level(search, plan)
-    judges = _judge(search, plan)
-    mistake = Mistake(*judges.witnesses().mistake_of_model(search.faulty)) if search.faulty >= 0 else None
+    judges = _Judge(search, plan)
+    mistake = Mistake(*judges.witnesses.mistake_of_model(search.faulty)) if search.faulty >= 0 else None
     findings: list[Finding] = []
     for number, prop in enumerate(judges.originals):
         if prop.name in early.violated:
             findings.append(early.violated[prop.name])
         elif early.enough and prop.kind in (Kind.TERMINATION, Kind.TEMPORAL):
-            because = "not decided: the search ended at the requested number of violations"
-            findings.append(Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because))
+            findings.append(undecided(prop, "not decided: the search ended at the requested number of violations"))
         else:
             findings.append(judges.interruptible(number, prop, mistake))
             early.note(findings[-1])
@@ -191,7 +181,7 @@ def judge(
 
 def violations(search: LevelSearch, plan: ReductionPlan, known: Container[str]) -> list[Finding]:
     """The violations found during a search, without those in `known`, shortest traces first."""
-    judges = _judge(search, plan)
+    judges = _Judge(search, plan)
     findings = []
     for number, prop in enumerate(judges.originals):
         event = search.events.get(number)
@@ -200,35 +190,25 @@ def violations(search: LevelSearch, plan: ReductionPlan, known: Container[str]) 
     return sorted(filter(None, findings), key=lambda finding: len(finding.trace or ()))
 
 
-def _judge(search: LevelSearch, plan: ReductionPlan) -> _Judge:
-    original = search.scalarised.original
+class _Judge:
+    """The verdicts of one search. `originals`: the properties of the original system, not simplified."""
 
-    @cache
-    def witnesses() -> Witnesses:
+    def __init__(self, search: LevelSearch, plan: ReductionPlan) -> None:
+        self.search, self.plan = search, plan
+        self.originals = tuple(search.scalarised.original.property(p.name) for p in search.properties)
+        self.temporal: Temporal | None = None
+        if any(p.kind is Kind.TEMPORAL for p in self.originals):
+            from streamproof.explicit.liveness.decide import Temporal
+
+            self.temporal = Temporal(search, plan, lambda: self.witnesses)
+
+    @cached_property
+    def witnesses(self) -> Witnesses:
+        """For the traces of violations and of reached states."""
         from streamproof.explicit.witness import Witnesses
 
-        return Witnesses(search.scalarised, search.state, search.parent, plan.symmetry, search.instance)
-
-    originals = tuple(original.property(p.name) for p in search.properties)
-    temporal = None
-    if any(p.kind is Kind.TEMPORAL for p in originals):
-        from streamproof.explicit.liveness.decide import Temporal
-
-        temporal = Temporal(search, plan, witnesses)
-    return _Judge(search, plan, originals, witnesses, Interpreter(original), temporal)
-
-
-@dataclass(frozen=True, slots=True)
-class _Judge:
-    search: LevelSearch
-    plan: ReductionPlan
-    originals: tuple[Property, ...]
-    """The properties of the original system, not simplified."""
-    witnesses: Callable[[], Witnesses]
-    """For the traces of violations and of reached states."""
-    interpreter: Interpreter
-    temporal: Temporal | None
-    """For temporal properties, if there are any."""
+        search = self.search
+        return Witnesses(search.scalarised, search.state, search.parent, self.plan.symmetry, search.instance)
 
     def interruptible(self, number: int, prop: Property, mistake: Mistake | None) -> Finding:
         """The finding; *inconclusive* after an interrupt, so that the other findings are still reported."""
@@ -236,18 +216,17 @@ class _Judge:
             return self.finding(number, prop, mistake)
         except KeyboardInterrupt:
             self.search.budget.interrupt()
-            because = "interrupted during the temporal check; run it again to the end"
-            return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
+            return undecided(prop, "interrupted during the temporal check; run it again to the end")
 
     def seen(self, number: int, prop: Property) -> Finding | None:
         """The finding for a property that was decided during the search, else None."""
         event = self.search.events.get(number)
-        if event is not None:
-            return self._of_event(prop, event)
         if prop.kind is Kind.DEADLOCK and self.search.stuck >= 0:
-            trace = self.witnesses().stuck(self.search.stuck)
-            return _violated(prop, trace, f"nothing is enabled after {number_of(len(trace) - 1, 'step')}")
-        return None
+            event = SearchEvent(self.search.stuck, None, mistake=False)
+        if event is None:
+            return None
+        instance = None if event.instance is None else self.search.scalarised.original.instances[event.instance]
+        return self.witnesses.finding(prop, event.state, instance, mistake=event.mistake)
 
     def finding(self, number: int, prop: Property, mistake: Mistake | None) -> Finding:
         """The finding for any property, after the search."""
@@ -256,47 +235,26 @@ class _Judge:
             return found
         if prop.kind is Kind.TERMINATION:
             if self.search.stopped is None and self.search.budget.interrupted:
-                return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, ended(Stop.INTERRUPTED))
+                return undecided(prop, ended(Stop.INTERRUPTED))
             try:
                 with alarm():
                     cycle = self.search.cycle()
             except TimeUp:
-                return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, ended(Stop.TIME))
+                return undecided(prop, ended(Stop.TIME))
             except TooLarge as limit:
-                because = str(limit) if self.search.stopped is None else advice(self.search)
-                return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
+                return undecided(prop, str(limit) if self.search.stopped is None else advice(self.search))
             if cycle is not None:
-                trace = self.witnesses().round(cycle)
-                return _violated(prop, trace, lasso_text(len(trace) - len(cycle), len(cycle), fair=False))
+                trace = self.witnesses.round(cycle)
+                because = lasso_text(len(trace) - len(cycle), len(cycle), fair=False)
+                return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because)
         if mistake is not None:
             return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, mistake.error.short_text)
         if self.search.stopped is not None:
-            return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, advice(self.search))
+            return undecided(prop, advice(self.search))
         if prop.kind is Kind.TEMPORAL:
             assert self.temporal is not None, "made for temporal properties"
             return self.temporal.finding(prop, self.search.properties[number])
         return self._covered(prop)
-
-    def _of_event(self, prop: Property, event: SearchEvent) -> Finding:
-        instance = None if event.instance is None else self.search.scalarised.original.instances[event.instance]
-        if event.mistake:
-            trace, error = self.witnesses().mistake_of_property(prop, event.state, instance)
-            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.short_text)
-        if prop.kind is Kind.REACHABLE:
-            trace = self.witnesses().reaching(prop, event.state)
-            because = f"reached after {number_of(len(trace) - 1, 'step')}"
-            return Finding(prop.name, prop.kind, Verdict.HOLDS, trace, because)
-        if instance is None:
-            trace = self.witnesses().breaking(prop, event.state)
-            failing = self.interpreter.failing(prop.conjuncts, trace.states[-1])
-            because = f"false after {number_of(len(trace) - 1, 'step')}"
-        else:
-            trace = self.witnesses().stepping(prop, event.state, instance)
-            failing = self.interpreter.failing(prop.conjuncts, trace.states[-2], trace.states[-1])
-            because = f"broken by step {len(trace) - 1}, {instance.label}"
-        if failing is not None and failing.text and len(prop.conjuncts) > 1:
-            because += f": {failing.denied}"
-        return _violated(prop, trace, because)
 
     def _covered(self, prop: Property) -> Finding:
         """The verdict on a property that was not decided during a complete search."""
@@ -354,10 +312,6 @@ def advice(search: LevelSearch) -> str:
             return f"stopped {so_far}: the requested number of violations was found"
         case Stop.MISTAKE | Stop.HANDOVER | Stop.PAUSE | None:
             return f"ended {so_far}"
-
-
-def _violated(prop: Property, trace: Trace, because: str) -> Finding:
-    return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because)
 
 
 def _holds(prop: Property, because: str) -> Finding:

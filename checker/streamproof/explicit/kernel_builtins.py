@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 word: TypeAlias = int
@@ -10,11 +11,8 @@ word: TypeAlias = int
 class words:
     """Memory of 64-bit elements."""
 
-    def __getitem__(self, at: word) -> word:
-        raise NotImplementedError
-
-    def __setitem__(self, at: word, value: word) -> None:
-        raise NotImplementedError
+    __getitem__: Callable[[word], word]
+    __setitem__: Callable[[word, word], None]
 
 
 class halves(words):
@@ -29,58 +27,24 @@ class bytes_(words):
     """Memory of 8-bit elements."""
 
 
-def mulhi(a: word, b: word) -> word:
-    """The upper half of the product."""
-    raise NotImplementedError
-
-
-def prefetch(p: words, at: word) -> None:
-    """Prefetch a cache line."""
-
-
-def words_at(a: word) -> words:
-    """The memory at an address."""
-    raise NotImplementedError
-
-
-def halves_at(a: word) -> halves:
-    """The memory at an address."""
-    raise NotImplementedError
-
-
-def shorts_at(a: word) -> shorts:
-    """The memory at an address."""
-    raise NotImplementedError
-
-
-def bytes_at(a: word) -> bytes_:
-    """The memory at an address."""
-    raise NotImplementedError
-
-
-def address(p: words, at: word) -> word:
-    """The address of an element."""
-    raise NotImplementedError
-
-
-def invoke(function: word, *arguments: word) -> word:
-    """Call the function at an address."""
-    raise NotImplementedError
-
-
-def copy(to: word, source: word, count: word) -> None:
-    """Copy bytes."""
-
-
-def clear(to: word, count: word) -> None:
-    """Set bytes to zero."""
-
-
-def lanes(p: words, at: word, mask: word, even: word, odd: word) -> word:
-    """The words of a line of eight that equal the two values, one bit each."""
-    raise NotImplementedError
-
-
-def lowest(a: word) -> word:
-    """The position of the lowest set bit."""
-    raise NotImplementedError
+words_at: Callable[[word], words]
+halves_at: Callable[[word], halves]
+shorts_at: Callable[[word], shorts]
+bytes_at: Callable[[word], bytes_]
+"""The memory at an address."""
+mulhi: Callable[[word, word], word]
+"""The upper half of the product."""
+prefetch: Callable[[words, word], None]
+"""Prefetch a cache line."""
+address: Callable[[words, word], word]
+"""The address of an element."""
+invoke: Callable[..., word]
+"""Call the function at an address."""
+copy: Callable[[word, word, word], None]
+"""Copy bytes: to, from, count."""
+clear: Callable[[word, word], None]
+"""Set bytes to zero: from, count."""
+lanes: Callable[[words, word, word, word, word], word]
+"""The words of a line of eight that equal the two values, one bit each."""
+lowest: Callable[[word], word]
+"""The position of the lowest set bit."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.options import DEFAULTS, SearchOptions, memory_of_machine, resident_bytes
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised
-from streamproof.system.verdict import Progress, Reduction, number_of
+from streamproof.system.verdict import Finding, Progress, Reduction, Verdict, number_of
 
 if TYPE_CHECKING:
     from streamproof.explicit.reductions.stubborn import StubbornSets
@@ -109,11 +108,6 @@ class Budget:
         return self._interrupted()
 
 
-def processors() -> int:
-    """Number of processors available to this process."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 _ENDED = {
     Stop.INTERRUPTED: "interrupted; run it again to the end",
     Stop.TIME: "time limit reached; raise it",
@@ -124,6 +118,11 @@ _ENDED = {
 def ended(spent: Stop) -> str:
     """The reason for a temporal property that is undecided after a complete search."""
     return f"state space explored, temporal check not finished: {_ENDED.get(spent, spent.value)}"
+
+
+def undecided(prop: Property, because: str) -> Finding:
+    """The finding for a property that is not decided."""
+    return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
 
 
 SYMMETRY, PARTIAL_ORDER = "symmetry", "partial order"

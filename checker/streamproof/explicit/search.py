@@ -16,6 +16,7 @@ from streamproof.explicit.writer import (
     LARGEST_BATCH,
     Hit,
     Inspect,
+    batches,
     counter,
     evaluator,
     ever_true,
@@ -152,8 +153,8 @@ class Search(LevelSearch):
             return self._noted
         expand = expander(self.system, (), edges=False, graph=True)
         steps = array("i"), array("i"), array("i")
-        remaining, number = iter(self.seen), 0
-        while batch := list(islice(remaining, LARGEST_BATCH)):
+        number = 0
+        for batch in batches(self.seen):
             expand(batch, number, self.seen, [], array("i"), array("i"), [], len(self.seen), steps)
             number += len(batch)
         return steps
@@ -344,10 +345,8 @@ def _evaluate(system: System, conditions: Sequence[Expr], states: Iterable[State
     """Values of Boolean terms in `count` scalar states of a system."""
     import numpy as np
 
-    truths, remaining, found = evaluator(system, conditions), iter(states), bytearray()
-    while batch := list(islice(remaining, LARGEST_BATCH)):
-        found += truths(batch)
-    return np.frombuffer(bytes(found), dtype=np.bool_).reshape(count, len(conditions)).T
+    found = b"".join(map(evaluator(system, conditions), batches(states)))
+    return np.frombuffer(found, dtype=np.bool_).reshape(count, len(conditions)).T
 
 
 def starts(scalarised: Scalarised, system: System) -> Iterator[list[State]]:
@@ -355,9 +354,7 @@ def starts(scalarised: Scalarised, system: System) -> Iterator[list[State]]:
     original = scalarised.original
     rows = [tuple(dict.fromkeys(encode(v.sort, value) for value in v.initial)) for v in original.variables]
     keep = keeper(system, system.initially)
-    candidates = (tuple(chain.from_iterable(parts)) for parts in product(*rows))
-    while batch := list(islice(candidates, LARGEST_BATCH)):
-        yield keep(batch)
+    yield from map(keep, batches(tuple(chain.from_iterable(parts)) for parts in product(*rows)))
 
 
 @contextmanager

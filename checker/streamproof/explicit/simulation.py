@@ -18,14 +18,13 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from streamproof.explicit.estimate import Estimate, chao2
-from streamproof.explicit.level_search import Budget
+from streamproof.explicit.level_search import Budget, undecided
 from streamproof.explicit.walks import WalkEffort, WalkEvent, Walks
 from streamproof.explicit.witness import Witnesses
 from streamproof.interrupts import requested
 from streamproof.system.assume import simplify
 from streamproof.system.errors import UsageError
-from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Instance, Kind, Property, State, System
+from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.options import SearchOptions, timely
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
@@ -91,10 +90,15 @@ def simulate(
         scalarised = scalarise(system)
         simple = simplify(scalarised.system)
         run = Walks(
-            scalarised, simple, [simple.property(p.name) for p in chosen], budget, random.Random(seed), guided, steps
+            scalarised,
+            simple,
+            [simple.property(p.name) for p in chosen],
+            budget,
+            random.Random(seed),
+            guided=guided,
+            most_steps=steps,
+            on_progress=on_progress,
         )
-        run.on_progress = on_progress
-        run.prepare()
     compiled = time.perf_counter() - begun
     with budget.listening():
         run.take(walks)
@@ -135,15 +139,11 @@ def _finding(run: Walks, number: int, prop: Property, mistake: Mistake | None) -
     if mistake is not None:
         return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, mistake.error.short_text)
     if prop.kind not in WALKED:
-        return Finding(
-            prop.name, prop.kind, Verdict.INCONCLUSIVE, None, "random walks cannot decide a property of this kind"
-        )
-    seen = "not reached" if prop.kind is Kind.REACHABLE else "not violated"
-    many = f"{run.walks:,} walk{'' if run.walks == 1 else 's'}"
-    because = f"{seen} in {many}; only check or prove can show that it holds"
+        return undecided(prop, "random walks cannot decide a property of this kind")
+    many = number_of(run.walks, "walk")
     if prop.kind is Kind.REACHABLE:
-        because = f"{seen} in {many}; only check can show that it is unreachable"
-    return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
+        return undecided(prop, f"not reached in {many}; only check can show that it is unreachable")
+    return undecided(prop, f"not violated in {many}; only check or prove can show that it holds")
 
 
 def _of_event(run: Walks, prop: Property, event: WalkEvent) -> Finding:
@@ -151,36 +151,8 @@ def _of_event(run: Walks, prop: Property, event: WalkEvent) -> Finding:
         trace, way = _lasso(run, event)
         return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, way)
     way_to = run.shortened(event.path)
-    witnesses, last = _witnesses(run, way_to), len(way_to) - 1
-    instance: Instance | None = None if event.instance is None else run.scalarised.original.instances[event.instance]
-    if event.mistake:
-        trace, error = witnesses.mistake_of_property(prop, last, instance)
-        return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.short_text)
-    if prop.kind is Kind.REACHABLE:
-        return Finding(
-            prop.name,
-            prop.kind,
-            Verdict.HOLDS,
-            witnesses.reaching(prop, last),
-            f"reached after {number_of(last, 'step')}",
-        )
-    if prop.kind is Kind.DEADLOCK:
-        trace = witnesses.stuck(last)
-        return Finding(
-            prop.name, prop.kind, Verdict.VIOLATED, trace, f"nothing is enabled after {number_of(last, 'step')}"
-        )
-    interpreter = Interpreter(run.scalarised.original)
-    if instance is None:
-        trace = witnesses.breaking(prop, last)
-        failing = interpreter.failing(prop.conjuncts, trace.states[-1])
-        because = f"false after {number_of(last, 'step')}"
-    else:
-        trace = witnesses.stepping(prop, last, instance)
-        failing = interpreter.failing(prop.conjuncts, trace.states[-2], trace.states[-1])
-        because = f"broken by step {last + 1}, {instance.label}"
-    if failing is not None and failing.text and len(prop.conjuncts) > 1:
-        because += f": {failing.denied}"
-    return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because)
+    instance = None if event.instance is None else run.scalarised.original.instances[event.instance]
+    return _witnesses(run, way_to).finding(prop, len(way_to) - 1, instance, mistake=event.mistake)
 
 
 def _lasso(run: Walks, event: WalkEvent) -> tuple[Trace, str]:

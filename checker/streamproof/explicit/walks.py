@@ -6,19 +6,18 @@ import math
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import field
 from itertools import chain, islice
 
-from streamproof.explicit.enabled import BrokenStep, Option, Options, options_of
-from streamproof.explicit.findings import of_branches
+from streamproof.explicit.enabled import BrokenStep, Option, options_of
+from streamproof.explicit.findings import steps_taken
 from streamproof.explicit.level_search import Budget, Stop, watch_of
 from streamproof.explicit.search import starts
-from streamproof.explicit.writer import Hit, Inspect, Keep, inspector, keeper
+from streamproof.explicit.writer import Hit, inspector, keeper
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.leaves import encode
 from streamproof.system.model import Kind, Property, State, System
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Coverage
 
@@ -51,55 +50,44 @@ class WalkEvent:
     """The position in `path` of the state to which a further step leads back."""
 
 
-@dataclass(slots=True)
 class Walks:
-    """Random walks, and their results."""
+    """Random walks, and their results. Raises `ModelError` if there is no initial state."""
 
-    scalarised: Scalarised
-    system: System
-    properties: Sequence[Property]
-    budget: Budget
-    rng: random.Random
-    guided: bool
-    most_steps: int
-    on_progress: Callable[[WalkEffort], None] | None = None
-    visits: dict[State, int] = field(default_factory=dict)
-    """Number of walks that visited each state."""
-    walks: int = 0
-    steps: int = 0
-    longest: int = 0
-    stopped: str | None = None
-    events: dict[int, WalkEvent] = field(default_factory=dict)
-    """The events by number of the property."""
-    fault: WalkEvent | None = None
-    generated: list[int] = field(default_factory=list)
-    distinct: list[int] = field(default_factory=list)
-    taken: list[int] = field(default_factory=list)
-    options: Options = field(init=False)
-    _ends: Keep = field(init=False)
-    _keep: Keep = field(init=False)
-    _inspect: Inspect | None = None
-    _initial: list[State] = field(default_factory=list)
-    _many: bool = False
-    _path: list[State] = field(default_factory=list)
-    _at: dict[State, int] = field(default_factory=dict)
-    """The states of this walk, each with its first position."""
-    _reported: float = 0.0
-
-    def prepare(self) -> None:
-        """Generate the code and list the initial states."""
-        number = len(self.system.instances)
-        self.generated, self.distinct, self.taken = [0] * number, [0] * number, [0] * number
-        self.options = options_of(self.system, self._open(Kind.STEP))
-        self._ends = keeper(self.system, b.FALSE if self.system.terminal is None else self.system.terminal)
-        self._keep = keeper(self.system, self.system.initially)
+    def __init__(
+        self,
+        scalarised: Scalarised,
+        system: System,
+        properties: Sequence[Property],
+        budget: Budget,
+        rng: random.Random,
+        *,
+        guided: bool,
+        most_steps: int,
+        on_progress: Callable[[WalkEffort], None] | None = None,
+    ) -> None:
+        self.scalarised, self.system, self.properties = scalarised, system, properties
+        self.budget, self.rng, self.on_progress = budget, rng, on_progress
+        self.guided, self.most_steps = guided, most_steps
+        self.visits: dict[State, int] = {}
+        """Number of walks that visited each state."""
+        self.walks = self.steps = self.longest = 0
+        self.stopped: str | None = None
+        self.events: dict[int, WalkEvent] = {}
+        """The events by number of the property."""
+        self.fault: WalkEvent | None = None
+        self.generated, self.distinct, self.taken = ([0] * len(system.instances) for _ in range(3))
+        self.options = options_of(system, self._open(Kind.STEP))
+        self._ends = keeper(system, b.FALSE if system.terminal is None else system.terminal)
+        self._keep = keeper(system, system.initially)
         self._compile_watches()
-        listed = islice(chain.from_iterable(starts(self.scalarised, self.system)), MOST_STARTS + 1)
-        self._initial = list(listed)
-        self._many = len(self._initial) > MOST_STARTS
+        self._path: list[State] = []
+        self._at: dict[State, int] = {}
+        """The states of this walk, each with its first position."""
+        self._reported = 0.0
+        self._initial = list(islice(chain.from_iterable(starts(scalarised, system)), MOST_STARTS + 1))
         if not self._initial:
             raise ModelError(
-                f"{self.system.name} has no initial state",
+                f"{system.name} has no initial state",
                 remedy="no choice of initial values satisfies its initial condition",
             )
 
@@ -114,13 +102,8 @@ class Walks:
 
     def coverage(self) -> Coverage:
         """Steps per action."""
-        generated = dict.fromkeys((a.name for a in self.system.actions), 0)
-        distinct = dict(generated)
-        for instance, possible, new in zip(self.system.instances, self.generated, self.distinct, strict=True):
-            generated[instance.action] += possible
-            distinct[instance.action] += new
-        branches = of_branches(self.system, self.generated, self.distinct)
-        return Coverage(generated, distinct, branches=branches, expanded=len(self.visits), complete=False)
+        taken = steps_taken(self.system, self.generated, self.distinct)
+        return replace(taken, expanded=len(self.visits), complete=False)
 
     def shortened(self, path: Sequence[State]) -> list[State]:
         """A shortest path from the first of these states to the last that visits only these states."""
@@ -234,19 +217,14 @@ class Walks:
 
     def _start(self) -> State:
         """A random initial state, uniformly distributed; if there are too many to list, by rejection sampling."""
-        if self._many:
+        if len(self._initial) > MOST_STARTS:
             for _ in range(TRIES):
-                drawn = [v.initial[int(self.rng.random() * len(v.initial))] for v in self._original.variables]
-                state = tuple(
-                    chain.from_iterable(encode(v.sort, d) for v, d in zip(self._original.variables, drawn, strict=True))
-                )
+                variables = self.scalarised.original.variables
+                drawn = [encode(v.sort, v.initial[int(self.rng.random() * len(v.initial))]) for v in variables]
+                state = tuple(chain.from_iterable(drawn))
                 if self._keep([state]):
                     return state
         return self._initial[int(self.rng.random() * len(self._initial))]
-
-    @property
-    def _original(self) -> System:
-        return self.scalarised.original
 
     def _notice(self) -> None:
         """Check limits and interrupts, and report progress."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from streamproof.system.errors import EvaluationError, Exit, StreamproofError
 from streamproof.system.interpreter import Interpreter, Step
-from streamproof.system.model import Instance, Property, State
+from streamproof.system.model import Instance, Kind, Property, State
 from streamproof.system.scalarise import Scalarised
 from streamproof.system.temporal import fairness_of, true_of
-from streamproof.system.verdict import Owed, Trace
+from streamproof.system.verdict import Finding, Owed, Trace, Verdict, number_of
 
 if TYPE_CHECKING:
     from streamproof.explicit.reductions.symmetry import Symmetry
@@ -53,38 +53,42 @@ class Witnesses:
             numbers.append(before)
         return self._behaviour(numbers[::-1])
 
-    def breaking(self, prop: Property, number: int) -> Trace:
-        """A shortest behaviour to a state where an invariant is false."""
+    def finding(self, prop: Property, number: int, instance: Instance | None, *, mistake: bool) -> Finding:
+        """The finding for a property that a state decides, or the step of `instance` from it; with `mistake`, its
+        evaluation fails there. The trace is a shortest one."""
+        if mistake:
+            trace, error = self._mistake_of_property(prop, number, instance)
+            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.short_text)
+        holds = self._interpreter.holds
+        if instance is not None:
+            trace = self._step(number, instance, prop)
+            self._confirm(not holds(prop, *trace.states[-2:]), f"{prop.name} is false of the last step", trace)
+            return self._violated(prop, trace, f"broken by step {len(trace) - 1}, {instance.label}")
         trace = self.to(number)
-        self._confirm(not self._interpreter.holds(prop, trace.states[-1]), f"{prop.name} is false", trace)
-        return trace
+        end, after = trace.states[-1], f"after {number_of(len(trace) - 1, 'step')}"
+        match prop.kind:
+            case Kind.DEADLOCK:
+                stuck = not self._interpreter.terminal(end) and next(self._interpreter.steps(end), None) is None
+                self._confirm(stuck, "nothing is enabled", trace)
+                return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, f"nothing is enabled {after}")
+            case Kind.REACHABLE:
+                self._confirm(holds(prop, end), f"{prop.name} is true", trace)
+                return Finding(prop.name, prop.kind, Verdict.HOLDS, trace, f"reached {after}")
+            case _:
+                self._confirm(not holds(prop, end), f"{prop.name} is false", trace)
+                return self._violated(prop, trace, f"false {after}")
 
-    def reaching(self, prop: Property, number: int) -> Trace:
-        """A shortest behaviour to a state where a reachability property is true."""
-        trace = self.to(number)
-        self._confirm(self._interpreter.holds(prop, trace.states[-1]), f"{prop.name} is true", trace)
-        return trace
-
-    def stuck(self, number: int) -> Trace:
-        """A shortest behaviour to a deadlock: a state without a successor that is not terminal."""
-        trace = self.to(number)
-        end = trace.states[-1]
-        stuck = not self._interpreter.terminal(end) and next(self._interpreter.steps(end), None) is None
-        self._confirm(stuck, "nothing is enabled", trace)
-        return trace
-
-    def stepping(self, prop: Property, number: int, instance: Instance) -> Trace:
-        """A shortest behaviour whose last step, by `instance`, breaks a step property."""
-        trace, after = self._step(number, instance, prop)
-        broken = not self._interpreter.holds(prop, trace.states[-2], after)
-        self._confirm(broken, f"{prop.name} is false of the last step", trace)
-        return trace
+    def _violated(self, prop: Property, trace: Trace, because: str) -> Finding:
+        """A violation by the last state or step, with the first false conjunct if there are several."""
+        states = trace.states[-2:] if prop.kind is Kind.STEP else trace.states[-1:]
+        failing = self._interpreter.failing(prop.conjuncts, *states)
+        if failing is not None and failing.text and len(prop.conjuncts) > 1:
+            because += f": {failing.denied}"
+        return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because)
 
     def round(self, numbers: Sequence[int]) -> Trace:
         """A lasso whose cycle goes through `numbers` in order, with a shortest stem."""
-        stem = self.to(numbers[0])
-        loop = self._behaviour([*numbers, numbers[0]], initial=False)
-        return Trace(stem.states + loop.states[1:-1], stem.steps + loop.steps, loop=len(stem) - 1)
+        return self._closed(self.to(numbers[0]), numbers)
 
     def lasso(self, stem: Sequence[int], cycle: Sequence[int]) -> Trace:
         """The lasso of a `stem`, from an initial state to the first of `cycle`, and the `cycle`.
@@ -92,10 +96,11 @@ class Witnesses:
         A cycle of one state is stuttering.
         """
         way = self._behaviour(stem)
-        if len(cycle) == 1:
-            return Trace(way.states, way.steps, loop=len(way) - 1)
+        return Trace(way.states, way.steps, loop=len(way) - 1) if len(cycle) == 1 else self._closed(way, cycle)
+
+    def _closed(self, stem: Trace, cycle: Sequence[int]) -> Trace:
         loop = self._behaviour([*cycle, cycle[0]], initial=False)
-        return Trace(way.states + loop.states[1:-1], way.steps + loop.steps, loop=len(way) - 1)
+        return Trace(stem.states + loop.states[1:-1], stem.steps + loop.steps, loop=len(stem) - 1)
 
     def fair(self, prop: Property, trace: Trace) -> tuple[Owed, ...]:
         """Confirms that a lasso is fair and makes the formula of `prop` false; returns its fairness constraints."""
@@ -116,19 +121,18 @@ class Witnesses:
             return trace, mistake
         raise self._refuted("the model makes a mistake", trace)
 
-    def mistake_of_property(
-        self, prop: Property, number: int, instance: Instance | None = None
+    def _mistake_of_property(
+        self, prop: Property, number: int, instance: Instance | None
     ) -> tuple[Trace, EvaluationError]:
         """A shortest behaviour to a state (or a step) where evaluating `prop` fails, and the evaluation error."""
-        trace = self.to(number) if instance is None else self._step(number, instance, prop)[0]
-        before, after = (trace.states[-1], None) if instance is None else trace.states[-2:]
+        trace = self.to(number) if instance is None else self._step(number, instance, prop)
         try:
-            self._interpreter.holds(prop, before, after)
+            self._interpreter.holds(prop, *trace.states[-1 if instance is None else -2 :])
         except EvaluationError as mistake:
             return trace, mistake
         raise self._refuted(f"evaluating {prop.name} is a mistake", trace)
 
-    def _step(self, number: int, instance: Instance, prop: Property) -> tuple[Trace, State]:
+    def _step(self, number: int, instance: Instance, prop: Property) -> Trace:
         """A behaviour that ends with the step of `instance` at which `prop` is false or its evaluation fails."""
         trace = self.to(number)
         if self._symmetry is not None:
@@ -136,7 +140,7 @@ class Witnesses:
         after = self._interpreter.take(instance, trace.states[-1])
         if after is None:
             raise self._refuted(f"{instance.label} is enabled", trace)
-        return Trace((*trace.states, after), (*trace.steps, instance)), after
+        return Trace((*trace.states, after), (*trace.steps, instance))
 
     def _counterpart(self, state: State, prop: Property) -> Instance | None:
         """The instance of the original system whose step from `state` breaks `prop`, or None."""

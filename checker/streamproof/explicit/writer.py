@@ -253,6 +253,13 @@ Count: TypeAlias = Callable[[Sequence[State]], tuple[int, ...]]
 """Called with states; returns for each condition the number of states that satisfy it."""
 
 
+def batches(states: Iterable[State]) -> Iterator[list[State]]:
+    """The states in lists of `LARGEST_BATCH`."""
+    remaining = iter(states)
+    while batch := list(islice(remaining, LARGEST_BATCH)):
+        yield batch
+
+
 def unpacking(system: System) -> str:
     """The target that unpacks a state of a scalar system into local variables."""
     names = local_names(system).values()

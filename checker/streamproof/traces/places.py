@@ -232,14 +232,7 @@ class _Walk:
                     self.visit(array, (key, *keys))
             case e.Store(array=array, index=index, value=value):
                 self.visit(index)
-                key = self._value(index)
-                if not keys:
-                    self.visit(array)
-                    self.visit(value)
-                elif keys[0] == key:
-                    self.visit(value, keys[1:])
-                else:
-                    self.visit(array, keys)
+                self._updated(array, self._value(index), value, keys)
             case e.MakeArray(elements=elements) if keys:
                 sort = term.sort
                 assert isinstance(sort, ArraySort)
@@ -249,13 +242,7 @@ class _Walk:
             case e.Field(record=record, name=name):
                 self.visit(record, (name, *keys))
             case e.WithField(record=record, name=name, value=value):
-                if not keys:
-                    self.visit(record)
-                    self.visit(value)
-                elif keys[0] == name:
-                    self.visit(value, keys[1:])
-                else:
-                    self.visit(record, keys)
+                self._updated(record, name, value, keys)
             case e.MakeRecord(values=parts) if keys:
                 record_sort = term.sort
                 assert isinstance(record_sort, RecordSort)
@@ -265,3 +252,13 @@ class _Walk:
             case _:
                 for child in children(term):
                     self.visit(child)
+
+    def _updated(self, whole: Expr, key: Value, value: Expr, keys: tuple[Value, ...]) -> None:
+        """Visit `whole` with another `value` at `key`."""
+        if not keys:
+            self.visit(whole)
+            self.visit(value)
+        elif keys[0] == key:
+            self.visit(value, keys[1:])
+        else:
+            self.visit(whole, keys)

@@ -113,10 +113,8 @@ def _header(system: System, prop: Property | None, trace: Trace, about: About) -
         what, claim, style = _claim(prop, trace)
         yield line(StyledText(f"{what}: ", "title"), StyledText(claim, style))
     if prop is not None:
-        if prop.doc:
-            yield _fact("property", f"{prop.doc.strip().splitlines()[0]} ({prop.kind.value})")
-        else:
-            yield _fact("property", f"{prop.kind.value}")
+        kind = prop.kind.value
+        yield _fact("property", f"{prop.doc.strip().splitlines()[0]} ({kind})" if prop.doc else kind)
     yield _fact("model", system.name + (f", variant {system.variant}" if system.variant else ""))
     if system.parameters:
         yield _fact("parameters", parameters_text(system.parameters))
@@ -300,12 +298,17 @@ def _instances(labels: Sequence[str], about: str) -> Line:
 
 
 def _reason(reason: Reason, indent: int) -> Iterator[Line]:
-    at = source(reason.loc)
-    yield line(
-        StyledText(reason.text, "failed"), *((StyledText("   "), StyledText(at, "source")) if at else ()), indent=indent
-    )
+    yield _failed(reason.text, reason.loc, indent)
     if reason.readings:
         yield line(f"because  {reason.because}", indent=indent + 2, hang=indent + 11)
+
+
+def _failed(text: str, loc: Loc | None, indent: int) -> Line:
+    """What is false or wrong, and where it is written."""
+    at = source(loc)
+    return line(
+        StyledText(text, "failed"), *((StyledText("   "), StyledText(at, "source")) if at else ()), indent=indent
+    )
 
 
 def _blocked(system: System, entries: tuple[Blocked, ...]) -> Iterator[Line]:
@@ -332,11 +335,8 @@ def _blocked(system: System, entries: tuple[Blocked, ...]) -> Iterator[Line]:
 
 
 def _mistake(error: StreamproofError, state: int) -> Iterator[Line]:
-    at = source(error.loc)
     yield line(StyledText(f"Goes wrong in state {state}:", "title"))
-    yield line(
-        StyledText(error.message, "failed"), *((StyledText("   "), StyledText(at, "source")) if at else ()), indent=4
-    )
+    yield _failed(error.message, error.loc, 4)
     if error.remedy:
         yield line(error.remedy, indent=6, hang=6)
 

@@ -8,7 +8,7 @@ instance is enabled without evaluation error, guards only where they can be eval
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import field
 from itertools import pairwise
 
@@ -33,11 +33,6 @@ class Asymmetric(Exception):
     """A system is not symmetric, or this could not be verified; the argument is the reason."""
 
 
-def exchanges(sort: EnumSort) -> Iterator[tuple[str, str]]:
-    """Pairs of members whose exchanges generate all permutations."""
-    return pairwise(sort.members)
-
-
 def verify(scalarised: Scalarised, simple: System, properties: Collection[str]) -> tuple[EnumSort, ...]:
     """The symmetric sorts of a system that is symmetric in all of them, properties included.
 
@@ -50,7 +45,7 @@ def verify(scalarised: Scalarised, simple: System, properties: Collection[str]) 
     equal = Equivalence(dict(zip(leaves, liveness(scalarised.original), strict=True)))
     effort = TermEffort(EFFORT)
     for sort in sorts:
-        for one, other in exchanges(sort):
+        for one, other in pairwise(sort.members):  # these exchanges generate all permutations
             names = {name: name for name in sort.members} | {one: other, other: one}
             exchange = f"exchanging {one} and {other}"
             _Comparison(

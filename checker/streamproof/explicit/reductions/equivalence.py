@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.assume import Assuming
+from streamproof.system.assume import Assuming, Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import BOOL, EnumSort, RangeSort, Value, cardinality, is_scalar, values
@@ -138,11 +138,12 @@ class Forms:
         if then == other:
             return then
         match cond:
-            case e.Eq(left=x, right=e.Const(value=value)) if self._small(x):
-                subject, chosen = self._known[x], [value]
-                domain = list(values(x.sort))
+            case e.Eq(left=x, right=e.Const(value=chosen)) if (
+                isinstance(x.sort, EnumSort | RangeSort) and cardinality(x.sort) <= SWITCH_LIMIT
+            ):
+                subject, domain = self._known[x], list(values(x.sort))
             case e.Var(sort=sort) if sort == BOOL:
-                subject, chosen, domain = self._known[cond], [True], [True, False]
+                subject, chosen, domain = self._known[cond], True, [True, False]
             case _:
                 return self._number("if", self._known[cond], then, other)
         shape = self._shapes[other]
@@ -153,14 +154,11 @@ class Forms:
         inner = self._shapes[then]
         if inner[0] == "switch" and inner[1] == subject:
             assert isinstance(inner[2], frozenset)
-            then = dict(inner[2]).get(chosen[0], then)
-        table |= dict.fromkeys(chosen, then)
+            then = dict(inner[2]).get(chosen, then)
+        table[chosen] = then
         if len(set(table.values())) == 1:
             return next(iter(table.values()))
         return self._number("switch", subject, frozenset(table.items()))
-
-    def _small(self, term: Expr) -> bool:
-        return isinstance(term.sort, EnumSort | RangeSort) and cardinality(term.sort) <= SWITCH_LIMIT
 
 
 @dataclass(slots=True)
@@ -232,8 +230,6 @@ class Equivalence:
 
 
 def _primed(term: Expr) -> Expr:
-    from streamproof.system.assume import Substitution
-
     return Substitution({t: b.next_(t.name, t.sort) for t in e.subterms(term) if isinstance(t, e.Var)})(term)
 
 

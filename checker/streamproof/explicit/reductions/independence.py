@@ -7,8 +7,7 @@ that are not proved to accord count as dependent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import field
+from collections.abc import Iterable
 
 from streamproof.explicit.reductions.conditions import as_term
 from streamproof.explicit.reductions.equivalence import EffortSpent, Equivalence, TermEffort
@@ -18,7 +17,6 @@ from streamproof.system import expr as e
 from streamproof.system.assume import Assuming, Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.model import System
-from streamproof.system.records import dataclass
 from streamproof.system.sorts import Sort
 
 EFFORT = 150_000
@@ -27,47 +25,29 @@ PAIR_EFFORT = 5_000
 """Limit on the terms visited for one pair."""
 
 
-@dataclass(slots=True)
 class Independence:
     """Dependence relation between the instances of a simplified scalar system, given as `rules`."""
 
-    system: System
-    rules: tuple[Rule, ...]
-    equal: Equivalence
-    updates: list[dict[str, Expr]] = field(init=False)
-    _place: Mapping[str, int] = field(init=False)
-    _writes: list[int] = field(init=False)
-    """Per instance, a bit for each variable it writes."""
-    _reads: list[int] = field(init=False)
-    _writers: list[int] = field(init=False)
-    """Per variable, a bit for each instance that writes it."""
-    _after: list[Substitution] = field(init=False)
-    """Per instance, the substitution of next-state terms by current-state terms."""
-    _enabled: list[Assuming] = field(init=False)
-    """Per instance, the simplification of terms under its guard."""
-    _sizes: list[int] = field(init=False)
-    """Per instance, the number of terms of its guard and updates."""
-    _pairs: TermEffort = field(default_factory=lambda: TermEffort(EFFORT))
-    _enabling: TermEffort = field(default_factory=lambda: TermEffort(EFFORT))
-
-    def __post_init__(self) -> None:
-        self._place = self.system.index
-        self.updates = [dict(instance.updates) for instance in self.system.instances]
+    def __init__(self, system: System, rules: tuple[Rule, ...], equal: Equivalence) -> None:
+        self.system, self.rules, self.equal = system, rules, equal
+        self.updates = [dict(instance.updates) for instance in system.instances]
+        self._place = system.index
+        terms = [(*rule.guard, *updates.values()) for rule, updates in zip(rules, self.updates, strict=True)]
         self._writes = [self._bits(updates) for updates in self.updates]
-        self._reads = [
-            self._bits(e.variables(*rule.guard, *updates.values()))
-            for rule, updates in zip(self.rules, self.updates, strict=True)
-        ]
+        """Per instance, a bit for each variable it writes."""
+        self._reads = [self._bits(e.variables(*some)) for some in terms]
         self._writers = self._by_variable(self._writes)
+        """Per variable, a bit for each instance that writes it."""
         self._after = [
             Substitution({b.var(name, self._sort(name)): term for name, term in updates.items()})
             for updates in self.updates
         ]
-        self._enabled = [Assuming(rule.guard) for rule in self.rules]
-        self._sizes = [
-            sum(1 for _ in e.subterms(*rule.guard, *updates.values()))
-            for rule, updates in zip(self.rules, self.updates, strict=True)
-        ]
+        """Per instance, the substitution of next-state terms by current-state terms."""
+        self._enabled = [Assuming(rule.guard) for rule in rules]
+        """Per instance, the simplification of terms under its guard."""
+        self._sizes = [sum(1 for _ in e.subterms(*some)) for some in terms]
+        """Per instance, the number of terms of its guard and updates."""
+        self._pairs, self._enabling = TermEffort(EFFORT), TermEffort(EFFORT)
 
     def _bits(self, names: Iterable[str]) -> int:
         return sum(1 << self._place[name] for name in names)

@@ -73,12 +73,9 @@ def _within(sort: Sort) -> Iterator[Sort]:
             yield from _within(item)
         case BoolSort() | RangeSort() | EnumSort():
             pass
-        case RecordSort(fields):
-            for _, inner in fields:
+        case RecordSort(parts) | UnionSort(parts):
+            for _, inner in parts:
                 yield from _within(inner)
-        case UnionSort(cases):
-            for _, own in cases:
-                yield from _within(own)
         case ArraySort(index, element):
             yield from _within(index)
             yield from _within(element)

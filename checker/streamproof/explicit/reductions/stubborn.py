@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 
 from streamproof.explicit.reductions.conditions import (
     Alternatives,
@@ -130,7 +131,7 @@ class StubbornSets:
     def _stubborn(self, truth: int, enabled: int) -> int:
         base = 0
         for goal in self._open:
-            needed = necessary(goal.condition, truth, _Cost(enabled, base))
+            needed = necessary(goal.condition, truth, partial(_cost, enabled, base))
             if needed is None:
                 return enabled
             base |= needed
@@ -149,7 +150,7 @@ class StubbornSets:
             todo ^= low
             number = low.bit_length() - 1
             self.work += self._costs[number]
-            waits = necessary(self.guards[number], truth, _Cost(enabled, found))
+            waits = necessary(self.guards[number], truth, partial(_cost, enabled, found))
             more = self.dependent[number] if waits is None else waits
             todo |= more & ~found
             found |= more
@@ -158,16 +159,10 @@ class StubbornSets:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Cost:
+def _cost(enabled: int, have: int, instances: int) -> int:
     """Cost of instances that are not yet in the set; enabled instances cost more."""
-
-    enabled: int
-    have: int
-
-    def __call__(self, instances: int) -> int:
-        new = instances & ~self.have
-        return new.bit_count() + 1000 * (new & self.enabled).bit_count()
+    new = instances & ~have
+    return new.bit_count() + 1000 * (new & enabled).bit_count()
 
 
 def _bounds(guard: Condition) -> tuple[int, int]:

@@ -16,10 +16,9 @@ from itertools import permutations, product
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from streamproof.explicit.reductions.images import images, liveness, origins
+from streamproof.explicit.reductions.images import liveness, origins
 from streamproof.explicit.reductions.renaming import Renaming, with_keys
 from streamproof.explicit.writer import Writer, load, local_names, shared, unpacking
-from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import EnumSort, Value, default
@@ -48,14 +47,6 @@ class Symmetry:
     def order(self) -> int:
         """Order of the group, the identity included."""
         return math.prod(math.factorial(len(sort.members)) for sort in self.sorts)
-
-    @cached_property
-    def permutations(self) -> tuple[tuple[Expr, ...], ...]:
-        """For each renaming, the renamed state: one term over the scalar variables per variable.
-
-        In the order of `renamings`. Raises `TooManyRenamings`.
-        """
-        return tuple(images(self.original, renaming) for renaming in self.renamings())
 
     def renamings(self) -> Iterator[Renaming]:
         """All renamings, the identity first. Raises `TooManyRenamings` above `PERMUTATION_LIMIT`."""
