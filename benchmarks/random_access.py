@@ -5,12 +5,15 @@ from __future__ import annotations
 import statistics
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from streamproof.explicit.compiled.memory import Reserve
 from streamproof.explicit.compiled.search_kernels import _mix
-from streamproof.explicit.kernel_builtins import mulhi, prefetch, word, words
 from streamproof.explicit.kernel_compiler import translate
 from streamproof.explicit.native_code import build
+
+if TYPE_CHECKING:
+    from streamproof.explicit.kernel_builtins import mulhi, prefetch, word, words
 
 
 def probe(table: words, capacity: word, first: word, last: word) -> word:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamproof.explicit.kernel_builtins import halves_at, mulhi, word, words, words_at
 from streamproof.explicit.kernel_compiler import translate
 from streamproof.explicit.native_code import CACHE_VARIABLE, Module, build
+
+if TYPE_CHECKING:
+    from streamproof.explicit.kernel_builtins import halves_at, mulhi, word, words, words_at
 
 MASK = (1 << 64) - 1
 WORDS = st.integers(0, MASK)

@@ -8,6 +8,7 @@ from typing import Any
 
 from streamproof.certify.obligations import SAFE, ProofObligation, formed
 from streamproof.certify.smt_script import Shape, SmtTerm
+from streamproof.certify.smt_terms import field_position
 from streamproof.system import expr as e
 from streamproof.system.options import answer as answer_of
 from streamproof.system.records import dataclass
@@ -78,9 +79,9 @@ class Values:
             case Total(bound=e.Var(name=name, sort=sort), body=body):
                 return sum(Values({**self.names, name: at}, self.following)(body) for at in self.range(sort))
             case e.Field(record=record, name=name):
-                return self(record)[record.sort.index(name)]
+                return self(record)[field_position(record, name)]
             case e.WithField(record=record, name=name, value=value):
-                at, whole = record.sort.index(name), self(record)
+                at, whole = field_position(record, name), self(record)
                 return (*whole[:at], self(value), *whole[at + 1 :])
             case e.Unwrap(sort=sort, arg=a):
                 found = self(a)

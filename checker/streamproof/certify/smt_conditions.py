@@ -43,8 +43,11 @@ class Conditions:
     def mention_in(self, view: SmtView, *roots: e.Expr) -> None:
         """The indices at which `roots` read and write arrays of unbounded length, except bound ones."""
         for term in e.subterms(*roots):
-            indexed = isinstance(term, e.Select | e.Store) and any_length(term.array.sort)
-            if indexed and e.variables(term.index) <= view.names.keys():
+            if (
+                isinstance(term, e.Select | e.Store)
+                and any_length(term.array.sort)
+                and e.variables(term.index) <= view.names.keys()
+            ):
                 self.mention(view.scalar(term.index))
 
     def in_range(self, view: SmtView, sort: Any, index: SmtTerm) -> SmtTerm:

@@ -119,9 +119,9 @@ class SmtView:
             case e.Store(array=array, index=index, value=value):
                 return self._stored(array.sort, of[array], of[index], of[value])
             case e.Field(record=record, name=name):
-                return of[record][record.sort.index(name)]
+                return of[record][field_position(record, name)]
             case e.WithField(record=record, name=name, value=value):
-                at = record.sort.index(name)
+                at = field_position(record, name)
                 return (*of[record][:at], of[value], *of[record][at + 1 :])
             case e.Some(arg=a):
                 return (TRUE, of[a])
@@ -197,6 +197,12 @@ class SmtView:
         if key not in self.conditions:
             self.conditions[key] = (self, condition, self.script.fresh("q", TRUTH))
         return self.conditions[key][2]
+
+
+def field_position(record: e.Expr, name: str) -> int:
+    """The position of a field in a record."""
+    assert isinstance(record.sort, RecordSort)
+    return record.sort.index(name)
 
 
 def literal(sort: Sort, value: Value) -> Shape:

@@ -3,13 +3,12 @@ generated Python for small state spaces, compiled code for large ones. `measured
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 
 from streamproof.explicit.findings import EarlyEnd, coverage, judge, with_conditions
-from streamproof.explicit.level_search import Budget, LevelSearch, ReductionPlan, SearchTask, Stop
+from streamproof.explicit.level_search import Budget, LevelSearch, ReductionPlan, SearchTask, Stop, processors
 from streamproof.explicit.search import Handover, Search
 from streamproof.interrupts import patiently, requested
 from streamproof.system import build as b
@@ -119,9 +118,8 @@ def _reduced(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> tuple[Le
 
 
 def _own_workers() -> int:
-    """Default number of threads: one for each processor available to this process, up to `OWN_WORKERS`."""
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(available, OWN_WORKERS)
+    """Default number of threads."""
+    return min(processors(), OWN_WORKERS)
 
 
 def _compiled(task: SearchTask) -> LevelSearch:

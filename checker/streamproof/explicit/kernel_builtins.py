@@ -8,11 +8,8 @@ from typing import TypeAlias
 word: TypeAlias = int
 
 
-class words:
+class words(list[word]):
     """Memory of 64-bit elements."""
-
-    __getitem__: Callable[[word], word]
-    __setitem__: Callable[[word, word], None]
 
 
 class halves(words):

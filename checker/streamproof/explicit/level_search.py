@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -106,6 +107,11 @@ class Budget:
     def interrupted(self) -> bool:
         """Whether the user has interrupted the search."""
         return self._interrupted()
+
+
+def processors() -> int:
+    """Number of processors available to this process."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 _ENDED = {

@@ -28,21 +28,22 @@ from streamproof.explicit.compiled.search_kernels import (
     _same,
 )
 from streamproof.explicit.compiled.spill_file import Array, SpillFile
-from streamproof.explicit.kernel_builtins import (
-    address,
-    halves_at,
-    invoke,
-    prefetch,
-    shorts_at,
-    word,
-    words,
-    words_at,
-)
 from streamproof.explicit.kernel_compiler import translate
 from streamproof.explicit.native_code import Module, build
 from streamproof.system.records import dataclass
 
 if TYPE_CHECKING:
+    from streamproof.explicit.kernel_builtins import (
+        address,
+        halves_at,
+        invoke,
+        prefetch,
+        shorts_at,
+        word,
+        words,
+        words_at,
+    )
+
     # Constants that are filled in when the kernel is translated.
     WORDS = LOW = NONE = AHEAD = FAULTY = 0
     TABLE = CAPACITY = LOG = COUNT = NEXT = ROOM = OUT = ACTIONS = ENDS = FACTS = EXPAND = BATCH = DEGREE = HASHES = 0
