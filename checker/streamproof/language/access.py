@@ -301,7 +301,7 @@ def _queue_attribute(ev: Evaluator, whole: Expr, node: ast.Attribute, frame: Fra
     assert isinstance(sort, QueueSort)
     if node.attr == "full":
         return b.less_eq(b.num(sort.capacity), b.length(whole), loc)
-    from streamproof.language.sequence_methods import queue_head
+    from streamproof.language.methods import queue_head
 
     return queue_head(ev.context, whole, loc, text(node.value))
 
@@ -387,7 +387,7 @@ def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: F
         if isinstance(whole.sort, ArraySort) and not isinstance(whole.sort, BagSort):
             return b.select(whole, lvalues.index_term(ev.context, whole.sort, key, loc, label), loc)
         if isinstance(whole.sort, QueueSort):
-            from streamproof.language.sequence_methods import queue_item
+            from streamproof.language.methods import queue_item
 
             return queue_item(ev.context, whole, key, loc, text(node.value))
         raise ModelError(f"{describe(whole)} cannot be indexed", loc=loc, remedy="arrays and queues can")
@@ -395,7 +395,7 @@ def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: F
     if isinstance(content, StateRef):
         raise ModelError("the state is not indexed", loc=loc, remedy="write s.name")
     if isinstance(content, PartialList):
-        from streamproof.language.sequence_methods import list_item
+        from streamproof.language.methods import list_item
 
         return list_item(ev.context, content.items, key, loc)
     if isinstance(content, Several | Closure | Method):
@@ -406,11 +406,11 @@ def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: F
     if not symbolic(content):
         expect_faithful(content, loc)
     if isinstance(content, Mapping) and content:
-        from streamproof.language.methods import pick_from_dict
+        from streamproof.language.lookups import pick_from_dict
 
         return pick_from_dict(ev.context, content, key, loc, label)
     if isinstance(content, list | tuple | range) and content:
-        from streamproof.language.methods import pick_from_list
+        from streamproof.language.lookups import pick_from_list
 
         return pick_from_list(ev.context, tuple(content), key, loc, label)
     raise ModelError(
@@ -425,7 +425,7 @@ def _slice(ev: Evaluator, owner: Term, node: ast.Slice, loc: Any, frame: Frame) 
     moving = isinstance(content, PartialList) or (isinstance(owner, HeapCell | list) and any(map(symbolic, ends)))
     if ends[2] is None and (queue or moving) and not isinstance(content, Mapping):
         items = in_sequence(ev.context, owner, loc)
-        from streamproof.language.sequence_methods import sliced
+        from streamproof.language.methods import sliced
 
         return ev.context.allocate(listed(sliced(ev.context, items, ends[0], ends[1], loc)))
     if any(symbolic(x) for x in ends) or not isinstance(content, tuple | list | str | range):

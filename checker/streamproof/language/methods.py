@@ -1,27 +1,24 @@
-"""Methods of queues, sets and bags of the state, and of local lists and dicts."""
+"""Methods of queues, sets and bags of the state, and of local lists and dicts; positions and slices of queues and lists."""
 
 from __future__ import annotations
 
-import types
-from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import Any
 
 from streamproof.language import lvalues, sequences
-from streamproof.language.conversion import expect_faithful, plain
-from streamproof.language.elements import iterator
+from streamproof.language.elements import elements, in_sequence, iterator
 from streamproof.language.lift import merge
 from streamproof.language.lowering_context import Context
-from streamproof.language.operators import equal, integer
+from streamproof.language.operators import equal, host, integer
+from streamproof.language.sequences import Items, count, inserted, listed, ranks, without
 from streamproof.language.terms import (
     QUEUE,
     Cases,
     HeapCell,
     Method,
+    PartialList,
     Ref,
     Term,
     arity,
-    describe,
     is_expr,
     known,
     simple,
@@ -29,22 +26,12 @@ from streamproof.language.terms import (
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
-from streamproof.system.sorts import (
-    BagSort,
-    BoolSort,
-    EnumSort,
-    OptionSort,
-    QueueSort,
-    RangeSort,
-    SetSort,
-    Sort,
-    contains,
-    default,
-)
+from streamproof.system.sorts import BagSort, OptionSort, QueueSort, RangeSort, SetSort, Sort, default
 
 SET = "a Set has add, discard, remove, clear, len, in, | & - and <="
 BAG = "a Bag has add, discard, remove, clear, count, len, in, iteration, == and <="
 DICT = "a local dict has get, items, keys, values, copy, len, in and []"
+LIST = "a local list has append, extend, insert, pop, remove, clear, copy, reverse, count, index, len, in, + and []"
 
 
 def method(context: Context, m: Method | Cases, args: list[Term], kwargs: dict[str, Term], loc: Loc, text: str) -> Term:
@@ -64,9 +51,7 @@ def method(context: Context, m: Method | Cases, args: list[Term], kwargs: dict[s
         content = context.content(m.owner)
         if isinstance(content, Mapping):
             return _dict_method(context, m.owner, content, m.name, args, loc)
-        from streamproof.language.sequence_methods import list_method
-
-        return list_method(context, m.owner, m.name, args, loc)
+        return _list_method(context, m.owner, m.name, args, loc)
     ref = m.owner
     if isinstance(ref, Cases):
         raise ModelError(
@@ -80,9 +65,7 @@ def method(context: Context, m: Method | Cases, args: list[Term], kwargs: dict[s
     if isinstance(ref.sort, BagSort):
         return _bag_method(context, ref, m.name, args, loc, text)
     if isinstance(ref.sort, QueueSort):
-        from streamproof.language.sequence_methods import queue_method
-
-        return queue_method(context, ref, m.name, args, loc, text)
+        return _queue_method(context, ref, m.name, args, loc, text)
     if isinstance(ref.sort, SetSort):
         return _set_method(context, ref, m.name, args, loc, text)
     raise no_method(ref.sort, m.name, loc)
@@ -188,93 +171,267 @@ def _dict_method(
     raise ModelError(f"dict.{name}() cannot be lowered here", loc=loc, remedy=DICT)
 
 
-def pick_from_list(context: Context, content: tuple[Term, ...], index: Term, loc: Loc, text: str) -> Term:
-    """The element of a constant sequence at a symbolic position; negative positions count from the end."""
-    term, size = integer(context, index, loc, text), len(content)
-    assert isinstance(term.sort, RangeSort)
-    bad = b.or_((b.less(term, b.num(-size)), b.less_eq(b.num(size), term)))
-    context.check(bad, f"index outside a sequence of {size}", loc, (text, term))
-    if term.sort.lo < 0:
-        term = b.ite(b.less(term, b.num(0)), b.add(term, b.num(size)), term, loc)
-    result: Term = content[-1]
-    for at in reversed(range(size - 1)):
-        result = merge(b.eq(term, b.num(at)), content[at], result, loc)
+# --- queues
+
+
+def _queue_method(context: Context, ref: Ref, name: str, args: list[Term], loc: Loc, text: str) -> Term:
+    """A method of a queue of the state, written as `text`."""
+    sort = ref.sort
+    assert isinstance(sort, QueueSort)
+    whole = lvalues.read(context, ref)
+    match name:
+        case "push" | "append":
+            arity(name, args, 1, 1, loc, f"write {text}.push(value)")
+            value = lvalues.convert(context, args[0], sort.element, loc, "the value")
+            _expect_room(context, whole, f"push on the full queue {text}", loc, text)
+            _expect_value(context, value, sort, f"the value pushed on {text}", loc)
+            lvalues.store(context, ref, b.push(whole, value, loc), loc)
+            return None
+        case "pop" | "popleft" if not args:
+            head = queue_head(context, whole, loc, text)
+            lvalues.store(context, ref, b.pop(whole, loc), loc)
+            return head
+        case "pop":
+            arity(name, args, 0, 1, loc, f"write {text}.pop() for the head, or {text}.pop(position)")
+            index = queue_position(context, whole, args[0], loc, text)
+            taken = simple(b.peek(whole, index, loc))
+            lvalues.store(context, ref, _without_position(whole, sort, index, loc), loc)
+            return taken
+        case "insert":
+            arity(name, args, 2, 2, loc, f"write {text}.insert(position, value)")
+            index = _place(context, args[0], b.length(whole), loc)
+            value = lvalues.convert(context, args[1], sort.element, loc, "the value")
+            _expect_room(context, whole, f"insert into the full queue {text}", loc, text)
+            _expect_value(context, value, sort, f"the value inserted into {text}", loc)
+            lvalues.store(context, ref, _with_position(whole, sort, index, value, loc), loc)
+            return None
+        case "remove":
+            arity(name, args, 1, 1, loc, f"write {text}.remove(value)")
+            items = elements(context, whole, loc)
+            gone = _first(context, items, args[0], loc, f"remove() of a value that is not in {text}")
+            lvalues.store(context, ref, _queue(sort, without(items, gone), loc), loc)
+            return None
+        case "extend":
+            arity(name, args, 1, 1, loc, f"write {text}.extend(values)")
+            given = in_sequence(context, args[0], loc)
+            more = list(
+                context.of_each(given, lambda v: lvalues.convert(context, v, sort.element, loc, "the value"), loc)
+            )
+            total = b.add(b.length(whole), count(more))
+            full = b.less(b.num(sort.capacity), total)
+            context.check(full, f"extend beyond the capacity of the queue {text}", loc, (text, whole))
+            for there, value in more:
+                outside = b.and_((there, b.not_(b.in_domain(value, sort.element))))
+                context.check(outside, f"the value pushed on {text} leaves {sort.element}", loc, ("value", value))
+            lvalues.store(context, ref, _queue(sort, more, loc, whole), loc)
+            return None
+        case "clear":
+            arity(name, args, 0, 0, loc, f"write {text}.clear()")
+            lvalues.store(context, ref, b.const(sort, ()), loc)
+            return None
+        case "count" | "index":
+            arity(name, args, 1, 1, loc, f"write {text}.{name}(value)")
+            return _found(context, name, elements(context, whole, loc), args[0], loc, text)
+    raise ModelError(f"a Queue has no {name!r}", loc=loc, remedy=QUEUE)
+
+
+def _expect_room(context: Context, whole: Expr, message: str, loc: Loc, text: str) -> None:
+    assert isinstance(whole.sort, QueueSort)
+    full = b.less_eq(b.num(whole.sort.capacity), b.length(whole))
+    context.check(full, message, loc, (text, whole))
+
+
+def _expect_value(context: Context, value: Expr, sort: QueueSort, what: str, loc: Loc) -> None:
+    context.check(b.not_(b.in_domain(value, sort.element)), f"{what} leaves {sort.element}", loc, ("value", value))
+
+
+def queue_head(context: Context, whole: Expr, loc: Loc, text: str) -> Term:
+    """The head of a queue."""
+    context.check(b.less_eq(b.length(whole), b.num(0)), f"head of the empty queue {text}", loc, (text, whole))
+    return simple(b.peek(whole, b.num(0), loc))
+
+
+def queue_item(context: Context, whole: Expr, at: Term, loc: Loc, text: str) -> Term:
+    """An element of a queue; negative positions count from the end, as in Python."""
+    return simple(b.peek(whole, queue_position(context, whole, at, loc, text), loc))
+
+
+def queue_position(context: Context, whole: Expr, at: Term, loc: Loc, text: str) -> Expr:
+    """A position in a queue, counted from the head, with a check that there is an element."""
+    n = b.length(whole)
+    index = _from_start(integer(context, at, loc, "position"), n, loc)
+    bad = b.or_((b.less(index, b.num(0)), b.less_eq(n, index)))
+    context.check(bad, f"position outside the queue {text}", loc, ("position", index), (text, whole))
+    return index
+
+
+def _without_position(whole: Expr, sort: QueueSort, index: Expr, loc: Loc) -> Expr:
+    """A queue without the element at `index`: those behind it move up."""
+    n, result = b.sub(b.length(whole), b.num(1)), b.const(sort, (), loc)
+    for at in range(sort.capacity - 1):
+        value = b.ite(b.less(b.num(at), index), b.peek(whole, b.num(at)), b.peek(whole, b.num(at + 1)), loc)
+        result = b.ite(b.less(b.num(at), n), b.push(result, value, loc), result, loc)
     return result
 
 
-def pick_from_dict(context: Context, content: Mapping[object, Term], key: Term, loc: Loc, text: str) -> Term:
-    """The value of a constant dict at a symbolic key."""
-    if isinstance(content, types.MappingProxyType):
-        content = content.copy()
-        expect_faithful(content, loc)
-    if not isinstance(content, dict):
-        raise ModelError(
-            f"a {type(content).__name__} has its own way to find a key, which depends on the state here",
-            loc=loc,
-            remedy="use a dict",
-        )
-    hits: list[tuple[Expr, Term]] = []
-    for k, v in content.items():
-        fit = as_key(k, key.sort, loc) if is_expr(key) else k
-        if fit is ABSENT:
-            continue
-        same = equal(context, key, fit, loc)
-        hits.append((same if is_expr(same) else b.truth(bool(same)), v))
-    if isinstance(content, Counter) or (isinstance(content, defaultdict) and content.default_factory is not None):
-        result: Term = _missing(content, loc)
-        for cond, value in reversed(hits):
-            result = merge(cond, value, result, loc)
-        return result
-    operands = ((text, key),) if is_expr(key) else ()
-    context.check(b.not_(b.or_([c for c, _ in hits])), f"{text} is not a key of the dict", loc, *operands)
-    result = hits[-1][1]  # without a hit, the check above ended the path
-    for cond, value in reversed(hits[:-1]):
-        result = merge(cond, value, result, loc)
+def _with_position(whole: Expr, sort: QueueSort, index: Expr, value: Expr, loc: Loc) -> Expr:
+    """A queue that is not full with another element at `index`: those behind it move down."""
+    n, result = b.length(whole), b.const(sort, (), loc)
+    for at in range(sort.capacity):
+        here = b.peek(whole, b.num(at - 1)) if at else value
+        here = b.ite(b.eq(b.num(at), index), value, here, loc)
+        here = b.ite(b.less(b.num(at), index), b.peek(whole, b.num(at)), here, loc)
+        result = b.ite(b.less_eq(b.num(at), n), b.push(result, here, loc), result, loc)
     return result
 
 
-def _missing(content: Counter[Any] | defaultdict[Any, Any], loc: Loc) -> Term:
-    """The default value of such a dict for a missing key."""
-    made = 0 if isinstance(content, Counter) or content.default_factory is None else content.default_factory()
-    if type(made) not in (bool, int, str, types.NoneType):
-        raise ModelError(
-            f"a missing key gets {describe(made)}, a new object each time",
-            loc=loc,
-            remedy="use a dict with every key",
-        )
-    return made
+def _queue(sort: QueueSort, items: Items, loc: Loc, before: Expr | None = None) -> Expr:
+    """The elements as a queue, after those of `before`."""
+    result: Expr = b.const(sort, (), loc) if before is None else before
+    for there, value in items:
+        term = value if is_expr(value) else b.const(sort.element, value, loc)
+        result = b.ite(there, b.push(result, term, loc), result, loc)
+    return result
 
 
-ABSENT: Any = object()
-"""Marks a key that equals no value of the sort."""
+# --- local lists
 
 
-def as_key(key: object, sort: Sort, loc: Loc) -> Any:
-    """The value of `sort` that is equal, in Python, to a key of a dict; `ABSENT` if there certainly is none.
+def _list_method(context: Context, cell: HeapCell, name: str, args: list[Term], loc: Loc) -> Term:
+    """A method of a local list."""
+    content = context.content(cell)
+    assert isinstance(content, tuple | PartialList)
+    items = content.items if isinstance(content, PartialList) else tuple((b.TRUE, v) for v in content)
+    if isinstance(content, tuple) and name in ("insert", "pop") and all(isinstance(a, int) for a in args[:1]):
+        return _plain_method(context, cell, content, name, args, loc)
+    made: Items
+    match name:
+        case "append":
+            arity(name, args, 1, 1, loc, LIST)
+            made = [*items, (b.TRUE, args[0])]
+        case "extend":
+            arity(name, args, 1, 1, loc, LIST)
+            made = [*items, *in_sequence(context, args[0], loc)]
+        case "clear":
+            arity(name, args, 0, 0, loc, LIST)
+            made = []
+        case "reverse":
+            arity(name, args, 0, 0, loc, LIST)
+            made = items[::-1]
+        case "copy":
+            arity(name, args, 0, 0, loc, LIST)
+            return context.allocate(content)
+        case "pop":
+            arity(name, args, 0, 1, loc, LIST)
+            index = position_in(context, items, args[0] if args else -1, loc)
+            taken = _at(items, index)
+            context.put(cell, listed(without(items, [b.eq(rank, index) for rank in ranks(items)])))
+            return taken
+        case "insert":
+            arity(name, args, 2, 2, loc, LIST)
+            made = inserted(items, _place(context, args[0], count(items), loc), args[1])
+        case "remove":
+            arity(name, args, 1, 1, loc, LIST)
+            made = without(items, _first(context, items, args[0], loc, "remove() of a value that is not in the list"))
+        case "count" | "index":
+            arity(name, args, 1, 1, loc, LIST)
+            return _found(context, name, items, args[0], loc, "the list")
+        case _:
+            raise ModelError(f"list.{name}() cannot be lowered", loc=loc, remedy=LIST)
+    context.put(cell, listed(made))
+    return None
 
-    Raises `ModelError` for a key with another notion of equality: a float, or an object with its own `__eq__`.
-    """
-    if isinstance(sort, OptionSort):
-        return None if key is None else as_key(key, sort.element, loc)
-    expect_faithful(key, loc)
-    key = plain(key)
-    if isinstance(sort, RangeSort) and isinstance(key, int):
-        return int(key)
-    if isinstance(sort, BoolSort) and type(key) is int:
-        return bool(key) if key in (0, 1) else ABSENT
-    if contains(sort, key):
-        return key
-    if not _never_equal(key, alone=isinstance(sort, BoolSort | RangeSort | EnumSort)):
-        raise ModelError(
-            f"the key {describe(key)} of the dict may be equal to a value of {sort}, or not",
-            loc=loc,
-            remedy=f"use keys that are values of {sort}",
-        )
-    return ABSENT
+
+def _plain_method(
+    context: Context, cell: HeapCell, content: tuple[Term, ...], name: str, args: list[Term], loc: Loc
+) -> Term:
+    """``insert`` and ``pop`` at a known position of a list of known length."""
+    least, most = (2, 2) if name == "insert" else (0, 1)
+    arity(name, args, least, most, loc, LIST)
+    changed = list(content)
+    taken = host(context, lambda: getattr(changed, name)(*args), loc)
+    context.put(cell, tuple(changed))
+    return taken
 
 
-def _never_equal(key: object, *, alone: bool) -> bool:
-    """Whether a key equals values of its own type only; `alone`: it is compared with no tuple or set."""
-    if isinstance(key, tuple | frozenset):
-        return alone or not any(isinstance(k, bool | tuple | frozenset) or not _never_equal(k, alone=True) for k in key)
-    return isinstance(key, int | str | bytes | types.NoneType) or type(key).__eq__ is object.__eq__
+def position_in(context: Context, items: Items, at: Term, loc: Loc) -> Expr:
+    """A position in a list, counted from the start, with a check that there is an element."""
+    n = count(items)
+    index = _from_start(integer(context, at, loc, "position"), n, loc)
+    bad = b.or_((b.less(index, b.num(0)), b.less_eq(n, index))) if items else b.TRUE
+    context.check(bad, "position outside the list", loc, ("position", index))
+    return index
+
+
+def list_item(context: Context, items: Items, at: Term, loc: Loc) -> Term:
+    """The element of a list at a position; negative positions count from the end."""
+    return _at(items, position_in(context, items, at, loc))
+
+
+def _at(items: Items, index: Expr) -> Term:
+    result: Term = items[-1][1]
+    for (there, value), rank in reversed(list(zip(items[:-1], ranks(items), strict=False))):
+        result = merge(b.and_((there, b.eq(rank, index))), value, result, None)
+    return result
+
+
+def sliced(context: Context, items: Items, lower: Term, upper: Term, loc: Loc) -> list[tuple[Expr, Term]]:
+    """The elements from position `lower` up to, not including, `upper`; None: the ends."""
+    n = count(items)
+    (no_low, low), (no_high, high) = (_bound(context, end, n, loc) for end in (lower, upper))
+    kept = []
+    for (there, value), rank in zip(items, ranks(items), strict=True):
+        behind, before = b.or_((no_low, b.less_eq(low, rank))), b.or_((no_high, b.less(rank, high)))
+        kept.append((b.and_((there, behind, before)), value))
+    return kept
+
+
+def _bound(context: Context, end: Term, n: Expr, loc: Loc) -> tuple[Expr, Expr]:
+    """Whether a slice has no bound on this side, which None means in Python, and the bound otherwise."""
+    if end is None:
+        return b.TRUE, n
+    if is_expr(end) and isinstance(end.sort, OptionSort):
+        return b.is_none(end), _from_start(integer(context, b.unwrap(end, loc), loc, "position"), n, loc)
+    return b.FALSE, _from_start(integer(context, end, loc, "position"), n, loc)
+
+
+# --- both
+
+
+def _from_start(index: Expr, n: Expr, loc: Loc) -> Expr:
+    """A position that may be negative, counted from the start."""
+    assert isinstance(index.sort, RangeSort)
+    return b.ite(b.less(index, b.num(0)), b.add(n, index), index, loc) if index.sort.lo < 0 else index
+
+
+def _place(context: Context, at: Term, n: Expr, loc: Loc) -> Expr:
+    """The position at which ``insert(at, ...)`` puts an element: at least 0 and at most the length, as in Python."""
+    index = _from_start(integer(context, at, loc, "position"), n, loc)
+    return b.ite(b.less(index, b.num(0)), b.num(0), b.ite(b.less(n, index), n, index))
+
+
+def _matches(context: Context, items: Items, value: Term, loc: Loc) -> list[Expr]:
+    """For each element, whether it is present and equal to `value`."""
+    found = []
+    for there, x in items:
+        alike = equal(context, x, value, loc)
+        found.append(b.and_((there, alike if is_expr(alike) else b.truth(bool(alike)))))
+    return found
+
+
+def _first(context: Context, items: Items, value: Term, loc: Loc, message: str) -> list[Expr]:
+    """For each element, whether it is the first that is equal to `value`, with a check that there is one."""
+    hits = _matches(context, items, value, loc)
+    context.check(b.not_(b.or_(hits)), message, loc)
+    return [b.and_((hit, b.not_(b.or_(hits[:at])))) for at, hit in enumerate(hits)]
+
+
+def _found(context: Context, name: str, items: Items, value: Term, loc: Loc, text: str) -> Term:
+    """``count`` or ``index``."""
+    if name == "count":
+        return simple(count([(hit, None) for hit in _matches(context, items, value, loc)], loc))
+    hits = _first(context, items, value, loc, f"index() of a value that is not in {text}")
+    result: Expr = b.num(0)
+    for hit, rank in reversed(list(zip(hits, ranks(items), strict=True))):
+        result = b.ite(hit, rank, result, loc)
+    return simple(result)
