@@ -10,7 +10,6 @@ from streamproof.system.errors import EvaluationError, Exit, StreamproofError
 from streamproof.system.interpreter import Interpreter, Step
 from streamproof.system.model import Instance, Kind, Property, State
 from streamproof.system.scalarise import Scalarised
-from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Finding, Owed, Trace, Verdict, number_of
 
 if TYPE_CHECKING:
@@ -104,6 +103,8 @@ class Witnesses:
 
     def fair(self, prop: Property, trace: Trace) -> tuple[Owed, ...]:
         """Confirms that a lasso is fair and makes the formula of `prop` false; returns its fairness constraints."""
+        from streamproof.system.temporal import fairness_of, true_of
+
         assert prop.formula is not None, "a temporal property has a formula"
         self._confirm(not true_of(self._interpreter.system, prop.formula, trace), f"{prop.name} is false", trace)
         found = fairness_of(self._interpreter.system, trace)

@@ -14,7 +14,6 @@ from streamproof.system.interpreter import Interpreter, with_derived
 from streamproof.system.model import Instance, Kind, Property, State, System, Variable
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import show
-from streamproof.system.temporal import fairness_of, postponed
 from streamproof.system.text import BLANK, Line, Style, StyledText, line, parameters_text, text
 from streamproof.system.verdict import Trace
 from streamproof.traces.explain import Blocked, Explanation, Reason, explain, last_step
@@ -277,6 +276,8 @@ def _conclusion(system: System, prop: Property, trace: Trace, explanation: Expla
 
 def _fairness(system: System, trace: Trace) -> Iterator[Line]:
     """Why the behaviour is fair: one line per reason, with the instances of one action together."""
+    from streamproof.system.temporal import fairness_of, postponed
+
     groups: dict[tuple[str, str], list[str]] = {}
     for owed in fairness_of(system, trace):
         groups.setdefault((owed.fairness.value, owed.because), []).append(owed.label)

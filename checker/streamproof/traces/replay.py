@@ -15,7 +15,6 @@ from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Instance, Kind, Property, State, System
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import contains, show
-from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Trace
 from streamproof.traces.explain import last_step, why_false
 from streamproof.traces.places import changes
@@ -117,6 +116,8 @@ def verify(system: System, prop: Property | str, trace: Trace) -> None:
 def _temporal(system: System, prop: Property, trace: Trace) -> None:
     if trace.loop is None:
         raise ReplayError(f"{prop.name} speaks of endless behaviours, and the trace has no loop")
+    from streamproof.system.temporal import fairness_of, true_of
+
     assert prop.formula is not None, "a temporal property has a formula"
     if true_of(system, prop.formula, trace):
         raise ReplayError(f"{prop.name} is true of the behaviour, so the trace does not violate it")
