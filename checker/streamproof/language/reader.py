@@ -1,5 +1,4 @@
-"""The reader of a single machine: lowers every action once per combination of parameters and choices, then the properties
-(`properties.py`)."""
+"""The reader of a single machine: lowers every action once per combination of parameters and choices, then the properties."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from streamproof.language.conversion import plain_inside
 from streamproof.language.declarations import check_module, known_names
 from streamproof.language.declare import Decl, State
 from streamproof.language.domains import INSTANCE_LIMIT, Domains, as_member, members, too_many
-from streamproof.language.lowering import Lowering
+from streamproof.language.lowering import Lowering, PropertyReader, expect_total
 from streamproof.language.lowering_context import Context, OutsideCalls, Pick
 from streamproof.language.model import RESERVED, Model, class_place, marked, with_guards
 from streamproof.language.mutation_guard import MutationGuard
@@ -32,7 +31,6 @@ from streamproof.language.primitives import (
     TerminalMark,
     choose,
 )
-from streamproof.language.properties import PropertyReader, expect_total
 from streamproof.language.sources import decoration, definition, ordinary, parameters, place
 from streamproof.language.terms import ScopeNames, StateRef, describe
 from streamproof.system import build as b
