@@ -11,11 +11,10 @@ import click
 
 from streamproof import __version__
 from streamproof.cli.bugbench_table import Defect, Side, defects
-from streamproof.cli.engines import Status, run_engine
+from streamproof.cli.engines import CHECKS, Status, run_engine
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
-from streamproof.engines import CHECKS
 from streamproof.system.errors import Exit
 from streamproof.system.model import parameter_json
 from streamproof.system.options import SearchOptions

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from streamproof import interrupts
 from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
-from streamproof.cli.engines import explored, graph_text, option_words, resource_options, run_engine
+from streamproof.cli.engines import CHECKS, explored, graph_text, option_words, resource_options, run_engine
 from streamproof.cli.outputs import certificate_option, ci_options, expect_json_writable, people
 from streamproof.cli.selection import (
     json_option,
@@ -24,7 +24,6 @@ from streamproof.cli.selection import (
     timeout_option,
 )
 from streamproof.cli.verbs import Verb
-from streamproof.engines import CHECKS
 from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.files import CERTIFICATE, DOT, expect_writable, write
 from streamproof.system.options import SOLVER_DEPTH, SearchOptions

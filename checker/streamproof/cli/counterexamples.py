@@ -10,13 +10,12 @@ from typing import Any
 import click
 
 from streamproof import __version__
-from streamproof.cli.engines import Status, run_engine
+from streamproof.cli.engines import CHECKS, Status, run_engine
 from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.replay import confirmed
 from streamproof.cli.selection import Selection, json_option
 from streamproof.cli.verbs import Verb
-from streamproof.engines import CHECKS
 from streamproof.exchange.itf import itf_text
 from streamproof.exchange.itf_reading import read_meta
 from streamproof.registry import bundled, find

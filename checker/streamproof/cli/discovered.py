@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from streamproof.engines import PROVERS
+from streamproof.cli.engines import PROVERS
 from streamproof.system.text import BLANK, Line, StyledText, line
 
 if TYPE_CHECKING:

@@ -1,31 +1,114 @@
-"""Engines for a verb: the options for the resources of the explicit engine, status lines, violations as they are found.
+"""Engines for a verb: their registry, the options for the resources of the explicit engine, status lines, violations as they
+are found.
 
+An engine is a function in its own file, and an entry in the registry: one interface, from a system and options to a result.
 There are no status lines if standard error is not a terminal.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 import click
 
 from streamproof import interrupts
-from streamproof.engines import CHECKS, RegisteredEngine
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Instance, Kind, State, System
-from streamproof.system.options import MOST_WORKERS, TIERS, SearchOptions, bytes_text, parse_bytes
-from streamproof.system.records import replace
+from streamproof.system.options import DEFAULTS, MOST_WORKERS, TIERS, SearchOptions, bytes_text, parse_bytes
+from streamproof.system.records import dataclass, replace
 from streamproof.system.text import inner, visible
 from streamproof.system.verdict import CheckResult, Finding, Progress, Verdict
 
 if TYPE_CHECKING:
     from streamproof.explicit import Exploration
     from streamproof.symbolic import Effort
+
+
+class EngineFunction(Protocol):
+    """The interface of an engine."""
+
+    def __call__(
+        self,
+        system: System,
+        options: SearchOptions = DEFAULTS,
+        *,
+        on_progress: Callable[[Any], None] | None = None,
+        on_violation: Callable[[Finding], None] | None = None,
+    ) -> CheckResult:
+        """Decide the properties of a system selected by the options; None: all that the engine can decide.
+
+        `on_progress` is called about once a second with the progress of the engine; `on_violation` with each violation found
+        before the end. Ctrl-C ends the engine with the results found so far.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredEngine:
+    """An engine: its name, its function, and its options."""
+
+    name: str
+    place: str
+    """``module:function``, loaded on first use."""
+    options: frozenset[str]
+    """The fields of `SearchOptions` that it supports."""
+    because: str
+    """The reason why it does not support the others."""
+
+    def expect(self, options: SearchOptions) -> None:
+        """Raises `UsageError` for an option that this engine does not support."""
+        for name in options.given():
+            if name not in self.options:
+                flag = "--" + FLAGS.get(name, name).replace("_", "-")
+                raise UsageError(f"{self.name} has no {flag}: {self.because}", remedy="leave it out")
+
+    def run(
+        self,
+        system: System,
+        options: SearchOptions = DEFAULTS,
+        *,
+        on_progress: Callable[[Any], None] | None = None,
+        on_violation: Callable[[Finding], None] | None = None,
+    ) -> CheckResult:
+        """As `EngineFunction`. Raises `UsageError` for an option that this engine does not support."""
+        self.expect(options)
+        module, _, function = self.place.partition(":")
+        answer = cast(EngineFunction, getattr(import_module(module), function))
+        return answer(system, options, on_progress=on_progress, on_violation=on_violation)
+
+
+FLAGS: Mapping[str, str] = {
+    "time_limit": "timeout",
+    "max_depth": "depth",
+    "properties": "property",
+    "max_k": "k",
+    "query_limit": "query_timeout",
+}
+"""Options with another name on the command line."""
+
+_LIMITS = frozenset({"properties", "max_depth", "time_limit", "query_limit", "stop_when_decided"})
+_SEARCH = frozenset(SearchOptions.names()) - {"max_k", "query_limit"}
+_VISITS = "it visits no states"
+
+CHECKS: Mapping[str, RegisteredEngine] = {
+    engine.name: engine
+    for engine in (
+        RegisteredEngine("explicit", "streamproof.explicit:explore", _SEARCH, "it is not a solver"),
+        RegisteredEngine("bmc", "streamproof.symbolic.bmc:look_ahead", _LIMITS, _VISITS),
+    )
+}
+"""The engines that search for violations, the default first."""
+
+PROVERS: Mapping[str, RegisteredEngine] = {
+    name: RegisteredEngine(name, f"streamproof.proving:{name}", _LIMITS | {"max_k"}, _VISITS)
+    for name in ("auto", "induction", "discovery", "pdr")
+}
+"""The engines that prove properties of all behaviours, the default first."""
 
 
 class Status:

@@ -11,12 +11,11 @@ from typing import Any
 import click
 
 from streamproof import __version__
-from streamproof.cli.engines import graph_text, run_engine
+from streamproof.cli.engines import CHECKS, graph_text, run_engine
 from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import STANDARD, Folder, expect_json_writable, people, standard_output, write_json
 from streamproof.cli.selection import Selection, json_option, model_options, property_option, select, timeout_option
 from streamproof.cli.verbs import Verb
-from streamproof.engines import CHECKS
 from streamproof.exchange.chc import chc
 from streamproof.exchange.dot import MAX_STATES, render_svg, trace_dot
 from streamproof.exchange.itf import itf_text

@@ -18,6 +18,7 @@ from streamproof.cli.certificate import (
     print_certificate,
 )
 from streamproof.cli.discovered import discovered_json, discovered_lines, engine_option
+from streamproof.cli.engines import PROVERS
 from streamproof.cli.outputs import certificate_option, ci_options, expect_json_writable, people
 from streamproof.cli.prove_rank import SECONDS as RANK_SECONDS
 from streamproof.cli.selection import (
@@ -31,7 +32,6 @@ from streamproof.cli.selection import (
 )
 from streamproof.cli.ticking import Ticking
 from streamproof.cli.verbs import SecondsType, Verb
-from streamproof.engines import PROVERS
 from streamproof.proving import PROVABLE, QUERY_SECONDS
 from streamproof.report.console import print_lines
 from streamproof.system.errors import StreamproofError, UsageError
