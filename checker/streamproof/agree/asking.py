@@ -14,8 +14,9 @@ from streamproof.system.model import Kind, System
 from streamproof.system.options import SearchOptions
 
 if TYPE_CHECKING:
-    from streamproof.exchange.spin import SpinDecided, SpinOptions
-    from streamproof.exchange.tlc import TlcDecided, TlcOptions
+    from streamproof.exchange.spin import SpinOptions
+    from streamproof.exchange.tlc import TlcOptions
+    from streamproof.exchange.tool_run import ToolVerdict
 
 PROVABLE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
 
@@ -132,7 +133,7 @@ def _asked(name: str, checker: Any, system: System, options: Any, seconds: float
 
 
 def _decided(
-    decide: Callable[[System, Sequence[str] | None, Any], Sequence[SpinDecided | TlcDecided]],
+    decide: Callable[[System, Sequence[str] | None, Any], Sequence[ToolVerdict]],
     system: System,
     options: Any,
     begun: float,

@@ -123,12 +123,13 @@ def verify_for_any(
         )
     except (Rejected, SolversDisagree) as error:
         if json_to is not None:
-            write_json(_document(path, data, None, error, begun), json_to)
+            write_json(verification_json(path, data, None, error, begun), json_to)
         raise
     if smt is not None:
         write_scripts(shown, smt)
     if json_to is not None:
-        write_json(_document(path, data, shown, None, begun), json_to)
+        document = verification_json(path, data, shown.header, None, begun)
+        write_json({**document, "lemma_graph": _lemma_graph(shown)}, json_to)
 
     def print_accepted() -> int:
         _print_accepted(path, shown, smt, begun, json_to)
@@ -228,32 +229,31 @@ def _obligation(one: Discharged) -> dict[str, Any]:
     }
 
 
-def _document(
-    path: Path, data: bytes, shown: Shown | None, error: StreamproofError | None, begun: float
+def verification_json(
+    path: Path, data: bytes, header: Mapping[str, Any] | None, error: StreamproofError | None, begun: float
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    """The JSON of verify-certificate; without `header` for a rejected certificate."""
+    known = header or {}
+    return {
         "schema": "streamproof.verify-certificate/1",
         "file": str(path),
         "bytes": len(data),
         "accepted": error is None,
         "because": None if error is None else error.message,
-        "model": None if shown is None else shown.header["model"],
-        "options": None if shown is None else shown.header["options"],
-        "claims": None if shown is None else shown.header["claims"],
-        "constraint": None if shown is None else shown.header["constraint"],
-        "counts": None,
+        **{name: known.get(name) for name in ("model", "options", "claims", "constraint", "counts")},
         "seconds": time.perf_counter() - begun,
         "exit_code": int(Exit.HOLDS if error is None else error.exit_code),
     }
-    if shown is not None:
-        found["lemma_graph"] = {
-            "schema": "streamproof.lemma-graph/1",
-            "any": {name: [least, most] for name, least, most in shown.free},
-            "lemmas": dict(shown.lemmas),
-            "solvers": dict(shown.solvers),
-            "obligations": [_obligation(one) for one in shown.obligations],
-        }
-    return found
+
+
+def _lemma_graph(shown: Shown) -> dict[str, Any]:
+    return {
+        "schema": "streamproof.lemma-graph/1",
+        "any": {name: [least, most] for name, least, most in shown.free},
+        "lemmas": dict(shown.lemmas),
+        "solvers": dict(shown.solvers),
+        "obligations": [_obligation(one) for one in shown.obligations],
+    }
 
 
 def graph_lines(shown: Shown) -> list[tuple[str, str]]:

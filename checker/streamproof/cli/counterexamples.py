@@ -168,7 +168,8 @@ def _entries(status: Status, problems: list[str]) -> Iterator[PromisedViolation]
 
 def _violations(selection: Selection, problems: list[str]) -> Iterator[PromisedViolation]:
     system = selection.system()
-    again = Selection(selection.target, selection.variant, options=_variant_words(selection.variant))
+    words = () if selection.variant is None else ("--variant", selection.variant)
+    again = Selection(selection.target, selection.variant, options=words)
     result = run_engine(CHECKS["explicit"], system, SearchOptions(selection.properties))
     if result.interrupted:
         raise KeyboardInterrupt
@@ -181,10 +182,6 @@ def _violations(selection: Selection, problems: list[str]) -> Iterator[PromisedV
         # A violated reachability property has no trace.
         if evidence is not None:
             yield PromisedViolation(selection.target.text, selection.variant, system, evidence)
-
-
-def _variant_words(variant: str | None) -> tuple[str, ...]:
-    return () if variant is None else ("--variant", variant)
 
 
 def _leftover(out: Path, files: set[Path]) -> set[Path]:

@@ -22,7 +22,7 @@ from streamproof.cli.verbs import Verb
 from streamproof.language.declarations import parameter_types
 from streamproof.registry import Target, titled, unknown
 from streamproof.system.errors import Exit, InputError, StreamproofError, UsageError
-from streamproof.system.model import Kind, Property, System
+from streamproof.system.model import Kind, Property, System, parameter_json
 from streamproof.system.verdict import Trace
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def command(
         "schema": SCHEMA,
         "model": selection.target.name,
         "variant": system.variant,
-        "parameters": {name: _plain(value) for name, value in system.parameters.items()},
+        "parameters": {name: parameter_json(value) for name, value in system.parameters.items()},
         "trace": str(trace),
         "property": claimed,
     }
@@ -167,12 +167,6 @@ def _recorded(path: str, target: Target, variant: str | None, found: Mapping[str
             raise InputError(f"{path}: #meta.parameters.{name}: {value!r} is not of type {types[name]}")
         values[name] = value
     return values
-
-
-def _plain(value: Any) -> Any:
-    from streamproof.system.model import parameter_json
-
-    return parameter_json(value)
 
 
 def _outcome(shown: Property | None, behaviour: Trace) -> str:

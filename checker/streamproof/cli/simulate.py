@@ -25,7 +25,6 @@ from streamproof.cli.selection import (
 from streamproof.cli.verbs import Verb
 from streamproof.explicit.simulation import DEFAULT_STEPS, DEFAULT_WALKS, WALKED, Simulation, simulate
 from streamproof.system.errors import StreamproofError, UsageError
-from streamproof.system.model import System
 
 SEEDS = 1 << 32
 
@@ -109,7 +108,19 @@ def command(
     request = replace(request, words=_words(walks, steps, seed, guided))
     try:
         system = selection.system()
-        found = _simulate(system, chosen, walks, steps, seed, guided, time_limit, quiet=quiet)
+        with Status(live=not quiet) as status:
+            found = simulate(
+                system,
+                seed=seed,
+                properties=chosen,
+                walks=walks,
+                steps=steps,
+                time_limit=time_limit,
+                guided=guided,
+                on_progress=lambda e: status(
+                    f"{e.elapsed:.0f} s: walk {e.walks} of {walks}, {e.steps} steps, {e.distinct} distinct states visited"
+                ),
+            )
         # The command repeats exactly these walks, independent of the speed of the machine.
         request = replace(request, words=_words(found.walks, steps, seed, guided))
         shown = replace(found, notes=tuple(_notes(found, steps)))
@@ -119,32 +130,6 @@ def command(
         raise
     print_left_out(left_out, json_to)
     return code
-
-
-def _simulate(
-    system: System,
-    chosen: Sequence[str],
-    walks: int,
-    steps: int,
-    seed: int,
-    guided: bool,
-    time_limit: float | None,
-    *,
-    quiet: bool,
-) -> Simulation:
-    with Status(live=not quiet) as status:
-        return simulate(
-            system,
-            seed=seed,
-            properties=chosen,
-            walks=walks,
-            steps=steps,
-            time_limit=time_limit,
-            guided=guided,
-            on_progress=lambda e: status(
-                f"{e.elapsed:.0f} s: walk {e.walks} of {walks}, {e.steps} steps, {e.distinct} distinct states visited"
-            ),
-        )
 
 
 def _words(walks: int, steps: int, seed: int, guided: bool) -> tuple[str, ...]:

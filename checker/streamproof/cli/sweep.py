@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shlex
 import time
 from collections.abc import Collection, Sequence
@@ -45,12 +46,6 @@ _BOUND = "bound_"
 """Prefix of the names of parameters for bounds."""
 
 
-class BoundOption(Option):
-    """An option that bounds the axis that a model generates."""
-
-    group = "Limits"
-
-
 class SweepVerb(Verb):
     """The verb with an option ``--max-NAME`` for each bound that the model of the command line declares."""
 
@@ -66,14 +61,15 @@ class SweepVerb(Verb):
         return super().parse_args(ctx, args)
 
 
-def bound_options(spec: Spec | None, known: Collection[str]) -> list[BoundOption]:
+def bound_options(spec: Spec | None, known: Collection[str]) -> list[Option]:
     """The options of a model that generates an axis; empty for other models and without a model."""
     generated = spec.sweeps.generated if spec is not None and spec.sweeps is not None else None
     if generated is None:
         return []
     return [
-        BoundOption(
+        Option(
             [f"--max-{name}", f"{_BOUND}{name}"],
+            group="Limits",
             former=[short for short in (f"--{name}",) if short not in known],
             type=click.IntRange(min=0),
             metavar="N",
@@ -197,7 +193,7 @@ def command(
     given = {name.removeprefix(_BOUND): value for name, value in bounds.items() if value is not None}
     plan = plan_of(model, variants, size, expect_once(parameters), properties, given)
     expect_json_writable(json_to, "streamproof.sweep/1")
-    folder = Folder(out if out is not None else DEFAULT_OUT / f"sweep-{_file_name(plan.target.name)}")
+    folder = Folder(out or DEFAULT_OUT / re.sub(r"[^\w.-]", "-", f"sweep-{plan.target.name}"))
     folder.expect_writable([POINTS, *FILES.values()])
     limits = {"max_states": max_states, "timeout": timeout}
     stream = people(json_to)
@@ -267,8 +263,3 @@ def _with_formulas(report: SweepReport, stream: TextIO, status: Status, *, maps:
             print_lines(formula_lines(boundary), stream)
         found.append(boundary)
     return replace(report, boundaries=tuple(found), interrupted=interrupted)
-
-
-def _file_name(name: str) -> str:
-    """A model's name as part of a file name."""
-    return "".join(c if c.isalnum() or c in "._-" else "-" for c in name)

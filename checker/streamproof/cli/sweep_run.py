@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -48,6 +48,7 @@ class SweepRun:
     def explore(self, stream: TextIO, *, again: bool) -> None:
         """Decide the points without record, stage by stage; Ctrl-C ends the run with the records found so far."""
         from streamproof.explicit.level_search import processors
+        from streamproof.pipeline.sweeps.executing import decide_locally, decide_on_spark
         from streamproof.pipeline.sweeps.kept import keeping, kept_text, read_kept, source_of
         from streamproof.system.options import memory_of_machine
 
@@ -71,8 +72,12 @@ class SweepRun:
                 expected -= len(stage) - len(points)
                 self.points += points
                 jobs = [self._job(point, memory) for point in points if not self._same(point.key, source)]
+                if self.master is not None:
+                    decided = decide_on_spark(jobs, self.master, self.status)
+                else:
+                    decided = decide_locally(jobs, self.processes)
                 try:
-                    for record in self._decided(jobs) if jobs and not self.interrupted else ():
+                    for record in decided if jobs and not self.interrupted else ():
                         self._take(record, source, keep)
                         self.status(f"{len(self.records)} of {expected} points, last {record['key']}")
                 except KeyboardInterrupt:
@@ -136,10 +141,3 @@ class SweepRun:
             "known": None if known is None else known["fingerprint"],
             "narrow": self.plan.sampled is not None,
         }
-
-    def _decided(self, jobs: Sequence[Job]) -> Iterator[Record]:
-        from streamproof.pipeline.sweeps.executing import decide_locally, decide_on_spark
-
-        if self.master is not None:
-            return decide_on_spark(jobs, self.master, self.status)
-        return decide_locally(jobs, self.processes)

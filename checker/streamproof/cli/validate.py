@@ -142,6 +142,7 @@ def command(
     """
     from streamproof import __version__
     from streamproof.conformance.coverage import JudgedEvents
+    from streamproof.conformance.validate import validate_paths
     from streamproof.report.console import print_lines
 
     source = click.get_current_context().get_parameter_source("form")
@@ -157,12 +158,18 @@ def command(
     if dot is not None:
         expect_writable(dot, DOT)
     counted = JudgedEvents() if coverage or min_judged is not None else None
-    options = {"model": model, "job_graph": job_graph, "pattern": pattern, "events_dir": events, "events_format": form}
+    options: dict[str, Any] = {
+        "model": model,
+        "job_graph": job_graph,
+        "pattern": pattern,
+        "events_dir": events,
+        "events_format": form,
+    }
     with Status() as status:
         if master:
             verdicts = _on_spark(paths, options, master, status)
         else:
-            verdicts = _here(paths, {**options, "coverage": counted, "workers": workers}, status)
+            verdicts = validate_paths(paths, coverage=counted, workers=workers, on_progress=status, **options)
     if not verdicts:
         raise InputError("no run was found", remedy="name folders with the logs of runs")
     code = _code(verdicts)
@@ -185,12 +192,6 @@ def command(
     if counted is not None:
         print_lines(_coverage(counted, verdicts, min_judged, whole=coverage), people(json_to))
     return code
-
-
-def _here(paths: Sequence[Path], options: Mapping[str, Any], status: Status) -> list[RunVerdict]:
-    from streamproof.conformance.validate import validate_paths
-
-    return validate_paths(list(paths), on_progress=status, **options)
 
 
 def _on_spark(paths: Sequence[Path], options: Mapping[str, Any], master: str, status: Status) -> list[RunVerdict]:

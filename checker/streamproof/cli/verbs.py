@@ -49,9 +49,10 @@ _GROUPS = {
 class Option(click.Option):
     """An option that may be given once, unless it is `multiple`, also by its `former` names, which the help does not list."""
 
-    def __init__(self, *args: Any, former: Sequence[str] = (), **more: Any) -> None:
+    def __init__(self, *args: Any, former: Sequence[str] = (), group: str | None = None, **more: Any) -> None:
+        """`group`: the group in the help, if it is not that of the parameter's name."""
         super().__init__(*args, **more)
-        self.former = tuple(former)
+        self.former, self.group = tuple(former), group
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
         """Make the parser accept the option by all of its names."""
@@ -144,7 +145,8 @@ class Verb(click.Command):
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is not None and not isinstance(param, click.Argument):
-                groups[getattr(param, "group", group_of.get(param.name or "", "Output"))].append(record)
+                own = getattr(param, "group", None) or group_of.get(param.name or "", "Output")
+                groups[own].append(record)
         if sum(map(len, groups.values())) <= FEW:
             groups = {"Options": [record for records in groups.values() for record in records]}
         for group, records in groups.items():

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from streamproof.cli.certificate_any import constraint_lines, described, is_for_any, verify_for_any
+from streamproof.cli.certificate_any import constraint_lines, described, is_for_any, verification_json, verify_for_any
 from streamproof.cli.engines import Status, amount
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.selection import Selection, json_option
@@ -90,10 +90,10 @@ def command(
             header["model"] = model or header["model"]  # the model it was checked against
         except StreamproofError as error:
             if json_to is not None and isinstance(error, Rejected):
-                write_json(_document(certificate, data, None, error, begun), json_to)
+                write_json(verification_json(certificate, data, None, error, begun), json_to)
             raise
     if json_to is not None:
-        write_json(_document(certificate, data, header, None, begun), json_to)
+        write_json(verification_json(certificate, data, header, None, begun), json_to)
     _print_accepted(certificate, header, begun, json_to)
     return Exit.HOLDS
 
@@ -108,25 +108,6 @@ def _system(header: Mapping[str, Any], model: str | None) -> System:
         return selection.system()
 
     return described(header, model, ("--variant", "--size", "-p"), system)
-
-
-def _document(
-    path: Path, data: bytes, header: Mapping[str, Any] | None, error: StreamproofError | None, begun: float
-) -> dict[str, Any]:
-    return {
-        "schema": "streamproof.verify-certificate/1",
-        "file": str(path),
-        "bytes": len(data),
-        "accepted": error is None,
-        "because": None if error is None else error.message,
-        "model": None if header is None else header["model"],
-        "options": None if header is None else header["options"],
-        "claims": None if header is None else header["claims"],
-        "constraint": None if header is None else header["constraint"],
-        "counts": None if header is None else header["counts"],
-        "seconds": time.perf_counter() - begun,
-        "exit_code": int(Exit.HOLDS if error is None else error.exit_code),
-    }
 
 
 def _print_accepted(path: Path, header: Mapping[str, Any], begun: float, json_to: str | None) -> None:

@@ -198,7 +198,7 @@ def type_text(sort: Sort) -> str:
         case ValueKeys(item=item):
             return f"({type_text(item)})" if isinstance(item, OptionSort | UnionSort | ArraySort) else type_text(item)
         case KeySort(keys=keys):
-            return _key_type(keys[0])
+            return key_type_text(keys[0])
         case EnumSort():
             return "Str"
         case RecordSort(fields):
@@ -220,10 +220,10 @@ def type_text(sort: Sort) -> str:
             assert_never(sort)
 
 
-def _key_type(key: Any) -> str:
+def key_type_text(key: Any) -> str:
     """The type of a key in Apalache's type language."""
     if isinstance(key, tuple):
-        return f"<<{', '.join(map(_key_type, key))}>>"
+        return f"<<{', '.join(map(key_type_text, key))}>>"
     return "Str" if isinstance(key, str) else "Bool" if isinstance(key, bool) else "Int"
 
 

@@ -20,13 +20,12 @@ from streamproof.exchange.promela_terms import PromelaNames, PromelaTerms, decla
 from streamproof.system import build as b
 from streamproof.system.assume import Assuming, Substitution, simplify
 from streamproof.system.errors import ModelError, TooLarge
-from streamproof.system.expr import Expr
 from streamproof.system.files import GENERATOR
 from streamproof.system.flatten import Rewriter
 from streamproof.system.formula import Formula, rewritten
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.leaves import encode
-from streamproof.system.model import Check, Fairness, Instance, Kind, Property, System
+from streamproof.system.model import Fairness, Instance, Kind, Property, System, fires
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import Value
@@ -297,7 +296,7 @@ class _Export:
             *self._step_properties(instance),
             *Assignments(self.terms, self.temporaries, self.plain).statements(updates),
         ]
-        wrong = _fires(instance.effect_checks)
+        wrong = fires(instance.effect_checks)
         if wrong is b.FALSE:
             yield from (line if line.startswith("#") else f"     {line}" for line in statements)
             return
@@ -317,8 +316,8 @@ class _Export:
             if prop.kind is not Kind.STEP:
                 continue
             query = self.queries[prop.name]
-            wrong = here(step(_fires(prop.checks)))
-            lost = here(step(b.and_((b.not_(_fires(prop.checks)), b.not_(prop.expr)))))
+            wrong = here(step(fires(prop.checks)))
+            lost = here(step(b.and_((b.not_(fires(prop.checks)), b.not_(prop.expr)))))
             found = [(c, bit) for c, bit in ((wrong, query.mistaken), (lost, query.decided)) if c is not b.FALSE]
             if found:
                 yield f"#ifdef {query.macro}"
@@ -330,7 +329,7 @@ class _Export:
         return any(i.guard_checks or i.effect_checks for i in self.system.instances)
 
     def _mistakes(self) -> Iterator[str]:
-        wrong = b.or_(_fires(i.guard_checks) for i in self.system.instances)
+        wrong = b.or_(fires(i.guard_checks) for i in self.system.instances)
         if wrong is not b.FALSE:
             yield f":: d_step {{ {self.terms.text(wrong)} -> assert({MISTAKE}) }}"
 
@@ -354,7 +353,7 @@ class _Export:
                 yield "#endif"
 
     def _of_state(self, prop: Property, query: SpinQuery) -> Iterator[str]:
-        wrong = _fires(prop.checks)
+        wrong = fires(prop.checks)
         wanted = prop.expr if prop.kind is Kind.REACHABLE else b.not_(prop.expr)
         yield f"#ifdef {query.macro}"
         for condition, bit in ((wrong, query.mistaken), (b.and_((b.not_(wrong), wanted)), query.decided)):
@@ -370,10 +369,6 @@ _HOW = {
     Kind.DEADLOCK: "deadlock: run ./pan without -E",
     Kind.TERMINATION: "termination: cc -DNP -DNOSTUTTER instead of -DBFS -DSAFETY, and ./pan -l -E",
 }
-
-
-def _fires(checks: Iterable[Check]) -> Expr:
-    return b.or_(check.condition for check in checks)
 
 
 def _if(options: Iterable[str]) -> list[str]:

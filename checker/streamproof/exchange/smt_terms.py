@@ -7,14 +7,14 @@ subterms are bound by ``let``, so that a text is not longer than its shared term
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import Substitution, simplify
 from streamproof.system.expr import Expr
 from streamproof.system.files import GENERATOR
-from streamproof.system.model import Check, Instance, Kind, Property, System
+from streamproof.system.model import Instance, Kind, Property, System, fires
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Sort, Value
@@ -175,11 +175,6 @@ class Scalar:
         sorts = {v.name: v.sort for v in self.variables}
         leaving = (b.not_(b.in_domain(value, sorts[name])) for name, value in instance.updates)
         yield b.and_((self.guard(instance), b.or_((fires(instance.effect_checks), *leaving))))
-
-
-def fires(checks: Iterable[Check]) -> Expr:
-    """One of the checks reports an error."""
-    return b.or_(check.condition for check in checks)
 
 
 def declared(variables: Sequence[tuple[str, Sort]]) -> str:

@@ -12,6 +12,7 @@ from streamproof.exchange.promela import ALL, MISTAKE, Promela, SpinQuery, expor
 from streamproof.exchange.promela_bits import with_bits
 from streamproof.exchange.spin_run import SearchOrder, SpinGoal, SpinOptions, SpinReport, installed, run
 from streamproof.exchange.spin_trail import StrayTrail, behaviour, read
+from streamproof.exchange.tool_run import ToolCounts, ToolVerdict
 from streamproof.system.errors import TooLarge, UsageError
 from streamproof.system.formula import AndF, Formula, written
 from streamproof.system.interpreter import Interpreter
@@ -23,8 +24,6 @@ from streamproof.system.verdict import Trace, Verdict
 
 __all__ = [
     "SearchOrder",
-    "SpinCounts",
-    "SpinDecided",
     "SpinOptions",
     "SpinReport",
     "StrayTrail",
@@ -38,36 +37,7 @@ __all__ = [
 DEFAULT = SpinOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class SpinCounts:
-    """Spin's counts, in our terms. They are comparable if the search is not `truncated` and found no `mistake` of the
-    model."""
-
-    distinct: int
-    generated: int
-    depth: int | None
-    """Levels, the initial one being 1; None after a depth-first search."""
-    mistake: int | None
-    """The level of the first state (depth first: of some state) with a model error."""
-    truncated: str | None
-    """Why the search is incomplete; None if it is complete."""
-    report: SpinReport
-
-
-@dataclass(frozen=True, slots=True)
-class SpinDecided:
-    """Spin's verdict for one property, and the number of states of the behaviour that shows it.
-
-    Breadth first, that behaviour is shortest; depth first, and for cycles, the length is None.
-    """
-
-    property: str
-    kind: Kind
-    verdict: Verdict
-    length: int | None = None
-
-
-def count(system: System, options: SpinOptions = DEFAULT) -> SpinCounts:
+def count(system: System, options: SpinOptions = DEFAULT) -> ToolCounts[SpinReport]:
     """Counts the reachable states and the steps with Spin.
 
     Raises `SystemFailure` if Spin or a C compiler is missing or fails, `TooLarge` if the system cannot be exported or
@@ -82,7 +52,7 @@ def count(system: System, options: SpinOptions = DEFAULT) -> SpinCounts:
     if not report.exact:
         raise TooLarge("Spin rounds counts of more than eight digits", remedy="compare smaller parameters")
     wrong = report.found.get(_ASSERTED + MISTAKE)
-    return SpinCounts(
+    return ToolCounts(
         distinct=report.stored - spare,
         generated=report.stored + report.matched - spare,
         depth=_level(model, report.depth) if options.order is SearchOrder.BREADTH_FIRST else None,
@@ -94,7 +64,7 @@ def count(system: System, options: SpinOptions = DEFAULT) -> SpinCounts:
 
 def decide(
     system: System, properties: Collection[str] | None = None, options: SpinOptions = DEFAULT
-) -> tuple[SpinDecided, ...]:
+) -> tuple[ToolVerdict, ...]:
     """Checks `properties` (None: all that Spin supports) with Spin, in the order of declaration.
 
     As in our own engines, a model error is the result for every property not decided on its level or before;
@@ -107,7 +77,7 @@ def decide(
         p for p in system.properties if p.kind is Kind.TEMPORAL and (properties is None or p.name in properties)
     ]
     asserted = {name: a for name, a in queries.items() if a.kind not in (Kind.DEADLOCK, Kind.TERMINATION)}
-    answers: dict[str, SpinDecided] = {}
+    answers: dict[str, ToolVerdict] = {}
     if asserted:
         macros = [ALL] if len(asserted) > 1 else [a.macro for a in asserted.values()]
         report = run(model, options, macros)
@@ -243,24 +213,24 @@ class _Judge:
     options: SpinOptions
     report: SpinReport
 
-    def answer(self, name: str, kind: Kind, event: str, shown: Verdict) -> SpinDecided:
+    def answer(self, name: str, kind: Kind, event: str, shown: Verdict) -> ToolVerdict:
         """The verdict `shown` if the event was found, unless a model error was found before."""
         steps = 1 if kind is Kind.STEP else 0
         depth = self.report.found.get(event)
         wrong = self.report.found.get(_ASSERTED + MISTAKE)
         if depth is not None and (wrong is None or depth + steps <= wrong):
-            return SpinDecided(name, kind, shown, self._length(depth + steps))
+            return ToolVerdict(name, kind, shown, self._length(depth + steps))
         if wrong is not None:
-            return SpinDecided(name, kind, Verdict.ERROR, self._length(wrong))
+            return ToolVerdict(name, kind, Verdict.ERROR, self._length(wrong))
         if self.report.truncated is not None:
-            return SpinDecided(name, kind, Verdict.INCONCLUSIVE)
-        return SpinDecided(name, kind, Verdict.VIOLATED if kind is Kind.REACHABLE else Verdict.HOLDS)
+            return ToolVerdict(name, kind, Verdict.INCONCLUSIVE)
+        return ToolVerdict(name, kind, Verdict.VIOLATED if kind is Kind.REACHABLE else Verdict.HOLDS)
 
     def _length(self, depth: int) -> int | None:
         return _level(self.model, depth) if self.options.order is SearchOrder.BREADTH_FIRST else None
 
 
-def _asserted(judge: _Judge, name: str, query: SpinQuery) -> SpinDecided:
+def _asserted(judge: _Judge, name: str, query: SpinQuery) -> ToolVerdict:
     """The verdict for a property whose assertion may have failed, or for an earlier evaluation error of the property."""
     found = judge.report.found.get(_ASSERTED + query.decided)
     mistaken = judge.report.found.get(_ASSERTED + query.mistaken)
@@ -270,11 +240,11 @@ def _asserted(judge: _Judge, name: str, query: SpinQuery) -> SpinDecided:
     return judge.answer(name, query.kind, _ASSERTED + query.decided, Verdict.HOLDS if reached else Verdict.VIOLATED)
 
 
-def _of_cycles(name: str, report: SpinReport) -> SpinDecided:
+def _of_cycles(name: str, report: SpinReport) -> ToolVerdict:
     if _CYCLE in report.found:
-        return SpinDecided(name, Kind.TERMINATION, Verdict.VIOLATED)
+        return ToolVerdict(name, Kind.TERMINATION, Verdict.VIOLATED)
     incomplete = report.truncated is not None or _ASSERTED + MISTAKE in report.found
-    return SpinDecided(name, Kind.TERMINATION, Verdict.INCONCLUSIVE if incomplete else Verdict.HOLDS)
+    return ToolVerdict(name, Kind.TERMINATION, Verdict.INCONCLUSIVE if incomplete else Verdict.HOLDS)
 
 
 def _claim_broken(report: SpinReport) -> bool:
@@ -286,12 +256,12 @@ def _claim_broken(report: SpinReport) -> bool:
     return _ACCEPTED in report.found or any(in_states)
 
 
-def _of_claims(prop: Property, reports: Iterable[SpinReport]) -> SpinDecided:
+def _of_claims(prop: Property, reports: Iterable[SpinReport]) -> ToolVerdict:
     """The verdict from the reports on all conjuncts of the claim, up to the first violated one."""
     verdict = Verdict.HOLDS
     for report in reports:
         if _claim_broken(report):
-            return SpinDecided(prop.name, Kind.TEMPORAL, Verdict.VIOLATED)
+            return ToolVerdict(prop.name, Kind.TEMPORAL, Verdict.VIOLATED)
         if report.truncated is not None or _ASSERTED + MISTAKE in report.found:
             verdict = Verdict.INCONCLUSIVE
-    return SpinDecided(prop.name, Kind.TEMPORAL, verdict)
+    return ToolVerdict(prop.name, Kind.TEMPORAL, verdict)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from enum import Enum
@@ -43,7 +43,7 @@ from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.files import GENERATOR
 from streamproof.system.formula import AndF, Atom, Formula
-from streamproof.system.model import Check, Fairness, Kind, Property, System
+from streamproof.system.model import Fairness, Kind, Property, System, fires
 from streamproof.system.records import dataclass, replace
 
 MISTAKE = "NoMistake"
@@ -201,7 +201,10 @@ class _Export:
         return Tla(
             self.module,
             {self.module: text, **self.extra},
-            tuple(replace(run, constraint=self.inside, alias=self._alias(run)) for run in (main, states, *self.runs)),
+            tuple(
+                replace(run, constraint=self.inside, alias=self.seen if run.module == self.module else None)
+                for run in (main, states, *self.runs)
+            ),
             self.variables,
             operators,
             tuple(self.left_out),
@@ -316,9 +319,6 @@ class _Export:
             self.seen, separated("[", parts, "]"), "The states of traces, with their derived values."
         )
 
-    def _alias(self, run: TlcRun) -> str | None:
-        return self.seen if run.module == self.module else None
-
     # --- the properties
 
     def _properties(self) -> Iterator[str]:
@@ -348,14 +348,14 @@ class _Export:
         """The condition under which the property is evaluated: its evaluation is not an error."""
         return Assuming(b.not_(c.condition) for c in simple.checks)
 
-    def _sane(self, prop: Property, simple: Property) -> Iterator[tuple[str, TlcClaim]]:
-        wrong = _fires(simple.checks)
-        if wrong is not b.FALSE:
-            name = self.names.new(f"sane_{prop.name}")
-            about = f"Evaluating {prop.name} is no mistake of the model."
-            yield from (
-                (line, TlcClaim(name, prop.name, Means.MISTAKE)) for line in self._state(name, b.not_(wrong), about)
-            )
+    def _sane(self, prop: Property, simple: Property) -> tuple[list[str], list[TlcClaim]]:
+        """The definition and the claim that the evaluation of a property is no error; empty if it cannot be one."""
+        wrong = fires(simple.checks)
+        if wrong is b.FALSE:
+            return [], []
+        name = self.names.new(f"sane_{prop.name}")
+        lines = self._state(name, b.not_(wrong), f"Evaluating {prop.name} is no mistake of the model.")
+        return list(lines), [TlcClaim(name, prop.name, Means.MISTAKE)]
 
     def _state(self, name: str, expr: Expr, about: str, given: Assuming | None = None, sure: str = "") -> Iterator[str]:
         text = self._condition(expr, given)
@@ -379,10 +379,8 @@ class _Export:
                 return beside("vars = vars /\\ ", closed(text, Bind.COMPARED), bind=Bind.LOOSE)
 
     def _of_states(self, prop: Property, simple: Property) -> Iterator[str]:
-        sane: list[TlcClaim] = []
-        for line, claim in self._sane(prop, simple):
-            yield line
-            sane = [claim]
+        lines, sane = self._sane(prop, simple)
+        yield from lines
         known = self._known(simple)
         # Where its evaluation is an error, the property is not constrained.
         sure = f"{sane[0].name} => " if sane else ""
@@ -404,7 +402,7 @@ class _Export:
         self.runs.append(TlcRun(name, module, specification, (*first, *claims), f"{suffix}: {about}"))
 
     def _of_steps(self, prop: Property, simple: Property) -> Iterator[str]:
-        wrong = _fires(simple.checks)
+        wrong = fires(simple.checks)
         for means, name, expr, about in (
             (Means.MISTAKE, f"sane_{prop.name}", b.not_(wrong), f"Evaluating {prop.name} is no mistake of the model."),
             (Means.VIOLATED, prop.name, b.or_((wrong, prop.expr)), prop.doc),
@@ -451,10 +449,8 @@ class _Export:
             self.main += claims
 
     def _temporal(self, prop: Property, simple: Property) -> Iterator[str]:
-        sane: list[TlcClaim] = []
-        for line, claim in self._sane(prop, simple):
-            yield line
-            sane = [claim]
+        lines, sane = self._sane(prop, simple)
+        yield from lines
         assert prop.formula is not None, "a temporal property has a formula"
         known = self._known(simple)
 
@@ -507,10 +503,6 @@ class _Export:
         self.extra[module] = watched.text(formula, Guesses(condition, numbered))
         claims = [*sane, TlcClaim(name, prop.name, Means.VIOLATED, temporal=True)]
         self._run(prop.name, watched.specification, claims, "has an operator that TLA+ lacks", module)
-
-
-def _fires(checks: Iterable[Check]) -> Expr:
-    return b.or_(check.condition for check in checks)
 
 
 def _remark(text: str) -> Iterator[str]:

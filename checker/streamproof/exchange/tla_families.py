@@ -12,7 +12,7 @@ from dataclasses import field
 from itertools import combinations
 from typing import Any, cast
 
-from streamproof.exchange.tla_layout import WIDTH, Bind, Text, atom, beside, closed, separated
+from streamproof.exchange.tla_layout import Bind, Text, atom, beside, closed, packed, separated
 from streamproof.exchange.tla_names import TlaNames, string
 from streamproof.exchange.tla_values import (
     LARGEST,
@@ -335,17 +335,7 @@ def _nested(
         beside(f"{value} :> ", closed(_nested((*key, value), columns[1:], known, filler), Bind.ATOM))
         for value in columns[0]
     ]
-    return _rows([beside(pair, " @@" if at + 1 < len(pairs) else "") for at, pair in enumerate(pairs)])
-
-
-def _rows(items: Sequence[Text]) -> Text:
-    rows: list[Text] = []
-    for part in items:
-        if rows and rows[-1].flat and part.flat and rows[-1].width + part.width < WIDTH:
-            rows[-1] = beside(rows[-1], " ", part)
-        else:
-            rows.append(part)
-    return Text(tuple(line for row in rows for line in row.lines), Bind.COMPUTED)
+    return Text(packed(" @@", pairs).lines, Bind.COMPUTED)
 
 
 def _text(term: Expr) -> Text:

@@ -98,14 +98,23 @@ def bulleted(operator: str, items: Sequence[Text]) -> Text:
 
 def separated(opening: str, items: Sequence[Text], closing: str) -> Text:
     """Items with commas in brackets, on as many lines as they need."""
+    return beside(opening, packed(",", items, WIDTH - len(opening)), closing) if items else atom(opening + closing)
+
+
+def packed(operator: str, items: Sequence[Text], width: int = WIDTH) -> Text:
+    """Items with an operator between them, on as many lines of a width as they need."""
     rows: list[Text] = []
-    for at, item in enumerate(items):
-        part = beside(item, "," if at + 1 < len(items) else "")
-        if rows and rows[-1].flat and part.flat and rows[-1].width + part.width + len(opening) < WIDTH:
+    for part in joined(operator, items):
+        if rows and rows[-1].flat and part.flat and rows[-1].width + part.width < width:
             rows[-1] = beside(rows[-1], " ", part)
         else:
             rows.append(part)
-    return beside(opening, below(rows), closing) if rows else atom(opening + closing)
+    return below(rows)
+
+
+def joined(operator: str, items: Sequence[Text]) -> list[Text]:
+    """Items with an operator after each but the last."""
+    return [beside(item, operator if at + 1 < len(items) else "") for at, item in enumerate(items)]
 
 
 def chosen(condition: Text, then: Text, other: Text) -> Text:

@@ -26,6 +26,7 @@ from streamproof.exchange.tla_layout import (
     bulleted,
     chosen,
     closed,
+    joined,
 )
 from streamproof.exchange.tla_names import TlaNames, field_name
 from streamproof.exchange.tla_quantifiers import LONG, bounded, connected, parts, summed
@@ -462,7 +463,7 @@ class Passage:
             changes.insert(0, change)
             base = parts(base)[0]
         if changes:
-            return beside("[", self.text(base), " EXCEPT ", below(_commas(changes)), "]")
+            return beside("[", self.text(base), " EXCEPT ", below(joined(",", changes)), "]")
         array, index, value = map(self.text, parts(terms))
         sort = terms[0].sort
         assert isinstance(sort, ArraySort)
@@ -572,7 +573,3 @@ def _has(terms: Terms, wanted: Terms) -> bool:
                 seen.add(inner)
                 stack.append(inner)
     return False
-
-
-def _commas(items: Sequence[Text]) -> list[Text]:
-    return [beside(item, "," if at + 1 < len(items) else "") for at, item in enumerate(items)]

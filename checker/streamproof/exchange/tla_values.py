@@ -22,7 +22,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, assert_never
 
-from streamproof.exchange.tla_layout import WIDTH, Bind, Text, atom, below, beside, bulleted, closed, separated
+from streamproof.exchange.itf import key_type_text
+from streamproof.exchange.tla_layout import Bind, Text, atom, beside, bulleted, closed, packed, separated
 from streamproof.exchange.tla_names import field_name, string
 from streamproof.system.errors import TooLarge
 from streamproof.system.sorts import (
@@ -160,12 +161,6 @@ def key_text(key: Any) -> str:
     return ("TRUE" if key else "FALSE") if isinstance(key, bool) else integer(key).lines[0]
 
 
-def _key_type(key: Any) -> str:
-    if isinstance(key, tuple):
-        return f"<<{', '.join(map(_key_type, key))}>>"
-    return "Str" if isinstance(key, str) else "Bool" if isinstance(key, bool) else "Int"
-
-
 def absent(sort: OptionSort, depth: int = 0) -> Text:
     """The absent option."""
     return beside("None(", literal(sort.element, resting(sort.element), depth), ")")
@@ -192,14 +187,7 @@ def function(index: RangeSort | EnumSort | BoolSort, elements: Sequence[Text], v
 
 def separated_by(operator: str, items: Sequence[Text]) -> Text:
     """Items with an operator between them, in parentheses."""
-    rows: list[Text] = []
-    for at, item in enumerate(items):
-        part = beside(item, operator if at + 1 < len(items) else "")
-        if rows and rows[-1].flat and part.flat and rows[-1].width + part.width < WIDTH:
-            rows[-1] = beside(rows[-1], " ", part)
-        else:
-            rows.append(part)
-    return beside("(", below(rows), ")")
+    return beside("(", packed(operator, items), ")")
 
 
 def domain(sort: Sort) -> Text:
@@ -344,7 +332,7 @@ def type_text(sort: Sort) -> str:
         case ValueKeys(item=item):
             return type_text(item)
         case KeySort(keys=keys):
-            return _key_type(keys[0]) if alike(keys) else "Str"
+            return key_type_text(keys[0]) if alike(keys) else "Str"
         case EnumSort():
             return "Str"
         case RecordSort():

@@ -13,47 +13,19 @@ from dataclasses import replace
 from streamproof.exchange.tla import Means, Tla, TlcClaim, TlcRun, export
 from streamproof.exchange.tlc_run import TlcOptions, TlcReport, Violation, installed, jar, run
 from streamproof.exchange.tlc_traces import Refuted, instance, trace_of
+from streamproof.exchange.tool_run import ToolCounts, ToolVerdict
 from streamproof.system.errors import SystemFailure
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, System
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Trace, Verdict
 
-__all__ = ["Refuted", "TlcCounts", "TlcDecided", "TlcOptions", "TlcReport", "count", "decide", "installed", "jar"]
+__all__ = ["Refuted", "TlcOptions", "TlcReport", "count", "decide", "installed", "jar"]
 
 DEFAULT = TlcOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class TlcCounts:
-    """TLC's counts, in our terms. They are comparable if the search found no `mistake` of the model."""
-
-    distinct: int
-    generated: int
-    depth: int | None
-    mistake: int | None
-    """The level of the first state with a model error; the search ends there."""
-    truncated: str | None
-    """Why the search is incomplete; None if it is complete."""
-    report: TlcReport
-
-
-@dataclass(frozen=True, slots=True)
-class TlcDecided:
-    """TLC's verdict for one property, with the behaviour that shows it, shortest for safety properties.
-
-    `length`: the number of its states; None for infinite behaviours. If a finite behaviour already violates a temporal
-    property, it is that one, without a loop.
-    """
-
-    property: str
-    kind: Kind
-    verdict: Verdict
-    length: int | None = None
-    trace: Trace | None = None
-
-
-def count(system: System, options: TlcOptions = DEFAULT) -> TlcCounts:
+def count(system: System, options: TlcOptions = DEFAULT) -> ToolCounts[TlcReport]:
     """Counts the reachable states and the steps with TLC.
 
     Raises `SystemFailure` if TLC is missing or fails, and as `tla.export` does.
@@ -63,7 +35,7 @@ def count(system: System, options: TlcOptions = DEFAULT) -> TlcCounts:
     if report.error is not None:
         raise _failed(report)
     found = report.violation
-    return TlcCounts(
+    return ToolCounts(
         report.distinct,
         report.generated,
         report.depth,
@@ -75,7 +47,7 @@ def count(system: System, options: TlcOptions = DEFAULT) -> TlcCounts:
 
 def decide(
     system: System, properties: Collection[str] | None = None, options: TlcOptions = DEFAULT
-) -> tuple[TlcDecided, ...]:
+) -> tuple[ToolVerdict, ...]:
     """Checks `properties` (None: all in the module) with TLC, in the order of declaration.
 
     A model error is the result for every property not decided on its level or before; termination of a model with an
@@ -106,7 +78,7 @@ class _Judge:
     model: Tla
     options: TlcOptions
 
-    def decide(self, properties: Collection[str] | None) -> tuple[TlcDecided, ...]:
+    def decide(self, properties: Collection[str] | None) -> tuple[ToolVerdict, ...]:
         wanted = [
             p
             for p in self.system.properties
@@ -192,28 +164,28 @@ class _Judge:
         found: Sequence[_Found],
         mistake: int | None,
         claims: Sequence[tuple[TlcRun, TlcClaim]],
-    ) -> TlcDecided:
+    ) -> ToolVerdict:
         shown = min((f for f in found if f.claim.means is not Means.MISTAKE), key=_length, default=None)
         wrong = min((f for f in found if f.claim.means is Means.MISTAKE), key=_length, default=None)
         lengths = [n for n in (mistake, wrong.length if wrong else None) if n is not None]
         if kind is Kind.TERMINATION and mistake is not None:
-            return TlcDecided(name, kind, Verdict.INCONCLUSIVE)
+            return ToolVerdict(name, kind, Verdict.INCONCLUSIVE)
         if shown is not None and all(kind is not Kind.TEMPORAL and shown.length <= n for n in lengths):
             verdict = Verdict.HOLDS if shown.claim.means is Means.REACHED else Verdict.VIOLATED
             endless = kind in (Kind.TEMPORAL, Kind.TERMINATION)
-            return TlcDecided(name, kind, verdict, None if endless else shown.length, shown.trace)
+            return ToolVerdict(name, kind, verdict, None if endless else shown.length, shown.trace)
         if lengths:
-            return TlcDecided(name, kind, Verdict.ERROR, min(lengths))
+            return ToolVerdict(name, kind, Verdict.ERROR, min(lengths))
         for one, claim in claims:
             if self._endless(claim):
                 report = run(self.model, replace(one, claims=(claim,)), self.options)
                 if report.error is not None:
                     raise _failed(report)
                 if report.violation is not None:
-                    return TlcDecided(
+                    return ToolVerdict(
                         name, kind, Verdict.VIOLATED, None, trace_of(self.system, self.model, report.violation)
                     )
-        return TlcDecided(name, kind, Verdict.VIOLATED if kind is Kind.REACHABLE else Verdict.HOLDS)
+        return ToolVerdict(name, kind, Verdict.VIOLATED if kind is Kind.REACHABLE else Verdict.HOLDS)
 
 
 def _failed(report: TlcReport) -> SystemFailure:

@@ -1,4 +1,4 @@
-"""Running an external tool, Spin or TLC, in a folder, and reading its output."""
+"""Running an external tool, Spin or TLC, in a folder, and its results in our terms."""
 
 from __future__ import annotations
 
@@ -9,8 +9,45 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
+from typing import Generic, NamedTuple, TypeVar
 
 from streamproof.system.errors import SystemFailure
+from streamproof.system.model import Kind
+from streamproof.system.verdict import Trace, Verdict
+
+Report = TypeVar("Report")
+
+
+class ToolCounts(NamedTuple, Generic[Report]):
+    """Counts of a tool, in our terms, with its own `report`.
+
+    They are comparable if the search is not `truncated` and found no `mistake` of the model.
+    """
+
+    distinct: int
+    generated: int
+    depth: int | None
+    """Levels, the initial one being 1; None after a depth-first search."""
+    mistake: int | None
+    """The level of the first state (depth first: of some state) with a model error."""
+    truncated: str | None
+    """Why the search is incomplete; None if it is complete."""
+    report: Report
+
+
+class ToolVerdict(NamedTuple):
+    """A tool's verdict for one property.
+
+    `length`: the number of states of the behaviour that shows it, if that is shortest; None for infinite behaviours and after
+    a depth-first search. `trace`: that behaviour, of TLC; if a finite one already violates a temporal property, it is that
+    one, without a loop.
+    """
+
+    property: str
+    kind: Kind
+    verdict: Verdict
+    length: int | None = None
+    trace: Trace | None = None
 
 
 @contextmanager

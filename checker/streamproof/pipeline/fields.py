@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 _LARGEST = 2**63 - 1
 
@@ -43,11 +43,6 @@ def as_text(value: object, name: str) -> str:
     return value
 
 
-def as_optional_text(value: object, name: str) -> str | None:
-    """Text, or none."""
-    return None if value is None else as_text(value, name)
-
-
 def as_count(value: object, name: str) -> int:
     """A whole number from 0."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _LARGEST:
@@ -69,6 +64,30 @@ def as_time(value: object, name: str) -> datetime | None:
     if not isinstance(value, datetime):
         raise BadRecord(f"`{name}` must be a time as ISO 8601 text, got {shortened(value)}")
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+Reader: TypeAlias = Callable[[object, str], Any]
+"""Reads the value of a field, whose name is for messages. Raises `BadRecord`."""
+
+
+def optional(read: Reader) -> Reader:
+    """Reads a value, or none."""
+    return lambda value, name: None if value is None else read(value, name)
+
+
+def each(read: Reader) -> Reader:
+    """Reads the elements of a list; none is an empty one."""
+    return lambda value, name: [read(item, name) for item in as_list(value, name)]
+
+
+def record(**fields: Reader) -> Reader:
+    """Reads an object with these fields; others are left out."""
+
+    def read(value: object, name: str) -> dict[str, Any]:
+        data = as_mapping(value, name)
+        return {field: one(data.get(field), f"{name}.{field}") for field, one in fields.items()}
+
+    return read
 
 
 def shortened(value: object) -> str:

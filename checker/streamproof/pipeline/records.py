@@ -20,9 +20,11 @@ from streamproof.pipeline.fields import (
     as_count,
     as_list,
     as_mapping,
-    as_optional_text,
     as_text,
     as_time,
+    each,
+    optional,
+    record,
     shortened,
 )
 from streamproof.pipeline.run_history import history_row
@@ -102,39 +104,39 @@ def verdict_row(data: object) -> tuple[Any, ...]:
     schema = data.get("schema") or SCHEMA
     if schema != SCHEMA:
         raise BadRecord(f"the verdict is of schema {shortened(schema)}, this version reads {SCHEMA}")
-    record = {name: _decoded(value, name) if name in _NESTED else value for name, value in data.items()}
+    given = {name: _decoded(value, name) if name in _NESTED else value for name, value in data.items()}
     for name in ("run", "model", "verdict"):
-        if record.get(name) is None:
+        if given.get(name) is None:
             raise BadRecord(f"the verdict has no `{name}`")
-    verdict = record["verdict"]
+    verdict = given["verdict"]
     if verdict not in ANSWERS:
         raise BadRecord(f"`verdict` must be one of {', '.join(ANSWERS)}, got {shortened(verdict)}")
-    if verdict != "error" and not isinstance(record.get("events"), Mapping):
+    if verdict != "error" and not isinstance(given.get("events"), Mapping):
         raise BadRecord("the verdict has no `events` counts")
-    events = as_mapping(record.get("events"), "events")
+    events = as_mapping(given.get("events"), "events")
     actions = {
         as_text(name, "actions"): as_count(count, f"actions.{name}")
-        for name, count in as_mapping(record.get("actions"), "actions").items()
+        for name, count in as_mapping(given.get("actions"), "actions").items()
     }
-    rejection = record.get("rejection")
+    rejection = given.get("rejection")
     if rejection is not None and verdict == "accepted":
         raise BadRecord("the verdict is `accepted` and yet names a rejected event")
     return (
-        as_text(record["run"], "run"),
-        as_text(record.get("trace") or "", "trace"),
-        as_text(record["model"], "model"),
-        as_optional_text(record.get("variant"), "variant"),
-        _json(as_mapping(record.get("parameters"), "parameters")),
+        as_text(given["run"], "run"),
+        as_text(given.get("trace") or "", "trace"),
+        as_text(given["model"], "model"),
+        optional(as_text)(given.get("variant"), "variant"),
+        _json(as_mapping(given.get("parameters"), "parameters")),
         verdict,
-        as_optional_text(record.get("reason"), "reason"),
+        optional(as_text)(given.get("reason"), "reason"),
         *(as_count(events.get(name, 0), f"events.{name}") for name in _COUNTS),
         [{"action": name, "count": count} for name, count in sorted(actions.items())],
-        sorted({as_text(name, "model_actions") for name in as_list(record.get("model_actions"), "model_actions")}),
-        [_recovery(item, number) for number, item in enumerate(as_list(record.get("recoveries"), "recoveries"), 1)],
-        None if rejection is None else _rejection(as_mapping(rejection, "rejection")),
-        ", ".join(_kind(item) for item in as_list(record.get("findings"), "findings")) or None,
-        history_row(record),
-        hashlib.sha256(_json(record).encode()).hexdigest(),
+        sorted({as_text(name, "model_actions") for name in as_list(given.get("model_actions"), "model_actions")}),
+        [_recovery(item, number) for number, item in enumerate(as_list(given.get("recoveries"), "recoveries"), 1)],
+        optional(_REJECTED)(rejection, "rejection"),
+        ", ".join(_kind(item) for item in as_list(given.get("findings"), "findings")) or None,
+        history_row(given),
+        hashlib.sha256(_json(given).encode()).hexdigest(),
     )
 
 
@@ -144,31 +146,27 @@ def _kind(finding: object) -> str:
 
 def _recovery(item: object, number: int) -> dict[str, Any]:
     place = f"recoveries[{number - 1}]"
-    data = as_mapping(item, place)
-    tasks = [as_text(task, f"{place}.tasks") for task in as_list(data.get("tasks"), f"{place}.tasks")]
-    announced = data.get("announced")
-    return {
-        "number": number,
-        "decided": as_time(data.get("decided"), f"{place}.decided"),
-        "recovered": as_time(data.get("recovered"), f"{place}.recovered"),
-        "failed": as_optional_text(data.get("failed"), f"{place}.failed"),
-        "cause": as_optional_text(data.get("cause"), f"{place}.cause"),
-        "announced": None if announced is None else as_count(announced, f"{place}.announced"),
-        "size": as_count(data.get("size", len(tasks)), f"{place}.size"),
-        "tasks": tasks,
-    }
+    found: dict[str, Any] = _RECOVERED(item, place)
+    size = as_mapping(item, place).get("size", len(found["tasks"]))
+    return {"number": number, **found, "size": as_count(size, f"{place}.size")}
 
 
-def _rejection(data: Mapping[str, Any]) -> dict[str, Any]:
-    line, index = data.get("line"), data.get("index")
-    return {
-        "index": None if index is None else as_count(index, "rejection.index"),
-        "event": as_optional_text(data.get("event"), "rejection.event"),
-        "kind": as_optional_text(data.get("kind"), "rejection.kind"),
-        "file": as_optional_text(data.get("file"), "rejection.file"),
-        "line": None if line is None else as_count(line, "rejection.line"),
-        "message": as_optional_text(data.get("message"), "rejection.message"),
-    }
+_RECOVERED = record(
+    tasks=each(as_text),
+    decided=as_time,
+    recovered=as_time,
+    failed=optional(as_text),
+    cause=optional(as_text),
+    announced=optional(as_count),
+)
+_REJECTED = record(
+    index=optional(as_count),
+    event=optional(as_text),
+    kind=optional(as_text),
+    file=optional(as_text),
+    line=optional(as_count),
+    message=optional(as_text),
+)
 
 
 def _decoded(value: object, name: str) -> object:

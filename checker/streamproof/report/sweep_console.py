@@ -67,8 +67,9 @@ def boundary_lines(report: SweepReport, boundary: Boundary, *, maps: bool = True
         return
     drawn = map_of(report, boundary)
     legend: list[StyledText | str] = [StyledText(boundary.title, "title"), "  "]
-    for mark in drawn.marks:
-        legend += ["  ", StyledText(SIGNS[mark].glyph, SIGNS[mark].style), f" {SIGNS[mark].word}"]
+    used = {mark for panel in drawn.panels for row in panel.cells for mark, _ in row}
+    for glyph, word, style in (sign for mark, sign in SIGNS.items() if mark in used):
+        legend += ["  ", StyledText(glyph, style), f" {word}"]
     yield line(*legend)
     yield line(StyledText(drawn.caption, "faint"), indent=2)
     wide = max(map(len, drawn.columns)) + 1

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from streamproof.pipeline.sweeps.plan import Mark
-from streamproof.report.sweep import SIGNS, Boundary, SweepReport, assignments, shown
+from streamproof.report.sweep import Boundary, SweepReport, assignments, shown
 
 SHORT = 3
 """Largest length of the heading of a column, in characters."""
@@ -34,12 +34,6 @@ class SweepMap:
     columns: tuple[str, ...]
     rows: tuple[str, ...]
     panels: tuple[MapPanel, ...]
-
-    @property
-    def marks(self) -> list[Mark]:
-        """The marks that occur."""
-        used = {mark for panel in self.panels for row in panel.cells for mark, _ in row}
-        return [mark for mark in SIGNS if mark in used]
 
 
 def map_of(report: SweepReport, boundary: Boundary) -> SweepMap:

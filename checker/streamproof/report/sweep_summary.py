@@ -102,11 +102,10 @@ def _summary(size: int, points: Sequence[SweepPoint], names: Mapping[str, str]) 
 
 def to_json(report: SweepReport) -> dict[str, Any]:
     """The report as JSON data, schema ``streamproof.sweep/1``."""
-    axis = report.plan.sampled
-    generated: dict[str, Any] = {}
-    if axis is not None:
-        generated = {"parameter": axis.parameter, "things": axis.about.things, "by": axis.about.by}
-        generated["rows"] = swept(report)
+    sampled = None
+    if (axis := report.plan.sampled) is not None:
+        about = axis.about
+        sampled = {"parameter": axis.parameter, "things": about.things, "by": about.by, "rows": swept(report)}
     document = {
         "schema": SCHEMA,
         "version": VERSION,
@@ -118,7 +117,7 @@ def to_json(report: SweepReport) -> dict[str, Any]:
         "exit_code": int(report.exit_code),
         "properties": report.boundaries,
         "points": report.points,
-        "generated": generated or None,
+        "generated": sampled,
         "files": report.files,
         "reused": report.reused,
         "seconds": round(report.seconds, 3),

@@ -161,17 +161,20 @@ class _Drawing:
         assert self.scale is not None
         return f"+{duration(max(time - self.scale.start, 0.0))}"
 
+    def _spans(self, states: Sequence[tuple[str, float | None]]) -> list[tuple[str, float, float, float]]:
+        """The states with known times: each with its time, and the places of its begin and its end."""
+        known = [(state, t) for state, t in states if t is not None]
+        ends = [*(self._x(t) for _, t in known[1:]), WIDTH]
+        return [(state, t, self._x(t), end) for (state, t), end in zip(known, ends, strict=False)]
+
     def _job(self) -> Iterator[TimeRow]:
-        states = [(state, t) for state, t in self.history["states"] if t is not None]
-        if not states:
-            return
         pieces, said = [], []
-        for at, (state, t) in enumerate(states):
-            phase = _JOB.get(state, "waiting")
-            until = self._x(states[at + 1][1]) if at + 1 < len(states) else WIDTH
+        for state, t, x, until in self._spans(self.history["states"]):
             said.append(f"{cut(state)} {self._after(t)}")
-            if phase:
-                pieces.append(_bar(phase, self._x(t), until, (3, 8)))
+            if phase := _JOB.get(state, "waiting"):
+                pieces.append(_bar(phase, x, until, (3, 8)))
+        if not said:
+            return
         yield TimeRow("job", ", ".join(said[:20]), "", _svg(pieces, _HIGH))
         decided = {round(self._x(r["decided"])) for r in self.restarts if r["decided"] is not None}
         if len(self.restarts) > MOST_LINES and decided:
@@ -195,19 +198,17 @@ class _Drawing:
         return TimeRow(short, said, "" if region is None else colour(region), _svg(pieces, _HIGH), tuple(marks))
 
     def _attempt(self, at: int, attempt: Mapping[str, Any], name: str, marks: list[Mark]) -> Markup:
-        states = [(state, t) for state, t in attempt["states"] if t is not None]
+        spans = self._spans(attempt["states"])
         pieces, said = [], []
-        for n, (state, t) in enumerate(states):
-            phase, x = _PHASES.get(state, "waiting"), self._x(t)
-            until = self._x(states[n + 1][1]) if n + 1 < len(states) else WIDTH
+        for state, t, x, until in spans:
             said.append(f"{cut(state)} {self._after(t)}")
-            if phase:
+            if phase := _PHASES.get(state, "waiting"):
                 pieces.append(_bar(phase, x, until, _BARS[phase]))
             elif state == "FAILED":
                 marks.append(Mark(x / 10, "✗", "failed", f"{name} attempt {attempt['number']} FAILED {self._after(t)}"))
             else:
                 pieces.append(_line("canceled", x))
-        begun = self._x(states[0][1])
+        begun = spans[0][2]
         pieces.append(_line("begun", begun))
         if attempt["number"]:
             marks.append(Mark(begun / 10, str(attempt["number"]), "number", f"attempt {attempt['number']} begins"))
@@ -263,10 +264,8 @@ class _Drawing:
             if attempt["vertex"] != vertex:
                 continue
             count += 1
-            states = [(state, t) for state, t in attempt["states"] if t is not None]
-            for n, (state, t) in enumerate(states):
-                phase, x = _PHASES.get(state, "waiting"), self._x(t)
-                until = self._x(states[n + 1][1]) if n + 1 < len(states) else WIDTH
+            for state, _, x, until in self._spans(attempt["states"]):
+                phase = _PHASES.get(state, "waiting")
                 if state == "FAILED":
                     failed.add(round(x))
                 for step in range(int(x / width), min(int(until / width) + 1, _STEPS)) if phase in share else ():

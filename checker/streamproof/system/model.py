@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
 from functools import cached_property, partial
 from typing import Any, TypeAlias
 
-from streamproof.system.build import TRUE
+from streamproof.system.build import TRUE, or_
 from streamproof.system.errors import Loc
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula
@@ -115,6 +115,11 @@ class Check:
     message: str
     loc: Loc | None
     operands: tuple[tuple[str, Expr], ...] = ()
+
+
+def fires(checks: Iterable[Check]) -> Expr:
+    """One of the checks reports an error."""
+    return or_(check.condition for check in checks)
 
 
 @dataclass(frozen=True, slots=True)

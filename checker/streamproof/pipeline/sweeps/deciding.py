@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -102,22 +102,14 @@ def _searched(system: System, job: Job) -> Record:
     from streamproof.explicit import explore
     from streamproof.explicit.level_search import Stop
 
-    limits: Mapping[str, Any] = job["limits"]
     names = [p.name for p in system.properties if p.name in job["properties"]]
     record = record_of(job, "decided")
     try:
-        found = explore(
-            system,
-            SearchOptions(
-                names,
-                max_states=limits["max_states"],
-                time_limit=limits["timeout"],
-                memory=job["memory"],
-                workers=1,
-            ),
-        )
-    except (TooLarge, MemoryError) as limit:
-        because = limit.one_line if isinstance(limit, StreamproofError) else "out of memory"
+        limit, seconds = job["limits"]["max_states"], job["limits"]["timeout"]
+        options = SearchOptions(names, max_states=limit, time_limit=seconds, memory=job["memory"], workers=1)
+        found = explore(system, options)
+    except (TooLarge, MemoryError) as error:
+        because = error.one_line if isinstance(error, StreamproofError) else "out of memory"
         findings: Sequence[Finding] = [
             Finding(n, system.property(n).kind, Verdict.INCONCLUSIVE, None, because) for n in names
         ]

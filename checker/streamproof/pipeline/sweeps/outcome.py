@@ -19,9 +19,8 @@ def known(point: SweepPoint, record: Record | None, properties: Iterable[str]) -
     """The point with the results in its record; None: not checked."""
     if record is None:
         return replace(point, verdicts=dict.fromkeys(properties, PointVerdict("open")))
-    missing = PointVerdict("refused")
-    if record["outcome"] == "lost":
-        missing = PointVerdict("inconclusive", record["because"])
+    lost = record["outcome"] == "lost"
+    missing = PointVerdict("inconclusive", record["because"]) if lost else PointVerdict("refused")
     verdicts = {
         name: PointVerdict(found["verdict"], found["because"], found["length"], found["vacuous"], found["within"])
         for name, found in record["properties"].items()
