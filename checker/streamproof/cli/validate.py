@@ -169,7 +169,7 @@ def command(
         if master:
             verdicts = _on_spark(paths, options, master, status)
         else:
-            verdicts = validate_paths(paths, coverage=counted, workers=workers, on_progress=status, **options)
+            verdicts = validate_paths(list(paths), coverage=counted, workers=workers, on_progress=status, **options)
     if not verdicts:
         raise InputError("no run was found", remedy="name folders with the logs of runs")
     code = _code(verdicts)
