@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from streamproof.explicit.level_search import LevelSearch, ReductionPlan, Stop, ended
+from streamproof.explicit.level_search import LevelSearch, ReductionPlan, Stop, ended, undecided
 from streamproof.explicit.liveness.buchi import BuchiAutomaton, Scc, negation_automaton
 from streamproof.explicit.liveness.fair_graph import (
     FairGraph,
@@ -30,8 +30,6 @@ from streamproof.explicit.liveness.fair_graph import (
     Product,
     ReachableProduct,
     TemporalAnswer,
-    numbered_constraints,
-    violated,
     without_stutter,
 )
 from streamproof.explicit.liveness.tableau import state_term
@@ -43,7 +41,7 @@ from streamproof.system.flatten import Rewriter
 from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, OrF, claims, recurring
 from streamproof.system.model import Property, System
 from streamproof.system.records import dataclass
-from streamproof.system.verdict import Finding, Verdict, number_of
+from streamproof.system.verdict import Finding, Verdict, lasso_text, number_of
 
 if TYPE_CHECKING:
     from streamproof.explicit.witness import Witnesses
@@ -264,7 +262,7 @@ class TemporalChecker:
 
     def __init__(self, system: System, graph: StateGraph) -> None:
         self.graph = graph
-        self._fair = FairGraph.of(graph, numbered_constraints(system), len(system.instances))
+        self._fair = FairGraph(system, graph)
 
     def decide(self, formula: Formula) -> TemporalAnswer:
         """Whether `formula` is true of every fair behaviour. Raises `TooLarge` for too many atoms.
@@ -324,17 +322,16 @@ class Temporal:
         begun = time.perf_counter()
         spent = self._search.budget.spent()
         if spent is not None:
-            return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, ended(spent))
+            return undecided(prop, ended(spent))
         try:
             with alarm():
                 return self._decided(prop, simple)
         except TimeUp:
-            return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, ended(Stop.TIME))
+            return undecided(prop, ended(Stop.TIME))
         except TooLarge as limit:
-            return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, str(limit))
+            return undecided(prop, str(limit))
         except MemoryError:
-            because = "not enough memory for the state graph; choose smaller parameters"
-            return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
+            return undecided(prop, "not enough memory for the state graph; choose smaller parameters")
         finally:
             self.seconds += time.perf_counter() - begun
 
@@ -385,4 +382,6 @@ class Temporal:
     def _violated(self, prop: Property, lasso: Lasso) -> Finding:
         witnesses = self._witnesses()
         trace = witnesses.lasso(lasso.stem, lasso.cycle)
-        return violated(prop, trace, witnesses.fair(prop, trace))
+        cycle = 0 if trace.stutters else len(lasso.cycle)
+        because = lasso_text(len(trace.steps) - cycle, cycle, fair=True)
+        return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because, fair=witnesses.fair(prop, trace))

@@ -16,9 +16,8 @@ import numpy.typing as npt
 from streamproof.explicit.liveness.buchi import BuchiAutomaton, Scc
 from streamproof.explicit.state_graph import Digraph, StateGraph, sources
 from streamproof.system.errors import TooLarge
-from streamproof.system.model import Fairness, FairnessConstraint, Property, System, fairness_constraints
+from streamproof.system.model import Fairness, System, fairness_constraints
 from streamproof.system.records import dataclass
-from streamproof.system.verdict import Finding, Owed, Trace, Verdict, lasso_text
 
 MOST_CONSTRAINTS = (1 << 15) - 1
 
@@ -43,27 +42,9 @@ class TemporalAnswer:
     vacuous: bool = False
 
 
-def numbered_constraints(system: System) -> tuple[FairnessConstraint, ...]:
-    """The fairness constraints of a system. Raises `TooLarge` for more than can be numbered."""
-    found = fairness_constraints(system)
-    if len(found) > MOST_CONSTRAINTS:
-        raise TooLarge(
-            f"fairness is required of {len(found):,} action instances",
-            remedy=f"at most {MOST_CONSTRAINTS:,}: choose smaller parameters, or fairness for fewer actions",
-        )
-    return found
-
-
 def without_stutter(states: list[int]) -> list[int]:
     """The states without those equal to their predecessor."""
     return [state for at, state in enumerate(states) if at == 0 or state != states[at - 1]]
-
-
-def violated(prop: Property, trace: Trace, fair: tuple[Owed, ...]) -> Finding:
-    """The finding for a property that a fair lasso makes false."""
-    assert trace.loop is not None, "a lasso"
-    because = lasso_text(trace.loop, 0 if trace.stutters else len(trace.steps) - trace.loop, fair=True)
-    return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because, fair=fair)
 
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -91,56 +72,36 @@ def gather(values: npt.NDArray[Scalar], at: npt.NDArray[np.integer[Any]]) -> npt
     return found
 
 
-@dataclass(frozen=True)
 class FairGraph:
     """The state graph and the fairness constraints.
 
     A constraint is *enabled* in states with an enabled instance of its action that changes the state; such a step *takes* it.
-    Every state may stutter, which takes no constraint.
+    Every state may stutter, which takes no constraint. Raises `TooLarge` for more steps or constraints than can be numbered.
     """
 
-    graph: StateGraph
-    sources: Numbers
-    """Per step, its source state."""
-    taken: Constraints
-    """Per step, the constraint that it takes."""
-    constraints: tuple[FairnessConstraint, ...]
-    restless: Mask
-    """The states in which some constraint is enabled: infinite stuttering there is not fair."""
-
-    @classmethod
-    def of(cls, graph: StateGraph, constraints: Sequence[FairnessConstraint], instances: int) -> FairGraph:
-        """The fair graph of a state graph; `instances` is the number of instances of the system.
-
-        Raises `TooLarge` for more steps than can be numbered.
-        """
+    def __init__(self, system: System, graph: StateGraph) -> None:
+        self.constraints = fairness_constraints(system)
+        if len(self.constraints) > MOST_CONSTRAINTS:
+            raise TooLarge(
+                f"fairness is required of {len(self.constraints):,} action instances",
+                remedy=f"at most {MOST_CONSTRAINTS:,}: choose smaller parameters, or fairness for fewer actions",
+            )
         refuse_more_steps(graph.steps)
-        sources = graph.sources
-        owner = np.full(instances, -1, dtype=np.int16)
-        for at, constraint in enumerate(constraints):
+        self.graph, self.states = graph, graph.states
+        self.offsets, self.targets = graph.offsets, graph.targets
+        self.sources: Numbers = graph.sources
+        """Per step, its source state."""
+        owner = np.full(len(system.instances), -1, dtype=np.int16)
+        for at, constraint in enumerate(self.constraints):
             owner[list(constraint.numbers)] = at
-        taken = gather(owner, graph.instances)
-        taken[sources == graph.targets] = -1
-        restless = np.zeros(graph.states, dtype=np.bool_)
+        self.taken: Constraints = gather(owner, graph.instances)
+        """Per step, the constraint that it takes."""
+        self.taken[self.sources == graph.targets] = -1
+        self.restless: Mask = np.zeros(graph.states, dtype=np.bool_)
+        """The states in which some constraint is enabled: infinite stuttering there is not fair."""
         leaving = np.diff(graph.offsets) > 0
-        if constraints and graph.steps:
-            restless[leaving] = np.maximum.reduceat(taken, graph.offsets[:-1][leaving]) >= 0
-        return cls(graph, sources, taken, tuple(constraints), restless)
-
-    @property
-    def targets(self) -> Numbers:
-        """Per step, its target state."""
-        return self.graph.targets
-
-    @property
-    def offsets(self) -> npt.NDArray[np.int64]:
-        """Offset of the steps of each state; shape (states + 1,)."""
-        return self.graph.offsets
-
-    @property
-    def states(self) -> int:
-        """Number of states."""
-        return self.graph.states
+        if self.constraints and graph.steps:
+            self.restless[leaving] = np.maximum.reduceat(self.taken, graph.offsets[:-1][leaving]) >= 0
 
     def enabled(self, constraint: int) -> Mask:
         """The states in which a constraint is enabled."""

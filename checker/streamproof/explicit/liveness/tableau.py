@@ -120,33 +120,16 @@ def _everything(atoms: int) -> int:
     return (1 << (1 << atoms)) - 1
 
 
-def _is_state(formula: Formula) -> bool:
-    return isinstance(formula, Atom) or (
-        isinstance(formula, NotF | AndF | OrF) and all(_is_state(part) for part in parts(formula))
-    )
-
-
 def state_term(formula: Formula) -> Expr | None:
     """The condition on one state of a formula without temporal operators; None for other formulas."""
-    if not _is_state(formula):
+    if isinstance(formula, Atom):
+        return formula.expr
+    terms = [term for part in parts(formula) if (term := state_term(part)) is not None]
+    if not isinstance(formula, NotF | AndF | OrF) or len(terms) < len(parts(formula)):
         return None
-    match formula:
-        case Atom(expr):
-            return expr
-        case NotF(arg):
-            return b.not_(_known(arg))
-        case AndF(args):
-            return b.and_(_known(arg) for arg in args)
-        case OrF(args):
-            return b.or_(_known(arg) for arg in args)
-        case _:
-            return None
-
-
-def _known(formula: Formula) -> Expr:
-    term = state_term(formula)
-    assert term is not None, "a part of a condition on one state is one too"
-    return term
+    if isinstance(formula, NotF):
+        return b.not_(terms[0])
+    return b.and_(terms) if isinstance(formula, AndF) else b.or_(terms)
 
 
 def conditions_of(formula: Formula) -> Iterator[Expr]:
