@@ -24,6 +24,7 @@ from streamproof.system import (
     Variable,
 )
 from streamproof.system import build as b
+from streamproof.system.interpreter import Interpreter
 from streamproof.traces.explain import blocked, explain
 from streamproof.traces.labels import Label
 from streamproof.traces.places import Place, changes
@@ -297,7 +298,7 @@ def test_changes_are_leaves(relay: System) -> None:
 
 def test_blocked_actions_nearest_first(relay: System) -> None:
     """With the buffer lost and one message left, that channel's send is one condition away and comes first."""
-    found = blocked(relay, (0, (1, 0), ()))
+    found = blocked(Interpreter(relay), (0, (1, 0), ()))
     assert [(e.labels, e.missing, e.guards, str(e.reason)) for e in found] == [
         (("send(c=0)",), 1, 2, "s.pool > 0   because  s.pool = 0"),
         (("send(c=1)",), 2, 2, "s.backlog[c] > 0   because  s.backlog[1] = 0"),

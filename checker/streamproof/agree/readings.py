@@ -100,12 +100,6 @@ def candidates(spec: Spec, variant: str | None, given: Mapping[str, Any], free: 
     return list({tuple(v.values()): v for v in found}.values())
 
 
-def larger(spec: Spec, variant: str | None, given: Mapping[str, Any], free: Sequence[Free]) -> list[dict[str, int]]:
-    """Larger values of each free parameter while the others keep their defaults."""
-    start = candidates(spec, variant, given, free)[0]
-    return [{**start, f.name: n} for n in LARGER for f in free if _inside(f, n) == n]
-
-
 def _least(f: Free) -> int:
     return f.least if f.least is not None else -1 if f.most is None else min(-1, f.most)
 
@@ -129,7 +123,8 @@ def compare_readings(
     refused: list[Mapping[str, int]] = []
     runs = spent = 0
     tried = candidates(spec, variant, given, parametric.free)
-    further = [v for v in larger(spec, variant, given, parametric.free) if v not in tried]
+    further = [{**tried[0], f.name: n} for n in LARGER for f in parametric.free if _inside(f, n) == n]
+    further = [values for values in further if values not in tried]
     for values in (*tried, *further):
         heavy = weight(parametric, values)
         extra = values in further
@@ -164,7 +159,8 @@ class _Comparison:
         self.runs = 0
         self.possible = True
         try:
-            self._model: Model = spec.model.build(variant, **{**_own(spec, variant), **given, **values})
+            own = spec.variant_parameters.get(variant or "", {})
+            self._model: Model = spec.model.build(variant, **{**own, **given, **values})
             with first_values_at_most(FIRST_VALUES):
                 self._read, declared = compile_unbounded(
                     self._model, frozenset(), spec.properties, carries=spec.carries
@@ -243,10 +239,6 @@ class _Comparison:
             loc=loc,
             remedy="setup() or a helper treats a free parameter unlike a number; decide inside a rule, or give it a value",
         )
-
-
-def _own(spec: Spec, variant: str | None) -> Mapping[str, Any]:
-    return spec.variant_parameters.get(variant or "", {})
 
 
 def _outcome(run: Callable[[], Any]) -> Any:

@@ -30,11 +30,6 @@ class Written:
     without: dict[str, str]
 
 
-def contents(system: System, model: str, options: tuple[str, ...]) -> Contents:
-    """A certificate about `system` without claims; `model` and `options` identify the system on the command line."""
-    return Contents(model, options, fingerprint(system))
-
-
 def add_traces(system: System, findings: tuple[Finding, ...], to: Contents) -> list[Finding]:
     """Adds claims with behaviours as evidence; returns the other findings."""
     sorts, left = [v.sort for v in system.variables], []
@@ -52,7 +47,7 @@ def certify_findings(
     path: Path, system: System, model: str, options: tuple[str, ...], findings: tuple[Finding, ...], lack: str
 ) -> Written:
     """Writes the behaviours of some findings; `lack` is the reason why other decided properties have no evidence."""
-    to = contents(system, model, options)
+    to = Contents(model, options, fingerprint(system))
     left = add_traces(system, findings, to)
     return written(path, to, {f.property: undecided(f) or lack for f in left})
 
@@ -63,7 +58,7 @@ def certify_search(path: Path, model: str, options: tuple[str, ...], explored: E
     Raises `SystemFailure` if the file cannot be written, `TooLarge` if the state graph exceeds the memory, and
     `NoRanks` if the graph does not prove a termination or temporal property.
     """
-    to = contents(explored.system, model, options)
+    to = Contents(model, options, fingerprint(explored.system))
     left = add_traces(explored.system, explored.findings, to)
     without = {f.property: why for f in left if (why := undecided(f))}
     open_ = [f for f in left if f.property not in without]

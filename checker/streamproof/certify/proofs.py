@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamproof.certify.evidence import Written, add_traces, contents, undecided, written
+from streamproof.certify.evidence import Written, add_traces, undecided, written
+from streamproof.certify.writing import Contents
 from streamproof.system import expr as e
 from streamproof.system.canonical import canonical
 from streamproof.system.errors import StreamproofError
+from streamproof.system.fingerprint import fingerprint
 from streamproof.system.model import System
 from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import EnumSort
@@ -27,7 +29,7 @@ class Unwritable(StreamproofError):
 
 def certify_proof(path: Path, system: System, model: str, options: tuple[str, ...], proof: Proof) -> Written:
     """Writes a proof, and its counterexamples and witnesses. Raises `SystemFailure`, and `Unwritable`."""
-    to = contents(system, model, options)
+    to = Contents(model, options, fingerprint(system))
     left = add_traces(system, proof.findings, to)
     without = {f.property: why for f in left if (why := undecided(f))}
     for finding in left:

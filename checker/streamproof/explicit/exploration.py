@@ -4,7 +4,7 @@ generated Python for small state spaces, compiled code for large ones. `measured
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 
 from streamproof.explicit.findings import EarlyEnd, coverage, judge, with_conditions
@@ -30,7 +30,7 @@ from streamproof.system.options import (
     timely,
 )
 from streamproof.system.records import dataclass, replace
-from streamproof.system.scalarise import Scalarised, scalarise
+from streamproof.system.scalarise import scalarise
 from streamproof.system.verdict import (
     CheckResult,
     Counts,
@@ -228,7 +228,11 @@ def explore(
             scalarised = scalarise(system)
             simple = simplify(scalarised.system)
             properties = [simple.property(p.name) for p in chosen]
-            reduced = _plan(scalarised, simple, properties, options)
+            reduced = ReductionPlan()
+            if options.symmetry or options.por:
+                from streamproof.explicit.reductions.plan import plan
+
+                reduced = plan(scalarised, simple, properties, symmetry=options.symmetry, por=options.por)
 
         def after_level(search: LevelSearch) -> Stop | None:
             return early.after_level(search, reduced)
@@ -263,17 +267,6 @@ def explore(
         from streamproof.system.constraint import within_constraint
 
         return within_constraint(system, explored)
-
-
-def _plan(
-    scalarised: Scalarised, simple: System, properties: Sequence[Property], options: SearchOptions
-) -> ReductionPlan:
-    """The reductions of the search."""
-    if not (options.symmetry or options.por):
-        return ReductionPlan()
-    from streamproof.explicit.reductions.plan import plan
-
-    return plan(scalarised, simple, properties, symmetry=options.symmetry, por=options.por)
 
 
 def _chosen(system: System, options: SearchOptions) -> list[Property]:

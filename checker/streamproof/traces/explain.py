@@ -107,14 +107,6 @@ def why_false(system: System, conjuncts: Iterable[Conjunct], state: State, after
     return None if found is None else _reason(interpreter, found, state, after, None)
 
 
-def blocked(system: System, state: State) -> tuple[Blocked, ...]:
-    """Why each action is disabled in `state`: one entry per action and reason, closest to being enabled first.
-
-    Enabled instances are omitted.
-    """
-    return _blocked(Interpreter(system), state, None)
-
-
 def explain(system: System, prop: Property, trace: Trace) -> Explanation:
     """Why `trace` violates `prop`, or shows it if `prop` is a reachability property."""
     interpreter = Interpreter(system)
@@ -140,7 +132,7 @@ def explain(system: System, prop: Property, trace: Trace) -> Explanation:
             return Explanation((), (), _slice(interpreter, past))
         case Kind.DEADLOCK:
             past = _Past(trace, len(trace) - 1)
-            stopped = _blocked(interpreter, trace.states[-1], past)
+            stopped = blocked(interpreter, trace.states[-1], past)
             ends: tuple[Reason, ...] = ()
             if system.terminal is not None:
                 found = _readings(interpreter, system.terminal, "", trace.states[-1], None, past)
@@ -207,7 +199,11 @@ def _prefix(written: str, variable: str) -> str:
     return f"{owners.pop()}." if len(owners) == 1 else ""
 
 
-def _blocked(interpreter: Interpreter, state: State, past: _Past | None) -> tuple[Blocked, ...]:
+def blocked(interpreter: Interpreter, state: State, past: _Past | None = None) -> tuple[Blocked, ...]:
+    """Why each action is disabled in `state`: one entry per action and reason, closest to being enabled first.
+
+    Enabled instances are omitted.
+    """
     groups: dict[tuple[str, Reason], list[tuple[Instance, int]]] = {}
     for instance in interpreter.system.instances:
         false = [c for c in instance.guard if not interpreter.value(c.expr, state)]

@@ -15,24 +15,13 @@ import numpy as np
 from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.memory import LOAD, SLACK, Reserve, StateTable
 from streamproof.explicit.compiled.runs import key_kind, keys_of
-from streamproof.explicit.compiled.search_kernels import (
-    _ask,
-    _entry,
-    _free,
-    _hash,
-    _home,
-    _lookup,
-    _mix,
-    _new,
-    _put,
-    _same,
-)
 from streamproof.explicit.compiled.spill_file import Array, SpillFile
 from streamproof.explicit.kernel_compiler import translate
 from streamproof.explicit.native_code import Module, build
 from streamproof.system.records import dataclass
 
 if TYPE_CHECKING:
+    from streamproof.explicit.compiled.search_kernels import _ask, _hash, _home, _put
     from streamproof.explicit.kernel_builtins import (
         address,
         halves_at,
@@ -100,8 +89,8 @@ def collect(c: words, states: words, base: word, end: word, batches: word) -> wo
 @cache
 def collecting(words_of_state: int) -> Module:
     """`collect` for states of `words_of_state` words."""
-    parts = (_mix, _hash, _home, _same, _lookup, _free, _entry, _new, _put, _ask, collect)
-    return build(translate(parts, search_kernels.constants(words_of_state)), ["collect"], optimise=True)
+    inlined = [kernel for kernel in search_kernels.KERNELS if kernel.__name__.startswith("_")]
+    return build(translate([*inlined, collect], search_kernels.constants(words_of_state)), ["collect"], optimise=True)
 
 
 class Candidates:

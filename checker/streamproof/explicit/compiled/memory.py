@@ -383,22 +383,12 @@ class Worker:
         self.table = StateTable(words, budget, of, lender)
         self.facts = WordBlock(facts.fresh())
         self.news = WordBlock([0] * facts.instances)
-        self._parts = [
-            Reserve((OUT_SPACE + degree) * 8 * words + (1 << 16)),
-            Reserve((OUT_SPACE + degree) * 2 + (1 << 16)),
-            Reserve(BATCH * 4 + (1 << 16)),
-            Reserve((OUT_SPACE + degree) * 8 + (1 << 16)),
-            Reserve((OUT_SPACE + degree) * 8 + (1 << 16)),
-            Reserve(RECENT_STATES * 8 * words),
-        ]
-        out, actions, ends, hashes, kept, recent = self._parts
+        room = OUT_SPACE + degree
+        sizes = {"OUT": 8 * words * room, "ACTIONS": 2 * room, "ENDS": 4 * BATCH, "HASHES": 8 * room, "KEPT": 8 * room}
+        sizes["RECENT"] = 8 * words * RECENT_STATES
+        self._buffers = {name: Reserve(size + (1 << 16)) for name, size in sizes.items()}
         self.table.set(
-            OUT=out.address,
-            ACTIONS=actions.address,
-            ENDS=ends.address,
-            HASHES=hashes.address,
-            KEPT=kept.address,
-            RECENT=recent.address,
+            **{name: buffer.address for name, buffer in self._buffers.items()},
             FACTS=self.facts.address,
             EXPAND=expand,
             NEWS=self.news.address,
@@ -420,5 +410,5 @@ class Worker:
     def close(self) -> None:
         """Free the memory."""
         self.table.close()
-        for part in self._parts:
-            part.close()
+        for buffer in self._buffers.values():
+            buffer.close()

@@ -40,23 +40,13 @@ class BitField:
 
     def code(self, value: Value) -> int:
         """The code of `value`, not shifted."""
-        match self.sort:
-            case BoolSort():
-                return int(value)
-            case RangeSort(lo, _):
-                return int(value) - lo
-            case EnumSort(members):
-                return members.index(value)
+        return self.sort.members.index(value) if isinstance(self.sort, EnumSort) else int(value) - self.low
 
     def value(self, code: int) -> Value:
         """The value of a code."""
-        match self.sort:
-            case BoolSort():
-                return bool(code)
-            case RangeSort(lo, _):
-                return code + lo
-            case EnumSort(members):
-                return members[code]
+        if isinstance(self.sort, EnumSort):
+            return self.sort.members[code]
+        return bool(code) if isinstance(self.sort, BoolSort) else code + self.low
 
 
 @dataclass(frozen=True)
@@ -70,13 +60,6 @@ class Layout:
     bits: int
     """Number of bits used by fields."""
 
-    def pack(self, state: State) -> tuple[int, ...]:
-        """The words of a state."""
-        words = [MARK, *[0] * (self.words - 1)]
-        for field, value in zip(self.fields.values(), state, strict=True):
-            words[field.word] |= field.code(value) << field.shift
-        return tuple(words)
-
     @cached_property
     def packer(self) -> Callable[[Iterable[State]], list[int]]:
         """A generated function that packs states into one list of words."""
@@ -84,14 +67,10 @@ class Layout:
         terms = [[str(0 if at else MARK)] for at in range(self.words)]
         codes: list[str] = []
         for name, field in zip(names, self.fields.values(), strict=True):
-            match field.sort:
-                case EnumSort(members):
-                    codes.append(f" {name}_of = { ({m: k for k, m in enumerate(members)})!r}")
-                    code = f"{name}_of[{name}]"
-                case RangeSort(lo, _):
-                    code = f"({name} - {lo})"
-                case BoolSort():
-                    code = name
+            code = f"({name} - {field.low})"
+            if isinstance(field.sort, EnumSort):
+                codes.append(f" {name}_of = { ({m: k for k, m in enumerate(field.sort.members)})!r}")
+                code = f"{name}_of[{name}]"
             terms[field.word].append(f"({code} << {field.shift})")
         lines = [
             "def pack(states):",

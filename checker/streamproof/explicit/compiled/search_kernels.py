@@ -13,6 +13,7 @@ a second line.
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -51,22 +52,6 @@ RECENT_STATES = 1 << 14
 """Number of entries of the table of recent successors; its hit rate grows slowly with its size, its cost does not."""
 GOING, FULL, STOPPED = 0, 1, 2
 """Results of `search`: batches or level done; the table must grow; a limit or an evaluation error."""
-
-
-def constants(words_of_state: int, shards: int = 1) -> dict[str, int]:
-    """The values of the upper-case names, for states of `words_of_state` words in `shards` tables."""
-    return {
-        **{name: at for at, name in enumerate(CONTROL)},
-        "WORDS": words_of_state,
-        "SHARDS": shards,
-        "TAG": 0xFFFFFFFF00000000,
-        "LOW": 0xFFFFFFFF,
-        "NONE": (1 << 64) - 1,
-        "AHEAD": 32,
-        "SPAN": 1 << 16,
-        "FAULTY": 3,
-        "RECENTLY": RECENT_STATES - 1,
-    }
 
 
 def _mix(x: word) -> word:
@@ -540,33 +525,23 @@ def edges(c: words, batches: word) -> word:
     return 0
 
 
-KERNELS = (
-    _mix,
-    _unmix,
-    _hash,
-    _home,
-    _owner,
-    _same,
-    _lookup,
-    _free,
-    _entry,
-    _new,
-    _put,
-    _ask,
-    _unseen,
-    _sift,
-    search,
-    scatter,
-    gather,
-    append,
-    share,
-    add,
-    grow,
-    index,
-    number,
-    _find,
-    edges,
-)
-"""All kernels, each after those it calls."""
+KERNELS = tuple(kernel for kernel in dict(globals()).values() if inspect.isfunction(kernel))
+"""All kernels, the functions above: each after those it calls."""
 GROUPS = (("search",), ("add", "grow"), ("scatter", "gather", "append", "share"), ("index",), ("number", "edges"))
 """The exported kernels by group; a group is compiled together."""
+
+
+def constants(words_of_state: int, shards: int = 1) -> dict[str, int]:
+    """The values of the upper-case names, for states of `words_of_state` words in `shards` tables."""
+    return {
+        **{name: at for at, name in enumerate(CONTROL)},
+        "WORDS": words_of_state,
+        "SHARDS": shards,
+        "TAG": 0xFFFFFFFF00000000,
+        "LOW": 0xFFFFFFFF,
+        "NONE": (1 << 64) - 1,
+        "AHEAD": 32,
+        "SPAN": 1 << 16,
+        "FAULTY": 3,
+        "RECENTLY": RECENT_STATES - 1,
+    }

@@ -8,7 +8,8 @@ hits. At an evaluation error of the model it stops, with the successors found be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from streamproof.explicit.compiled.packed_states import Emitter, Layout
 from streamproof.explicit.successors import Rule, rules_of
@@ -102,11 +103,8 @@ class _Expand:
     def text(self) -> str:
         """The function."""
         out = self._emit
-        out.line("%states.p = inttoptr i64 %states to ptr")
-        out.line("%out.p = inttoptr i64 %out to ptr")
-        out.line("%actions.p = inttoptr i64 %actions to ptr")
-        out.line("%ends.p = inttoptr i64 %ends to ptr")
-        out.line("%facts.p = inttoptr i64 %facts to ptr")
+        for name in ("states", "out", "actions", "ends", "facts"):
+            out.line(f"%{name}.p = inttoptr i64 %{name} to ptr")
         out.line("%least.p = getelementptr i64, ptr %facts.p, i64 0")
         out.line("%most.p = getelementptr i64, ptr %facts.p, i64 1")
         out.line("br label %state")
@@ -279,17 +277,9 @@ class _Expand:
         self._note(wrong, at + 2, rule.number)
 
     def _note(self, condition: str, at: int, instance: int) -> None:
-        out = self._emit
-        hit, note, fine = out.label("hit"), out.label("note"), out.label("fine")
-        out.line(f"br i1 {condition}, label %{hit}, label %{fine}")
-        out.begin(hit)
-        have = out.new(f"load i64, ptr {out.new(f'getelementptr i64, ptr %facts.p, i64 {at}')}")
-        out.line(f"br i1 {out.new(f'icmp eq i64 {have}, -1')}, label %{note}, label %{fine}")
-        out.begin(note)
-        self._put(at, out.new("add i64 %number, %at"))
-        self._put(at + 1, str(instance))
-        out.line(f"br label %{fine}")
-        out.begin(fine)
+        with _first(self._emit, condition, "%facts.p", at):
+            self._put(at, self._emit.new("add i64 %number, %at"))
+            self._put(at + 1, str(instance))
 
     def _put(self, at: int, value: str) -> None:
         out = self._emit
@@ -307,18 +297,14 @@ class _Expand:
             have = out.new(f"load i64, ptr %{name}.p")
             relation = out.new(f"icmp {'ult' if sign == 'umin' else 'ugt'} i64 {degree}, {have}")
             out.line(f"store i64 {out.new(f'select i1 {relation}, i64 {degree}, i64 {have}')}, ptr %{name}.p")
-        none, stuck, note = out.label("none"), out.label("stuck"), out.label("note")
+        none = out.label("none")
         out.line(f"br i1 {out.new(f'icmp eq i64 {degree}, 0')}, label %{none}, label %next")
         out.begin(none)
         with out.scope():
             terminal = self._system.terminal
             allowed = out.term(b.FALSE if terminal is None else terminal)
-        out.line(f"br i1 {allowed}, label %next, label %{stuck}")
-        out.begin(stuck)
-        have = out.new(f"load i64, ptr {out.new(f'getelementptr i64, ptr %facts.p, i64 {StepCounters.STUCK}')}")
-        out.line(f"br i1 {out.new(f'icmp eq i64 {have}, -1')}, label %{note}, label %next")
-        out.begin(note)
-        self._put(StepCounters.STUCK, out.new("add i64 %number, %at"))
+        with _first(out, out.new(f"xor i1 {allowed}, true"), "%facts.p", StepCounters.STUCK):
+            self._put(StepCounters.STUCK, out.new("add i64 %number, %at"))
         out.line("br label %next")
         out.begin("next")
         out.line(f"%pos.next = add i64 {pos}, 0")
@@ -407,16 +393,23 @@ def _note_first(out: Emitter, k: int, pair: tuple[Expr, Expr], many: int) -> Non
     wrong, wanted = (out.term(term) for term in pair)
     fair = out.new(f"and i1 {wanted}, {out.new(f'xor i1 {wrong}, true')}")
     for at, condition in ((2 * k, fair), (2 * k + 1, wrong)):
-        hit, note, fine = out.label("hit"), out.label("note"), out.label("fine")
-        out.line(f"br i1 {condition}, label %{hit}, label %{fine}")
-        out.begin(hit)
-        place = out.new(f"getelementptr i64, ptr %out.p, i64 {at}")
-        have = out.new(f"load i64, ptr {place}")
-        out.line(f"br i1 {out.new(f'icmp eq i64 {have}, -1')}, label %{note}, label %{fine}")
-        out.begin(note)
-        out.line(f"store i64 %at, ptr {place}")
-        out.line(f"br label %{fine}")
-        out.begin(fine)
+        with _first(out, condition, "%out.p", at) as place:
+            out.line(f"store i64 %at, ptr {place}")
+
+
+@contextmanager
+def _first(out: Emitter, condition: str, block: str, at: int) -> Iterator[str]:
+    """Inside, code that runs if a condition is true and word `at` of a block has no hit yet; yields the place of the word."""
+    hit, note, fine = out.label("hit"), out.label("note"), out.label("fine")
+    out.line(f"br i1 {condition}, label %{hit}, label %{fine}")
+    out.begin(hit)
+    place = out.new(f"getelementptr i64, ptr {block}, i64 {at}")
+    have = out.new(f"load i64, ptr {place}")
+    out.line(f"br i1 {out.new(f'icmp eq i64 {have}, -1')}, label %{note}, label %{fine}")
+    out.begin(note)
+    yield place
+    out.line(f"br label %{fine}")
+    out.begin(fine)
 
 
 def _same(name: str, term: Expr) -> bool:
