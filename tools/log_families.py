@@ -24,7 +24,7 @@ from pathlib import Path
 from re import _parser as sre  # type: ignore[attr-defined]
 from typing import Any
 
-from streamproof.conformance.flink.message_forms import FORMS, VERSIONS, MessageForm, is_logged_by
+from streamproof.conformance.flink.message_forms import FORMS, MessageForm
 
 EXAMPLES = 24
 """Maximum number of example messages of one format."""
@@ -37,6 +37,12 @@ WILD = "\0"
 HELPERS = {"hb.recv": "HeartbeatManagerImpl", "hb.trigger": "HeartbeatManagerSenderImpl"}
 """Families that a class writes with the logger of another one."""
 _CONCATENATED = "<concat>"
+VERSIONS = {
+    **dict.fromkeys(("loop.step", "loop.worker", "loop.final", "loop.end", "loop.head", "loop.tail"), "1.17-1.19"),
+    # The slot manager of 1.17 is another one, unless fine-grained resources are on.
+    **dict.fromkeys(("slot.rm.pending", "slot.rm.complete", "slot.rm.freed", "slot.tm.alloc"), "1.19-2.3"),
+}
+"""Families that not every version from 1.17 to 2.3 logs: the first and the last of 1.17, 1.19 and 2.3 that does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +204,16 @@ class Found:
     def is_missing(self) -> bool:
         """Whether the version should have the family, and has not."""
         return self.expected and self.listed and not self.owners
+
+
+def is_logged_by(family: str, version: str) -> bool:
+    """Whether a version of Flink, such as 2.3, should have a family's message."""
+    first, _, last = VERSIONS.get(family, "1.17-2.3").partition("-")
+    return _release(first) <= _release(version) <= _release(last)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")[:2]))
 
 
 def check(calls: Sequence[Call], version: str) -> list[Found]:

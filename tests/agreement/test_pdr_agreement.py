@@ -12,7 +12,7 @@ import pytest
 
 from random_systems import random_system
 from streamproof.symbolic import Engine, prove
-from streamproof.symbolic.discovery import laws
+from streamproof.symbolic.discovery import Books
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import ENDLESS, goals
 from streamproof.symbolic.pdr import Pdr
@@ -138,7 +138,7 @@ def test_laws_hold_in_every_reachable_state() -> None:
         if found.mistake is not None:
             continue
         scalar = scalarise(system)
-        laws_found = laws(scalar.system)
+        laws_found = Books(scalar.system).kept()
         seen["laws"] += len(laws_found)
         below, above = Interpreter(scalar.system), Interpreter(system)
         for state in (state for level in found.levels for state in level) if laws_found else ():

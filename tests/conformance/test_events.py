@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamproof.conformance.event import Event
-from streamproof.conformance.event_table import SCHEMA, VERSION
-from streamproof.conformance.events import read_events, write_ndjson, write_parquet
+from streamproof.conformance.event_table import SCHEMA, VERSION, write_parquet
+from streamproof.conformance.events import read_events, write_ndjson
 from streamproof.system.errors import InputError, SystemFailure
 from streamproof.system.records import replace
 

@@ -18,18 +18,27 @@ from streamproof.conformance.flink import (
     JobGraph,
     Vertex,
     find_runs,
-    graph_from_log,
     graph_of,
     read_rest,
     read_run,
 )
 from streamproof.conformance.flink.graph import pattern_of, producers_of, same_connections
-from streamproof.conformance.flink.jobgraph import only_job
 from streamproof.conformance.flink.rest import NoAnswer
 from streamproof.system.errors import InputError
 
 JOB = "337d69de26fec894361caf2e7c702644"
 HEAD = re.compile(r"\d{4}-\d\d-\d\d ")
+
+
+def graph_from_log(run: FlinkRun, job: str) -> JobGraph:
+    """The graph without the answers beside the logs."""
+    return graph_of(replace(run, rest={}), job)
+
+
+def only_job(run: FlinkRun) -> str:
+    """The job of a run that has one."""
+    (job,) = run.jobs
+    return job
 
 
 def _shape(graph: JobGraph) -> set[tuple[str, str, str | None, str | None]]:
@@ -180,18 +189,6 @@ def test_inputs_that_were_announced_and_not_stated(flink_logs: Path, tmp_path: P
     assert graph.missing == ("1 of the 1 inputs of 'M'",)
 
 
-def test_attempts_and_failures_of_rest(flink_logs: Path) -> None:
-    """The REST answer has the latest attempt of each subtask and the failures, newest first."""
-    answer = read_rest(flink_logs / "b-lostpart-1" / "rest-337d69de.json")
-    assert (answer.job, answer.state, answer.type) == ("337d69de26fec894361caf2e7c702644", "FINISHED", "BATCH")
-    assert [a.number for a in answer.attempts] == [1, 1, 1, 1, 1, 1, 1, 2, 1, 1]
-    assert {a.tm for a in answer.attempts} == {"tm-1", "tm-2"}
-    assert [(f.exception.rpartition(".")[2], f.task, f.tm) for f in answer.failures] == [
-        ("PartitionConnectionException", "D -> D-sink: Writer (2/2) - execution #0", "tm-2"),
-        ("JobMasterException", "C -> C-sink: Writer (2/2) - execution #0", "tm-0"),
-    ]
-
-
 def _answer(flink_logs: Path) -> dict[str, Any]:
     data: dict[str, Any] = json.loads((flink_logs / "b-lostpart-1" / "rest-337d69de.json").read_text())
     return data
@@ -202,7 +199,7 @@ def test_a_bare_answer_will_do(flink_logs: Path, tmp_path: Path) -> None:
     file = tmp_path / "rest-337d69de.json"
     file.write_text(json.dumps(_answer(flink_logs)["job"]))
     whole = read_rest(flink_logs / "b-lostpart-1" / "rest-337d69de.json")
-    assert read_rest(file) == replace(whole, attempts=(), failures=(), file=str(file))
+    assert read_rest(file) == replace(whole, file=str(file))
 
 
 @pytest.mark.parametrize(
@@ -221,10 +218,6 @@ def test_a_bare_answer_will_do(flink_logs: Path, tmp_path: Path) -> None:
         (
             lambda d: (d.pop("plan"), d["job"].pop("plan")),
             "the answer has no plan with nodes, so the edges are not known",
-        ),
-        (
-            lambda d: d["subtasks"]["9dd63673dd41ea021b896d5203f3ba7c"][0].pop("attempt"),
-            "the field 'attempt' is missing",
         ),
         (lambda d: d.update(job="URLError('refused')"), "the API gave no answer: URLError('refused')"),
         (lambda d: d.update(job=[]), "job must be an object, got list"),
@@ -284,8 +277,6 @@ def test_unknown_and_ambiguous_jobs(flink_logs: Path) -> None:
         graph_from_log(run, "0" * 32)
     assert caught.value.message == f"the run a-pipelined-1 has no job {'0' * 32}"
     assert caught.value.remedy == "jobs in its logs: 3a3f542f5923983f97fc4f4ca563b034"
-    with pytest.raises(InputError, match="the run a-pipelined-1 has 0 jobs"):
-        only_job(replace(run, jobs={}))
 
 
 @pytest.mark.parametrize(

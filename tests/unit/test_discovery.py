@@ -9,9 +9,8 @@ import pytest
 
 from streamproof.symbolic import Engine, prove
 from streamproof.symbolic.cubes import clause, cube_of
-from streamproof.symbolic.discovery import laws
 from streamproof.symbolic.discovery.houdini import inductive
-from streamproof.symbolic.discovery.laws import Books
+from streamproof.symbolic.discovery.laws import Books, Law
 from streamproof.symbolic.discovery.leaf_names import in_terms_of_the_model
 from streamproof.symbolic.discovery.learning import learned
 from streamproof.symbolic.discovery.linear import null_space, primitive
@@ -65,6 +64,11 @@ def fire(name: str, *moves: tuple[str, int]) -> Action:
     """A transition of a net: what it takes from places (negative) and adds to them."""
     guard = [b.less_eq(b.num(-n), b.var(p, COUNT)) for p, n in moves if n < 0]
     return taking(name, guard, *((p, b.add(b.var(p, COUNT), b.num(n))) for p, n in moves))
+
+
+def laws(system: System) -> tuple[Law, ...]:
+    """The laws of a system."""
+    return Books(system).kept()
 
 
 def written(system: System) -> list[tuple[dict[str, int], int | None]]:

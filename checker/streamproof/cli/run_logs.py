@@ -34,7 +34,8 @@ def in_parquet(log: Path) -> None:
     A last line without an end is left out, as its readers do. Raises `InputError` for a log that is damaged otherwise, and
     `SystemFailure` if the file cannot be written; then the log stays.
     """
-    from streamproof.conformance.events import read_events, write_parquet
+    from streamproof.conformance.event_table import write_parquet
+    from streamproof.conformance.events import read_events
 
     events = read_events(log, without_torn_line=True)
     write_parquet((replace(event, file=None, line=None) for event in events), log.with_suffix(TABLE))

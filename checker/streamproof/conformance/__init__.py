@@ -37,13 +37,12 @@ from streamproof.conformance.binding import (
 from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.event import Event
 from streamproof.conformance.event_log import EventLog
-from streamproof.conformance.event_table import json_value
+from streamproof.conformance.event_table import json_value, write_parquet
 from streamproof.conformance.events import (
     first_event_fields,
     may_have_event,
     read_events,
     write_ndjson,
-    write_parquet,
 )
 from streamproof.conformance.history import DrawnAttempt, DrawnEdge, DrawnVertex, JobHistory, Since
 from streamproof.conformance.judging import judge

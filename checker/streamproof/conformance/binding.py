@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from streamproof.conformance.event import Event
 from streamproof.conformance.history import JobHistory
@@ -85,6 +85,11 @@ class Constraint:
         return self.text if isinstance(self.text, str) else self.text(look)
 
 
+def first_unmet(constraints: Iterable[Constraint], look: StateReader) -> Constraint | None:
+    """The first of the constraints that is false in a state."""
+    return next((c for c in constraints if not c.test(look)), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """The meaning of one event: `alternatives`, each a sequence of moves (empty: no action of the machine).
@@ -104,6 +109,11 @@ class Observation:
     follows: int | None = None
     """Position, in the same stream, of the last observation that must precede this one; None: all earlier ones. A
     thread that changes the state first and logs afterwards may be overtaken in the log by another thread."""
+
+    def unmet_before(self, look: StateReader) -> Constraint | None:
+        """The first constraint on the state before that is false; None if all are true."""
+        first = () if self.requires_before is None else (self.requires_before,)
+        return first_unmet((*first, *self.before), look)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +145,8 @@ class Span:
     rests_on_returned: bool = False
 
 
-class Grounding(Protocol):
-    """The instances of an action with given arguments, for systems with too many to enumerate."""
-
-    def __call__(self, action: str, args: Mapping[str, Any], /) -> tuple[Instance, ...]:
-        """The matching instances, possibly none."""
+Grounding: TypeAlias = Callable[[str, Mapping[str, Any]], tuple[Instance, ...]]
+"""The instances of an action with given arguments, possibly none, for systems with too many to enumerate."""
 
 
 class Explainer(Protocol):

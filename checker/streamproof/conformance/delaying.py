@@ -173,26 +173,18 @@ class Delaying:
         """An observation by one sequence of moves, without hidden actions."""
         steps, tried = self._steps, _Tried({}, set(), {})
         look = RecordingReader(steps.system, state, self._layout, tried.reads)
-        if observation.requires_before is not None and not observation.requires_before.test(look):
+        if observation.unmet_before(look) is not None:
             return tried
-        if not all(c.test(look) for c in observation.before):
-            return tried
-        found: list[tuple[State, Taken]] = [(state, ())]
-        for move in way:
-            reached: list[tuple[State, Taken]] = []
-            for at, taken in found:
-                ends: list[tuple[State, Taken]] = []
-                for instance in steps.matching(move):
-                    effect = self._footprints.take(instance, at)
-                    tried.reads.update(effect.reads)
-                    if effect.writes is not None:
-                        tried.writes.update(effect.writes)
-                        ends.append((self._layout.written(at, effect.writes), (*taken, move.action)))
-                if not ends and move.optional:
-                    ends = [(at, taken)]
-                reached += ends
-            found = reached
-        for end, taken in found:
+
+        def take(instance: Instance, at: State) -> State | None:
+            effect = self._footprints.take(instance, at)
+            tried.reads.update(effect.reads)
+            if effect.writes is None:
+                return None
+            tried.writes.update(effect.writes)
+            return self._layout.written(at, effect.writes)
+
+        for end, taken in steps.along(way, state, take):
             look = RecordingReader(steps.system, end, self._layout, tried.reads)
             if all(c.test(look) for c in observation.constraints):
                 tried.ends.setdefault(end, taken)

@@ -19,6 +19,7 @@ import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -58,7 +59,7 @@ def _no_constant(text: str) -> None:
     raise ValueError(f"{text} is not JSON")
 
 
-def write_parquet(events: Iterable[Event], path: Path) -> int:
+def write_parquet(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
     """Writes events as Parquet; returns their number.
 
     The file is written atomically. Raises `SystemFailure` if it cannot be written, or exists and is not an event log, and
@@ -92,7 +93,7 @@ def write_parquet(events: Iterable[Event], path: Path) -> int:
                 count += len(batch)
         stream.write(_sealed(table.getvalue()))
 
-    write(path, fill, PARQUET)
+    write(Path(path), fill, PARQUET)
     return count
 
 
@@ -111,26 +112,25 @@ def rows(file: Path, *, only_first: bool = False) -> Iterator[tuple[dict[str, An
 
     Raises `InputError` for a damaged file, a table without the required columns, and another version of the schema.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     name, row = str(file), 0
-    try:
-        _expect_seal(file)
-        with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
-            _refuse_columns(parquet.schema_arrow, name)
-            for batch in parquet.iter_batches(batch_size=1 if only_first else _BATCH):
-                for data in batch.to_pylist():
-                    row += 1
-                    yield {key: _cell(value, key, name, row) for key, value in data.items() if value is not None}, row
-                    if only_first:
-                        return
-    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        raise damaged(name, error) from error
+    with _opened(file) as parquet:
+        for batch in parquet.iter_batches(batch_size=1 if only_first else _BATCH):
+            for data in batch.to_pylist():
+                row += 1
+                yield {key: _cell(value, key, name, row) for key, value in data.items() if value is not None}, row
+                if only_first:
+                    return
 
 
 def has_event(file: Path, event: str) -> bool:
     """Whether a table has an event of this name. Raises `InputError` as `rows`."""
+    with _opened(file) as parquet:
+        return any(event in batch[0].to_pylist() for batch in parquet.iter_batches(columns=["event"]))
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[Any]:
+    """An open table, with a check of its footer and its columns; whatever Parquet's reader raises is an `InputError`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -138,15 +138,12 @@ def has_event(file: Path, event: str) -> bool:
         _expect_seal(file)
         with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
             _refuse_columns(parquet.schema_arrow, str(file))
-            return any(event in batch[0].to_pylist() for batch in parquet.iter_batches(columns=["event"]))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise damaged(str(file), error) from error
-
-
-def damaged(name: str, error: Exception) -> InputError:
-    """The error for a file that Parquet's reader does not accept."""
-    reason = str(error).strip().partition("\n")[0] or type(error).__name__
-    return InputError(f"{name}: the Parquet file is damaged ({reason})", remedy="copy it again from its source")
+            yield parquet
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise InputError(
+            f"{file}: the Parquet file is damaged ({reason})", remedy="copy it again from its source"
+        ) from error
 
 
 _SEAL: Final = b"streamproof footer "

@@ -96,11 +96,6 @@ def write_ndjson(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
     return count
 
 
-def write_parquet(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
-    """As `event_table.write_parquet`."""
-    return event_table.write_parquet(events, Path(path))
-
-
 def first_event_fields(path: Path) -> dict[str, Any]:
     """The fields of the first event of a log, plain or Parquet, without any check; nothing if a plain one has none.
 
@@ -281,21 +276,12 @@ def _fraction(value: object, path: str) -> str | None:
 
 
 def _refuse_repetition(events: list[Event]) -> None:
-    last: dict[tuple[str, str], int] = {}
-    unordered: set[tuple[str, str]] = set()
-    for event in events:
-        key = (event.trace, event.process)
-        if event.seq <= last.get(key, -1):
-            unordered.add(key)
-        last[key] = max(event.seq, last.get(key, -1))
     seen: set[tuple[str, str, int]] = set()
-    for event in events if unordered else ():
-        if (event.trace, event.process) in unordered:
-            place = (event.trace, event.process, event.seq)
-            if place in seen:
-                raise InputError(
-                    f"process {event.process!r} uses seq {event.seq} twice in trace {event.trace!r}",
-                    loc=event.loc,
-                    remedy="number the events of each process 0, 1, 2, ... in the order in which they happened",
-                )
-            seen.add(place)
+    for event in events:
+        if event.key in seen:
+            raise InputError(
+                f"process {event.process!r} uses seq {event.seq} twice in trace {event.trace!r}",
+                loc=event.loc,
+                remedy="number the events of each process 0, 1, 2, ... in the order in which they happened",
+            )
+        seen.add(event.key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from streamproof.conformance.binding import Constraint, Move, Observation, StateReader, Task
+from streamproof.conformance.binding import Move, Observation, StateReader, Task, first_unmet
 from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.run_verdict import Candidate, Frontier, PartialMatch, Rejection
 from streamproof.system import EvaluationError, Instance, State, System
@@ -75,9 +75,10 @@ def _matches(refusal: Refusal, states: Sequence[State]) -> Iterator[tuple[Partia
     """How far each meaning of the event gets from each state, with the action that is impossible."""
     observation, steps = refusal.observation, refusal.steps
     for number, state in enumerate(states):
-        waiting = (observation.requires_before,) if observation.requires_before is not None else ()
-        unmet = _unmet((*waiting, *observation.before), StateReader(steps.system, state))
-        if unmet is not None:
+        look = StateReader(steps.system, state)
+        wrong = observation.unmet_before(look)
+        if wrong is not None:
+            unmet = wrong.said(look)
             for way in observation.alternatives or ((),):
                 yield PartialMatch(number, (), _named(way), unmet), Candidate(_named(way), unmet, 0, True)
             continue
@@ -93,9 +94,10 @@ def _matches(refusal: Refusal, states: Sequence[State]) -> Iterator[tuple[Partia
                 at = reached
             else:
                 for end in at:
-                    unmet = _unmet(observation.constraints, StateReader(steps.system, end))
-                    if unmet is not None:
-                        taken = tuple(map(str, way))
+                    look = StateReader(steps.system, end)
+                    wrong = first_unmet(observation.constraints, look)
+                    if wrong is not None:
+                        unmet, taken = wrong.said(look), tuple(map(str, way))
                         yield PartialMatch(number, taken, "", unmet), Candidate(_named(way), unmet, 0, True)
 
 
@@ -114,10 +116,6 @@ def _named(way: Sequence[Move]) -> str:
 def shown_states(system: System, belief: Sequence[State]) -> tuple[Mapping[str, str], ...]:
     """Some of the states, as text by variable."""
     return tuple({v.name: show(v.sort, value) for v, value in system.named(state)} for state in belief[:SHOWN])
-
-
-def _unmet(constraints: Sequence[Constraint], look: StateReader) -> str | None:
-    return next((d.said(look) for d in constraints if not d.test(look)), None)
 
 
 def _blocked(refusal: Refusal, move: Move, states: Sequence[State], distance: int) -> Iterator[Candidate]:
@@ -182,7 +180,7 @@ def _instead(refusal: Refusal, states: Sequence[State]) -> str | None:
         for constraints, at in ((observation.before, [state]), (observation.constraints, ends)):
             for end in at:
                 look = StateReader(steps.system, end)
-                failed = next((d for d in constraints if not d.test(look)), None)
+                failed = first_unmet(constraints, look)
                 if failed is not None and failed.instead is not None:
                     return failed.instead(look)
     return None

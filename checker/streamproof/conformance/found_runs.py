@@ -15,7 +15,8 @@ from streamproof.conformance.binding import Binding, Plan
 from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.event import Event
 from streamproof.conformance.event_log import EventLog
-from streamproof.conformance.events import logs_read_once, write_ndjson, write_parquet
+from streamproof.conformance.event_table import write_parquet
+from streamproof.conformance.events import logs_read_once, write_ndjson
 from streamproof.conformance.flink.layouts import with_pattern
 from streamproof.conformance.flink.reader import read_once
 from streamproof.conformance.judging import judge

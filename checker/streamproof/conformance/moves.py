@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from streamproof.conformance.binding import Grounding, Move, Observation, StateReader
@@ -108,16 +108,17 @@ class SystemMoves:
             )
         return self._matching[key]
 
-    def along(self, way: tuple[Move, ...], state: State) -> list[tuple[State, tuple[str, ...]]]:
-        """Every state reached by a sequence of moves, with the actions taken."""
+    def along(
+        self, way: tuple[Move, ...], state: State, take: Callable[[Instance, State], State | None] | None = None
+    ) -> list[tuple[State, tuple[str, ...]]]:
+        """Every state reached by a sequence of moves, with the actions taken; `take` is another one than the method."""
+        take = take or self.take
         found: list[tuple[State, tuple[str, ...]]] = [(state, ())]
         for move in way:
             reached: list[tuple[State, tuple[str, ...]]] = []
             for at, taken in found:
                 ends = [
-                    (after, (*taken, move.action))
-                    for i in self.matching(move)
-                    if (after := self.take(i, at)) is not None
+                    (after, (*taken, move.action)) for i in self.matching(move) if (after := take(i, at)) is not None
                 ]
                 if not ends and move.optional:
                     ends = [(at, taken)]
@@ -144,14 +145,8 @@ class SystemMoves:
 
     def explained(self, observation: Observation, state: State) -> Iterator[tuple[State, tuple[str, ...]]]:
         """Every state after an observation made in `state`, with its actions."""
-        if observation.impossible is not None:
+        if observation.impossible is not None or observation.unmet_before(StateReader(self.system, state)) is not None:
             return
-        if observation.before or observation.requires_before is not None:
-            look = StateReader(self.system, state)
-            if observation.requires_before is not None and not observation.requires_before.test(look):
-                return
-            if not all(d.test(look) for d in observation.before):
-                return
         for way in observation.alternatives:
             for end, taken in self.along(way, state):
                 look = StateReader(self.system, end)

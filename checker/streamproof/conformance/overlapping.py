@@ -12,11 +12,11 @@ The search is depth first with a visited set, so a log with little overlap costs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamproof.conformance.binding import Span, StateReader, Task
+from streamproof.conformance.binding import Span, StateReader, Task, first_unmet
 from streamproof.conformance.event import Event
 from streamproof.conformance.explaining import Refusal, explained_refusal
 from streamproof.conformance.moves import SystemMoves
@@ -93,8 +93,7 @@ class OverlapTracker:
     def _outcome(
         self, point: _Point, path: Path, rejection: Rejection | None = None, exhausted: str | None = None
     ) -> Tracked:
-        accepted = rejection is None and exhausted is None
-        return Tracked(accepted, self._events(point), path.counts(), 1, rejection, exhausted, (point.state,))
+        return Tracked(self._events(point), path.counts(), 1, rejection, exhausted, (point.state,))
 
     def _events(self, point: _Point) -> tuple[Event, ...]:
         """The events whose effects and constraints are all satisfied."""
@@ -124,7 +123,7 @@ class OverlapTracker:
             for other in self._beside[number][at]:
                 if account[other].observation.alternatives == ((),):
                     continue  # a later state may satisfy what it reads
-                if (number, other) in point.early or not self._may_come(point, number, other):
+                if (number, other) in point.early or not self._may_come(point.at, point.early, number, other):
                     continue
                 possible = False
                 for end, taken in self._steps.explained(account[other].observation, point.state):
@@ -165,10 +164,8 @@ class OverlapTracker:
                 early.discard(head)
                 at[number] += 1
             for other in self._beside[number][at[number]] if at[number] < len(account) else ():
-                before = account[other].after
-                free = before is None or before < at[number] or (number, before) in early
-                free = free and self._due(at, number, other)
-                if free and (number, other) not in early and self._reads((number, other), look):
+                free = (number, other) not in early and self._may_come(at, early, number, other)
+                if free and self._reads((number, other), look):
                     early.add((number, other))
         if tuple(at) == point.at and len(early) == len(point.early):
             return point
@@ -179,15 +176,13 @@ class OverlapTracker:
         observation = self.task.spans[place[0]][place[1]].observation
         if observation.alternatives != ((),) or observation.impossible is not None:
             return False
-        if observation.requires_before is not None and not observation.requires_before.test(look):
-            return False
-        return all(d.test(look) for d in (*observation.before, *observation.constraints))
+        return observation.unmet_before(look) is None and first_unmet(observation.constraints, look) is None
 
-    def _may_come(self, point: _Point, number: int, span: int) -> bool:
+    def _may_come(self, at: Sequence[int], early: Set[tuple[int, int]], number: int, span: int) -> bool:
+        """Whether everything that precedes a span has taken effect."""
         before = self.task.spans[number][span].after
-        if not self._due(point.at, number, span):
-            return False
-        return before is None or before < point.at[number] or (number, before) in point.early
+        free = before is None or before < at[number] or (number, before) in early
+        return free and self._due(at, number, span)
 
     def _unfinished(self, stuck: list[_Point]) -> bool:
         """Whether, at one of the furthest nodes, every remaining span waits, and some account may be incomplete."""
@@ -220,7 +215,7 @@ class OverlapTracker:
                     for other in self._beside[number][at]
                     if account[other].observation.alternatives != ((),)
                     and (number, other) not in best.early
-                    and self._may_come(best, number, other)
+                    and self._may_come(best.at, best.early, number, other)
                 ]
         wrong = [h for h in heads if h.observation.alternatives != ((),) and not self._waits(h, states)]
         under_way = [b for b in beside if not self._waits(b, states)]

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
@@ -55,10 +55,15 @@ def expect_value(sort: Sort, recorded: Any, name: str, loc: Loc | None) -> None:
         case OptionSort(element):
             if recorded is not None:
                 expect_value(element, recorded, name, loc)
-        case BagSort(item=element):
+        case BagSort(item=element) | SetSort(element) | QueueSort(element):
             expect(isinstance(recorded, list), "a list of the elements")
             for at, part in enumerate(recorded):
                 expect_value(element, part, f"{name}[{at}]", loc)
+            if isinstance(sort, SetSort) and _is_recorded_whole(element):
+                twice = [part for at, part in enumerate(recorded) if part in recorded[:at]]
+                for part in twice[:1]:
+                    text = f"{name} is a set, and has {json.dumps(part)} twice in the log"
+                    raise InputError(text, loc=loc, remedy="give each member once")
         case ArraySort(index, element) if isinstance(recorded, dict):
             known = places(index)
             for key, part in recorded.items():
@@ -79,15 +84,6 @@ def expect_value(sort: Sort, recorded: Any, name: str, loc: Loc | None) -> None:
             payload = recorded.get("value", {}) if known_case else None
             expect(isinstance(payload, dict), '{"tag": case, "value": {field: ...}}')
             _expect_fields(sort.payload(recorded["tag"]).fields, payload, f"{name}.{recorded['tag']}", loc)
-        case SetSort(element) | QueueSort(element):
-            expect(isinstance(recorded, list), "a list of the elements")
-            for at, part in enumerate(recorded):
-                expect_value(element, part, f"{name}[{at}]", loc)
-            if isinstance(sort, SetSort) and _is_recorded_whole(element):
-                twice = [part for at, part in enumerate(recorded) if part in recorded[:at]]
-                for part in twice[:1]:
-                    text = f"{name} is a set, and has {json.dumps(part)} twice in the log"
-                    raise InputError(text, loc=loc, remedy="give each member once")
         case BoolSort():
             expect(isinstance(recorded, bool), "true or false")
         case RangeSort():
@@ -156,12 +152,7 @@ def _matched(item: Sort, found: list[Value], recorded: list[Any]) -> bool:
 
 def places(index: Sort) -> dict[str, int]:
     """The position of each key of an array, by its text and by its JSON."""
-    return {text: at for at, key in enumerate(values(index)) for text in _texts(key)}
-
-
-def _texts(key: Value) -> Iterator[str]:
-    yield str(key)
-    yield json.dumps(key)
+    return {text: at for at, key in enumerate(values(index)) for text in (str(key), json.dumps(key))}
 
 
 def _all(element: Sort, own: Iterable[Value], recorded: list[Any] | None) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import add, eq, ge, gt, le, lt, mul, ne
 from typing import Any
 
 from streamproof.conformance.binding import StateReader
@@ -63,51 +64,21 @@ class _Array(tuple):  # type: ignore[type-arg]
     def __contains__(self, value: object) -> bool:
         return any(v == value for v in self)
 
-    def __eq__(self, other: object) -> bool:
-        return self._all() == other
-
-    def __ne__(self, other: object) -> bool:
-        return self._all() != other
-
-    def __lt__(self, other: Any) -> bool:
-        return bool(self._all() < other)
-
-    def __le__(self, other: Any) -> bool:
-        return bool(self._all() <= other)
-
-    def __gt__(self, other: Any) -> bool:
-        return bool(self._all() > other)
-
-    def __ge__(self, other: Any) -> bool:
-        return bool(self._all() >= other)
-
-    def __hash__(self) -> int:
-        return hash(self._all())
-
-    def __add__(self, other: Any) -> Any:
-        return self._all() + other
-
     def __radd__(self, other: Any) -> Any:
         return other + self._all()
 
-    def __mul__(self, times: Any) -> Any:
-        return self._all() * times
-
-    __rmul__ = __mul__
-
-    def __repr__(self) -> str:
-        return repr(self._all())
-
-    def __str__(self) -> str:
-        return str(self._all())
-
-    def index(self, *args: Any) -> int:
-        """As of a tuple; all elements are recorded."""
-        return self._all().index(*args)
-
-    def count(self, value: Any) -> int:
-        """As of a tuple; all elements are recorded."""
-        return self._all().count(value)
-
     def __reduce__(self) -> Any:
         return tuple, (self._all(),)
+
+
+def _of_all(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """An operation on an array that looks at all elements."""
+    return lambda array, *others: operation(array._all(), *others)
+
+
+_LOOKING: dict[str, Callable[..., Any]] = {"index": tuple.index, "count": tuple.count, "__rmul__": mul}
+_LOOKING |= {
+    f"__{operation.__name__}__": operation for operation in (eq, ne, lt, le, gt, ge, add, mul, hash, repr, str)
+}
+for _name, _operation in _LOOKING.items():
+    setattr(_Array, _name, _of_all(_operation))

@@ -120,7 +120,6 @@ class Tracked:
     `reads`: the distinct values in the states that are possible after the event.
     """
 
-    accepted: bool
     events: tuple[Event, ...]
     actions: Counter[str]
     largest_belief: int
@@ -128,6 +127,11 @@ class Tracked:
     exhausted: str | None = None
     final: tuple[State, ...] = ()
     readings: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether all events were explained."""
+        return self.rejection is None and self.exhausted is None
 
     @property
     def matched(self) -> int:

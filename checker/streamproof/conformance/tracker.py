@@ -162,8 +162,7 @@ class Tracker:
         exhausted: str | None = None,
     ) -> Tracked:
         counts = next(iter(belief.values()), START).counts()
-        accepted = rejection is None and exhausted is None
-        return Tracked(accepted, tuple(events), counts, largest, rejection, exhausted, tuple(belief), self._readings)
+        return Tracked(tuple(events), counts, largest, rejection, exhausted, tuple(belief), self._readings)
 
     def _see(self, readers: list[_Reader]) -> None:
         """Determines the actions that no stream would record from here on."""

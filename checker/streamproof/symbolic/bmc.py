@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from streamproof import interrupts
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import ENDLESS, candid, chosen, finding, goals
 from streamproof.symbolic.search import Unrolling
-from streamproof.symbolic.solver import INTERRUPTED, Effort, SolverBudget, Stopped
+from streamproof.symbolic.solver import INTERRUPTED, Effort, SolverBudget
 from streamproof.system.constraint import within_constraint
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, Property, System
@@ -70,26 +69,21 @@ def bmc(
         raise UsageError(f"a depth of {depth} steps", remedy="0 looks at the initial states only; choose 0 or more")
     requested = chosen(system, properties)
     budget = SolverBudget(timeout, seconds, on_progress)
-    stopped: str | None = None
     with timely("preparing the search"):
         encoding = Encoding(scalarise(system), integers=integers)
         search = Unrolling(encoding, goals(encoding, requested), budget)
-    try:
-        with interrupts.limited(seconds), interrupts.doing("searching"):
-            search.to(depth)
-            if completeness:
-                search.close()
-    except Stopped as stop:
-        stopped = stop.why
-    except interrupts.TimeUp:
-        stopped = budget.out_of_time().why
-    except KeyboardInterrupt:
-        stopped = INTERRUPTED
-    found = tuple(candid(system, verdict(search, prop, stopped)) for prop in requested)
+
+    def work() -> None:
+        search.to(depth)
+        if completeness:
+            search.close()
+
+    budget.run("searching", work)
+    found = tuple(candid(system, verdict(search, prop, budget.stopped)) for prop in requested)
     bounded = Bounded(
         findings=found,
-        stopped=stopped,
-        interrupted=stopped == INTERRUPTED,
+        stopped=budget.stopped,
+        interrupted=budget.stopped == INTERRUPTED,
         seconds=Seconds(budget.elapsed, 0.0, budget.elapsed),
         depth=search.depth,
         complete=search.exhausted,

@@ -18,6 +18,7 @@ from typing import TypeAlias
 import z3
 
 from streamproof import interrupts
+from streamproof.symbolic.solver import steps_of
 from streamproof.system.errors import UsageError
 from streamproof.system.records import dataclass
 
@@ -265,18 +266,11 @@ class _Effort:
         """Z3's answer; unknown if the query would exceed its own or the remaining total limit."""
         if self._left <= 0:
             return z3.unknown
-        before = _spent(solver)
+        before = steps_of(solver)
         solver.set("rlimit", min(self._left, QUESTION))
         answer = interrupts.answer(solver)
-        self._left -= _spent(solver) - before
+        self._left -= steps_of(solver) - before
         return answer
-
-
-def _spent(solver: z3.Solver) -> int:
-    """The resources that Z3 has used."""
-    statistics = solver.statistics()
-    counted = statistics.keys()
-    return int(statistics.get_key_value("rlimit count")) if "rlimit count" in counted else 0
 
 
 def _any(terms: Sequence[z3.BoolRef]) -> z3.BoolRef:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypedDict, Unpack
 
+from streamproof.symbolic.goals import finding
 from streamproof.symbolic.portfolio import Engine
 from streamproof.symbolic.proof import Proof, prove
 from streamproof.symbolic.replay import ReplayFailure
@@ -17,17 +19,23 @@ from streamproof.system.temporal import fairness_of
 from streamproof.system.verdict import Finding, Seconds, Verdict, lasso_text
 
 
+class ProofOptions(TypedDict, total=False):
+    """Arguments of `prove`."""
+
+    max_k: int
+    depth: int
+    timeout: int | None
+    reproducible: bool
+    on_progress: Callable[[Effort], None] | None
+
+
 def prove_temporal(
     system: System,
     name: str,
     *,
     engine: Engine = Engine.AUTO,
-    max_k: int = 4,
-    depth: int = 20,
-    timeout: int | None = 60_000,
     seconds: float | None = None,
-    reproducible: bool = False,
-    on_progress: Callable[[Effort], None] | None = None,
+    **options: Unpack[ProofOptions],
 ) -> Proof:
     """Proves the temporal property called `name`, or finds a fair lasso that violates it, within `depth` steps of the search.
 
@@ -39,20 +47,9 @@ def prove_temporal(
     known = [
         replace(p, name=f"{p.name}, known") for p in (*system.lemmas, *system.properties) if p.kind is Kind.INVARIANT
     ]
-    proof = prove(
-        safety.system,
-        [name],
-        engine=engine,
-        max_k=max_k,
-        lemmas=known,
-        depth=depth,
-        timeout=timeout,
-        seconds=seconds,
-        reproducible=reproducible,
-        on_progress=on_progress,
-    )
-    finding = _of_behaviours(safety, proof.findings[0])
-    proof = replace(proof, findings=(finding,), lemmas=(), used=(), dropped=(), ctis={}, invariant=(), discovered=())
+    proof = prove(safety.system, [name], engine=engine, lemmas=known, seconds=seconds, **options)
+    found = _of_behaviours(safety, proof.findings[0])
+    proof = replace(proof, findings=(found,), lemmas=(), used=(), dropped=(), ctis={}, invariant=(), discovered=())
     return within_constraint(system, proof)
 
 
@@ -61,11 +58,8 @@ def prove_all(
     properties: Sequence[str],
     *,
     engine: Engine = Engine.AUTO,
-    max_k: int = 4,
-    depth: int = 20,
-    timeout: int | None = 60_000,
     seconds: float | None = None,
-    on_progress: Callable[[Effort], None] | None = None,
+    **options: Unpack[ProofOptions],
 ) -> Proof:
     """Like `prove`, including temporal properties: first all state and step properties together, then each temporal one.
 
@@ -80,35 +74,13 @@ def prove_all(
 
     proofs: list[Proof] = []
     if others:
-        proofs.append(
-            prove(
-                system,
-                others,
-                engine=engine,
-                max_k=max_k,
-                depth=depth,
-                timeout=timeout,
-                seconds=left(),
-                on_progress=on_progress,
-            )
-        )
+        proofs.append(prove(system, others, engine=engine, seconds=left(), **options))
     for name in temporal:
         if proofs and proofs[-1].interrupted:
             stopped = Finding(name, Kind.TEMPORAL, Verdict.INCONCLUSIVE, None, "interrupted; run it again to the end")
             proofs.append(replace(proofs[-1], findings=(stopped,), queries=0))
             continue
-        proofs.append(
-            prove_temporal(
-                system,
-                name,
-                engine=engine,
-                max_k=max_k,
-                depth=depth,
-                timeout=timeout,
-                seconds=left(),
-                on_progress=on_progress,
-            )
-        )
+        proofs.append(prove_temporal(system, name, engine=engine, seconds=left(), **options))
     spent = time.monotonic() - begun
     findings = {f.property: f for proof in proofs for f in proof.findings}
     confirmed = {proof.confirmed for proof in proofs if proof.confirmed is not None}
@@ -142,10 +114,9 @@ def _of_behaviours(safety: Safety, found: Finding) -> Finding:
                 prop.name, prop.kind, found.verdict, lasso, because, fair=fairness_of(safety.original, lasso)
             )
         case Verdict.HOLDS:
-            return Finding(prop.name, prop.kind, found.verdict, None, f"no fair cycle violates it, {found.because}")
+            because = f"no fair cycle violates it, {found.because}"
         case Verdict.ERROR:
-            return Finding(prop.name, prop.kind, found.verdict, None, found.because)
+            because = found.because
         case Verdict.INCONCLUSIVE:
-            return Finding(
-                prop.name, prop.kind, found.verdict, None, f"no fair cycle that violates it is known: {found.because}"
-            )
+            because = f"no fair cycle that violates it is known: {found.because}"
+    return finding(prop, found.verdict, because)

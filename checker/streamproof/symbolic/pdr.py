@@ -22,7 +22,7 @@ from itertools import count
 from streamproof.symbolic.cubes import Cube, by_leaf, clause, cube_of, widened
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import Goal
-from streamproof.symbolic.replay import Replay, ReplayFailure
+from streamproof.symbolic.replay import Replay
 from streamproof.symbolic.solver import Solver, SolverAnswer, SolverBudget
 from streamproof.symbolic.theory import Term
 from streamproof.system import build as b
@@ -126,10 +126,7 @@ class Pdr:
             trace = self._way_to(self._encoding.any_of(g.event for g in wanted), stepping=not in_state)
             if trace is None:
                 return
-            judged = {g.prop: self._replay.judge(g.prop, trace) for g in wanted}
-            found = {prop: finding for prop, finding in judged.items() if finding is not None}
-            if not found:
-                raise ReplayFailure(f"{trace.states[-1]} decides none of {', '.join(g.prop.name for g in wanted)}")
+            found = self._replay.decided((g.prop for g in wanted), trace)
             self.reached.findings.update(found)
             self._open = [g for g in self._open if g.prop not in found]
             self._found_at = self._last

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 
-from streamproof import interrupts
 from streamproof.symbolic.discovery import Explored
 from streamproof.symbolic.goals import candid, chosen
 from streamproof.symbolic.induction import Cti
 from streamproof.symbolic.portfolio import Engine, Lemma, Portfolio
-from streamproof.symbolic.solver import INTERRUPTED, Effort, SolverBudget, Stopped
+from streamproof.symbolic.solver import INTERRUPTED, Effort, SolverBudget
 from streamproof.system.constraint import within_constraint
 from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr
@@ -94,26 +93,19 @@ def prove(
     budget = SolverBudget(timeout, seconds, on_progress, reproducible)
     with timely("preparing the proof", silent=True):
         portfolio = Portfolio(system, requested, budget, max_k=max_k, simple=simple, depth=depth, explored=explored)
-    stopped: str | None = None
-    try:
-        with interrupts.limited(None if reproducible else seconds), interrupts.doing("proving"):
-            portfolio.run(engine)
-            if confirm:
-                portfolio.confirm()
-    except Stopped as stop:
-        stopped = stop.why
-    except interrupts.TimeUp:
-        stopped = budget.out_of_time().why
-    except KeyboardInterrupt:
-        stopped = INTERRUPTED
-    if stopped is not None:
-        portfolio.stop(stopped)
-    return _answer(system, portfolio, requested, budget, stopped)
+
+    def work() -> None:
+        portfolio.run(engine)
+        if confirm:
+            portfolio.confirm()
+
+    budget.run("proving", work)
+    if budget.stopped is not None:
+        portfolio.stop(budget.stopped)
+    return _answer(system, portfolio, requested, budget)
 
 
-def _answer(
-    system: System, portfolio: Portfolio, requested: tuple[Property, ...], budget: SolverBudget, stopped: str | None
-) -> Proof:
+def _answer(system: System, portfolio: Portfolio, requested: tuple[Property, ...], budget: SolverBudget) -> Proof:
     """The proof object, with the results so far."""
     answers = {p: portfolio.finding(p) for p in requested}
     proofs = [attempt for _, attempt in portfolio.contributing]
@@ -125,8 +117,8 @@ def _answer(
     confirmations = {attempt.confirmed for attempt in proofs}
     proof = Proof(
         findings=tuple(candid(system, finding) for finding, _ in answers.values()),
-        stopped=stopped,
-        interrupted=stopped == INTERRUPTED,
+        stopped=budget.stopped,
+        interrupted=budget.stopped == INTERRUPTED,
         seconds=Seconds(budget.elapsed, 0.0, budget.elapsed),
         k={p.name: attempt.proven[p] for attempt in reversed(proofs) for p in requested if p in attempt.proven},
         lemmas=tuple(_best([attempt.lemma(lemma) for attempt in reversed(attempts)]) for lemma in own),

@@ -20,10 +20,12 @@ from __future__ import annotations
 import ast
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from itertools import combinations, product
 from typing import Any, cast
 
 from streamproof import interrupts
+from streamproof.symbolic.parametric.claims import at_most, ends, inside
 from streamproof.symbolic.terms import Terms
 from streamproof.symbolic.theory import Integers, Term
 from streamproof.system import build as b
@@ -31,7 +33,7 @@ from streamproof.system import expr as e
 from streamproof.system.assume import Substitution
 from streamproof.system.constraint import after, changing
 from streamproof.system.errors import UsageError
-from streamproof.system.expr import Expr, intern
+from streamproof.system.expr import Expr
 from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, NotF, OrF, atoms, claims
 from streamproof.system.model import (
     Action,
@@ -46,7 +48,7 @@ from streamproof.system.model import (
 from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import scalarise
 from streamproof.system.scheduler import enabled
-from streamproof.system.sorts import BOOL, INFINITY, BoolSort, EnumSort, RangeSort, Scalar, TermRange, is_scalar
+from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Scalar, Sort, is_scalar
 from streamproof.system.unbounded import Forall, Parametric, Total, written
 from streamproof.system.verdict import Finding, Verdict
 
@@ -177,9 +179,10 @@ class _Attempt:
 
     def _next(self, instance: Instance, term: Expr) -> Expr:
         """A condition on the state after a step of the instance, as a condition on the state before."""
-        here = {v.name: b.next_(v.name, v.sort) for v in self.system.variables}
-        later = _Later(here)(term)
-        return after(self.system, instance)(later)
+        later = {v.name: b.next_(v.name, v.sort) for v in self.system.variables}
+        read = {part for part in e.subterms(term) if isinstance(part, e.Var) and part.name in later}
+        moved: dict[Expr, Expr] = {part: later[part.name] for part in read}
+        return after(self.system, instance)(Substitution(moved)(term))
 
     # --- the attempt ---
 
@@ -254,6 +257,7 @@ class _Attempt:
             )
 
     def _kept(self, condition: Expr, known: Sequence[Expr]) -> bool:
+        """Whether the condition holds after every step out of the known states."""
         return all(self.valid([*known, *_guard(i)], self._next(i, condition)) for i in self.system.instances)
 
     def _mistakes(self) -> Iterator[Expr]:
@@ -270,16 +274,13 @@ class _Attempt:
         inv = [c for _, c in self.invariants]
         for region in (b.TRUE, p):
             wait = [*inv, region, b.not_(q)]
-            if region is not b.TRUE and not self._stays(wait, b.or_((q, region))):
+            if region is not b.TRUE and not self._kept(b.or_((q, region)), wait):
                 continue
             for rank in (wanted,) if wanted is not None else self._candidates():
                 helpful = self._shows(wait, q, rank)
                 if helpful is not None:
                     return rank, helpful
         return None
-
-    def _stays(self, wait: Sequence[Expr], condition: Expr) -> bool:
-        return all(self.valid([*wait, *_guard(i)], self._next(i, condition)) for i in self.system.instances)
 
     def _shows(self, wait: Sequence[Expr], q: Expr, rank: Expr) -> tuple[FairnessConstraint, ...] | None:
         """The helpful constraints, if the rank proves the property."""
@@ -291,15 +292,15 @@ class _Attempt:
         def follows(instance: Instance) -> Expr:
             return self._next(instance, rank)
 
-        if not all(steps(i, _at_most(follows(i), rank)) for i in self.system.instances):
+        if not all(steps(i, at_most(follows(i), rank)) for i in self.system.instances):
             return None
-        if not self.valid(wait, _at_most(b.num(0), rank)):
+        if not self.valid(wait, at_most(b.num(0), rank)):
             return None
         helpful = [
             o
             for o in self.owed
             if all(
-                steps(self.system.instances[n], b.not_(_at_most(rank, follows(self.system.instances[n]))))
+                steps(self.system.instances[n], b.not_(at_most(rank, follows(self.system.instances[n]))))
                 for n in o.numbers
             )
         ]
@@ -308,7 +309,7 @@ class _Attempt:
             return None
         for condition in can.values():
             for i in self.system.instances:
-                smaller = b.not_(_at_most(rank, follows(i)))
+                smaller = b.not_(at_most(rank, follows(i)))
                 moved = after(self.system, i)(changing(self.system))
                 kept = b.or_((self._next(i, q), smaller, self._next(i, condition)))
                 if not self.valid([*wait, *_guard(i), condition, moved], kept):
@@ -324,18 +325,16 @@ class _Attempt:
             for chosen in combinations(parts, size):
                 for weights in product(WEIGHTS, repeat=size):
                     if min(weights) == 1:
-                        yield _sum(
-                            [part if w == 1 else b.mul(b.num(w), part) for w, part in zip(weights, chosen, strict=True)]
-                        )
+                        weighted = zip(weights, chosen, strict=True)
+                        yield reduce(b.add, (part if w == 1 else b.mul(b.num(w), part) for w, part in weighted))
 
     def _parts(self) -> Iterator[Expr]:
         """Nonnegative functions of the state: the distance of a variable from its bounds."""
         for v in self.system.variables:
             term = b.var(v.name, v.sort)
             match v.sort:
-                case RangeSort(lo, hi):
-                    least = v.sort.least if isinstance(v.sort, TermRange) else b.num(lo) if lo > -INFINITY else None
-                    most = v.sort.most if isinstance(v.sort, TermRange) else b.num(hi) if hi < INFINITY else None
+                case RangeSort():
+                    least, most = ends(v.sort)
                     if least is not None:
                         yield term if least is b.num(0) else b.sub(term, least)
                     if most is not None:
@@ -414,12 +413,6 @@ def _without_indices(system: System) -> System:
     )
 
 
-def _some(sort: Any) -> Expr:
-    """The range is not empty."""
-    least, most = (sort.least, sort.most) if isinstance(sort, TermRange) else (b.num(sort.lo), b.num(sort.hi))
-    return _at_most(least, most)
-
-
 def _terms(instance: Instance) -> list[Expr]:
     """Every term of an instance."""
     checks = (*instance.guard_checks, *instance.effect_checks)
@@ -430,45 +423,20 @@ class _NotSafe(Exception):
     """A state condition required by the rule was not proved."""
 
 
-class _Later:
-    """Conditions on the state, shifted to the next state."""
-
-    def __init__(self, following: dict[str, Expr]) -> None:
-        self._following = following
-
-    def __call__(self, term: Expr) -> Expr:
-        read = {part for part in e.subterms(term) if isinstance(part, e.Var) and part.name in self._following}
-        return Substitution({part: self._following[part.name] for part in read})(term)
-
-
-def within(term: Expr, sort: Any) -> Expr:
+def within(term: Expr, sort: Sort) -> Expr:
     """The domain condition of a scalar term, without assuming the term's own sort."""
-    if not isinstance(sort, RangeSort):
-        return b.TRUE
-    least = sort.least if isinstance(sort, TermRange) else None if sort.lo == -INFINITY else b.num(sort.lo)
-    most = sort.most if isinstance(sort, TermRange) else None if sort.hi == INFINITY else b.num(sort.hi)
-    return b.and_(
-        (
-            b.TRUE if least is None else _at_most(least, term),
-            b.TRUE if most is None else _at_most(term, most),
-        )
-    )
+    return inside(term, sort, 0) if isinstance(sort, RangeSort) else b.TRUE
 
 
-def _at_most(left: Expr, right: Expr) -> Expr:
-    """`left <= right`, without simplification by the operands' sorts, because their ranges are to be proved."""
-    return intern(e.LessEq, BOOL, None, left, right)
+def _some(sort: Sort) -> Expr:
+    """The range of a parameter is not empty."""
+    assert isinstance(sort, RangeSort)
+    least, most = ends(sort)
+    return b.TRUE if least is None or most is None else at_most(least, most)
 
 
 def _guard(instance: Instance) -> Iterator[Expr]:
     return (c.expr for c in instance.guard)
-
-
-def _sum(parts: Sequence[Expr]) -> Expr:
-    total = parts[0]
-    for part in parts[1:]:
-        total = b.add(total, part)
-    return total
 
 
 def _offered(prop: Property) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from streamproof.symbolic.encoding import Encoding
@@ -77,28 +77,32 @@ class Replay:
             trace = Trace((*trace.states, after), (*trace.steps, instance))
         return trace
 
+    def decided(self, properties: Iterable[Property], trace: Trace) -> dict[Property, Finding]:
+        """The findings for the properties that the end of `trace` decides. Raises `ReplayFailure` if it decides none."""
+        judged = {prop: self.judge(prop, trace) for prop in properties}
+        found = {prop: finding for prop, finding in judged.items() if finding is not None}
+        if not found:
+            raise ReplayFailure(f"{trace.states[-1]} decides none of {', '.join(prop.name for prop in judged)}")
+        return found
+
     def judge(self, prop: Property, trace: Trace) -> Finding | None:
         """The event of the property at the end of `trace`: a witness, a violation, a model error, or None."""
         steps = number_of(len(trace.steps), "step")
         before = trace.states[-2] if prop.kind is Kind.STEP else trace.states[-1]
         after = trace.states[-1] if prop.kind is Kind.STEP else None
         try:
-            match prop.kind:
-                case Kind.DEADLOCK:
-                    if self._stuck(before):
-                        return Finding(
-                            prop.name, prop.kind, Verdict.VIOLATED, trace, f"nothing is enabled after {steps}"
-                        )
-                    return None
-                case Kind.REACHABLE:
-                    if self._interpreter.holds(prop, before):
-                        return Finding(prop.name, prop.kind, Verdict.HOLDS, trace, f"reached after {steps}")
-                    return None
-                case _:
-                    if self._interpreter.holds(prop, before, after):
-                        return None
+            if prop.kind is Kind.DEADLOCK:
+                decided = self._stuck(before)
+            else:
+                decided = self._interpreter.holds(prop, before, after) is (prop.kind is Kind.REACHABLE)
         except EvaluationError as error:
             return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.short_text)
+        if not decided:
+            return None
+        if prop.kind is Kind.REACHABLE:
+            return Finding(prop.name, prop.kind, Verdict.HOLDS, trace, f"reached after {steps}")
+        if prop.kind is Kind.DEADLOCK:
+            return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, f"nothing is enabled after {steps}")
         because = (
             f"false after {steps}" if after is None else f"broken by step {len(trace.steps)}, {trace.steps[-1].label}"
         )

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import Goal
-from streamproof.symbolic.replay import Replay, ReplayFailure
+from streamproof.symbolic.replay import Replay
 from streamproof.symbolic.solver import Solver, SolverAnswer, SolverBudget
 from streamproof.symbolic.theory import Term
 from streamproof.system.model import Property
@@ -111,11 +111,7 @@ class Unrolling:
                     return
                 case SolverAnswer.YES:
                     trace = self._replay.from_start(self._solver.model, steps)
-                    judged = {g.prop: self._replay.judge(g.prop, trace) for g in pending}
-                    found = {prop: finding for prop, finding in judged.items() if finding is not None}
-                    if not found:
-                        names = ", ".join(g.prop.name for g in pending)
-                        raise ReplayFailure(f"{trace.states[-1]} decides none of {names}")
+                    found = self._replay.decided((g.prop for g in pending), trace)
                     self.findings.update(found)
                     self._drop(found)
                     pending = [g for g in pending if g.prop not in found]

@@ -82,6 +82,8 @@ class SolverBudget:
     started: float = field(default_factory=time.monotonic)
     steps: int = 0
     """Solver steps used."""
+    stopped: str | None = None
+    """The reason for an early end of the run."""
     _slice: float = inf
     """The step count at which the current slice ends."""
     _patience: float = inf
@@ -124,6 +126,18 @@ class SolverBudget:
     def out_of_time(self) -> Stopped:
         """The `Stopped` exception for a run out of time."""
         return Stopped(f"out of time after {interrupts.limit() if self.seconds is None else self.seconds:g} s")
+
+    def run(self, doing: str, work: Callable[[], object]) -> None:
+        """The whole run, which ends early if it is interrupted or out of time: then `stopped` has the reason."""
+        try:
+            with interrupts.limited(None if self.reproducible else self.seconds), interrupts.doing(doing):
+                work()
+        except Stopped as stop:
+            self.stopped = stop.why
+        except interrupts.TimeUp:
+            self.stopped = self.out_of_time().why
+        except KeyboardInterrupt:
+            self.stopped = INTERRUPTED
 
     @contextmanager
     def patience(self, timeout: int) -> Iterator[None]:
@@ -230,9 +244,9 @@ def checked(solver: Any, budget: SolverBudget, assumptions: Sequence[Term]) -> S
     budget.queries += 1
     solver.set("rlimit", allowed.steps or 0)
     solver.set("timeout", _NO_LIMIT if allowed.milliseconds is None else allowed.milliseconds)
-    before = _steps(solver)
+    before = steps_of(solver)
     answer = interrupts.answer(solver, *assumptions)
-    taken = (_steps(solver) - before) % _WRAP
+    taken = (steps_of(solver) - before) % _WRAP
     budget.steps += taken + PER_QUERY
     if answer == z3.sat:
         return SolverAnswer.YES
@@ -249,7 +263,7 @@ def checked(solver: Any, budget: SolverBudget, assumptions: Sequence[Term]) -> S
     return SolverAnswer.UNKNOWN
 
 
-def _steps(solver: Any) -> int:
+def steps_of(solver: Any) -> int:
     """The number of steps used by a solver."""
     import z3
 

@@ -36,18 +36,9 @@ class Terms:
         self._known: dict[Expr, Term] = {}
 
     def term(self, root: Expr) -> Term:
-        """The solver's term for `root`. Uses an explicit stack, so nesting depth is not limited by Python's recursion
-        limit."""
-        stack = [root]
-        while stack:
-            top = stack[-1]
-            missing = [] if top in self._known else [c for c in e.children(top) if c not in self._known]
-            if missing:
-                stack.extend(missing)
-                continue
-            if top not in self._known:
-                self._known[top] = self._translate(top)
-            stack.pop()
+        """The solver's term for `root`."""
+        for term in e.unfinished(root, self._known):
+            self._known[term] = self._translate(term)
         return self._known[root]
 
     def read(self, constants: Mapping[str, Term], name: str) -> Term:

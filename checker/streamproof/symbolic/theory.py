@@ -9,7 +9,8 @@ proof is confirmed with the other encoding. `benchmarks/symbolic_numbers.py` pri
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias, assert_never
+from abc import ABC, abstractmethod
+from typing import Any, TypeAlias, assert_never
 
 from streamproof.system.sorts import EnumSort, RangeSort
 
@@ -28,57 +29,80 @@ def interval(sort: RangeSort | EnumSort) -> tuple[int, int]:
             assert_never(sort)
 
 
-class Theory(Protocol):
+class Theory(ABC):
     """The operations on numbers that the encoding needs. `sort` is that of the result, or of the constant."""
-
-    def unknown(self, name: str, sort: RangeSort | EnumSort) -> Term:
-        """A constant that can represent every value of `sort`, possibly more."""
-
-    def read(self, unknown: Term, sort: RangeSort | EnumSort) -> Term:
-        """The value of such a constant, as a term for arithmetic."""
-
-    def literal(self, value: int) -> Term:
-        """A number."""
-
-    def choose(self, cond: Term, then: Term, other: Term) -> Term:
-        """`then` if `cond` else `other`."""
-
-    def same(self, left: Term, right: Term) -> Term:
-        """Equality."""
-
-    def less(self, left: Term, right: Term) -> Term:
-        """`left < right`."""
-
-    def less_eq(self, left: Term, right: Term) -> Term:
-        """`left <= right`."""
-
-    def add(self, left: Term, right: Term, sort: RangeSort) -> Term:
-        """Sum."""
-
-    def sub(self, left: Term, right: Term, sort: RangeSort) -> Term:
-        """Difference."""
-
-    def mul(self, left: Term, right: Term, sort: RangeSort) -> Term:
-        """Product."""
-
-    def floor_div(self, left: Term, right: Term, sort: RangeSort) -> Term:
-        """Quotient rounded down; 0 for a zero divisor."""
-
-    def mod(self, left: Term, right: Term, sort: RangeSort) -> Term:
-        """Remainder with the divisor's sign; 0 for a zero divisor."""
-
-    def number(self, value: Term, sort: RangeSort | EnumSort) -> int:
-        """The number that a solver model assigns to a constant of `sort`."""
-
-
-class Bits:
-    """Numbers as signed bit-vectors, each as wide as the interval of its term requires."""
 
     def __init__(self, ctx: Any) -> None:
         import z3
 
         self._z3 = z3
         self._ctx = ctx
+
+    @abstractmethod
+    def unknown(self, name: str, sort: RangeSort | EnumSort) -> Term:
+        """A constant that can represent every value of `sort`, possibly more."""
+
+    @abstractmethod
+    def read(self, unknown: Term, sort: RangeSort | EnumSort) -> Term:
+        """The value of such a constant, as a term for arithmetic."""
+
+    @abstractmethod
+    def literal(self, value: int) -> Term:
+        """A number."""
+
+    @abstractmethod
+    def level(self, left: Term, right: Term, sort: RangeSort | None = None) -> tuple[Term, Term]:
+        """Two operands of one type, which has the values of `sort` too."""
+
+    def choose(self, cond: Term, then: Term, other: Term) -> Term:
+        """`then` if `cond` else `other`."""
+        return self._z3.If(cond, *self.level(then, other))
+
+    def same(self, left: Term, right: Term) -> Term:
+        """Equality."""
+        a, b = self.level(left, right)
+        return a == b
+
+    def less(self, left: Term, right: Term) -> Term:
+        """`left < right`."""
+        a, b = self.level(left, right)
+        return a < b
+
+    def less_eq(self, left: Term, right: Term) -> Term:
+        """`left <= right`."""
+        a, b = self.level(left, right)
+        return a <= b
+
+    def add(self, left: Term, right: Term, sort: RangeSort) -> Term:
+        """Sum."""
+        a, b = self.level(left, right, sort)
+        return a + b
+
+    def sub(self, left: Term, right: Term, sort: RangeSort) -> Term:
+        """Difference."""
+        a, b = self.level(left, right, sort)
+        return a - b
+
+    def mul(self, left: Term, right: Term, sort: RangeSort) -> Term:
+        """Product."""
+        a, b = self.level(left, right, sort)
+        return a * b
+
+    @abstractmethod
+    def floor_div(self, left: Term, right: Term, sort: RangeSort) -> Term:
+        """Quotient rounded down; 0 for a zero divisor."""
+
+    @abstractmethod
+    def mod(self, left: Term, right: Term, sort: RangeSort) -> Term:
+        """Remainder with the divisor's sign; 0 for a zero divisor."""
+
+    @abstractmethod
+    def number(self, value: Term, sort: RangeSort | EnumSort) -> int:
+        """The number that a solver model assigns to a constant of `sort`."""
+
+
+class Bits(Theory):
+    """Numbers as signed bit-vectors, each as wide as the interval of its term requires."""
 
     def unknown(self, name: str, sort: RangeSort | EnumSort) -> Term:
         """A constant, without a sign bit if no value is negative."""
@@ -93,50 +117,20 @@ class Bits:
         """As narrow as the number allows."""
         return self._z3.BitVecVal(value, _width(value, value), self._ctx)
 
-    def choose(self, cond: Term, then: Term, other: Term) -> Term:
-        """At the wider width."""
-        return self._z3.If(cond, *self._level(then, other))
-
-    def same(self, left: Term, right: Term) -> Term:
-        """At the wider width."""
-        a, b = self._level(left, right)
-        return a == b
-
-    def less(self, left: Term, right: Term) -> Term:
-        """Signed, at the wider width."""
-        a, b = self._level(left, right)
-        return a < b
-
-    def less_eq(self, left: Term, right: Term) -> Term:
-        """Signed, at the wider width."""
-        a, b = self._level(left, right)
-        return a <= b
-
-    def add(self, left: Term, right: Term, sort: RangeSort) -> Term:
-        """At the width of the result."""
-        a, b = self._level(left, right, _width(sort.lo, sort.hi))
-        return a + b
-
-    def sub(self, left: Term, right: Term, sort: RangeSort) -> Term:
-        """At the width of the result."""
-        a, b = self._level(left, right, _width(sort.lo, sort.hi))
-        return a - b
-
-    def mul(self, left: Term, right: Term, sort: RangeSort) -> Term:
-        """At the width of the result."""
-        a, b = self._level(left, right, _width(sort.lo, sort.hi))
-        return a * b
+    def level(self, left: Term, right: Term, sort: RangeSort | None = None) -> tuple[Term, Term]:
+        """At the wider width, or that of the result."""
+        return self._at(max(left.size(), right.size(), 0 if sort is None else _width(sort.lo, sort.hi)), left, right)
 
     def floor_div(self, left: Term, right: Term, sort: RangeSort) -> Term:
         """Subtracts the remainder first: the division is then exact, so the solver's rounding towards zero has no effect."""
         # `left - remainder`, and the least number divided by -1, need one bit more than the operands.
-        a, b = self._level(left, right, 1 + max(left.size(), right.size()))
+        a, b = self._at(1 + max(left.size(), right.size()), left, right)
         zero = self._z3.BitVecVal(0, a.size(), self._ctx)
         return self._z3.If(b == zero, zero, (a - a % b) / b)
 
     def mod(self, left: Term, right: Term, sort: RangeSort) -> Term:
         """The solver's signed remainder follows the divisor, as Python's."""
-        a, b = self._level(left, right)
+        a, b = self.level(left, right)
         zero = self._z3.BitVecVal(0, a.size(), self._ctx)
         return self._z3.If(b == zero, zero, a % b)
 
@@ -144,13 +138,9 @@ class Bits:
         """Signed where the constant has a sign bit."""
         return int(value.as_long() if interval(sort)[0] >= 0 else value.as_signed_long())
 
-    def _level(self, left: Term, right: Term, least: int = 0) -> tuple[Term, Term]:
-        width = max(left.size(), right.size(), least)
-        return self._widen(left, width), self._widen(right, width)
-
-    def _widen(self, term: Term, width: int) -> Term:
-        missing = width - term.size()
-        return self._z3.SignExt(missing, term) if missing else term
+    def _at(self, width: int, left: Term, right: Term) -> tuple[Term, Term]:
+        wide = [self._z3.SignExt(width - t.size(), t) if t.size() < width else t for t in (left, right)]
+        return wide[0], wide[1]
 
 
 def _width(lo: int, hi: int) -> int:
@@ -158,14 +148,8 @@ def _width(lo: int, hi: int) -> int:
     return 1 + max((n if n >= 0 else ~n).bit_length() for n in (lo, hi))
 
 
-class Integers:
+class Integers(Theory):
     """Numbers as the solver's unbounded integers; the encoding asserts the bounds of constants."""
-
-    def __init__(self, ctx: Any) -> None:
-        import z3
-
-        self._z3 = z3
-        self._ctx = ctx
 
     def unknown(self, name: str, sort: RangeSort | EnumSort) -> Term:
         """An integer constant."""
@@ -179,33 +163,9 @@ class Integers:
         """A numeral."""
         return self._z3.IntVal(value, self._ctx)
 
-    def choose(self, cond: Term, then: Term, other: Term) -> Term:
-        """Conditional."""
-        return self._z3.If(cond, then, other)
-
-    def same(self, left: Term, right: Term) -> Term:
-        """Equality."""
-        return left == right
-
-    def less(self, left: Term, right: Term) -> Term:
-        """Comparison."""
-        return left < right
-
-    def less_eq(self, left: Term, right: Term) -> Term:
-        """Comparison."""
-        return left <= right
-
-    def add(self, left: Term, right: Term, sort: RangeSort) -> Term:
-        """Sum."""
-        return left + right
-
-    def sub(self, left: Term, right: Term, sort: RangeSort) -> Term:
-        """Difference."""
-        return left - right
-
-    def mul(self, left: Term, right: Term, sort: RangeSort) -> Term:
-        """Product."""
-        return left * right
+    def level(self, left: Term, right: Term, sort: RangeSort | None = None) -> tuple[Term, Term]:
+        """Themselves."""
+        return left, right
 
     def floor_div(self, left: Term, right: Term, sort: RangeSort) -> Term:
         """The solver rounds down for positive divisors; for negative ones both signs are inverted."""

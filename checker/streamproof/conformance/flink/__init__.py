@@ -3,11 +3,11 @@
 from streamproof.conformance.flink.copies import find_copies
 from streamproof.conformance.flink.graph import Dataset, Edge, JobGraph, Vertex
 from streamproof.conformance.flink.identifiers import Attempt, Partition
-from streamproof.conformance.flink.jobgraph import graph_from_log, graph_of, only_job
+from streamproof.conformance.flink.jobgraph import graph_of
 from streamproof.conformance.flink.log_records import MORE, Problem, Problems, problem_lines
 from streamproof.conformance.flink.logfiles import RunFiles, find_runs, read_lines
 from streamproof.conformance.flink.reader import TORN, read_run
-from streamproof.conformance.flink.rest import NoAnswer, RestAttempt, RestFailure, RestJob, read_rest
+from streamproof.conformance.flink.rest import NoAnswer, RestJob, read_rest
 from streamproof.conformance.flink.run import FlinkRun, Process
 from streamproof.conformance.flink.times import DAY, ClockReading, Moment
 
@@ -27,16 +27,12 @@ __all__ = [
     "Problem",
     "Problems",
     "Process",
-    "RestAttempt",
-    "RestFailure",
     "RestJob",
     "RunFiles",
     "Vertex",
     "find_copies",
     "find_runs",
-    "graph_from_log",
     "graph_of",
-    "only_job",
     "problem_lines",
     "read_lines",
     "read_rest",

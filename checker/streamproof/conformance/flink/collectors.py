@@ -26,11 +26,7 @@ MOST_ORIGINS: Final = 1000
 
 def unwrapped(text: str) -> str:
     """A line without a log collector's prefix; unchanged if no prefix is recognised."""
-    if _DOCKER.match(text):
-        found = _docker(text)
-        return text if found is None else COLOUR.sub("", found.rstrip("\r\n"))
-    begin = _WRAPPED.match(text)
-    return text if begin is None else text[begin.end() :]
+    return _part(text)[0]
 
 
 def origin_of(text: str) -> str | None:
@@ -82,9 +78,11 @@ def _part(text: str) -> tuple[str, bool]:
     """The content of a collector's line, and whether the process's line ends with it."""
     if _DOCKER.match(text):
         found = _docker(text)
-        if found is not None:
-            return COLOUR.sub("", found.rstrip("\r\n")), found.endswith("\n") or len(found) < 1 << 13
-    return unwrapped(text), _PARTIAL.match(text) is None
+        if found is None:
+            return text, True
+        return COLOUR.sub("", found.rstrip("\r\n")), found.endswith("\n") or len(found) < 1 << 13
+    begin = _WRAPPED.match(text)
+    return text if begin is None else text[begin.end() :], _PARTIAL.match(text) is None
 
 
 def _docker(text: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import dropwhile, islice
 from pathlib import Path
 from typing import Final
 
@@ -97,21 +97,11 @@ def _within(
         text = plain_text(raw)
         for other in heads.get(text, ())[:_ALIKE]:
             if other != file and other not in found and len(open_) < _OPEN:
-                lines = _from_first(other, read, begins)
+                records = dropwhile(lambda line: not begins(line), read(other))
+                lines = filter(None, records)
                 open_.append(_Comparison(other, lines, next(lines, None)))
         if open_:
             open_ = [one for one in open_ if one.take(text)]
             found.update(one.file for one in open_ if one.expected is None)
             open_ = [one for one in open_ if one.expected is not None]
     return found
-
-
-def _from_first(
-    file: Path, read: Callable[[Path], Iterable[bytes]], begins: Callable[[bytes], object]
-) -> Iterator[bytes]:
-    lines = iter(read(file))
-    for raw in lines:
-        if begins(raw):
-            yield raw
-            break
-    yield from filter(None, lines)

@@ -20,25 +20,17 @@ _STEPS: Final = ("exec.transition", "job.transition", "failover.restart")
 _ENDED: Final = ("FINISHED", "FAILED", "CANCELED", "SUSPENDED")
 
 
-@dataclass(slots=True)
-class _Master:
-    """The lines of one JobManager: positions of the lines about global failures, and of each job's own steps."""
-
-    globally: list[int] = field(default_factory=list)
-    steps: dict[str, list[int]] = field(default_factory=dict)
-
-
 def place_global_failures(drafts: Sequence[Draft], jobs: list[str]) -> dict[str, str]:
     """Assigns the jobs of global failures. Returns the jobs for which an assignment is ambiguous, each with the reason."""
     masters: dict[str, _Master] = {}
     for at, draft in enumerate(drafts):
         if not jobs[at] and draft.family in (_DECISION, _REPORT):
-            masters.setdefault(draft.process, _Master()).globally.append(at)
+            masters.setdefault(draft.process, _Master(drafts, jobs)).globally.append(at)
         elif jobs[at] and draft.family in _STEPS:
-            masters.setdefault(draft.process, _Master()).steps.setdefault(jobs[at], []).append(at)
+            masters.setdefault(draft.process, _Master(drafts, jobs)).steps.setdefault(jobs[at], []).append(at)
     open_: dict[str, str] = {}
     for master in masters.values():
-        for at, possible in _Placing(drafts, jobs, master).place():
+        for at, possible in master.place():
             draft = drafts[at]
             reason = f"the global failure in line {draft.line} of {draft.file} may be that of {len(possible)} jobs"
             for job in possible:
@@ -47,20 +39,21 @@ def place_global_failures(drafts: Sequence[Draft], jobs: list[str]) -> dict[str,
 
 
 @dataclass(slots=True)
-class _Placing:
-    """Assigns the global failures of one JobManager."""
+class _Master:
+    """Assigns the global failures of one JobManager: positions of the lines about them, and of each job's own steps."""
 
     drafts: Sequence[Draft]
     jobs: list[str]
-    master: _Master
+    globally: list[int] = field(default_factory=list)
+    steps: dict[str, list[int]] = field(default_factory=dict)
 
     def place(self) -> list[tuple[int, set[str]]]:
         """Assigns the unambiguous ones and returns the rest, each with its possible jobs."""
-        decisions = [at for at in self.master.globally if self.drafts[at].family == _DECISION]
+        decisions = [at for at in self.globally if self.drafts[at].family == _DECISION]
         self._settle({at: self._deciding(at) for at in decisions}, self._needing(decisions))
-        reports = {at: self._reporting(at) for at in self.master.globally if self.drafts[at].family == _REPORT}
+        reports = {at: self._reporting(at) for at in self.globally if self.drafts[at].family == _REPORT}
         self._settle(reports, [])
-        return [(at, self._deciding(at) or self._alive(at)) for at in self.master.globally if not self.jobs[at]]
+        return [(at, self._deciding(at) or self._alive(at)) for at in self.globally if not self.jobs[at]]
 
     def _settle(self, possible: dict[int, set[str]], needing: list[tuple[str, set[int]]]) -> None:
         """Assigns each line its only possible job. `needing`: jobs that need one of some lines."""
@@ -78,17 +71,17 @@ class _Placing:
 
     def _state(self, job: str, before: int) -> str | None:
         """The state of a job before a position; None if the log has no line of it."""
-        lines = [at for at in self.master.steps[job] if self.drafts[at].family == "job.transition"]
+        lines = [at for at in self.steps[job] if self.drafts[at].family == "job.transition"]
         earlier = [at for at in lines if at < before]
         if earlier:
             return str(self.drafts[earlier[-1]].args["new"])
         return str(self.drafts[lines[0]].args["old"]) if lines else None
 
     def _alive(self, at: int) -> set[str]:
-        return {job for job in self.master.steps if self._state(job, at) not in (*_ENDED, "INITIALIZING")}
+        return {job for job in self.steps if self._state(job, at) not in (*_ENDED, "INITIALIZING")}
 
     def _next(self, job: str, at: int) -> Draft | None:
-        return next((self.drafts[n] for n in self.master.steps[job] if n > at), None)
+        return next((self.drafts[n] for n in self.steps[job] if n > at), None)
 
     def _deciding(self, at: int) -> set[str]:
         """The possible jobs of a decision."""
@@ -104,7 +97,7 @@ class _Placing:
         """The switches to RESTARTING without a decision about a task, with the decisions between them and the job's
         line before."""
         found: list[tuple[str, set[int]]] = []
-        for job, steps in self.master.steps.items():
+        for job, steps in self.steps.items():
             for before, at in zip([-1, *steps], steps, strict=False):
                 draft = self.drafts[at]
                 if draft.family != "job.transition" or draft.args["new"] != "RESTARTING":
@@ -116,7 +109,7 @@ class _Placing:
     def _reporting(self, at: int) -> set[str]:
         """The possible jobs of a report of a global failure: that of the decision after it, unless another report comes
         first, or one that the failure ends."""
-        following = next((n for n in self.master.globally if n > at), None)
+        following = next((n for n in self.globally if n > at), None)
         decided = following is not None and self.drafts[following].family == _DECISION
         ended = set()
         for job in self._alive(at):

@@ -14,21 +14,14 @@ Pattern = Literal["POINTWISE", "ALL_TO_ALL"]
 Origin = Literal["rest", "log"]
 """The source of the graph: the REST API, which states it, or the logs, from which it is inferred."""
 
-_POINTWISE: Final = ("FORWARD", "RESCALE")
 MOST_PARALLELISM: Final = 1 << 15
 """Flink's limit: the number of key groups."""
-_ALL_TO_ALL: Final = (
-    "REBALANCE",
-    "HASH",
-    "BROADCAST",
-    "SHUFFLE",
-    "GLOBAL",
-    "CUSTOM",
-    "REDISTRIBUTE",
-    "HASH PARTITION",
-    "RANGE PARTITION",
-    "CUSTOM PARTITION",
-)
+_SHIPPED: Final[Mapping[str, Pattern]] = {
+    **dict.fromkeys(("FORWARD", "RESCALE"), "POINTWISE"),
+    **dict.fromkeys(("REBALANCE", "HASH", "BROADCAST", "SHUFFLE", "GLOBAL", "CUSTOM", "REDISTRIBUTE"), "ALL_TO_ALL"),
+    **dict.fromkeys(("HASH PARTITION", "RANGE PARTITION", "CUSTOM PARTITION"), "ALL_TO_ALL"),
+}
+"""The distribution patterns of ship strategies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,23 +80,10 @@ class JobGraph:
     missing: tuple[str, ...]
     origin: Origin
 
-    def vertex(self, vertex: str) -> Vertex:
-        """The vertex with this identifier; raises `KeyError` if there is none."""
-        for found in self.vertices:
-            if found.id == vertex:
-                return found
-        raise KeyError(f"job {self.job} has no vertex {vertex}")
-
 
 def pattern_of(ship: str | None) -> Pattern | None:
     """The distribution pattern of a ship strategy (as in Flink's job graph generators); None if unknown."""
-    match (ship or "").upper():
-        case strategy if strategy in _POINTWISE:
-            return "POINTWISE"
-        case strategy if strategy in _ALL_TO_ALL:
-            return "ALL_TO_ALL"
-        case _:
-            return None
+    return _SHIPPED.get((ship or "").upper())
 
 
 def same_connections(producers: int, consumers: int) -> bool:

@@ -42,7 +42,10 @@ def graph_of(run: FlinkRun, job: str) -> JobGraph:
 
     Raises `InputError` for an unknown job or an unreadable REST answer.
     """
-    found = _evidence(run, job)
+    if job not in run.jobs:
+        known = ", ".join(run.jobs) or "none"
+        raise InputError(f"the run {run.name} has no job {job}", remedy=f"jobs in its logs: {known}")
+    found = gather(run.of_job(job))
     if job not in run.rest:
         return _from_evidence(run, job, found)
     answer = read_rest(run.rest[job], job)
@@ -62,29 +65,6 @@ def graph_of(run: FlinkRun, job: str) -> JobGraph:
     ]
     datasets = tuple(found.datasets.values())
     return replace(stated, edges=edges, datasets=datasets, complete=not missing, missing=tuple(missing))
-
-
-def graph_from_log(run: FlinkRun, job: str) -> JobGraph:
-    """The job graph from the logs alone. Raises `InputError` for an unknown job."""
-    return _from_evidence(run, job, _evidence(run, job))
-
-
-def only_job(run: FlinkRun) -> str:
-    """The job of a run with exactly one; raises `InputError` naming the jobs otherwise."""
-    if len(run.jobs) == 1:
-        return next(iter(run.jobs))
-    listed = ", ".join(f"{job} ({name})" if name else job for job, name in run.jobs.items())
-    raise InputError(
-        f"the run {run.name} has {len(run.jobs)} jobs" + (f": {listed}" if listed else ""),
-        remedy="name the job" if listed else "give the JobManager's log too",
-    )
-
-
-def _evidence(run: FlinkRun, job: str) -> GraphEvidence:
-    if job not in run.jobs:
-        known = ", ".join(run.jobs) or "none"
-        raise InputError(f"the run {run.name} has no job {job}", remedy=f"jobs in its logs: {known}")
-    return gather(run.of_job(job))
 
 
 def _from_evidence(run: FlinkRun, job: str, found: GraphEvidence) -> JobGraph:

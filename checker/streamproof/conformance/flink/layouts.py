@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 from streamproof.conformance.flink.collectors import origin_of, unwrap, unwrapped
 from streamproof.conformance.flink.json_layouts import join_objects, json_line, later_object, starts_object
@@ -46,22 +46,6 @@ def with_pattern(pattern: str | None) -> Iterator[None]:
         _stated.reset(token)
 
 
-class _Reader(Protocol):
-    """Reads lines of one layout."""
-
-    def read(self, text: str) -> str | None:
-        """The line in the form of `as_line`; None if it is none of this layout."""
-        ...
-
-    def later(self, text: str) -> str | None:
-        """A record inside the line of a truncated one."""
-        ...
-
-    def begins(self, text: str) -> bool:
-        """Whether a line that cannot be read begins like a record."""
-        ...
-
-
 class JsonReader:
     """Reads records that are JSON objects."""
 
@@ -76,6 +60,10 @@ class JsonReader:
     def begins(self, text: str) -> bool:
         """Whether a line begins like an object with fields."""
         return starts_object(text) and json_line(text) is None and len(text) > 2
+
+
+_Reader: TypeAlias = PatternReader | JsonReader
+"""Reads lines of one layout, in the form of `as_line`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +144,9 @@ def layout_of(folder: Path, lines: Callable[[], Iterator[bytes]], origin: str | 
     return found
 
 
-def _silent(problem: Problem) -> None:
-    """Ignores a problem, which reading the file reports."""
-
-
 def _best(raws: Sequence[bytes], folder: Path, origin: str | None) -> LogLayout:
     """The layout of some lines, as they are or without the prefixes of a collector."""
-    plain = [cleaned(raw[:_LONGEST], "", 0, _silent) for raw in raws]
+    plain = [cleaned(raw[:_LONGEST], "", 0, lambda problem: None) for raw in raws]
     some = [text for text in plain if text]
     found = LogLayout() if origin is not None else _chosen(plain, folder)
     if origin is None and sum(unwrapped(text) != text for text in some) * 2 <= len(some):

@@ -93,8 +93,7 @@ def read_head(line: str) -> Head | None:
         if leading and (own or not inside):
             message = message[leading.end() :]
             job = job or (own[1] if own else None)
-    millis = f".{fraction:0<3.3}" if fraction else ""
-    ts = f"{_day(date) if date else ''}{clock}{millis}{_offset(zone) if zone else ''}"
+    ts = _time(date, clock, fraction, zone)
     flink = logger.startswith(("org.apache.flink.", "o.a.f."))
     return Head(ts, level, logger.rpartition(".")[2], flink, message, thread and unescaped(thread), job)
 
@@ -105,11 +104,7 @@ def as_line(ts: str, level: str, logger: str, thread: str, job: str, message: st
     `ts` is ISO-8601 text with at most nanoseconds, `job` the job in the diagnostic context or empty.
     """
     found = _STAMP.match(ts)
-    if found is not None:
-        date, clock, fraction, zone = found.groups()
-        ts = f"{_day(date) if date else ''}{clock}{f'.{fraction:0<3.3}' if fraction else ''}{_offset(zone) if zone else ''}"
-    else:
-        ts = ""
+    ts = "" if found is None else _time(*found.groups())
     words = (_SEPARATORS.sub("?", word) for word in (level, logger))
     text = message.replace("\r\n", "\n").replace("\0", "\ufffd")
     return f"{ts} {' '.join(words)} {_MARK}{_LINE_ENDS.sub('?', thread)}{_MARK}{job}{_MARK} - {text}"
@@ -138,6 +133,12 @@ def second_head(line: str) -> Head | None:
         return None
     place = line.find(line[:11], 11)
     return read_head(line[place:]) if place > 0 else None
+
+
+def _time(date: str | None, clock: str, fraction: str | None, zone: str | None) -> str:
+    """A time in ISO-8601 form, in milliseconds."""
+    millis = f".{fraction:0<3.3}" if fraction else ""
+    return f"{_day(date) if date else ''}{clock}{millis}{_offset(zone) if zone else ''}"
 
 
 @lru_cache(maxsize=64)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import islice
 from pathlib import Path
@@ -93,10 +93,10 @@ class _Named:
         part.rotation = rotation
         return part
 
-    def drop(self, file: Path) -> None:
-        """Removes a file."""
+    def drop(self, files: Collection[Path]) -> None:
+        """Removes files."""
         for process, rotations in list(self.processes.items()):
-            self.processes[process] = {name: one for name, one in rotations.items() if one != file}
+            self.processes[process] = {name: one for name, one in rotations.items() if one not in files}
             if not self.processes[process]:
                 del self.processes[process]
 
@@ -187,15 +187,12 @@ def find_logs(run: RunFiles, report: Callable[[Problem], None]) -> list[ProcessL
             rotations[rotation] = file
     kept = [file for rotations in named.processes.values() for file in rotations.values()]
     copies = find_copies(kept, _quietly) if len(kept) > 1 else {}
-    for process, rotations in list(named.processes.items()):
-        named.processes[process] = {name: file for name, file in rotations.items() if file not in copies}
-        if not named.processes[process]:
-            del named.processes[process]
     for file, original in sorted(copies.items()):
         report(Problem(str(file), 0, f"all that it holds is in {original.name}; it is left out"))
-    for file, original in _excerpts([file for file in kept if file not in copies]).items():
+    excerpts = _excerpts([file for file in kept if file not in copies])
+    for file, original in excerpts.items():
         report(Problem(str(file), 0, f"records of it are in {original.name} too; it is left out"))
-        named.drop(file)
+    named.drop(copies.keys() | excerpts.keys())
     named.join()
     rotated = [process for process, rotations in named.processes.items() if len(rotations) > 1]
     orders = dict(zip(rotated, in_order([named.read(process) for process in rotated]), strict=True))
@@ -236,12 +233,8 @@ def read_lines(file: Path, report: Callable[[Problem], None]) -> Generator[bytes
     try:
         layout = _layout(file)
         yield from layout.lines(counted(), str(file), report, origin)
-    except DAMAGED as error:
-        report(Problem(str(file), number, f"the compressed file is damaged after this line ({error})"))
-    except Bomb as bomb:
-        report(Problem(str(file), number, f"the compressed file is damaged after this line ({bomb})"))
-    except OSError as error:
-        if number and real(holder).exists():
+    except (Bomb, OSError, *DAMAGED) as error:
+        if isinstance(error, (Bomb, *DAMAGED)) or (number and real(holder).exists()):
             report(Problem(str(file), number, f"the compressed file is damaged after this line ({error})"))
             return
         raise InputError(

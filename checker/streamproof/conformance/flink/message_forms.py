@@ -25,6 +25,12 @@ _PARTITION: Final = rf"(?P<partition>(?P<dataset>{HEX})#(?P<pnum>\d+)@(?P<produc
 _TASK: Final = r"(?P<task>.*) \((?P<place>\d+)/(?P<parallelism>\d+)\)"
 _TASK_ATTEMPT: Final = rf"{_TASK}#(?P<shown>\d+) \({_ATTEMPT}\)"
 _AT: Final = r"(?P<tm>\S++) @ (?P<host>.{0,1000}) \(dataPort=(?P<port>-?\d+)\)"
+_JOB: Final = rf"(?P<job>{HEX})"
+_ALLOC: Final = rf"(?P<alloc>{HEX})"
+_REQUEST: Final = rf"SlotRequestId\{{(?P<req>{HEX})\}}"
+_CHECKPOINT: Final = r"(?P<checkpoint>\d+)"
+_TM: Final = r"(?P<tm>\S+)"
+_PROFILE: Final = r"(?P<profile>.*)"
 _STATE: Final = "CREATED|SCHEDULED|DEPLOYING|INITIALIZING|RUNNING|FINISHED|CANCELING|CANCELED|FAILED|RECONCILING"
 _JOB_STATE: Final = (
     "INITIALIZING|CREATED|RUNNING|FAILING|FAILED|CANCELLING|CANCELED|FINISHED|RESTARTING|SUSPENDED|RECONCILING"
@@ -76,7 +82,7 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
         "exec.deploy",
         _GRAPH,
         rf"Deploying {_TASK} \(attempt #(?P<shown>\d+)\) with attempt id {_ATTEMPT} and vertex id {HEX}_\d+ to {_AT}"
-        rf" with allocation id (?P<alloc>{HEX})",
+        rf" with allocation id {_ALLOC}",
     ),
     (
         "exec.ignored",
@@ -88,7 +94,7 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     (
         "job.transition",
         _GRAPH,
-        rf"Job (?P<name>.*) \((?P<job>{HEX})\) switched from state (?P<old>{_JOB_STATE}) to (?P<new>{_JOB_STATE})\.",
+        rf"Job (?P<name>.*) \({_JOB}\) switched from state (?P<old>{_JOB_STATE}) to (?P<new>{_JOB_STATE})\.",
     ),
     (
         "graph.vertex",
@@ -101,7 +107,7 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
         rf"Connecting input (?P<input>\d+) of vertex (?P<vertex>{HEX}) \((?P<task>.*)\) to intermediate result referenced"
         rf" via (?:predecessor (?P<source>{HEX}) \(.*\)|ID (?P<dataset>{HEX}))\.",
     ),
-    ("job.graph", _GRAPH, rf"Created execution graph (?P<graph>{HEX}) for job (?P<job>{HEX})\."),
+    ("job.graph", _GRAPH, rf"Created execution graph (?P<graph>{HEX}) for job {_JOB}\."),
     (
         "tm.transition",
         ("Task",),
@@ -109,11 +115,7 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
         rf"{_TASK_ATTEMPT} switched from {_OLD_NEW}"
         r"(?: with failure cause:(?: (?P<cause>.+))?| due to CancelTaskException:?)?\.?",
     ),
-    (
-        "tm.submit",
-        _EXECUTOR,
-        rf"Received task {_TASK_ATTEMPT}, deploy into slot with allocation id (?P<alloc>{HEX})\.",
-    ),
+    ("tm.submit", _EXECUTOR, rf"Received task {_TASK_ATTEMPT}, deploy into slot with allocation id {_ALLOC}\."),
     (
         "tm.final",
         _EXECUTOR,
@@ -127,11 +129,7 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
         ("DefaultExecutionTopology",),
         r"Built (?P<new>\d+) new pipelined regions in (?P<ms>\d+) ms, total (?P<total>\d+) pipelined regions currently\.",
     ),
-    (
-        "failover.strategy",
-        _MASTER,
-        rf"Using failover strategy (?P<strategy>\S+) for (?P<name>.*) \((?P<job>{HEX})\)\.",
-    ),
+    ("failover.strategy", _MASTER, rf"Using failover strategy (?P<strategy>\S+) for (?P<name>.*) \({_JOB}\)\."),
     ("failover.restart", _MASTER, rf"(?P<count>\d+) tasks will be restarted to recover the failed task {_ATTEMPT}\."),
     ("failover.archive", _MASTER, rf"Archive local failure causing attempt {_ATTEMPT} to fail: (?P<cause>.*)"),
     # A global failure (a coordinator, a checkpoint limit), or the final failure of the job.
@@ -139,42 +137,34 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ("failover.global.restart", _MASTER, r"(?P<count>\d+) tasks will be restarted to recover from a global failure\."),
     ("failover.global.archive", _MASTER, r"Archive global failure\."),
     ("sched.strategy", _MASTER, r"Starting scheduling with scheduling strategy \[(?P<strategy>\S+)\]"),
-    ("sched.adaptive", _ADAPTIVE, rf"Running initialization on master for job (?P<name>.*) \((?P<job>{HEX})\)\."),
-    ("sched.adaptive", _ADAPTIVE, rf"Job (?P<job>{HEX}) reached terminal state (?P<new>{_JOB_STATE})\."),
+    ("sched.adaptive", _ADAPTIVE, rf"Running initialization on master for job (?P<name>.*) \({_JOB}\)\."),
+    ("sched.adaptive", _ADAPTIVE, rf"Job {_JOB} reached terminal state (?P<new>{_JOB_STATE})\."),
     # Checkpoints, as the JobMaster's coordinator logs them.
     (
         "ckpt.trigger",
         _COORDINATOR,
-        rf"Triggering checkpoint (?P<checkpoint>\d+) \(type=(?P<kind>\w+)\b.*\) @ \d+ for job (?P<job>{HEX})\.",
+        rf"Triggering checkpoint {_CHECKPOINT} \(type=(?P<kind>\w+)\b.*\) @ \d+ for job {_JOB}\.",
     ),
     (
         "ckpt.complete",
         _COORDINATOR,
-        rf"Completed checkpoint (?P<checkpoint>\d+) for job (?P<job>{HEX}) \((?P<bytes>\d+) bytes\b.*\)\.",
+        rf"Completed checkpoint {_CHECKPOINT} for job {_JOB} \((?P<bytes>\d+) bytes\b.*\)\.",
     ),
-    (
-        "ckpt.expired",
-        _COORDINATOR,
-        rf"Checkpoint (?P<checkpoint>\d+) of job (?P<job>{HEX}) expired before completing\.",
-    ),
-    (
-        "ckpt.declined",
-        _COORDINATOR,
-        rf"Decline checkpoint (?P<checkpoint>\d+) by task \S+ of job (?P<job>{HEX}) at .*\.",
-    ),
+    ("ckpt.expired", _COORDINATOR, rf"Checkpoint {_CHECKPOINT} of job {_JOB} expired before completing\."),
+    ("ckpt.declined", _COORDINATOR, rf"Decline checkpoint {_CHECKPOINT} by task \S+ of job {_JOB} at .*\."),
     (
         "ckpt.failed",
         ("CheckpointFailureManager",),
-        rf"Failed to trigger or complete checkpoint (?P<checkpoint>\d+) for job (?P<job>{HEX})\. \(\d+ consecutive .*\)",
+        rf"Failed to trigger or complete checkpoint {_CHECKPOINT} for job {_JOB}\. \(\d+ consecutive .*\)",
     ),
     ("ckpt.none", _COORDINATOR, r"No checkpoint found during restore\."),
     (
         "ckpt.restore",
         _COORDINATOR,
-        rf"Restoring job (?P<job>{HEX}) from (?P<kind>\D+) (?P<checkpoint>\d+) @ \d+ for {HEX} located at .*\.",
+        rf"Restoring job {_JOB} from (?P<kind>\D+) {_CHECKPOINT} @ \d+ for {HEX} located at .*\.",
     ),
-    ("ckpt.savepoint", _COORDINATOR, rf"Starting job (?P<job>{HEX}) from savepoint .*"),
-    ("job.terminal", _DISPATCHER, rf"Job (?P<job>{HEX}) reached terminal state (?P<new>{_JOB_STATE})\."),
+    ("ckpt.savepoint", _COORDINATOR, rf"Starting job {_JOB} from savepoint .*"),
+    ("job.terminal", _DISPATCHER, rf"Job {_JOB} reached terminal state (?P<new>{_JOB_STATE})\."),
     # Life of a result partition.
     ("part.registered", _PARTITIONS, rf"Registered (?P<kind>\w+) {_PARTITION} {_STORE}\."),
     ("part.init", ("ResultPartition",), rf"Sort-merge partition {_PARTITION} initialized\."),
@@ -196,7 +186,7 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     (
         "part.reqremote",
         ("RemoteInputChannel",),
-        rf"RemoteInputChannel \[.* at (?P<addr>\S++) \((?P<tm>\S+)\) \[-?\d+\]\]: Requesting REMOTE {_RANGE}"
+        rf"RemoteInputChannel \[.* at (?P<addr>\S++) \({_TM}\) \[-?\d+\]\]: Requesting REMOTE {_RANGE}"
         rf" of partition {_PARTITION}\..*",
     ),
     (
@@ -213,7 +203,7 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     (
         "part.tmrelease",
         ("TaskExecutorPartitionTrackerImpl",),
-        rf"Releasing Job Partitions \[(?P<partitions>(?:{PARTITION_TEXT}(?:, )?)*)\](?: for job (?P<job>{HEX}))?\.?",
+        rf"Releasing Job Partitions \[(?P<partitions>(?:{PARTITION_TEXT}(?:, )?)*)\](?: for job {_JOB})?\.?",
     ),
     (
         "gate.created",
@@ -250,86 +240,74 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ),
     ("buf.pool", ("LocalBufferPool",), r"Using a local buffer pool with (?P<min>\d+)-(?P<max>\d+) buffers"),
     # Slots: resource manager, TaskManager, JobMaster.
-    ("slot.require", _SLOT_MANAGER, rf"Received resource requirements from job (?P<job>{HEX}): \[(?P<reqs>.*)\]"),
-    ("slot.clear", _SLOT_MANAGER, rf"Clearing resource requirements of job (?P<job>{HEX})\.?"),
-    ("slot.unfulfilled", _SLOT_MANAGER, rf"Could not fulfill resource requirements of job (?P<job>{HEX})\..*"),
+    ("slot.require", _SLOT_MANAGER, rf"Received resource requirements from job {_JOB}: \[(?P<reqs>.*)\]"),
+    ("slot.clear", _SLOT_MANAGER, rf"Clearing resource requirements of job {_JOB}\.?"),
+    ("slot.unfulfilled", _SLOT_MANAGER, rf"Could not fulfill resource requirements of job {_JOB}\..*"),
     (
         "slot.rm.alloc",
         _SYNCER,
-        rf"Starting allocation of slot (?P<alloc>{HEX}) from (?P<tm>\S+) for job (?P<job>{HEX})"
-        r" with resource profile (?P<profile>.*)\.",
+        rf"Starting allocation of slot {_ALLOC} from {_TM} for job {_JOB}"
+        rf" with resource profile {_PROFILE}\.",
     ),
     (
         "slot.rm.alloc",
         _SLOT_MANAGER,
-        rf"Starting allocation of slot (?P<tm>\S+)_(?P<index>\d+) for job (?P<job>{HEX})"
-        r" with resource profile (?P<profile>.*)\.",
+        rf"Starting allocation of slot {_TM}_(?P<index>\d+) for job {_JOB}"
+        rf" with resource profile {_PROFILE}\.",
     ),
-    ("slot.rm.pending", _SLOTS, rf"Add pending slot with allocationId (?P<alloc>{HEX})\."),
-    ("slot.rm.complete", _SLOTS, rf"Complete slot allocation with allocationId (?P<alloc>{HEX})\."),
-    ("slot.rm.freed", _SLOTS, rf"Free allocated slot with allocationId (?P<alloc>{HEX})\."),
-    ("slot.rm.freeing", _SYNCER, rf"Freeing slot (?P<alloc>{HEX})(?P<report> by slot report)?\."),
-    ("slot.rm.freeing", _SLOT_MANAGER, r"Freeing slot (?P<tm>\S+)_(?P<index>\d+)\."),
+    ("slot.rm.pending", _SLOTS, rf"Add pending slot with allocationId {_ALLOC}\."),
+    ("slot.rm.complete", _SLOTS, rf"Complete slot allocation with allocationId {_ALLOC}\."),
+    ("slot.rm.freed", _SLOTS, rf"Free allocated slot with allocationId {_ALLOC}\."),
+    ("slot.rm.freeing", _SYNCER, rf"Freeing slot {_ALLOC}(?P<report> by slot report)?\."),
+    ("slot.rm.freeing", _SLOT_MANAGER, rf"Freeing slot {_TM}_(?P<index>\d+)\."),
     (
         "slot.tm.request",
         _EXECUTOR,
-        rf"Receive slot request (?P<alloc>{HEX}) for job (?P<job>{HEX}) from resource manager"
+        rf"Receive slot request {_ALLOC} for job {_JOB} from resource manager"
         rf" with leader id (?P<leader>{HEX})\.",
     ),
-    ("slot.tm.alloc", ("TaskSlotTableImpl",), rf"Allocated slot for (?P<alloc>{HEX}) with resources (?P<profile>.*)\."),
-    ("slot.tm.activate", ("TaskSlotTableImpl",), rf"Activate slot (?P<alloc>{HEX})\."),
+    ("slot.tm.alloc", ("TaskSlotTableImpl",), rf"Allocated slot for {_ALLOC} with resources {_PROFILE}\."),
+    ("slot.tm.activate", ("TaskSlotTableImpl",), rf"Activate slot {_ALLOC}\."),
     (
         "slot.tm.free",
         ("TaskSlotTableImpl",),
         r"Free slot TaskSlot\(index:(?P<index>-?\d+), state:(?P<state>\w+), resource profile: .*,"
-        rf" allocationId: (?P<alloc>{HEX}), jobId: (?P<job>{HEX})\)\.",
+        rf" allocationId: {_ALLOC}, jobId: {_JOB}\)\.",
     ),
-    ("slot.tm.offer", _EXECUTOR, rf"Offer reserved slots to the leader of job (?P<job>{HEX})\."),
+    ("slot.tm.offer", _EXECUTOR, rf"Offer reserved slots to the leader of job {_JOB}\."),
     ("slot.jm.offers", _POOL, rf"Received (?P<offers>\[.*\]) slot offers from TaskExecutor {_AT}\."),
     # While the job restarts, offers are registered without a comparison with its requirements.
     ("slot.jm.offers", _POOL, rf"Register slots (?P<offers>\[.*\]) from TaskManager {_AT}\."),
-    ("slot.jm.match", _POOL, rf"Matched slot offer (?P<alloc>{HEX}) to requirement (?P<profile>.*)\."),
+    ("slot.jm.match", _POOL, rf"Matched slot offer {_ALLOC} to requirement {_PROFILE}\."),
     (
         "slot.jm.newreq",
         _BRIDGE,
-        rf"Request new allocated (?P<batch>batch )?slot with slot request id SlotRequestId\{{(?P<req>{HEX})\}}"
-        r" and resource profile (?P<profile>.*)",
+        rf"Request new allocated (?P<batch>batch )?slot with slot request id {_REQUEST}"
+        rf" and resource profile {_PROFILE}",
     ),
-    (
-        "slot.jm.reserve",
-        _BRIDGE,
-        rf"Reserve slot (?P<alloc>{HEX}) for slot request id SlotRequestId\{{(?P<req>{HEX})\}}",
-    ),
-    ("slot.jm.release", _BRIDGE, rf"Release slot with slot request id SlotRequestId\{{(?P<req>{HEX})\}}\.?"),
+    ("slot.jm.reserve", _BRIDGE, rf"Reserve slot {_ALLOC} for slot request id {_REQUEST}"),
+    ("slot.jm.release", _BRIDGE, rf"Release slot with slot request id {_REQUEST}\.?"),
     (
         "slot.jm.notenough",
         _BRIDGE,
         r"Could not acquire the minimum required resources, failing slot requests\. Acquired: (?P<acq>.*)\."
         r" Current slot pool status: (?P<status>.*)",
     ),
-    ("slot.jm.freereserved", _POOL, rf"Free reserved slot (?P<alloc>{HEX})\."),
-    ("slot.jm.releasing", _POOL, rf"Releasing slot \[(?P<alloc>{HEX})\]\."),
+    ("slot.jm.freereserved", _POOL, rf"Free reserved slot {_ALLOC}\."),
+    ("slot.jm.releasing", _POOL, rf"Releasing slot \[{_ALLOC}\]\."),
     ("slot.logical.request", _SHARED, rf"Request a {_LOGICAL}"),
     ("slot.logical.alloc", _SHARED, rf"Allocated {_LOGICAL}"),
     ("slot.logical.remove", _SHARED, rf"Remove {_LOGICAL}"),
-    (
-        "slot.shared.release",
-        _SHARED,
-        rf"Release shared slot (?P<ext>externally )?\(SlotRequestId\{{(?P<req>{HEX})\}}\)",
-    ),
+    ("slot.shared.release", _SHARED, rf"Release shared slot (?P<ext>externally )?\({_REQUEST}\)"),
     # Registration, heartbeats, disconnects.
-    (
-        "rm.register",
-        _MANAGER,
-        r"Registering TaskManager with ResourceID (?P<tm>\S+) \((?P<addr>.*)\) at ResourceManager",
-    ),
+    ("rm.register", _MANAGER, rf"Registering TaskManager with ResourceID {_TM} \((?P<addr>.*)\) at ResourceManager"),
     (
         "rm.slotregister",
         _SLOT_MANAGER,
-        rf"(?P<what>Registering|Unregistering) task executor (?P<tm>\S+)(?: under (?P<inst>{HEX}) at| from)"
+        rf"(?P<what>Registering|Unregistering) task executor {_TM}(?: under (?P<inst>{HEX}) at| from)"
         r" the slot manager\.",
     ),
-    ("rm.close", _MANAGER, r"Closing TaskExecutor connection (?P<tm>\S+) because: (?P<why>.*)"),
+    ("rm.close", _MANAGER, rf"Closing TaskExecutor connection {_TM} because: (?P<why>.*)"),
     (
         "hb.unreachable",
         (*_MANAGER, *_MASTER, *_EXECUTOR),
@@ -347,9 +325,9 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ),
     ("hb.trigger", (*_MANAGER, *_MASTER), r"Trigger heartbeat request\."),
     ("hb.recv", (*_MANAGER, *_MASTER, *_EXECUTOR), r"Received heartbeat(?P<request> request)? from (?P<id>\S+)\."),
-    ("jm.disconnect", _MASTER, r"Disconnect TaskExecutor (?P<tm>\S+) because: (?P<why>.*)"),
-    ("tm.closejm", _EXECUTOR, rf"Close JobManager connection for job (?P<job>{HEX})\."),
-    ("tm.estjm", _EXECUTOR, rf"Establish JobManager connection for job (?P<job>{HEX})\."),
+    ("jm.disconnect", _MASTER, rf"Disconnect TaskExecutor {_TM} because: (?P<why>.*)"),
+    ("tm.closejm", _EXECUTOR, rf"Close JobManager connection for job {_JOB}\."),
+    ("tm.estjm", _EXECUTOR, rf"Establish JobManager connection for job {_JOB}\."),
     ("tm.closerm", _EXECUTOR, rf"Close ResourceManager connection (?P<id>{HEX})\."),
     # Loops of the DataSet API and of DataStream.iterate, both gone after 1.x.
     (
@@ -383,60 +361,8 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
 FAMILIES: Final[tuple[str, ...]] = tuple(dict.fromkeys(name for name, _, _ in _TABLE))
 """Names of all families, which are the names of the events."""
 
-VERSIONS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("loop.step", "loop.worker", "loop.final", "loop.end", "loop.head", "loop.tail"), "1.17-1.19"),
-    # The slot manager of 1.17 is another one, unless fine-grained resources are on.
-    **dict.fromkeys(("slot.rm.pending", "slot.rm.complete", "slot.rm.freed", "slot.tm.alloc"), "1.19-2.3"),
-}
-"""Families that not every version from 1.17 to 2.3 logs: the first and the last of 1.17, 1.19 and 2.3 that does."""
-
-
-def is_logged_by(family: str, version: str) -> bool:
-    """Whether a version of Flink, such as 2.3, should have a family's message."""
-    first, _, last = VERSIONS.get(family, "1.17-2.3").partition("-")
-    return _release(first) <= _release(version) <= _release(last)
-
-
-def _release(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")[:2]))
-
-
-_NUMBERS: Final = frozenset(
-    [
-        "subtask",
-        "number",
-        "pnum",
-        "parallelism",
-        "port",
-        "from",
-        "to",
-        "sub",
-        "count",
-        "total",
-        "ms",
-        "regions",
-        "subparts",
-        "pending",
-        "buffers",
-        "bytes",
-        "backlog",
-        "inputs",
-        "input",
-        "channels",
-        "local",
-        "remote",
-        "unknown",
-        "gate",
-        "credit",
-        "delay",
-        "n",
-        "min",
-        "max",
-        "index",
-        "step",
-        "checkpoint",
-    ]
-)
+_NUMBER: Final = re.compile(r"\(\?P<(\w+)>(?:-\?)?\\d\+\)")
+"""In a format: an argument that is a number."""
 _FLAGS: Final = frozenset(("report", "batch", "request", "ext"))
 _LONG: Final = frozenset(
     [
@@ -462,6 +388,8 @@ class MessageForm:
 
     family: str
     pattern: re.Pattern[str]
+    numbers: frozenset[str]
+    """The arguments that are numbers; the others are text."""
 
     def read(self, message: str) -> dict[str, Any] | None:
         """Arguments of the event, or None if `message` does not match."""
@@ -471,42 +399,39 @@ class MessageForm:
         if found is None:
             return None
         try:
-            return _arguments(self.family, found.groupdict())
+            return self._arguments(found.groupdict())
         except ValueError:  # a number of thousands of digits, caused only by damage
             return None
 
-
-def _arguments(family: str, groups: Mapping[str, str | None]) -> dict[str, Any]:
-    args: dict[str, Any] = {}
-    for name, text in groups.items():
-        if name in _FLAGS:
-            args[name] = text is not None
-        elif text is not None:
-            args[name] = int(text) if name in _NUMBERS else text
-    if "place" in args:
-        # Names count subtasks from 1, identifiers from 0.
-        place = int(args.pop("place"))
-        if args.setdefault("subtask", place - 1) != place - 1:
-            args["conflict"] = (
-                f"the name is that of subtask {place}, the identifier that of subtask {args['subtask'] + 1}"
-            )
-    shown = args.pop("shown", None)
-    if shown is not None and int(shown) != args["number"]:
-        args["conflict"] = f"the name is that of attempt {shown}, the identifier that of attempt {args['number']}"
-    match family:
-        case "region.built":
-            args["new"] = int(args["new"])
-        case "part.tmrelease":
-            args["partitions"] = [text for text in args["partitions"].split(", ") if text]
-        case "slot.jm.offers":
-            args["offers"] = _OFFERED.findall(args["offers"])
-    return args
+    def _arguments(self, groups: Mapping[str, str | None]) -> dict[str, Any]:
+        args: dict[str, Any] = {}
+        for name, text in groups.items():
+            if name in _FLAGS:
+                args[name] = text is not None
+            elif text is not None:
+                args[name] = int(text) if name in self.numbers else text
+        if "place" in args:
+            # Names count subtasks from 1, identifiers from 0.
+            place = args.pop("place")
+            if args.setdefault("subtask", place - 1) != place - 1:
+                args["conflict"] = (
+                    f"the name is that of subtask {place}, the identifier that of subtask {args['subtask'] + 1}"
+                )
+        shown = args.pop("shown", None)
+        if shown is not None and shown != args["number"]:
+            args["conflict"] = f"the name is that of attempt {shown}, the identifier that of attempt {args['number']}"
+        match self.family:
+            case "part.tmrelease":
+                args["partitions"] = [text for text in args["partitions"].split(", ") if text]
+            case "slot.jm.offers":
+                args["offers"] = _OFFERED.findall(args["offers"])
+        return args
 
 
 def _index() -> dict[str, tuple[MessageForm, ...]]:
     forms: dict[str, list[MessageForm]] = {}
     for family, loggers, pattern in _TABLE:
-        form = MessageForm(family, re.compile(pattern, re.ASCII))
+        form = MessageForm(family, re.compile(pattern, re.ASCII), frozenset(_NUMBER.findall(pattern)))
         for logger in loggers:
             forms.setdefault(logger, []).append(form)
     return {logger: tuple(found) for logger, found in forms.items()}

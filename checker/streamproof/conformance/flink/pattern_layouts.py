@@ -303,7 +303,8 @@ def _date(form: str, pattern: str) -> str:
             form = form.replace(",SSS", ".SSS") if ending == "_PERIOD" else form.replace("SSS", digits)
     form = _DATES.get(form, form)
     parts: list[str] = []
-    for token in _tokens(form):
+    for found in re.finditer(r"'[^']*'|([A-Za-z])\1*|.", form, re.DOTALL):
+        token = found[0]
         if token[0] == "'":
             parts.append(re.escape(token[1:-1] or "'"))
         elif token[0] in "Sn":
@@ -324,11 +325,6 @@ def _date(form: str, pattern: str) -> str:
     if "?P<hour>" not in text or "?P<minute>" not in text:
         raise _refused(pattern, "its date format has no hour and minute")
     return text
-
-
-def _tokens(form: str) -> Iterator[str]:
-    for found in re.finditer(r"'[^']*'|([A-Za-z])\1*|.", form, re.DOTALL):
-        yield found[0]
 
 
 def _moment(groups: dict[str, str]) -> str | None:

@@ -43,15 +43,9 @@ _JAR_VERSION: Final = re.compile(r"flink-(?:dist|runtime)[-_](?:\d\.\d+-)?(\d+\.
 _NOTED_VERSION: Final = re.compile(r"^Flink:? (\d+\.\d+(?:\.\d+)?)", re.MULTILINE)
 _RESOURCE: Final = re.compile(r"Starting TaskManager with ResourceID: (\S+)|MetricQueryService_(\S{1,500}+) \.")
 _ROLES: Final[Mapping[str, Literal["jobmanager", "taskmanager"]]] = {
-    "JobMaster": "jobmanager",
-    "ExecutionGraph": "jobmanager",
-    "StandaloneDispatcher": "jobmanager",
-    "DispatcherRestEndpoint": "jobmanager",
-    "StandaloneResourceManager": "jobmanager",
-    "ActiveResourceManager": "jobmanager",
-    "TaskExecutor": "taskmanager",
-    "TaskManagerRunner": "taskmanager",
-    "Task": "taskmanager",
+    **dict.fromkeys(("JobMaster", "ExecutionGraph", "StandaloneDispatcher", "DispatcherRestEndpoint"), "jobmanager"),
+    **dict.fromkeys(("StandaloneResourceManager", "ActiveResourceManager"), "jobmanager"),
+    **dict.fromkeys(("TaskExecutor", "TaskManagerRunner", "Task"), "taskmanager"),
 }
 _UNCLOSED: Final = re.compile(r"[(\[{][^()\[\]{}]*$")
 _FIRM: Final = (".", ")", "]", "}")

@@ -1,10 +1,8 @@
-"""Flink's REST API answers about a job: its graph, its attempts, its failures.
+"""Flink's REST API answers about a job: its graph, and the scheduler.
 
-A file `rest-<job>.json` beside the logs holds the answers under `job` (`/jobs/:id`), `plan` (`/jobs/:id/plan`),
-`subtasks` (vertex to the `subtasks` of `/jobs/:id/vertices/:vid`) and `exceptions` (`/jobs/:id/exceptions`). A bare
-answer of `/jobs/:id` is also accepted, and so are one of `/jobs/:id/plan`, which lacks attempts and failures, and the
-archive of a job that the history server reads. The plan states ship strategies, not distribution patterns: `graph.pattern_of`
-translates.
+A file `rest-<job>.json` beside the logs holds the answers under `job` (`/jobs/:id`) and `plan` (`/jobs/:id/plan`); others
+in it are ignored. A bare answer of `/jobs/:id` is also accepted, and so are one of `/jobs/:id/plan`, and the archive of a job
+that the history server reads. The plan states ship strategies, not distribution patterns: `graph.pattern_of` translates.
 """
 
 from __future__ import annotations
@@ -39,10 +37,8 @@ _REMEDY: Final = (
 )
 MOST_BYTES: Final = 64_000_000
 """Maximum size of an answer, in bytes."""
-_STORED: Final = re.compile(
-    r"/jobs/(?P<job>[0-9a-f]{32})(?P<rest>/plan|/exceptions|/vertices/(?P<vertex>[0-9a-f]{32}))?"
-)
-"""The paths of an archive of the history server that are read."""
+_STORED: Final = re.compile(r"/jobs/(?P<job>[0-9a-f]{32})(?P<rest>/plan|/exceptions|/vertices/[0-9a-f]{32})?")
+"""The paths of answers about a job in an archive of the history server."""
 _FILES: Final = re.compile(r"rest-.*\.json|[0-9a-f]{32}(?:\.json)?|(?:.*[-_.])?plan(?:[-_.].*)?\.json")
 """The names of answers beside the logs."""
 _TAG: Final = re.compile(r"<[^<>]{0,20}>")
@@ -54,38 +50,14 @@ class NoAnswer(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class RestAttempt:
-    """The latest attempt of a subtask at the time of the request. `number` counts from 0, `tm` is the resource id."""
-
-    vertex: str
-    subtask: int
-    number: int
-    status: str
-    tm: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class RestFailure:
-    """A failure in the job's history, newest first. `task` is Flink's name of it, None for a global failure."""
-
-    exception: str
-    task: str | None
-    tm: str | None
-    timestamp: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class RestJob:
     """One job according to the REST API."""
 
     job: str
     name: str
     state: str
-    type: str | None
     scheduler: str | None
     graph: JobGraph
-    attempts: tuple[RestAttempt, ...]
-    failures: tuple[RestFailure, ...]
     file: str
 
 
@@ -110,7 +82,7 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
         raise _refusal(file, f"the answer is about job {found}, not {job}", "give the answer for the job of the logs")
     name = _text(answer, "name", file)
     vertices = tuple(
-        Vertex(_text(item, "id", file), _text(item, "name", file), possible(_whole(item, "parallelism", file)))
+        Vertex(_text(item, "id", file), _text(item, "name", file), possible(_field(item, "parallelism", int, file)))
         for item in _objects(answer, "vertices", file)
     )
     if not vertices:
@@ -132,11 +104,8 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
         job=found,
         name=name,
         state=_text(answer, "state", file),
-        type=answer.get("job-type") if isinstance(answer.get("job-type"), str) else None,
-        scheduler=answer.get("schedulerType") if isinstance(answer.get("schedulerType"), str) else None,
+        scheduler=_said(answer, "schedulerType"),
         graph=graph,
-        attempts=_attempts(data.get("subtasks"), vertices, file),
-        failures=_failures(data.get("exceptions"), file),
         file=file,
     )
 
@@ -163,12 +132,7 @@ def _answers(data: dict[str, Any], file: str) -> dict[str, Any]:
         if stored is None or not isinstance(entry.get("json"), str):
             continue
         jobs.add(stored["job"])
-        value = parse_json(entry["json"], f"{file}, {entry['path']}", _REMEDY)
-        if stored["vertex"]:
-            if isinstance(value, dict) and isinstance(value.get("subtasks"), list):
-                found.setdefault("subtasks", {})[stored["vertex"]] = value["subtasks"]
-        else:
-            found[(stored["rest"] or "/job")[1:]] = value
+        found[(stored["rest"] or "/job")[1:]] = parse_json(entry["json"], f"{file}, {entry['path']}", _REMEDY)
     if len(jobs) != 1 or "job" not in found:
         raise _refusal(file, f"the archive has the answers of {len(jobs)} jobs, not of one", _REMEDY)
     return found
@@ -242,9 +206,7 @@ def _edges(plan: Mapping[str, Any], vertices: tuple[Vertex, ...], file: str) -> 
         target = _text(node, "id", file)
         for place, item in enumerate(_objects(node, "inputs", file) if "inputs" in node else ()):
             source = _text(item, "id", file)
-            ship = item.get("ship_strategy")
-            ship = ship if isinstance(ship, str) else None
-            exchange = item.get("exchange")
+            ship, exchange = _said(item, "ship_strategy"), _said(item, "exchange")
             pattern = pattern_of(ship)
             if pattern is None and same_connections(parallelism.get(source, 0), parallelism.get(target, 0)):
                 pattern = "ALL_TO_ALL"
@@ -254,7 +216,7 @@ def _edges(plan: Mapping[str, Any], vertices: tuple[Vertex, ...], file: str) -> 
                     source,
                     target,
                     pattern,
-                    exchange.upper() if isinstance(exchange, str) else None,
+                    exchange and exchange.upper(),
                     ship=ship,
                     input=number if isinstance(number, int) else place,
                 )
@@ -262,43 +224,10 @@ def _edges(plan: Mapping[str, Any], vertices: tuple[Vertex, ...], file: str) -> 
     return tuple(edges)
 
 
-def _attempts(subtasks: object, vertices: tuple[Vertex, ...], file: str) -> tuple[RestAttempt, ...]:
-    if not isinstance(subtasks, dict):
-        return ()
-    attempts = []
-    for vertex in vertices:
-        for item in _objects(subtasks, vertex.id, file) if vertex.id in subtasks else ():
-            tm = item.get("taskmanager-id")
-            attempts.append(
-                RestAttempt(
-                    vertex.id,
-                    _whole(item, "subtask", file),
-                    _whole(item, "attempt", file),
-                    _text(item, "status", file),
-                    tm if isinstance(tm, str) and tm != "(unassigned)" else None,
-                )
-            )
-    return tuple(attempts)
-
-
-def _failures(exceptions: object, file: str) -> tuple[RestFailure, ...]:
-    history = exceptions.get("exceptionHistory") if isinstance(exceptions, dict) else None
-    if not isinstance(history, dict):
-        return ()
-
-    def optional(item: Mapping[str, Any], key: str) -> str | None:
-        value = item.get(key)
-        return value if isinstance(value, str) else None
-
-    return tuple(
-        RestFailure(
-            _text(item, "exceptionName", file),
-            optional(item, "taskName"),
-            optional(item, "taskManagerId"),
-            item["timestamp"] if isinstance(item.get("timestamp"), int) else None,
-        )
-        for item in _objects(history, "entries", file)
-    )
+def _said(item: Mapping[str, Any], key: str) -> str | None:
+    """The text in a field that may be missing."""
+    found = item.get(key)
+    return found if isinstance(found, str) else None
 
 
 def _refusal(file: str, message: str, remedy: str) -> InputError:
@@ -323,11 +252,6 @@ def _text(item: Mapping[str, Any], key: str, file: str) -> str:
     if key in ("id", "jid") and not re.fullmatch(HEX, text):
         raise _refusal(file, f"{key!r} is not an identifier: {text!r}", _REMEDY)
     return text
-
-
-def _whole(item: Mapping[str, Any], key: str, file: str) -> int:
-    number: int = _field(item, key, int, file)
-    return number
 
 
 def _objects(item: Mapping[str, Any], key: str, file: str) -> list[dict[str, Any]]:

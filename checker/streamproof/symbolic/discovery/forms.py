@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from streamproof.symbolic.discovery.linear import Number, plus, scaled
@@ -68,14 +68,13 @@ def amount(feature: Expr) -> Form:
     return flag(feature) if isinstance(feature.sort, BoolSort) else form(feature)
 
 
-def as_term(weights: Mapping[Expr, Number] | Iterable[tuple[Expr, Number]]) -> Expr:
+def as_term(weights: Mapping[Expr, Number]) -> Expr:
     """The sum term of a linear form with integer coefficients."""
-    pairs = list(weights.items() if isinstance(weights, Mapping) else weights)
-    ones = [(t, n) for t, n in pairs if t is ONE]
     total: Expr | None = None
-    for term, factor in [*(p for p in pairs if p[0] is not ONE), *ones]:
+    for term in sorted(weights, key=lambda term: term is ONE):
+        factor = int(weights[term])
         number = b.ite(term, b.num(1), b.num(0)) if isinstance(term.sort, BoolSort) else term
-        size = b.num(int(abs(factor))) if term is ONE else b.mul(b.num(int(abs(factor))), number)
+        size = b.num(abs(factor)) if term is ONE else b.mul(b.num(abs(factor)), number)
         if total is None:
             total = size if factor > 0 else b.sub(b.num(0), size)
         else:

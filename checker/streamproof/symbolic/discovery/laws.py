@@ -50,14 +50,6 @@ class Law:
         return () if self.total is None else (b.less_eq(self.sum, self.total), b.less_eq(self.total, self.sum))
 
 
-def laws(system: System) -> tuple[Law, ...]:
-    """A basis of the conservation laws of a scalar `system` (see `scalarise`).
-
-    They hold up to the model's first error, and must be proved like every other candidate.
-    """
-    return Books(system).kept()
-
-
 class Books:
     """The change of each variable by each action of a scalar system."""
 
@@ -69,7 +61,7 @@ class Books:
         self._equations = {a.name: tuple(_equations(a, system, self._places)) for a in system.actions}
 
     def kept(self) -> tuple[Law, ...]:
-        """The laws of the system."""
+        """A basis of the conservation laws of the system: they hold up to the model's first error, and must be proved."""
         return self._laws(self._equations)
 
     def drifting(self) -> Iterator[Law]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamproof.system import build as b
-from streamproof.system.expr import Const, Expr, FloorDiv, LessEq, Mod, Mul, Node, Var, intern, subterms
+from streamproof.system.expr import Const, Expr, FloorDiv, LessEq, Mod, Mul, Var, intern, subterms
 from streamproof.system.model import Kind, Property
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
@@ -79,17 +79,25 @@ def well_formed(parametric: Parametric) -> Expr:
     return b.and_(inside(b.var(v.name, v.sort), v.sort, 0) for v in parametric.system.variables)
 
 
+def ends(sort: RangeSort) -> tuple[Expr | None, Expr | None]:
+    """The least and the greatest value of a range, None if there is none."""
+    if isinstance(sort, TermRange):
+        return sort.least, sort.most
+    return b.num(sort.lo) if sort.lo > -INFINITY else None, b.num(sort.hi) if sort.hi < INFINITY else None
+
+
+def at_most(left: Expr, right: Expr) -> Expr:
+    """`left <= right`, without simplification by the operands' sorts, because their ranges are to be proved."""
+    return intern(LessEq, BOOL, None, left, right)
+
+
 def inside(term: Expr, sort: Sort, depth: int) -> Expr:
     """The domain condition of a term; the range of its own sort would be simplified away."""
     match sort:
         case RangeSort():
-            low, high = (sort.least, sort.most) if isinstance(sort, TermRange) else (sort.lo, sort.hi)
-            parts = []
-            if isinstance(low, Node) or low > -INFINITY:
-                parts.append(intern(LessEq, BOOL, None, low if isinstance(low, Node) else b.num(low), term))
-            if isinstance(high, Node) or high < INFINITY:
-                parts.append(intern(LessEq, BOOL, None, term, high if isinstance(high, Node) else b.num(high)))
-            return b.and_(parts)
+            least, most = ends(sort)
+            low = b.TRUE if least is None else at_most(least, term)
+            return b.and_((low, b.TRUE if most is None else at_most(term, most)))
         case EnumSort(members):
             return b.or_(b.eq(term, b.const(sort, m)) for m in members)
         case RecordSort(fields):

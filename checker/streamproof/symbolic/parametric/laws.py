@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from streamproof.symbolic.discovery.forms import ONE, Form, amount, form
-from streamproof.symbolic.discovery.laws import Books, Law, laws
+from streamproof.symbolic.discovery.laws import Books, Law
 from streamproof.symbolic.discovery.linear import plus, scaled
 from streamproof.symbolic.parametric.claims import ParametricClaim
 from streamproof.symbolic.parametric.local import Local, forgetting, local, own_index, without
@@ -29,7 +29,7 @@ def law_candidates(parametric: Parametric) -> list[ParametricClaim]:
     """Laws that the rules suggest. An action that resets the state conserves every law, but appears to violate all of
     them syntactically, so laws are also computed without each such action; induction decides whether they hold."""
     view = local(parametric)
-    return [] if view is None else _found(parametric, view, laws, (EQUAL,))
+    return [] if view is None else _found(parametric, view, lambda system: Books(system).kept(), (EQUAL,))
 
 
 def drift_candidates(parametric: Parametric) -> list[ParametricClaim]:
@@ -101,9 +101,9 @@ class _Finder:
             first = at_first(term)
             if e.variables(first) - {f.name for f in self.parametric.free}:
                 return None
-            part = _scaled(_number(first), weight)
+            part = b.mul(b.num(weight), _number(first))
             bound = None if everywhere else _bound(term)
-            begun = b.add(begun, part if bound is None else _times(bound, part))
+            begun = b.add(begun, part if bound is None else b.mul(count(bound), part))
             weighed = plus(weighed, scaled(amount(term), weight))
         for part, share in form(begun).items():
             weighed = plus(weighed, {part: -share})
@@ -124,7 +124,7 @@ class _Finder:
     def _sum(self, side: list[tuple[Expr, int]], everywhere: bool) -> Expr:
         whole: Expr = b.num(0)
         for term, weight in side:
-            part, bound = _scaled(_number(term), weight), _bound(term)
+            part, bound = b.mul(b.num(weight), _number(term)), _bound(term)
             whole = b.add(whole, part if everywhere or bound is None else total(bound, part))
         return whole
 
@@ -153,15 +153,6 @@ def _bound(term: Expr) -> Expr | None:
 
 def _number(term: Expr) -> Expr:
     return b.ite(term, b.num(1), b.num(0)) if isinstance(term.sort, BoolSort) else term
-
-
-def _scaled(term: Expr, weight: int) -> Expr:
-    return b.mul(b.num(weight), term)
-
-
-def _times(bound: Expr, part: Expr) -> Expr:
-    """Multiplies by the number of indices."""
-    return b.mul(count(bound), part)
 
 
 def name_of(term: Expr) -> str:

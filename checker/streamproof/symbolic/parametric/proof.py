@@ -15,11 +15,10 @@ import gc
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
-from streamproof import interrupts
 from streamproof.symbolic.parametric.claims import ParametricClaim, claim
 from streamproof.symbolic.parametric.showing import ParametricCti, shown
 from streamproof.symbolic.parametric.steps import SAFE, StepQuestions, SwitchedSolver
-from streamproof.symbolic.solver import INTERRUPTED, Effort, SolverAnswer, SolverBudget, Stopped
+from streamproof.symbolic.solver import Effort, SolverAnswer, SolverBudget
 from streamproof.system import build as b
 from streamproof.system.model import Property
 from streamproof.system.records import dataclass
@@ -72,29 +71,26 @@ def prove_any(
     helpful: list[ParametricClaim] = []
     tried = 0
     attempt = _Attempt(parametric, written, wanted, budget)
-    stopped = None
+
+    def work() -> None:
+        nonlocal attempt, helpful, tried
+        for stage in ((), *stages):
+            if callable(stage):
+                known = {c.name for c in (*written, *helpful)}
+                new = [c for c in stage() if c.name not in known]
+                tried += len(new)
+                if not new:
+                    continue
+                attempt = _Attempt(parametric, [*written, *helpful, *new], wanted, budget)
+            attempt.run()
+            if attempt.complete:
+                break
+            helpful = [c for c in attempt.alive.values() if c.found]
+
     collecting = gc.isenabled()
     gc.disable()  # terms contain no cycles, and the collector would take three times as long as building them
     try:
-        with interrupts.limited(seconds), interrupts.doing("proving"):
-            for stage in ((), *stages):
-                if callable(stage):
-                    known = {c.name for c in (*written, *helpful)}
-                    new = [c for c in stage() if c.name not in known]
-                    tried += len(new)
-                    if not new:
-                        continue
-                    attempt = _Attempt(parametric, [*written, *helpful, *new], wanted, budget)
-                attempt.run()
-                if attempt.complete:
-                    break
-                helpful = [c for c in attempt.alive.values() if c.found]
-    except Stopped as stop:
-        stopped = stop.why
-    except interrupts.TimeUp:
-        stopped = budget.out_of_time().why
-    except KeyboardInterrupt:
-        stopped = INTERRUPTED
+        budget.run("proving", work)
     finally:
         if collecting:
             gc.enable()
@@ -104,7 +100,7 @@ def prove_any(
     ctis = {n: c for n, c in attempt.ctis.items() if n not in proved and (n in wanted or n == SAFE)}
     unknown = tuple(dict.fromkeys(n for n in attempt.unknown if n in wanted or n == SAFE))
     claims = tuple(c for c in attempt.claims if c.name in attempt.proof)
-    return AnySize(proved, lemmas, found, ctis, unknown, tried, budget.queries, budget.elapsed, stopped, claims)
+    return AnySize(proved, lemmas, found, ctis, unknown, tried, budget.queries, budget.elapsed, budget.stopped, claims)
 
 
 @dataclass

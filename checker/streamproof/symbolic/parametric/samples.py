@@ -12,8 +12,8 @@ from streamproof.system.interpreter import Interpreter
 from streamproof.system.leaves import encode
 from streamproof.system.model import State, System
 from streamproof.system.records import dataclass
-from streamproof.system.sorts import ArraySort, Value
-from streamproof.system.unbounded import Free, Parametric
+from streamproof.system.sorts import Value
+from streamproof.system.unbounded import Free, Parametric, any_length
 
 SEED = 20_241
 MOST_INSTANCES = 8
@@ -88,24 +88,14 @@ def _step(interpreter: Interpreter, state: State, chance: random.Random) -> Stat
 
 def _seen(parametric: Parametric, view: Local, state: State) -> Iterator[Mapping[str, Value]]:
     """The local view of the state at each index; the state itself without arrays of unbounded length."""
-    lengths = []
-    for v, value in zip(parametric.system.variables, state, strict=True):
-        if v.name in _lanes(parametric):
-            lengths.append(len(value))
+    lengths = [len(value) for v, value in zip(parametric.system.variables, state, strict=True) if any_length(v.sort)]
     for at in range(max(lengths, default=1)):
         leaves: dict[str, Value] = {}
         names = iter(view.terms)
         for v, value in zip(parametric.system.variables, state, strict=True):
             sort = v.sort
-            if v.name in _lanes(parametric):
-                assert isinstance(sort, ArraySort)
+            if any_length(sort):
                 sort, value = sort.element, value[min(at, len(value) - 1)]
             for part in encode(sort, value):
                 leaves[next(names)] = part
         yield leaves
-
-
-def _lanes(parametric: Parametric) -> set[str]:
-    from streamproof.symbolic.parametric.local import own_index
-
-    return {v.name for v in parametric.system.variables if own_index(v.sort) is not None}

@@ -181,18 +181,8 @@ class SymbolicView:
 
     def value(self, root: Expr) -> Shape:
         """The shape of a term. Raises `Outside` for an unsupported term."""
-        stack = [root]
-        while stack:
-            top = stack[-1]
-            missing = [] if top in self._known else [c for c in e.children(top) if c not in self._known]
-            if isinstance(top, Total | Forall):
-                missing = []  # their bodies mention an index without a value here
-            if missing:
-                stack.extend(missing)
-                continue
-            if top not in self._known:
-                self._known[top] = self._translate(top)
-            stack.pop()
+        for term in e.unfinished(root, self._known, _inside):
+            self._known[term] = self._translate(term)
         return self._known[root]
 
     def _translate(self, term: Expr) -> Shape:
@@ -313,6 +303,11 @@ class SymbolicView:
         if isinstance(index, e.Const):
             return self.universe.truth(index.value == key)
         return self._known[index] == self.universe.literal(sort.index, key, None)
+
+
+def _inside(term: Expr) -> tuple[Expr, ...]:
+    """The terms whose values are needed: the bodies of sums and universal conditions mention an index without one."""
+    return () if isinstance(term, Total | Forall) else e.children(term)
 
 
 def _field(record: Expr, name: str) -> int:
