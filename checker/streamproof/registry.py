@@ -245,11 +245,8 @@ def _find(text: str) -> Target:
     entry = entries.quick(GROUP, text)
     if entry is not None:
         return _registered(text, entry)
-    place, _, name = (text, "", "") if text.endswith(".py") and Path(text).is_file() else text.partition(":")
-    if place.endswith(".py"):
-        return _pick(text, place, _import_file(Path(place)), name)
-    if name and all(part.isidentifier() for part in place.split(".")):
-        return _pick(text, place, _import_module(place), name)
+    if (named := _named_module(text)) is not None:
+        return _pick(text, *named)
     registered = bundled()
     if text in registered:
         return _registered(text, registered[text])
@@ -267,6 +264,19 @@ def _find(text: str) -> Target:
     )
 
 
+def _named_module(text: str) -> tuple[str, types.ModuleType, str] | None:
+    """The place and the module in ``path/to/file.py``, ``file.py:Name`` or ``package.module:Name``, and the name, if any.
+
+    None for a text of another form.
+    """
+    place, _, name = (text, "", "") if text.endswith(".py") and Path(text).is_file() else text.partition(":")
+    if place.endswith(".py"):
+        return place, _import_file(Path(place)), name
+    if name and all(part.isidentifier() for part in place.split(".")):
+        return place, _import_module(place), name
+    return None
+
+
 def find_binding(text: str) -> object:
     """The object called BINDING, or as stated, in ``path/to/file.py``, ``file.py:NAME`` or ``package.module:NAME``; where
     there is none of that name, the `Spec` of the model that `text` names.
@@ -274,13 +284,10 @@ def find_binding(text: str) -> object:
     Raises as `find`.
     """
     with timely(READING), working_folder(text, again=False):
-        place, _, name = (text, "", "") if text.endswith(".py") and Path(text).is_file() else text.partition(":")
-        if place.endswith(".py"):
-            module = _import_file(Path(place))
-        elif name and all(part.isidentifier() for part in place.split(".")):
-            module = _import_module(place)
-        else:
+        named = _named_module(text)
+        if named is None:
             return _find(text).spec
+        place, module, name = named
         found = getattr(module, name or BINDING, None)
         return _pick(text, place, module, name).spec if found is None or isinstance(found, type | Spec) else found
 

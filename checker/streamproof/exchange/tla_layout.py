@@ -69,9 +69,9 @@ def beside(*parts: Text | str, bind: Bind = Bind.ATOM) -> Text:
     return Text(tuple(lines), bind)
 
 
-def below(parts: Iterable[Text], bind: Bind = Bind.LOOSE) -> Text:
+def below(parts: Iterable[Text]) -> Text:
     """Each part under the one before, all from the same column."""
-    return Text(tuple(line for part in parts for line in part.lines), bind)
+    return Text(tuple(line for part in parts for line in part.lines), Bind.LOOSE)
 
 
 def closed(text: Text, at_least: Bind) -> Text:

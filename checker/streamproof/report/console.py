@@ -315,13 +315,12 @@ class ProgressPrinter:
         self,
         stream: TextIO | None = None,
         *,
-        every: float | None = None,
         clock: Callable[[], float] = time.monotonic,
         memory: Callable[[], int] = resident_bytes,
     ) -> None:
         self._stream = stream or sys.stderr
         self._live = self._stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
-        self._every = every if every is not None else 1.0 if self._live else 60.0
+        self._every = 1.0 if self._live else 60.0
         self._clock, self._memory = clock, memory
         self._printed = clock()
         self._before = Progress(0.0, 0, 0, 0, 0)

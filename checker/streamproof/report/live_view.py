@@ -38,13 +38,10 @@ _OVER = ("TERMINATED", "FINISHED")
 class LiveView:
     """Shows snapshots of a run on `stream`. A context manager: the last frame stays."""
 
-    def __init__(self, stream: TextIO, *, console: Console | None = None) -> None:
-        """`console` replaces the one of the stream."""
+    def __init__(self, stream: TextIO) -> None:
         self._stream = inner(stream)
-        self.is_live = console is not None or (
-            stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
-        )
-        self._console = console
+        self.is_live = stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
+        self._console: Console | None = None
         self._live: Live | None = None
         self._snapshot: Mapping[str, Any] = {}
         self._shown, self._title, self._summary = 0, "", 0.0
@@ -80,8 +77,7 @@ class LiveView:
         if self.is_live:
             from rich.live import Live
 
-            if self._console is None:
-                self._console = _console(self._stream)
+            self._console = _console(self._stream)
             self._streams = sys.stdout, sys.stderr
             sys.stdout, sys.stderr = _Above(self, sys.stdout), _Above(self, sys.stderr)
             reading, writing = os.pipe()
