@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from streamproof.cli import verbs
-from streamproof.pipeline import ReportResult, build_report
 from streamproof.pipeline.inputs import Skipped
+from streamproof.pipeline.report import ReportResult, build_report
 from streamproof.pipeline.tables import SCHEMAS
 from streamproof.system.errors import InputError, SystemFailure
 

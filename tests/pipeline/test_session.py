@@ -114,7 +114,7 @@ def test_interrupts_stay_the_program_s_own(spark: Any) -> None:
 def test_a_master_that_is_none_is_refused_with_what_spark_said() -> None:
     """What the JVM writes while it starts reaches the user only when it fails, and then as one line."""
     program = (
-        "from streamproof.pipeline import spark_session\n"
+        "from streamproof.pipeline.session import spark_session\n"
         "from streamproof.system.errors import SystemFailure\n"
         "try:\n"
         "    with spark_session('nonsense'): pass\n"
