@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -155,23 +155,14 @@ class SpillingSearch(CompiledSearch):
         found = int(self._disk.parents.read(number, number + 1)[0])
         return -1 if found == NO_PARENT else found
 
-    def cycle(self) -> list[int] | None:
-        """As in memory. Raises `TooLarge` if states are on disk."""
-        if self._disk is not None:
-            self._refuse_graph()
-        return super().cycle()
-
     def graph(self) -> StateGraph:
         """As in memory. Raises `TooLarge` if states are on disk."""
         if self._disk is not None:
-            self._refuse_graph()
+            raise TooLarge(
+                "temporal properties need the state graph in memory, and the states are on disk",
+                remedy="raise --memory, or choose smaller parameters",
+            )
         return super().graph()
-
-    def _refuse_graph(self) -> NoReturn:
-        raise TooLarge(
-            "temporal properties need the state graph in memory, and the states are on disk",
-            remedy="raise --memory, or choose smaller parameters",
-        )
 
     # --- the search ---
 

@@ -40,7 +40,6 @@ from streamproof.system.errors import TooLarge, UsageError
 from streamproof.system.flatten import Rewriter
 from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, OrF, claims, recurring
 from streamproof.system.model import Property, System
-from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Verdict, lasso_text, number_of
 
 if TYPE_CHECKING:
@@ -53,19 +52,12 @@ LARGEST_TABLE = 100_000_000
 """Largest size of the table of constraints taken per SCC, in entries."""
 
 
-@dataclass(frozen=True)
-class FairComponents:
-    """The fair components of a product: `component` has a number per node, -1 for nodes outside of them."""
-
-    product: Product
-    component: Numbers
-
-
 def fair_components(
     fair: FairGraph, automaton: BuchiAutomaton, scc: Scc, labels: Labels, start: Product
-) -> list[FairComponents]:
-    """All fair components of a product over `scc`, without duplicates."""
-    found: list[FairComponents] = []
+) -> list[tuple[Product, Numbers]]:
+    """All fair components of a product over `scc`, without duplicates: subgraphs, each with the number of the component of
+    every node, -1 for nodes outside of them."""
+    found: list[tuple[Product, Numbers]] = []
     todo = [start]
     while todo:
         product = todo.pop()
@@ -83,7 +75,7 @@ def fair_components(
             if split.any():
                 todo.append(product.only(split[of] & ~removed))
         if (component >= 0).any():
-            found.append(FairComponents(product, component))
+            found.append((product, component))
     return found
 
 
@@ -170,21 +162,20 @@ def find_lasso(
     scc: Scc,
     labels: Labels,
     reachable: ReachableProduct,
-    found: Sequence[FairComponents],
+    found: Sequence[tuple[Product, Numbers]],
 ) -> Lasso:
     """A lasso on one of the fair components over an SCC, with a short stem (not always the shortest)."""
-    for one in found:
-        rest = resting(fair, automaton, one.product, acceptance(scc, labels, one.product))
-        rest &= one.component >= 0
+    for product, component in found:
+        rest = resting(fair, automaton, product, acceptance(scc, labels, product)) & (component >= 0)
         if rest.any():
-            node = _nearest(reachable, one.product, rest)[1]
-            state = int(one.product.state[node])
-            return Lasso(tuple(without_stutter(reachable.stem(int(one.product.reader[node]), state))), (state,))
-    best = min((*_nearest(reachable, one.product, one.component >= 0), at) for at, one in enumerate(found))
-    one, node = found[best[2]], best[1]
-    component = one.component == one.component[node]
-    inner = one.product.only(component)
-    node = int(np.count_nonzero(component[:node]))
+            node = _nearest(reachable, product, rest)[1]
+            state = int(product.state[node])
+            return Lasso(tuple(without_stutter(reachable.stem(int(product.reader[node]), state))), (state,))
+    _, node, at = min((*_nearest(reachable, some, of >= 0), at) for at, (some, of) in enumerate(found))
+    product, component = found[at]
+    members = component == component[node]
+    inner = product.only(members)
+    node = int(np.count_nonzero(members[:node]))
     stem = without_stutter(reachable.stem(int(inner.reader[node]), int(inner.state[node])))
     cycle = _Cycle(fair, inner, acceptance(scc, labels, inner), node).run()
     states = without_stutter([int(inner.state[k]) for k in cycle])
@@ -372,11 +363,11 @@ class Temporal:
         monitors = StepMonitors(search.system, self._checker.graph, formula)
         states = 0
         for claim in claims(formula):
-            monitored = monitors.monitored(claim, search.budget)
-            answer = TemporalChecker(search.system, monitored.graph).decide(monitored.formula)
+            graph, over_states, original = monitors.monitored(claim, search.budget)
+            answer = TemporalChecker(search.system, graph).decide(over_states)
             if answer.lasso is not None:
-                return self._violated(prop, answer.lasso.renumbered(monitored.original))
-            states = max(states, monitored.graph.states)
+                return self._violated(prop, answer.lasso.renumbered(original))
+            states = max(states, graph.states)
         return self._holds(prop, f"true of every fair behaviour of {states:,} states, monitor bits included")
 
     def _violated(self, prop: Property, lasso: Lasso) -> Finding:

@@ -21,16 +21,6 @@ from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula, Recurs, recurring
 from streamproof.system.model import System
-from streamproof.system.records import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class MonitoredGraph:
-    """A state graph with monitor bits, and `formula` over its states; `original` maps each state to the one without bits."""
-
-    graph: StateGraph
-    formula: Formula
-    original: Numbers
 
 
 class StepMonitors:
@@ -42,15 +32,21 @@ class StepMonitors:
         made = graph.evaluate_steps([condition.step for condition in conditions])
         self._made: dict[Recurs, Truths] = dict(zip(conditions, made & (graph.sources != graph.targets), strict=True))
 
-    def monitored(self, claim: Formula, budget: Budget) -> MonitoredGraph:
-        """The monitored graph for a part of the formula.
+    def monitored(self, claim: Formula, budget: Budget) -> tuple[StateGraph, Formula, Numbers]:
+        """The state graph with monitor bits for a part of the formula, that part as a formula over its states, and for each
+        state the one without bits.
 
         Raises `TooLarge` if it has more states or levels than the budget of the search allows.
         """
         names = bits(self._system, list(dict.fromkeys(recurring(claim))))
         graph, width = self._graph, len(names)
         refuse_more_steps(max(graph.steps, graph.states) << width)
-        _refuse_more_memory(budget, 24 * (graph.steps + graph.states) << width)
+        needed = 24 * (graph.steps + graph.states) << width
+        if not budget.allows(needed):
+            raise TooLarge(
+                f"the graph with monitors of steps needs {needed / 2**30:.1f} GiB",
+                remedy="raise --memory, or choose smaller parameters",
+            )
         goals = graph.targets << width
         for at, condition in enumerate(names):
             goals |= self._made[condition].astype(np.int32) << at
@@ -82,7 +78,7 @@ class StepMonitors:
             evaluate,
             graph.evaluate_steps,
         )
-        return MonitoredGraph(made, turned(claim, names), original)
+        return made, turned(claim, names), original
 
 
 def _edges(offsets: npt.NDArray[np.int64], states: Numbers) -> tuple[npt.NDArray[np.int64], Numbers]:
@@ -93,14 +89,6 @@ def _edges(offsets: npt.NDArray[np.int64], states: Numbers) -> tuple[npt.NDArray
     steps = np.arange(own[-1], dtype=np.int32)
     steps += np.repeat((offsets[states] - own[:-1]).astype(np.int32), degrees)
     return own, steps
-
-
-def _refuse_more_memory(budget: Budget, needed: int) -> None:
-    if not budget.allows(needed):
-        raise TooLarge(
-            f"the graph with monitors of steps needs {needed / 2**30:.1f} GiB",
-            remedy="raise --memory, or choose smaller parameters",
-        )
 
 
 def _refuse_beyond(budget: Budget, parents: Numbers, initial: int) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import TypeAlias, assert_never
 
-from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.records import dataclass
@@ -110,8 +109,3 @@ class Atoms:
             bit = 1 << self.terms.setdefault(term, len(self.terms))
             self._literals[term, positive] = Literal(bit, positive, self.enablers(term, positive))
         return self._literals[term, positive]
-
-
-def as_term(term: Expr, positive: bool) -> Expr:
-    """The term of a literal."""
-    return term if positive else b.not_(term)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from streamproof.explicit.reductions.conditions import as_term
 from streamproof.explicit.reductions.equivalence import EffortSpent, Equivalence, TermEffort
 from streamproof.explicit.successors import Rule
 from streamproof.system import build as b
@@ -80,7 +79,7 @@ class Independence:
         writers = 0
         for name in e.variables(term):
             writers |= self._writers[self._place[name]]
-        wanted = as_term(term, positive)
+        wanted = term if positive else b.not_(term)
         size = sum(1 for _ in e.subterms(wanted))
         return sum(1 << number for number in bits(writers) if self._may_make(number, wanted, size))
 
@@ -97,24 +96,16 @@ class Independence:
         return self.system.variables[self._place[name]].sort
 
     def _accord(self, one: int, other: int) -> bool:
-        rules, updates = (self.rules[one], self.rules[other]), (self.updates[one], self.updates[other])
         try:
             self._pairs.spend(self._sizes[one] + self._sizes[other])
-            return self._compose(self._enabled[one].fork(), rules, updates, (self._after[one], self._after[other]))
+            return self._compose(one, other)
         except EffortSpent:
             return False
 
-    def _compose(
-        self,
-        here: Assuming,
-        rules: tuple[Rule, Rule],
-        updates: tuple[dict[str, Expr], ...],
-        after: tuple[Substitution, ...],
-    ) -> bool:
-        """Whether two instances accord, by composing their updates; `here` assumes the guard of the first.
-
-        Raises `EffortSpent`.
-        """
+    def _compose(self, one: int, other: int) -> bool:
+        """Whether two instances accord, by composing their updates. Raises `EffortSpent`."""
+        rules, updates = (self.rules[one], self.rules[other]), (self.updates[one], self.updates[other])
+        after, here = (self._after[one], self._after[other]), self._enabled[one].fork()
         correct = (b.not_(rules[0].faults), b.not_(rules[1].faults))
         for condition in (*rules[1].guard, *correct):
             if here.assume(condition) is b.FALSE:

@@ -10,7 +10,7 @@ properties of states and steps; temporal properties need a full search.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import permutations, product
 from operator import itemgetter
@@ -120,7 +120,10 @@ class Symmetry:
         return _by_sorting(self) if self.blocks is not None else _by_trying(self)
 
 
-def _pick(positions: Sequence[int]) -> Callable[[Sequence[Value]], tuple[Value, ...]]:
+_Pick: TypeAlias = Callable[[Sequence[Value]], tuple[Value, ...]]
+
+
+def _pick(positions: Sequence[int]) -> _Pick:
     """A function that takes these positions out of a tuple."""
     if len(positions) > 1:
         return itemgetter(*positions)
@@ -150,15 +153,6 @@ def _by_sorting(symmetry: Symmetry) -> Canonical:
     return canonical
 
 
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """One renaming, prepared: source positions of plain leaves and of names, and the image of each name."""
-
-    plain: Callable[[Sequence[Value]], tuple[Value, ...]]
-    names: Callable[[Sequence[Value]], tuple[Value, ...]]
-    becomes: tuple[dict[Value, Value], ...]
-
-
 def _by_trying(symmetry: Symmetry) -> Canonical:
     """Canonical representatives as the least renamed state: plain leaves are compared first, then leaves with names."""
     variables = symmetry.system.variables
@@ -173,10 +167,10 @@ def _by_trying(symmetry: Symmetry) -> Canonical:
         held = tokens(state)
         best: tuple[Value, ...] | None = None
         best_names: tuple[Value, ...] = ()
-        for trial in trials:
-            row = trial.plain(state)
+        for plain_of, names_of, becomes in trials:
+            row = plain_of(state)
             if best is None or row <= best:
-                names = tuple([new[old] for new, old in zip(trial.becomes, trial.names(held), strict=True)])
+                names = tuple([new[old] for new, old in zip(becomes, names_of(held), strict=True)])
                 if row != best or names < best_names:
                     best, best_names = row, names
         assert best is not None
@@ -185,17 +179,17 @@ def _by_trying(symmetry: Symmetry) -> Canonical:
     return canonical
 
 
-def _trials(symmetry: Symmetry, plain: Sequence[int], named: Sequence[int]) -> Iterable[_Trial]:
+def _trials(
+    symmetry: Symmetry, plain: Sequence[int], named: Sequence[int]
+) -> Iterator[tuple[_Pick, _Pick, list[dict[Value, Value]]]]:
+    """Each renaming, prepared: the sources of plain leaves and of names, and the image of each name."""
     variables = symmetry.system.variables
     order = {at: k for k, at in enumerate(named)}
     for renaming in symmetry.renamings():
         found = origins(symmetry.original, renaming)
-        becomes = []
-        for at in named:
-            sort: Any = variables[at].sort
-            after: dict[Value, Value] = {None: default(sort), **renaming[sort]}
-            becomes.append(after)
-        yield _Trial(_pick([found[at] for at in plain]), _pick([order[found[at]] for at in named]), tuple(becomes))
+        sorts: list[Any] = [variables[at].sort for at in named]
+        becomes = [{None: default(sort), **renaming[sort]} for sort in sorts]
+        yield _pick([found[at] for at in plain]), _pick([order[found[at]] for at in named]), becomes
 
 
 def _tokens(symmetry: Symmetry, named: Sequence[int]) -> Callable[[State], tuple[Value, ...]]:
