@@ -98,16 +98,13 @@ class EventLog(Binding):
         return Plan(run.name.partition(".")[0], cases, tuple(events), unit="behaviour")
 
     def _case(self, trace: str, processes: dict[str, list[Event]]) -> Unit:
-        task = self._task(trace, processes)
-        says = any(moves for account in task.spans for span in account for moves in span.observation.alternatives)
-        return Unit(trace, self.system.name, (task,), unjudged=() if says else ("no event is an action of the model",))
-
-    def _task(self, trace: str, processes: dict[str, list[Event]]) -> Task:
         if not self._ordered:
             processes = {name: sorted(own, key=lambda event: event.seq) for name, own in processes.items()}
         accounts = tuple(tuple(self._spans(own)) for own in processes.values())
         waits = () if self._ordered else clock_order(processes)
-        return Task(trace, self.system, hidden=self._hidden, spans=accounts, any_order=True, waits=waits)
+        task = Task(trace, self.system, hidden=self._hidden, spans=accounts, any_order=True, waits=waits)
+        says = any(moves for account in accounts for span in account for moves in span.observation.alternatives)
+        return Unit(trace, self.system.name, (task,), unjudged=() if says else ("no event is an action of the model",))
 
     def _spans(self, own: Sequence[Event]) -> Iterator[Span]:
         """The events of a process; one that records a call may have taken effect before some of those it follows."""

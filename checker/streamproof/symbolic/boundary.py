@@ -137,9 +137,8 @@ class Formula:
 
     def at(self, values: Values) -> bool:
         """Whether the formula is true for these parameter values."""
-        if self.any_clause:
-            return any(all(atom.at(values) for atom in clause) for clause in self.clauses)
-        return all(any(atom.at(values) for atom in clause) for clause in self.clauses)
+        outer, inner = (any, all) if self.any_clause else (all, any)
+        return outer(inner(atom.at(values) for atom in clause) for clause in self.clauses)
 
     def __str__(self) -> str:
         inner, outer = (" and ", " or ") if self.any_clause else (" or ", " and ")

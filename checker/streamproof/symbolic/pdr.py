@@ -145,7 +145,8 @@ class Pdr:
         """
         level = self._last if stepping else self._last - 1
         if level < 0:
-            return self._there_at_once(event)
+            there = self._sure(self._starting.check(self._encoding.at(event, 0), ()))
+            return self._replay.follow(self._starting.state(), ()) if there else None
         event = self._encoding.at(event, 0 if stepping else 1)
         known = [*self._frame(level), self._calm if stepping else self._good, self._step]
         while self._sure(self._main.check(event, (), known)):
@@ -155,12 +156,6 @@ class Pdr:
             if start is not None:
                 return self._taken_again(start)
         return None
-
-    def _there_at_once(self, event: Term) -> Trace | None:
-        """An initial state with an event."""
-        if not self._sure(self._starting.check(self._encoding.at(event, 0), ())):
-            return None
-        return self._replay.follow(self._starting.state(), ())
 
     def _taken_again(self, start: _Obligation) -> Trace | None:
         """The path of an obligation, replayed step by step by the interpreter."""

@@ -56,6 +56,7 @@ WEIGHTS = (1, 2, 3)
 """Coefficients of the summands in the search for a rank."""
 PARTS = 3
 """Maximum number of summands of a rank."""
+_OPERATORS = {ast.Add: b.add, ast.Sub: b.sub, ast.Mult: b.mul}
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,12 +371,8 @@ class _Attempt:
                         return b.var(name, sort)
                 case ast.UnaryOp(op=ast.USub(), operand=inner):
                     return b.sub(b.num(0), term(inner))
-                case ast.BinOp(left=left, op=ast.Add(), right=right):
-                    return b.add(term(left), term(right))
-                case ast.BinOp(left=left, op=ast.Sub(), right=right):
-                    return b.sub(term(left), term(right))
-                case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                    return b.mul(term(left), term(right))
+                case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                    return _OPERATORS[type(op)](term(left), term(right))
             numbers = ", ".join(n for n, s in known.items() if isinstance(s, RangeSort | BoolSort))
             raise UsageError(
                 f"{ast.unparse(node)!r} is not supported in a rank",

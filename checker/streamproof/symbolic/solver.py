@@ -208,7 +208,12 @@ class Solver:
         self._fresh += 1
         self._solver.add(*self._spent, self._z3.Implies(switch, formula))
         self._spent = [self._encoding.no(switch)]
-        return self._check([switch, *assumptions])
+        answer = checked(self._solver, self._budget, [switch, *assumptions])
+        if answer is SolverAnswer.YES:
+            self._model = None
+        elif answer is SolverAnswer.NO:
+            self._core = self._solver.unsat_core()
+        return answer
 
     @property
     def model(self) -> Any:
@@ -226,14 +231,6 @@ class Solver:
         """The unsat core of the last query: positions of assumptions."""
         names = {c.decl().name() for c in self._core}
         return tuple(k for k, a in enumerate(assumptions) if a.decl().name() in names)
-
-    def _check(self, assumptions: Sequence[Term]) -> SolverAnswer:
-        answer = checked(self._solver, self._budget, assumptions)
-        if answer is SolverAnswer.YES:
-            self._model = None
-        elif answer is SolverAnswer.NO:
-            self._core = self._solver.unsat_core()
-        return answer
 
 
 def checked(solver: Any, budget: SolverBudget, assumptions: Sequence[Term]) -> SolverAnswer:

@@ -8,7 +8,7 @@ no thread could have written them, the order is unknown.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import field
 from typing import Any, Final
 
@@ -139,13 +139,13 @@ class LineOrder:
 
 def misplaced(drafts: Iterable[Draft]) -> int:
     """The number of attempts and jobs with lines of one process and timestamp in an order that no thread writes."""
-    latest: dict[tuple[str, str], tuple[str, int, str]] = {}
-    found = Counter[tuple[str, str]]()
+    latest: dict[tuple[str, ...], tuple[str, int, str]] = {}
+    found = Counter[tuple[str, ...]]()
     for draft in drafts:
         place = _place(draft)
         if place is None:
             continue
-        about, rank, old = place
+        about, rank, old = (draft.process, *place[0]), place[1], place[2]
         before = latest.get(about)
         if before is not None and before[0] == draft.ts:
             turned = before[1] > rank if rank >= 0 else before[2] == str(draft.args["new"])
@@ -185,11 +185,3 @@ def describe(first: tuple[str, int, int], count: int) -> str:
     """A warning about repetitions."""
     more = f", and {count - 1:,} more lines are" if count > 1 else ""
     return f"the line repeats line {first[2]} byte for byte{more}; duplicates are read once"
-
-
-def by_process(drafts: Sequence[Draft]) -> dict[str, list[Draft]]:
-    """Events by process."""
-    found: dict[str, list[Draft]] = {}
-    for draft in drafts:
-        found.setdefault(draft.process, []).append(draft)
-    return found

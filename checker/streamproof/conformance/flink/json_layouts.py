@@ -83,12 +83,6 @@ def starts_object(text: str) -> bool:
     return _OPENING.match(text) is not None and (len(text.strip()) < 3 or '"' in text[:8])
 
 
-def later_object(text: str) -> str | None:
-    """A record that begins inside a damaged line: the first one was truncated."""
-    place = text.find(text[:8], 8)
-    return json_line(text[place:]) if place > 0 else None
-
-
 def _flatten(data: Mapping[str, Any], prefix: str, into: dict[str, Any], depth: int) -> None:
     for key, value in data.items():
         name = f"{prefix}{key}"

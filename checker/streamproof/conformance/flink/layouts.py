@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from streamproof.conformance.flink.collectors import origin_of, unwrap, unwrapped
-from streamproof.conformance.flink.json_layouts import join_objects, json_line, later_object, starts_object
+from streamproof.conformance.flink.json_layouts import join_objects, json_line, starts_object
 from streamproof.conformance.flink.layout_files import stated_patterns
 from streamproof.conformance.flink.log_lines import is_translated, read_head
 from streamproof.conformance.flink.log_records import Problem, cleaned
@@ -55,7 +55,8 @@ class JsonReader:
 
     def later(self, text: str) -> str | None:
         """A record that begins inside a damaged line."""
-        return None if json_line(text) is not None else later_object(text)
+        place = text.find(text[:8], 8)
+        return json_line(text[place:]) if place > 0 and json_line(text) is None else None
 
     def begins(self, text: str) -> bool:
         """Whether a line begins like an object with fields."""

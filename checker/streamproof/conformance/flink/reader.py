@@ -15,7 +15,7 @@ from typing import Final, Literal, NoReturn
 from streamproof.conformance.event import Event
 from streamproof.conformance.flink.archives import real
 from streamproof.conformance.flink.causes import read_causes
-from streamproof.conformance.flink.delivery import MISPLACED, LineOrder, Repetitions, by_process, describe, misplaced
+from streamproof.conformance.flink.delivery import MISPLACED, LineOrder, Repetitions, describe, misplaced
 from streamproof.conformance.flink.drafts import Draft
 from streamproof.conformance.flink.joins import resolve
 from streamproof.conformance.flink.log_records import Clock, Problem, Problems, Record, read_records
@@ -112,7 +112,7 @@ class _Reader:
         processes = [self._read_process(log) for log in logs]
         if not self.recognised:
             self._refuse()
-        turned = sum(misplaced(drafts) for drafts in by_process(self.drafts).values())
+        turned = misplaced(self.drafts)
         if turned >= MISPLACED:
             why = (
                 f"lines of the same time are in an order in which no thread writes them, for {turned} attempts or jobs"

@@ -63,7 +63,10 @@ class FlinkRun:
 
     def merged(self) -> tuple[Event, ...]:
         """All events by time. Within a process its own order is kept; ties are broken by process name."""
-        return tuple(event for _, event in merge(*map(_timed, self._streams()), key=lambda pair: pair[0]))
+        streams: dict[str, list[Event]] = {}
+        for event in self.events:
+            streams.setdefault(event.process, []).append(event)
+        return tuple(event for _, event in merge(*map(_timed, streams.values()), key=lambda pair: pair[0]))
 
     def of_job(self, job: str) -> tuple[Event, ...]:
         """The events of one job, process by process."""
@@ -73,12 +76,6 @@ class FlinkRun:
                 found.setdefault(event.trace, []).append(event)
             self._by_job.update((name, tuple(events)) for name, events in found.items())
         return self._by_job.get(job, ())
-
-    def _streams(self) -> list[list[Event]]:
-        streams: dict[str, list[Event]] = {}
-        for event in self.events:
-            streams.setdefault(event.process, []).append(event)
-        return list(streams.values())
 
 
 def _timed(events: Sequence[Event]) -> Iterator[tuple[str, Event]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import and_
 from typing import Any
 
 from streamproof.symbolic.cubes import Cube, cube_of
@@ -108,12 +110,7 @@ class Samples:
             left &= self.satisfying(best)
         for part in list(chosen):
             rest = [p for p in chosen if p is not part]
-            if not self._left(self.all, rest):
+            if not reduce(and_, map(self.satisfying, rest), self.all):
                 chosen = rest
         kept = set(chosen)
         return tuple(part for part in cube_of(self.system, state) if part in kept)
-
-    def _left(self, mask: int, parts: Iterable[Expr]) -> int:
-        for part in parts:
-            mask &= self.satisfying(part)
-        return mask
