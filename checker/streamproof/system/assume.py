@@ -12,8 +12,8 @@ while a rule is lowered, which saves every engine the same test in every state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import assert_never, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import cast
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -54,40 +54,16 @@ class Substitution:
         match term:
             case e.Const() | e.Var() | e.Next():
                 return term
-            case e.Not(arg=x):
-                return b.not_(of(x), loc)
             case e.And(args=args):
                 return b.and_(self._all(args), loc)
             case e.Or(args=args):
                 return b.or_(self._all(args), loc)
-            case e.Ite(cond=c, then=x, other=y):
-                return b.ite(of(c), of(x), of(y), loc)
-            case e.Eq(left=x, right=y):
-                return b.eq(of(x), of(y), loc)
-            case e.Less(left=x, right=y):
-                return b.less(of(x), of(y), loc)
-            case e.LessEq(left=x, right=y):
-                return b.less_eq(of(x), of(y), loc)
-            case e.Add(left=x, right=y):
-                return b.add(of(x), of(y), loc)
-            case e.Sub(left=x, right=y):
-                return b.sub(of(x), of(y), loc)
-            case e.Mul(left=x, right=y):
-                return b.mul(of(x), of(y), loc)
-            case e.FloorDiv(left=x, right=y):
-                return b.floor_div(of(x), of(y), loc)
-            case e.Mod(left=x, right=y):
-                return b.mod(of(x), of(y), loc)
             case e.MakeArray(sort=sort, elements=parts):
                 assert isinstance(sort, ArraySort)
                 return b.make_array(sort, self._all(parts), loc)
             case e.MakeRecord(sort=sort, values=parts):
                 assert isinstance(sort, RecordSort)
                 return b.make_record(sort, self._all(parts), loc)
-            case e.Select(array=x, index=y):
-                return b.select(of(x), of(y), loc)
-            case e.Store(array=x, index=y, value=z):
-                return b.store(of(x), of(y), of(z), loc)
             case e.Field(record=x, name=name):
                 return b.field(of(x), name, loc)
             case e.WithField(record=x, name=name, value=y):
@@ -99,38 +75,19 @@ class Substitution:
                 return b.is_case(of(x), case, loc)
             case e.Payload(arg=x, case=case):
                 return b.payload(of(x), case, loc)
-            case e.Some(arg=x):
-                return b.some(of(x), loc)
-            case e.IsNone(arg=x):
-                return b.is_none(of(x), loc)
-            case e.Unwrap(arg=x):
-                return b.unwrap(of(x), loc)
-            case e.Length(queue=x):
-                return b.length(of(x), loc)
-            case e.Peek(queue=x, index=y):
-                return b.peek(of(x), of(y), loc)
-            case e.Push(queue=x, value=y):
-                return b.push(of(x), of(y), loc)
-            case e.Pop(queue=x):
-                return b.pop(of(x), loc)
-            case e.Member(set_=x, value=y):
-                return b.member(of(x), of(y), loc)
-            case e.Insert(set_=x, value=y):
-                return b.insert(of(x), of(y), loc)
-            case e.Remove(set_=x, value=y):
-                return b.remove(of(x), of(y), loc)
-            case e.Union(left=x, right=y):
-                return b.union(of(x), of(y), loc)
-            case e.Intersection(left=x, right=y):
-                return b.intersection(of(x), of(y), loc)
-            case e.Difference(left=x, right=y):
-                return b.difference(of(x), of(y), loc)
-            case e.Subset(left=x, right=y):
-                return b.subset(of(x), of(y), loc)
-            case e.Size(set_=x):
-                return b.size(of(x), loc)
             case _:
-                assert_never(term)
+                return _MAKE[type(term)](*map(of, e.children(term)), loc)
+
+
+_MAKE: Mapping[type[Expr], Callable[..., Expr]] = {
+    e.Not: b.not_, e.Ite: b.ite, e.Eq: b.eq, e.Less: b.less, e.LessEq: b.less_eq,
+    e.Add: b.add, e.Sub: b.sub, e.Mul: b.mul, e.FloorDiv: b.floor_div, e.Mod: b.mod,
+    e.Select: b.select, e.Store: b.store, e.Some: b.some, e.IsNone: b.is_none, e.Unwrap: b.unwrap,
+    e.Length: b.length, e.Peek: b.peek, e.Push: b.push, e.Pop: b.pop,
+    e.Member: b.member, e.Insert: b.insert, e.Remove: b.remove, e.Union: b.union,
+    e.Intersection: b.intersection, e.Difference: b.difference, e.Subset: b.subset, e.Size: b.size,
+}  # fmt: skip
+"""The constructors of the terms that have no parts but their operands."""
 
 
 class Assuming(Substitution):

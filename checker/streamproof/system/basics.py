@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import Any
 
 from streamproof.system import expr as e
 from streamproof.system.errors import Loc, ModelError
@@ -212,7 +213,7 @@ def eq(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
         if a.hi < b.lo or b.hi < a.lo:
             return FALSE
     if isinstance(left, e.Ite) and isinstance(right, e.Const) and is_scalar(left.sort):
-        return _eq_through(left, right)
+        return through(eq, left, right)
     return intern(e.Eq, BOOL, loc, left, right)
 
 
@@ -360,7 +361,7 @@ def select(array: Expr, index: Expr, loc: Loc | None = None) -> Expr:
                 below, written = _written(array)
                 if below is not array and not written >> at & 1:
                     return select(below, index)
-                return _select_through(array, index)
+                return through(select, array, index)
     elif is_empty(sort.index):
         return const(sort.element, default(sort.element), loc)
     elif isinstance(array, e.Store) and array.index is index and _inside(sort, index):
@@ -433,7 +434,7 @@ def field(record: Expr, name: str, loc: Loc | None = None) -> Expr:
         case e.MakeRecord(values=parts):
             return parts[at]
         case e.Ite():
-            return _field_through(record, name)
+            return through(field, record, name)
     return intern(e.Field, sort.fields[at][1], loc, record, name)
 
 
@@ -477,7 +478,7 @@ def is_case(arg: Expr, case: str, loc: Loc | None = None) -> Expr:
         case e.MakeCase(case=own):
             return truth(own == case)
         case e.Ite():
-            return _is_case_through(arg, case)
+            return through(is_case, arg, case)
     return TRUE if len(sort.cases) == 1 else intern(e.IsCase, BOOL, loc, arg, case)
 
 
@@ -490,7 +491,7 @@ def payload(arg: Expr, case: str, loc: Loc | None = None) -> Expr:
         case e.MakeCase(case=own, payload=inner):
             return inner if own == case else const(record, default(record), loc)
         case e.Ite():
-            return _payload_through(arg, case)
+            return through(payload, arg, case)
     return intern(e.Payload, record, loc, arg, case)
 
 
@@ -513,7 +514,7 @@ def is_none(arg: Expr, loc: Loc | None = None) -> Expr:
         case e.Some():
             return FALSE
         case e.Ite():
-            return _is_none_through(arg)
+            return through(is_none, arg)
     return intern(e.IsNone, BOOL, loc, arg)
 
 
@@ -532,18 +533,13 @@ def unwrap(arg: Expr, loc: Loc | None = None) -> Expr:
     return intern(e.Unwrap, inner, loc, arg)
 
 
-# A read of a conditional is the conditional of the reads. The branches of sequential updates share subterms, so these
-# functions cache results: otherwise n updates in sequence cost 2^n reads.
+@lru_cache(maxsize=1 << 18)
+def through(read: Callable[..., Expr], whole: e.Ite, *args: Any) -> Expr:
+    """A read of a conditional: the conditional of the reads.
 
-
-@lru_cache(maxsize=1 << 16)
-def _eq_through(left: e.Ite, right: e.Const) -> Expr:
-    return ite(left.cond, eq(left.then, right), eq(left.other, right), left.loc)
-
-
-@lru_cache(maxsize=1 << 16)
-def _select_through(array: e.Ite, index: e.Const) -> Expr:
-    return ite(array.cond, select(array.then, index), select(array.other, index), array.loc)
+    The branches of sequential updates share subterms, so results are cached: otherwise n updates in sequence cost 2^n reads.
+    """
+    return ite(whole.cond, read(whole.then, *args), read(whole.other, *args), whole.loc)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -563,23 +559,3 @@ def _written(array: Expr) -> tuple[Expr, int]:
         if below is other_below:
             return below, written | then | other
     return array, written
-
-
-@lru_cache(maxsize=1 << 16)
-def _field_through(record: e.Ite, name: str) -> Expr:
-    return ite(record.cond, field(record.then, name), field(record.other, name), record.loc)
-
-
-@lru_cache(maxsize=1 << 16)
-def _is_case_through(arg: e.Ite, case: str) -> Expr:
-    return ite(arg.cond, is_case(arg.then, case), is_case(arg.other, case), arg.loc)
-
-
-@lru_cache(maxsize=1 << 16)
-def _payload_through(arg: e.Ite, case: str) -> Expr:
-    return ite(arg.cond, payload(arg.then, case), payload(arg.other, case), arg.loc)
-
-
-@lru_cache(maxsize=1 << 16)
-def _is_none_through(arg: e.Ite) -> Expr:
-    return ite(arg.cond, is_none(arg.then), is_none(arg.other), arg.loc)

@@ -7,8 +7,6 @@ Those of scalars, arrays and records are in `basics`; those of queues and sets, 
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from streamproof.system import expr as e
 from streamproof.system.basics import (
     FALSE,
@@ -43,6 +41,7 @@ from streamproof.system.basics import (
     some,
     store,
     sub,
+    through,
     truth,
     unwrap,
     var,
@@ -138,7 +137,7 @@ def member(set_: Expr, value: Expr, loc: Loc | None = None) -> Expr:
         case (e.Const(value=s), _) if isinstance(sort.element, BoolSort | EnumSort | RangeSort):
             return or_((eq(value, const(sort.element, v)) for v in values(sort.element) if v in s), loc)
         case (e.Ite(), e.Const()):
-            return _member_through(set_, value)
+            return through(member, set_, value)
     return intern(e.Member, BOOL, loc, set_, value)
 
 
@@ -156,12 +155,6 @@ def remove(set_: Expr, value: Expr, loc: Loc | None = None) -> Expr:
     if isinstance(set_, e.Const) and isinstance(value, e.Const):
         return const(sort, set_.value - {value.value}, loc)
     return intern(e.Remove, sort, loc, set_, value)
-
-
-# Cached, like the reads of conditionals in `basics`.
-@lru_cache(maxsize=1 << 16)
-def _member_through(set_: e.Ite, value: e.Const) -> Expr:
-    return ite(set_.cond, member(set_.then, value), member(set_.other, value), set_.loc)
 
 
 def _two_sets(left: Expr, right: Expr, loc: Loc | None) -> SetSort:

@@ -14,7 +14,7 @@ requires that:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import TypeAlias
@@ -183,13 +183,13 @@ class _Saving:
         self._taken = set(self._base.index)
         self._untils = tuple(dict.fromkeys(_untils(formula)))
         self._agains = tuple(dict.fromkeys(_agains(formula)))
-        self._promised = [self._bit(f"promised_{k + 1}") for k in range(len(self._untils))]
-        self._guessed = [self._bit(f"again_{k + 1}") for k in range(len(self._agains))]
-        self._kept = [self._bit(f"kept_{k + 1}") for k in range(len(self._untils))]
-        self._seen = [self._bit(f"seen_{k + 1}") for k in range(len(self._agains))]
-        self._ended = self._bit("round_ended")
-        self._cycling = self._bit("cycling")
-        self._moved = self._bit("moved")
+        self._promised = [self._name(f"promised_{k + 1}") for k in range(len(self._untils))]
+        self._guessed = [self._name(f"again_{k + 1}") for k in range(len(self._agains))]
+        self._kept = [self._name(f"kept_{k + 1}") for k in range(len(self._untils))]
+        self._seen = [self._name(f"seen_{k + 1}") for k in range(len(self._agains))]
+        self._ended = self._name("round_ended")
+        self._cycling = self._name("cycling")
+        self._moved = self._name("moved")
         own = [(v.name, v.sort, v.initial) for v in self._base.variables]
         own += [(name, BOOL, (False,)) for name in (*self._promised, *self._guessed)]
         self._copies = [(name, self._name(f"saved {name}"), sort, initial) for name, sort, initial in own]
@@ -300,9 +300,6 @@ class _Saving:
 
     # --- names ---
 
-    def _bit(self, name: str) -> str:
-        return self._name(name)
-
     def _name(self, name: str) -> str:
         while name in self._taken:
             name += "_"
@@ -312,6 +309,3 @@ class _Saving:
 
 def _same(one: Expr, other: Expr) -> Expr:
     return b.or_((b.and_((one, other)), b.and_((b.not_(one), b.not_(other)))))
-
-
-__all__: Sequence[str] = ["SAVE", "Safety", "to_safety"]

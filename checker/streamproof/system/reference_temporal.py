@@ -25,6 +25,8 @@ from streamproof.system.formula import (
     Recurs,
     Release,
     Until,
+    mapped,
+    parts,
     recurring,
 )
 from streamproof.system.interpreter import Interpreter
@@ -54,40 +56,26 @@ def plain(formula: Formula) -> Formula:
     """The formula with only the operators *not*, *and* and *until*."""
     true = AndF(())
     match formula:
-        case Atom() | Recurs():
-            return formula
-        case NotF(arg):
-            return NotF(plain(arg))
-        case AndF(args):
-            return AndF(tuple(map(plain, args)))
         case OrF(args):
             return NotF(AndF(tuple(NotF(plain(arg)) for arg in args)))
         case Eventually(arg):
             return Until(true, plain(arg))
         case Always(arg):
             return NotF(Until(true, NotF(plain(arg))))
-        case Until(left, right):
-            return Until(plain(left), plain(right))
         case Release(left, right):
             return NotF(Until(NotF(plain(left)), NotF(plain(right))))
         case LeadsTo(left, right):
             return plain(Always(OrF((NotF(left), Eventually(right)))))
+        case _:
+            return mapped(formula, plain)
 
 
 def untils(formula: Formula) -> Iterator[Until]:
     """The *untils* of a formula in core form, inner ones first, with repetitions."""
-    match formula:
-        case NotF(arg):
-            yield from untils(arg)
-        case AndF(args):
-            for arg in args:
-                yield from untils(arg)
-        case Until(left, right):
-            yield from untils(left)
-            yield from untils(right)
-            yield formula
-        case _:
-            return
+    for part in parts(formula):
+        yield from untils(part)
+    if isinstance(formula, Until):
+        yield formula
 
 
 @dataclass(frozen=True, slots=True)
