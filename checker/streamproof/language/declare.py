@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice, product
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from streamproof.language.cases import Case, is_case_class
 from streamproof.language.conversion import (
@@ -69,6 +69,8 @@ from streamproof.system.sorts import (
     values,
 )
 from streamproof.system.unbounded import endless, integers, ranges, term_range
+
+S = TypeVar("S", bound=Sort)
 
 PARTS_LIMIT: Final = 1_000_000
 """Maximum number of scalar components of one variable; engines have lower limits."""
@@ -200,12 +202,16 @@ def Range(lo: int, hi: int | None = None, init: Any = None) -> Decl:
         given = repr(lo) if hi is None else f"{lo!r} and {hi!r}"
         raise ModelError(f"Range needs two integers, got {given}", loc=caller(), remedy="write Range(0, 3)")
     lo, hi = _plain((lo, hi))
+    decl = _decl(_sort(RangeSort, lo, hi), init, [lo])
+    return replace(decl, guessed=True) if init is None and lo < 0 and lo <= hi else decl
+
+
+def _sort(kind: Callable[..., S], *args: Any) -> S:
+    """A sort of this kind; an error names the line of the declaration."""
     try:
-        sort = RangeSort(lo, hi)
+        return kind(*args)
     except ModelError as error:
         raise ModelError(error.message, loc=caller(), remedy=error.remedy) from None
-    decl = _decl(sort, init, [lo])
-    return replace(decl, guessed=True) if init is None and lo < 0 and lo <= hi else decl
 
 
 def _plain(given: Iterable[Any]) -> tuple[Any, ...]:
@@ -245,10 +251,7 @@ def Enum(*members: str, init: Any = None) -> Decl:
             remedy = "write Enum(*names)" if isinstance(m, list | tuple | set) else 'write Enum("IDLE", "BUSY")'
             remedy = "derive the class from StrEnum" if isinstance(m, enum.Enum) else remedy
             raise ModelError(f"Enum members are strings, got {m!r}", loc=caller(), remedy=remedy)
-    try:
-        sort = EnumSort(_plain(members))
-    except ModelError as error:
-        raise ModelError(error.message, loc=caller(), remedy=error.remedy) from None
+    sort = _sort(EnumSort, _plain(members))
     return _decl(sort, init, [sort.members[0]])
 
 
@@ -350,11 +353,7 @@ def Union(*cases: Any, init: Any = None) -> Decl:
 def Option(element: Decl, init: Any = None) -> Decl:
     """A value or None; initially None."""
     inner = _element(element, caller())
-    try:
-        sort = OptionSort(inner.sort)
-    except ModelError as error:
-        raise ModelError(error.message, loc=caller(), remedy=error.remedy) from None
-    return _decl(sort, init, [None])
+    return _decl(_sort(OptionSort, inner.sort), init, [None])
 
 
 def Array(index: Any, element: Decl, init: Any = None) -> Decl:
@@ -447,21 +446,29 @@ def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
 
 def Queue(element: Decl, capacity: int | None = None, init: Any = None) -> Decl:
     """A bounded FIFO queue, initially empty; ``push``, ``pop``, ``head``, ``len``, indexing from the head."""
-    if is_free(capacity):
-        raise ModelError(
-            f"a Queue of capacity {shown(capacity)} is unbounded, which is not supported in proofs for every size",
-            loc=caller(),
-            remedy="where the order does not matter, keep the number of elements in a Range or Nat; "
-            "or give the parameter a value",
-        )
-    if not isinstance(capacity, int) or isinstance(capacity, bool) or capacity < 0:
-        raise ModelError(
-            f"a Queue needs a capacity of 0 or more, got {capacity!r}",
-            loc=caller(),
-            remedy="write Queue(sort, capacity=2)",
-        )
+    instead = (
+        "where the order does not matter, keep the number of elements in a Range or Nat; or give the parameter a value"
+    )
+    bound = _capacity("Queue", capacity, instead)
     inner = _element(element, caller()).sort
-    return _decl(QueueSort(inner, 0 if is_empty(inner) else capacity), init, [()])
+    return _decl(QueueSort(inner, 0 if is_empty(inner) else bound), init, [()])
+
+
+def _capacity(kind: str, given: Any, instead: str) -> int:
+    """The capacity of a queue or bag. Raises `ModelError`; `instead`: what to do if it is a free parameter."""
+    if is_free(given):
+        raise ModelError(
+            f"a {kind} of capacity {shown(given)} is unbounded, which is not supported in proofs for every size",
+            loc=caller(),
+            remedy=instead,
+        )
+    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
+        raise ModelError(
+            f"a {kind} needs a capacity of 0 or more, got {given!r}",
+            loc=caller(),
+            remedy=f"write {kind}(sort, capacity=2)",
+        )
+    return given
 
 
 def Set(element: Decl, init: Any = None) -> Decl:
@@ -475,16 +482,8 @@ def Bag(element: Decl, capacity: int | None = None, init: Any = None) -> Decl:
     ``add``, ``discard``, ``remove``, ``count``, ``in``, ``len``, iteration over the elements, ``==`` and ``<=``.
     """
     loc = caller()
-    if is_free(capacity):
-        raise ModelError(
-            f"a Bag of capacity {shown(capacity)} is unbounded, which is not supported in proofs for every size",
-            loc=loc,
-            remedy="keep the number of each kind of message in an Array of Nat, or give the parameter a value",
-        )
-    if not isinstance(capacity, int) or isinstance(capacity, bool) or capacity < 0:
-        raise ModelError(
-            f"a Bag needs a capacity of 0 or more, got {capacity!r}", loc=loc, remedy="write Bag(sort, capacity=2)"
-        )
+    instead = "keep the number of each kind of message in an Array of Nat, or give the parameter a value"
+    bound = _capacity("Bag", capacity, instead)
     inner = _element(element, loc).sort
     if any(type(part) is not RangeSort or endless(part) for part in ranges(inner)):
         raise ModelError(
@@ -496,7 +495,7 @@ def Bag(element: Decl, capacity: int | None = None, init: Any = None) -> Decl:
         raise TooLarge(
             f"a Bag of {inner} has a count for each of more than {SET_LIMIT:,} values", loc=loc, remedy="a smaller sort"
         )
-    sort = bag_sort(inner, 0 if is_empty(inner) else plain(capacity))
+    sort = bag_sort(inner, 0 if is_empty(inner) else plain(bound))
     return _decl(sort, init, [default(sort)])
 
 

@@ -17,8 +17,8 @@ from streamproof.language.primitives import ActionMark
 from streamproof.language.reader import Reader, deep
 from streamproof.system import build as b
 from streamproof.system.assume import Substitution
-from streamproof.system.expr import Expr
-from streamproof.system.model import Check, Conjunct, Instance, System, Variable
+from streamproof.system.composition import changed
+from streamproof.system.model import Instance, System, Variable
 from streamproof.system.records import replace
 from streamproof.system.sorts import RangeSort
 
@@ -86,26 +86,5 @@ class Rules:
                 function = self._rules[action][1]
                 self._lowered[key] = tuple(i for i, _ in self._reader.instances(action, function, given))
         put = Substitution({symbols[p]: b.num(args[p]) for p in symbols})
-        return tuple(_with(i, put, tuple((p, args[p]) for p, _ in given)) for i in self._lowered[key])
-
-
-def _with(instance: Instance, put: Substitution, args: _Args) -> Instance:
-    """A lowered rule with numbers substituted for its symbols."""
-
-    def checks(of: tuple[Check, ...]) -> tuple[Check, ...]:
-        return tuple(replace(c, condition=put(c.condition), operands=_shown(c.operands, put)) for c in of)
-
-    guard = tuple(Conjunct(put(c.expr), c.text, c.loc) for c in instance.guard)
-    updates = tuple((name, put(term)) for name, term in instance.updates)
-    return replace(
-        instance,
-        args=args,
-        guard=guard,
-        updates=updates,
-        guard_checks=checks(instance.guard_checks),
-        effect_checks=checks(instance.effect_checks),
-    )
-
-
-def _shown(operands: tuple[tuple[str, Expr], ...], put: Substitution) -> tuple[tuple[str, Expr], ...]:
-    return tuple((text, put(term)) for text, term in operands)
+        own = tuple((p, args[p]) for p, _ in given)
+        return tuple(replace(changed(i, put), args=own) for i in self._lowered[key])

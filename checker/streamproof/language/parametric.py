@@ -57,39 +57,22 @@ def compile_parametric(
     chosen = tuple(_free(own, name, parameters) for name in dict.fromkeys(free))
     amounts = {f.name: SymbolicInt(b.var(f.name, f.sort)) for f in chosen}
     with watching(), unguarded((cls, own, *properties)):
-        return _compiled(
-            compiled, cls, chosen, amounts, variant, parameters, properties, temporal=temporal, carries=carries
+        model = cls.build(variant, **parameters, **amounts)
+        system, declarations = compiled(model, frozenset(amounts), properties, temporal=temporal, carries=carries)
+        numbers = count(1)
+        initial = [system.initially]
+        for name, decl in declarations.items():
+            term = b.var(name, decl.sort)
+            initial.append(b.or_(_starts(term, decl.sort, value, numbers) for value in decl.first))
+        fixed = {name: value for name, value in model.settings().items() if name not in amounts}
+        without_starts = replace(
+            system,
+            variables=tuple(replace(v, initial=()) for v in system.variables),
+            initially=b.TRUE,
+            parameters={**fixed, **dict.fromkeys(amounts, "any")},
         )
-
-
-def _compiled(
-    compiled: Compile,
-    cls: type[Model],
-    chosen: tuple[Free, ...],
-    amounts: Mapping[str, SymbolicInt],
-    variant: str | None,
-    parameters: Mapping[str, Any],
-    properties: Sequence[Callable[..., Any]],
-    *,
-    temporal: bool,
-    carries: Mapping[str, Any],
-) -> Parametric:
-    model = cls.build(variant, **parameters, **amounts)
-    system, declarations = compiled(model, frozenset(amounts), properties, temporal=temporal, carries=carries)
-    numbers = count(1)
-    initial = [system.initially]
-    for name, decl in declarations.items():
-        term = b.var(name, decl.sort)
-        initial.append(b.or_(_starts(term, decl.sort, value, numbers) for value in decl.first))
-    fixed = {name: value for name, value in model.settings().items() if name not in amounts}
-    without_properties = replace(
-        system,
-        variables=tuple(replace(v, initial=()) for v in system.variables),
-        initially=b.TRUE,
-        parameters={**fixed, **dict.fromkeys(amounts, "any")},
-    )
-    firsts = {n: len(d.first[0].value) for n, d in declarations.items() if isinstance(d.first[0], UniformArray)}
-    return Parametric(without_properties, chosen, b.and_(initial), fixed, firsts)
+        firsts = {n: len(d.first[0].value) for n, d in declarations.items() if isinstance(d.first[0], UniformArray)}
+        return Parametric(without_starts, chosen, b.and_(initial), fixed, firsts)
 
 
 def _free(cls: type[Model], name: str, parameters: Mapping[str, Any]) -> Free:

@@ -199,17 +199,16 @@ class Spec:
 
     def system(self, variant: str | None = None, **parameters: Any) -> System:
         """The transition system with every property; raises `ModelError` or `UsageError`."""
-        if variant is not None:
-            parameters = {**self.variant_parameters.get(variant, {}), **parameters}
-        model = self.model.build(variant, **parameters)
+        model = self._built(variant, parameters)
         return compile_model(model, self.properties, termination=self.termination, carries=self.carries)
 
     def measured(self, variant: str | None = None, **parameters: Any) -> tuple[Measure, ...]:
         """The quantities of the model as expressions over the variables of its system; raises as `system`."""
-        if variant is not None:
-            parameters = {**self.variant_parameters.get(variant, {}), **parameters}
-        model = self.model.build(variant, **parameters)
-        return measures_of(model, self.measures)
+        return measures_of(self._built(variant, parameters), self.measures)
+
+    def _built(self, variant: str | None, parameters: Mapping[str, Any]) -> Model:
+        """The instance of the model or a variant, at the parameters that refute the variant unless others are given."""
+        return self.model.build(variant, **{**self.variant_parameters.get(variant or "", {}), **parameters})
 
     def parametric(self, free: Sequence[str], variant: str | None = None, **parameters: Any) -> Parametric:
         """The transition system in which the parameters `free` range over every number within their limits, without
@@ -228,15 +227,13 @@ class Spec:
     ) -> Parametric:
         from streamproof.language.parametric import compile_parametric
 
-        if variant is not None:
-            own = {n: v for n, v in self.variant_parameters.get(variant, {}).items() if n not in free}
-            parameters = {**own, **parameters}
+        own = {n: v for n, v in self.variant_parameters.get(variant or "", {}).items() if n not in free}
         return compile_parametric(
             compile_unbounded,
             self.model,
             tuple(free),
             variant,
-            parameters,
+            {**own, **parameters},
             self.properties,
             temporal=temporal,
             carries=self.carries,

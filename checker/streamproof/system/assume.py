@@ -12,7 +12,7 @@ while a rule is lowered, which saves every engine the same test in every state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 from streamproof.system import build as b
@@ -76,18 +76,7 @@ class Substitution:
             case e.Payload(arg=x, case=case):
                 return b.payload(of(x), case, loc)
             case _:
-                return _MAKE[type(term)](*map(of, e.children(term)), loc)
-
-
-_MAKE: Mapping[type[Expr], Callable[..., Expr]] = {
-    e.Not: b.not_, e.Ite: b.ite, e.Eq: b.eq, e.Less: b.less, e.LessEq: b.less_eq,
-    e.Add: b.add, e.Sub: b.sub, e.Mul: b.mul, e.FloorDiv: b.floor_div, e.Mod: b.mod,
-    e.Select: b.select, e.Store: b.store, e.Some: b.some, e.IsNone: b.is_none, e.Unwrap: b.unwrap,
-    e.Length: b.length, e.Peek: b.peek, e.Push: b.push, e.Pop: b.pop,
-    e.Member: b.member, e.Insert: b.insert, e.Remove: b.remove, e.Union: b.union,
-    e.Intersection: b.intersection, e.Difference: b.difference, e.Subset: b.subset, e.Size: b.size,
-}  # fmt: skip
-"""The constructors of the terms that have no parts but their operands."""
+                return b.OPERATIONS[type(term)](*map(of, e.children(term)), loc)
 
 
 class Assuming(Substitution):

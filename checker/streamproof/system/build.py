@@ -7,6 +7,8 @@ Those of scalars, arrays and records are in `basics`; those of queues and sets, 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from streamproof.system import expr as e
 from streamproof.system.basics import (
     FALSE,
@@ -267,8 +269,20 @@ def in_domain(term: Expr, sort: Sort) -> Expr:
             return TRUE
 
 
+OPERATIONS: Mapping[type[Expr], Callable[..., Expr]] = {
+    e.Not: not_, e.Ite: ite, e.Eq: eq, e.Less: less, e.LessEq: less_eq,
+    e.Add: add, e.Sub: sub, e.Mul: mul, e.FloorDiv: floor_div, e.Mod: mod,
+    e.Select: select, e.Store: store, e.Some: some, e.IsNone: is_none, e.Unwrap: unwrap,
+    e.Length: length, e.Peek: peek, e.Push: push, e.Pop: pop,
+    e.Member: member, e.Insert: insert, e.Remove: remove, e.Union: union,
+    e.Intersection: intersection, e.Difference: difference, e.Subset: subset, e.Size: size,
+}  # fmt: skip
+"""The constructors of the terms that have no parts but their operands."""
+
+
 __all__ = [
     "FALSE",
+    "OPERATIONS",
     "TRUE",
     "add",
     "and_",

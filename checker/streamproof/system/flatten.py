@@ -275,20 +275,8 @@ class Rewriter:
             case e.Eq(left=x, right=y):
                 common = b.join(x.sort, y.sort)
                 return _equal(self._fitted(x, common), self._fitted(y, common))
-            case e.Less(left=x, right=y):
-                return b.less(scalar(x), scalar(y), loc)
-            case e.LessEq(left=x, right=y):
-                return b.less_eq(scalar(x), scalar(y), loc)
-            case e.Add(left=x, right=y):
-                return b.add(scalar(x), scalar(y), loc)
-            case e.Sub(left=x, right=y):
-                return b.sub(scalar(x), scalar(y), loc)
-            case e.Mul(left=x, right=y):
-                return b.mul(scalar(x), scalar(y), loc)
-            case e.FloorDiv(left=x, right=y):
-                return b.floor_div(scalar(x), scalar(y), loc)
-            case e.Mod(left=x, right=y):
-                return b.mod(scalar(x), scalar(y), loc)
+            case e.Less() | e.LessEq() | e.Add() | e.Sub() | e.Mul() | e.FloorDiv() | e.Mod():
+                return b.OPERATIONS[type(term)](scalar(term.left), scalar(term.right), loc)
             case e.MakeArray(sort=ArraySort(_, element), elements=parts):
                 return _Parts(tuple(self._fitted(p, element) for p in parts))
             case e.MakeRecord(sort=RecordSort(fields), values=parts):

@@ -534,11 +534,7 @@ def compatible(a: Sort, b: Sort) -> bool:
             return compatible(x, y)
         case (ArraySort(i, x), ArraySort(j, y)):
             return i == j and compatible(x, y) and isinstance(a, BagSort) == isinstance(b, BagSort)
-        case (RecordSort(f), RecordSort(g)):
-            return tuple(n for n, _ in f) == tuple(n for n, _ in g) and all(
-                compatible(x, y) for (_, x), (_, y) in zip(f, g, strict=True)
-            )
-        case (UnionSort(f), UnionSort(g)):
+        case (RecordSort(f), RecordSort(g)) | (UnionSort(f), UnionSort(g)):
             return tuple(n for n, _ in f) == tuple(n for n, _ in g) and all(
                 compatible(x, y) for (_, x), (_, y) in zip(f, g, strict=True)
             )
