@@ -47,7 +47,7 @@ lint-layers: $(STAMP)
 
 bench: $(STAMP)  ## run every benchmark, Spin beside the explorer; each prints its table; writes docs/performance.md
 	@for file in benchmarks/[!_]*.py; do \
-	  case $$file in */proofs.py) continue ;; esac; \
+	  case $$file in */proofs.py|*/beside.py) continue ;; esac; \
 	  printf '\n== %s\n' "$$file"; \
 	  case $$file in */explorer.py) more='--huge --write' ;; *) more= ;; esac; \
 	  $(BIN)/python "$$file" $$more || exit; \
