@@ -161,7 +161,7 @@ def attempted(model: type[Model]) -> tuple[tuple[str, ...], StreamproofError | N
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
-@pytest.mark.parametrize("way", share(WAYS, 3))
+@pytest.mark.parametrize("way", share(WAYS, 6))
 def test_what_a_free_parameter_does_not_answer_is_refused(tmp_path: Path, way: str) -> None:
     """A model that breaks at n = 8 is never proved, however the number is asked for; what is refused names its line."""
     before, asked = WAYS[way]

@@ -151,9 +151,9 @@ def test_bundled_models(tmp_path: Path, spilling: Spilling, system: System) -> N
 
 def test_limits_on_states_are_exact(tmp_path: Path, spilling: Spilling) -> None:
     """At any limit the search ends with the very state at which it ends in memory."""
-    spilled = [outcome(FULL, spill=tmp_path, max_states=most) for most in range(1000, 8000, 701)]
+    spilled = [outcome(FULL, spill=tmp_path, max_states=most) for most in range(1000, 8000, 1402)]
     spilling.after(1 << 20, fill=0, piece=0, merge=0)
-    assert spilled == [outcome(FULL, max_states=most) for most in range(1000, 8000, 701)]
+    assert spilled == [outcome(FULL, max_states=most) for most in range(1000, 8000, 1402)]
 
 
 def test_endless_behaviours_stay_undecided(tmp_path: Path, spilling: Spilling) -> None:

@@ -34,7 +34,7 @@ from streamproof.language.rewritten import (
     is_users,
     put_guards,
 )
-from streamproof.language.sound import calls, is_free, is_sound, is_sound_code, looks, reached
+from streamproof.language.sound import calls, is_free, is_sound, is_sound_code, looks, public_code, reached
 from streamproof.language.sources import PACKAGE, caller, is_standard
 from streamproof.language.symbolic_parameters import (
     SymbolicInt,
@@ -242,6 +242,7 @@ def _exchange(functions: Iterable[types.FunctionType]) -> None:
 def unguarded(roots: Iterable[Any]) -> Iterator[None]:
     """Runs the functions in the files of `roots` with guards; records unguarded code that reaches free parameters."""
     before = sys.getprofile()
+    public_code()
     files = files_of(roots)
     vars(builtins).update({CALL: called, READ: read, SAME: _same, MATCHED: _matched})
     vars(builtins).update({DECORATED: _decorated, PASSED: _passed, FAILURE: Exception})

@@ -164,12 +164,15 @@ def _is_sound_python(function: Any) -> bool:
     if not isinstance(function, types.FunctionType):
         return False
     code = function.__code__
-    return is_sound_code(code) or is_users(code.co_filename) or id(code) in _public()
+    return is_sound_code(code) or is_users(code.co_filename) or id(code) in public_code()
 
 
 @lru_cache(maxsize=1)
-def _public() -> dict[int, types.CodeType]:
-    """The code of everything that a model may import from streamproof, including methods of its classes."""
+def public_code() -> dict[int, types.CodeType]:
+    """The code of everything that a model may import from streamproof, including methods of its classes.
+
+    The first call imports modules, which is user code for a profiler if there are import hooks.
+    """
     found: dict[int, types.CodeType] = {}
     door = import_module("streamproof")
     for value in (getattr(door, name) for _, names in door.AUTHORING.values() for name in names.split()):
