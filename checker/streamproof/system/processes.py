@@ -125,6 +125,8 @@ def _serve(work: Callable[[Any], object], jobs: int, results: int, parent: int) 
         _end_with(parent)
         # Output of a user's model must not mix with that of the parent.
         sys.stdout = sys.stderr
+        with suppress(OSError):  # standard error is closed
+            os.dup2(2, 1)
         with os.fdopen(jobs, "rb") as asked, os.fdopen(results, "wb") as told:
             while True:
                 job = pickle.load(asked)

@@ -64,7 +64,7 @@ class Symmetry:
 
     def prepare(self) -> None:
         """Make `canonical` ready. Raises `TooManyRenamings`."""
-        assert self.canonical is not None
+        _ = self.canonical
 
     @cached_property
     def blocks(self) -> tuple[tuple[tuple[int, ...], ...], ...] | None:
