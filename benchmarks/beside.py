@@ -6,6 +6,7 @@ OLDER is the folder of another checkout of the project with an environment in it
 explorer.py, or with `--tiny` those with fewer than 5,000 states. Printed are the least processor time of the older and of
 this checkout with one worker, their quotient (above 1: slower than before), least elapsed times, and peak memory. The least
 of several, since other programs make a time longer, never shorter. A first run of each fills its cache and is not counted.
+Where the numbers of states differ, the line ends with those of the older one.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def rows(*, tiny: bool, huge: bool) -> Iterator[tuple[str, tuple[str, ...], bool
     """Title and command-line words of each model, and whether it is a huge one."""
     if tiny:
         for words in every(variants=False):
-            yield " ".join(words), (*words, "--max-states", str(TINY)), False
+            yield " ".join(words), (*words, "--max-states", str(TINY), "--workers", "1"), False
         return
     for task in tasks():
         if huge or not task.huge:
@@ -101,7 +102,11 @@ def main() -> None:
                 [check(python, words, folder) for python, folder in places] for _ in range(1 if is_huge else given.runs)
             ]
             older, this = (least([one for one in column if one]) for column in zip(*runs, strict=True))
-            differ = "" if older.counts == this.counts else f" | generated before: {older.counts}"
+            differ = (
+                ""
+                if older.counts == this.counts
+                else f" | older: {older.counts[0]:,} states, {older.counts[1]:,} generated"
+            )
             print(
                 f"{title} | {this.counts[0]:,} | {older.processor:.2f} | {this.processor:.2f} | "
                 f"{this.processor / older.processor:.2f} | {older.elapsed:.2f} | {this.elapsed:.2f} | "

@@ -202,7 +202,7 @@ VIOLATED = {
 }
 """What the first rejected log of a variant violates."""
 RARE = ("restores-older", "completes-partly", "held-forgotten")
-"""Variants that many runs do not show."""
+"""Variants whose tests take the longest: they are in the long tests."""
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def caught(variant: str, folder: Path) -> bool:
 
 
 RARE = ("region-without-backtracking", "no-topological-order", "counter-not-reset")
-"""Variants that many runs do not show."""
+"""Variants whose tests take the longest: they are in the long tests."""
 
 
 @pytest.mark.parametrize(

@@ -221,7 +221,7 @@ class _Judge:
     def seen(self, number: int, prop: Property) -> Finding | None:
         """The finding for a property that was decided during the search, else None."""
         event = self.search.events.get(number)
-        if prop.kind is Kind.DEADLOCK and self.search.stuck >= 0:
+        if event is None and prop.kind is Kind.DEADLOCK and self.search.stuck >= 0:
             event = SearchEvent(self.search.stuck, None, mistake=False)
         if event is None:
             return None
