@@ -58,7 +58,8 @@ def test_pdr_decides_everything_as_the_interpreter_does(
         asked = decidable(random_system(Random(seed)))
         answers = expect(asked)
         encoding = Encoding(scalarise(asked), integers=integers)
-        reached = Pdr(encoding, goals(encoding, asked.properties), (), SolverBudget(20_000)).run()
+        reached = Pdr(encoding, goals(encoding, asked.properties), (), SolverBudget(20_000))
+        reached.run()
         for prop in asked.properties:
             expected = answers[prop.name]
             if prop in reached.findings:

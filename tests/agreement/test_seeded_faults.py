@@ -223,9 +223,8 @@ def _operator(name: str, other: str) -> Seed:
     return _method(bits, name, lambda _: getattr(bits, other))
 
 
-def _compared(name: str, other: str) -> Seed:
-    bits = theory.Bits
-    return _method(bits, name, lambda _: lambda self, left, right: getattr(bits, other)(self, left, right))
+def _applied(kind: type[e.Node], other: type[e.Node]) -> Seed:
+    return lambda patch: patch.setitem(terms.OPERATORS, kind, terms.OPERATORS[other])
 
 
 def _translated(kind: type[e.Node], wrong: Callable[[Any, Any], Any]) -> Seed:
@@ -268,13 +267,13 @@ def _event(kind: Kind, wrong: Callable[[Any, Any, Any], Any]) -> Seed:
 
 
 SYMBOLIC: dict[str, Seed] = {
-    "+ is translated as -": _operator("add", "sub"),
-    "- is translated as +": _operator("sub", "add"),
-    "* is translated as +": _operator("mul", "add"),
+    "+ is translated as -": _applied(e.Add, e.Sub),
+    "- is translated as +": _applied(e.Sub, e.Add),
+    "* is translated as +": _applied(e.Mul, e.Add),
     "// is translated as %": _operator("floor_div", "mod"),
     "% is translated as //": _operator("mod", "floor_div"),
-    "< is translated as <=": _compared("less", "less_eq"),
-    "<= is translated as <": _compared("less_eq", "less"),
+    "< is translated as <=": _applied(e.Less, e.LessEq),
+    "<= is translated as <": _applied(e.LessEq, e.Less),
     "branches are exchanged": _method(
         theory.Bits, "choose", lambda sound: lambda self, cond, then, other: sound(self, cond, other, then)
     ),

@@ -81,7 +81,7 @@ def test_memory_made_ready_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     alone = outcome(TwoPhaseCommit(resource_managers=5).system(), tier="compiled", workers=1)
     monkeypatch.setattr(memory, "PAUSE", 0.0001)
     monkeypatch.setattr(search, "READY_FROM", 0)
-    monkeypatch.setattr(exploration, "_own_workers", lambda: 2)
+    monkeypatch.setattr(exploration, "processors", lambda: 2)
     before = threading.active_count()
     assert outcome(TwoPhaseCommit(resource_managers=5).system(), tier="compiled") == alone
     assert threading.active_count() == before

@@ -3,41 +3,22 @@
 from __future__ import annotations
 
 import glob
-import gzip
 import os
-import zlib
 from pathlib import Path
 from typing import Final
 
+from streamproof.conformance.flink.archives import format_of, is_tar, unsupported
 from streamproof.system.errors import InputError
 from streamproof.system.reading import why_no_file
 
-_MAGIC: Final = {
-    b"BZh": "compressed by bzip2",
-    b"\x28\xb5\x2f\xfd": "compressed by zstd",
-    b"\xfd7zXZ\x00": "compressed by xz",
-    b"\x04\x22\x4d\x18": "compressed by lz4",
-    b"PK\x03\x04": "a zip archive",
-}
-_UNPACKED: Final = ("compressed by bzip2", "compressed by zstd", "compressed by xz", "a tar archive")
-"""What a reader of archives unpacks itself."""
-_TAR: Final = (257, b"ustar")
-"""The position of a tar archive's magic number."""
+_UNPACKED: Final = {"bz2": "compressed by bzip2", "zstd": "compressed by zstd", "xz": "compressed by xz"}
+"""The compressions besides gzip that a reader of archives unpacks itself."""
+_TAR: Final = "a tar archive"
 
 
 def packed_as(file: Path) -> str:
     """The compression or archive format of a file, as the end of a sentence; empty for plain and gzipped text."""
-    try:
-        with file.open("rb") as stream:
-            start = stream.read(_TAR[0] + len(_TAR[1]))
-        if start.startswith(b"\x1f\x8b"):
-            with gzip.open(file) as unpacked:
-                start = unpacked.read(_TAR[0] + len(_TAR[1]))
-    except (OSError, EOFError, zlib.error):
-        return ""  # reading it reports the error
-    if start[_TAR[0] :] == _TAR[1]:
-        return "a tar archive"
-    return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), "")
+    return _UNPACKED.get(format_of(file)) or unsupported(file) or (_TAR if is_tar(file) else "")
 
 
 def expect_recorded(path: Path, *, archives: bool = False) -> None:
@@ -57,5 +38,5 @@ def expect_recorded(path: Path, *, archives: bool = False) -> None:
         if why:
             raise InputError(f"{file} {why}", remedy="name logs, folders of logs, or a pattern")
         packed = packed_as(file)
-        if packed and not (archives and packed in _UNPACKED):
+        if packed and not (archives and packed in (*_UNPACKED.values(), _TAR)):
             raise InputError(f"{file} is {packed}", remedy="unpack it, and give the files in it")

@@ -117,11 +117,6 @@ def _reduced(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> tuple[Le
     return search, PYTHON, plan
 
 
-def _own_workers() -> int:
-    """Default number of threads."""
-    return min(processors(), OWN_WORKERS)
-
-
 def _compiled(task: SearchTask) -> LevelSearch:
     try:
         from streamproof.explicit.compiled.search import CompiledSearch
@@ -135,7 +130,9 @@ def _compiled(task: SearchTask) -> LevelSearch:
 
         return SpillingSearch(task, options.spill)
     search = (
-        CompiledSearch(task, _own_workers()) if options.workers is None else CompiledSearch(task, options.workers, 1)
+        CompiledSearch(task, min(processors(), OWN_WORKERS))
+        if options.workers is None
+        else CompiledSearch(task, options.workers, 1)
     )
     if options.storage is not None:
         from streamproof.explicit.compiled.checkpoint import Checkpoints

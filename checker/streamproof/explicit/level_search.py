@@ -274,8 +274,7 @@ class LevelSearch(ABC):
 
     def _watches(self) -> list[Watch]:
         """The watches of the undecided properties of single states."""
-        watches = [watch_of(k, p) for k, p in self._open(Kind.INVARIANT, Kind.REACHABLE, Kind.TEMPORAL)]
-        return [w for w in watches if not (w.condition is w.mistake is b.FALSE)]
+        return watches_of(self._open(Kind.INVARIANT, Kind.REACHABLE, Kind.TEMPORAL))
 
     def _report(self) -> None:
         """Report progress, at most once a second."""
@@ -368,10 +367,21 @@ class LevelSearch(ABC):
         """The state graph. Requires a complete search."""
 
 
-def watch_of(number: int, prop: Property) -> Watch:
-    """The watch of a property of single states: an invariant is false, or a reachability property is true."""
-    wanted = prop.expr if prop.kind is Kind.REACHABLE else b.not_(prop.expr)
-    return Watch(number, wanted, b.or_(check.condition for check in prop.checks))
+def watches_of(numbered: Sequence[tuple[int, Property]]) -> list[Watch]:
+    """The watches of properties of single states: an invariant is false, or a reachability property is true."""
+    watches = [
+        Watch(number, p.expr if p.kind is Kind.REACHABLE else b.not_(p.expr), b.or_(c.condition for c in p.checks))
+        for number, p in numbered
+    ]
+    return [w for w in watches if not (w.condition is w.mistake is b.FALSE)]
+
+
+def path_to(parent: Callable[[int], int], number: int) -> list[int]:
+    """The path to a state along its predecessors; the predecessor of an initial state is negative."""
+    path = [number]
+    while (before := parent(path[-1])) >= 0:
+        path.append(before)
+    return path[::-1]
 
 
 @dataclass(frozen=True, slots=True)

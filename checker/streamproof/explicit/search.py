@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING
 
-from streamproof.explicit.level_search import LevelSearch, SearchEvent, SearchTask, Stop
+from streamproof.explicit.level_search import LevelSearch, SearchEvent, SearchTask, Stop, path_to
 from streamproof.explicit.successors import Batch, Expand, StepHit, Steps, expander
 from streamproof.explicit.writer import (
     LARGEST_BATCH,
@@ -163,7 +163,7 @@ class Search(LevelSearch):
         """The state graph. Requires a complete search."""
         import numpy as np
 
-        from streamproof.explicit.state_graph import StateGraph, path_to, sources
+        from streamproof.explicit.state_graph import StateGraph, sources
 
         targets, instances, degrees = self.steps()
         offsets = np.zeros(self.known + 1, dtype=np.int64)

@@ -42,6 +42,9 @@ LARGEST = 3_000
 """Largest number of terms of a generated function."""
 
 
+_SETS = {e.Union: "|", e.Intersection: "&", e.Difference: "-", e.Subset: "<="}
+
+
 class _Unwritten(Exception):
     """A term that this module does not write."""
 
@@ -172,14 +175,8 @@ class _StepWriter(Writer):
                 return f"({t[s]} | {{{t[value]}}})"
             case e.Remove(set_=s, value=value):
                 return f"({t[s]} - {{{t[value]}}})"
-            case e.Union(left=a, right=b):
-                return f"({t[a]} | {t[b]})"
-            case e.Intersection(left=a, right=b):
-                return f"({t[a]} & {t[b]})"
-            case e.Difference(left=a, right=b):
-                return f"({t[a]} - {t[b]})"
-            case e.Subset(left=a, right=b):
-                return f"({t[a]} <= {t[b]})"
+            case e.Union() | e.Intersection() | e.Difference() | e.Subset():
+                return f"({t[term.left]} {_SETS[type(term)]} {t[term.right]})"
             case e.Size(set_=s):
                 return f"len({t[s]})"
             case _:

@@ -299,11 +299,3 @@ def sources(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
     import numpy as np
 
     return np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
-
-
-def path_to(parent: Callable[[int], int], number: int) -> list[int]:
-    """The path to a state along its predecessors; the predecessor of an initial state is negative."""
-    path = [number]
-    while (before := parent(path[-1])) >= 0:
-        path.append(before)
-    return path[::-1]

@@ -20,7 +20,7 @@ For a model of two counters it reads::
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import groupby
 from typing import NamedTuple, TypeAlias, cast
@@ -250,11 +250,21 @@ def _rule(
     )
 
 
-_Pending: TypeAlias = tuple[Rule, tuple[Expr, ...]]
+PendingRule: TypeAlias = tuple[Rule, tuple[Expr, ...]]
 """A rule with the conjuncts of its guard that are not tested yet."""
 
 
-def _leading_conjuncts(rules: Sequence[_Pending]) -> list[Expr]:
+def grouped(rules: Sequence[PendingRule]) -> Iterator[tuple[Expr | None, list[PendingRule]]]:
+    """The rules in order: adjacent ones with the same leading conjunct, without it; each other one alone, after None."""
+    for leading, members in groupby(rules, lambda pending: pending[1][:1]):
+        group = list(members)
+        if leading and len(group) > 1:
+            yield leading[0], [(rule, guard[1:]) for rule, guard in group]
+        else:
+            yield from ((None, [pending]) for pending in group)
+
+
+def _leading_conjuncts(rules: Sequence[PendingRule]) -> list[Expr]:
     """The first untested conjuncts, in order; adjacent equal ones count once."""
     return [conjunct for conjunct, _ in groupby(guard[0] for _, guard in rules if guard)]
 
@@ -269,22 +279,16 @@ class _Style:
     represent: bool
 
 
-def _rules(writer: Writer, rules: Sequence[_Pending], leading: set[Expr], style: _Style) -> None:
+def _rules(writer: Writer, rules: Sequence[PendingRule], leading: set[Expr], style: _Style) -> None:
     """Write the rules in order; adjacent rules with the same leading conjunct share one test of it."""
-    at = 0
-    while at < len(rules):
-        rule, guard = rules[at]
-        end = at + 1
-        while guard and end < len(rules) and rules[end][1][:1] == guard[:1]:
-            end += 1
-        if end > at + 1 and writer.nesting < GROUPING_LIMIT:
-            with writer.block(f"if {writer.term(guard[0], leading)}:"):
-                inner = [(other, rest[1:]) for other, rest in rules[at:end]]
+    for first, inner in grouped(rules):
+        if first is not None and writer.nesting < GROUPING_LIMIT:
+            with writer.block(f"if {writer.term(first, leading)}:"):
                 _rules(writer, inner, shared(_leading_conjuncts(inner)), style)
-            at = end
         else:
-            _write(writer, rule, guard, shared(rule.roots) | leading, style)
-            at += 1
+            for rule, rest in inner:
+                guard = rest if first is None else (first, *rest)
+                _write(writer, rule, guard, shared(rule.roots) | leading, style)
 
 
 def _write(writer: Writer, rule: Rule, guard: tuple[Expr, ...], common: set[Expr], style: _Style) -> None:

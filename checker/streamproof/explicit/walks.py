@@ -10,7 +10,7 @@ from itertools import chain, islice
 
 from streamproof.explicit.enabled import BrokenStep, Option, options_of
 from streamproof.explicit.findings import steps_taken
-from streamproof.explicit.level_search import Budget, Stop, watch_of
+from streamproof.explicit.level_search import Budget, Stop, watches_of
 from streamproof.explicit.search import starts
 from streamproof.explicit.writer import Hit, inspector, keeper
 from streamproof.system import build as b
@@ -211,8 +211,7 @@ class Walks:
         return [(k, p) for k, p in enumerate(self.properties) if k not in self.events and p.kind in kinds]
 
     def _compile_watches(self) -> None:
-        watches = [watch_of(k, p) for k, p in self._open(Kind.INVARIANT, Kind.REACHABLE)]
-        watches = [w for w in watches if not (w.condition is w.mistake is b.FALSE)]
+        watches = watches_of(self._open(Kind.INVARIANT, Kind.REACHABLE))
         self._inspect = inspector(self.system, watches) if watches else None
 
     def _start(self) -> State:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from streamproof.explicit.level_search import path_to
 from streamproof.system.errors import EvaluationError, Exit, StreamproofError
 from streamproof.system.interpreter import Interpreter, Step
 from streamproof.system.model import Instance, Kind, Property, State
 from streamproof.system.scalarise import Scalarised
-from streamproof.system.verdict import Finding, Owed, Trace, Verdict, number_of
+from streamproof.system.verdict import Finding, Owed, Trace, Verdict
 
 if TYPE_CHECKING:
     from streamproof.explicit.reductions.symmetry import Symmetry
@@ -47,43 +48,22 @@ class Witnesses:
 
     def to(self, number: int) -> Trace:
         """A shortest behaviour from an initial state to this one."""
-        numbers = [number]
-        while (before := self._parent(numbers[-1])) >= 0:
-            numbers.append(before)
-        return self._behaviour(numbers[::-1])
+        return self._behaviour(path_to(self._parent, number))
 
     def finding(self, prop: Property, number: int, instance: Instance | None, *, mistake: bool) -> Finding:
         """The finding for a property that a state decides, or the step of `instance` from it; with `mistake`, its
         evaluation fails there. The trace is a shortest one."""
-        if mistake:
-            trace, error = self._mistake_of_property(prop, number, instance)
-            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.short_text)
-        holds = self._interpreter.holds
-        if instance is not None:
-            trace = self._step(number, instance, prop)
-            self._confirm(not holds(prop, *trace.states[-2:]), f"{prop.name} is false of the last step", trace)
-            return self._violated(prop, trace, f"broken by step {len(trace) - 1}, {instance.label}")
-        trace = self.to(number)
-        end, after = trace.states[-1], f"after {number_of(len(trace) - 1, 'step')}"
-        match prop.kind:
-            case Kind.DEADLOCK:
-                stuck = not self._interpreter.terminal(end) and next(self._interpreter.steps(end), None) is None
-                self._confirm(stuck, "nothing is enabled", trace)
-                return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, f"nothing is enabled {after}")
-            case Kind.REACHABLE:
-                self._confirm(holds(prop, end), f"{prop.name} is true", trace)
-                return Finding(prop.name, prop.kind, Verdict.HOLDS, trace, f"reached {after}")
-            case _:
-                self._confirm(not holds(prop, end), f"{prop.name} is false", trace)
-                return self._violated(prop, trace, f"false {after}")
-
-    def _violated(self, prop: Property, trace: Trace, because: str) -> Finding:
-        """A violation by the last state or step, with the first false conjunct if there are several."""
-        states = trace.states[-2:] if prop.kind is Kind.STEP else trace.states[-1:]
-        failing = self._interpreter.failing(prop.conjuncts, *states)
-        if failing is not None and failing.text and len(prop.conjuncts) > 1:
-            because += f": {failing.denied}"
-        return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because)
+        trace = self.to(number) if instance is None else self._step(number, instance, prop)
+        found = self._interpreter.decided(prop, trace)
+        if found is None or (found.verdict is Verdict.ERROR) is not mistake:
+            claims = {
+                Kind.DEADLOCK: "nothing is enabled",
+                Kind.REACHABLE: f"{prop.name} is true",
+                Kind.STEP: f"{prop.name} is false of the last step",
+            }
+            claim = claims.get(prop.kind, f"{prop.name} is false")
+            raise self._refuted(f"evaluating {prop.name} is a mistake" if mistake else claim, trace)
+        return found
 
     def round(self, numbers: Sequence[int]) -> Trace:
         """A lasso whose cycle goes through `numbers` in order, with a shortest stem."""
@@ -122,17 +102,6 @@ class Witnesses:
             return trace, mistake
         raise self._refuted("the model makes a mistake", trace)
 
-    def _mistake_of_property(
-        self, prop: Property, number: int, instance: Instance | None
-    ) -> tuple[Trace, EvaluationError]:
-        """A shortest behaviour to a state (or a step) where evaluating `prop` fails, and the evaluation error."""
-        trace = self.to(number) if instance is None else self._step(number, instance, prop)
-        try:
-            self._interpreter.holds(prop, *trace.states[-1 if instance is None else -2 :])
-        except EvaluationError as mistake:
-            return trace, mistake
-        raise self._refuted(f"evaluating {prop.name} is a mistake", trace)
-
     def _step(self, number: int, instance: Instance, prop: Property) -> Trace:
         """A behaviour that ends with the step of `instance` at which `prop` is false or its evaluation fails."""
         trace = self.to(number)
@@ -156,7 +125,8 @@ class Witnesses:
     def _behaviour(self, numbers: Sequence[int], *, initial: bool = True) -> Trace:
         states = [self._scalarised.decode(self._state(numbers[0]))]
         if initial:
-            self._initial(states[0])
+            claim = "this state is initial"
+            self._confirm(self._interpreter.is_initial(states[0]), claim, Trace((states[0],), ()))
         steps: list[Instance] = []
         for before, number in pairwise(numbers):
             wanted = self._state(number)
@@ -182,11 +152,6 @@ class Witnesses:
         """The explored scalar state of a state of the system."""
         scalar = self._scalarised.encode(state)
         return scalar if self._symmetry is None else self._symmetry.canonical(scalar)
-
-    def _initial(self, first: State) -> None:
-        possible = all(value in v.initial for v, value in self._scalarised.original.named(first))
-        allowed = possible and bool(self._interpreter.value(self._scalarised.original.initially, first))
-        self._confirm(allowed, "this state is initial", Trace((first,), ()))
 
     def _confirm(self, confirmed: bool, claim: str, trace: Trace) -> None:
         if not confirmed:

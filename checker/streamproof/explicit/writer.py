@@ -185,12 +185,8 @@ class Writer:
                 return (f"({value!r})" if isinstance(value, int) and value < 0 else repr(value)), 0
             case e.Var(name=name):
                 return self._names[name], 0
-            case e.Not(arg=e.Eq(left=x, right=y) as inner) if texts[inner][1] > 0:
-                return f"({texts[x][0]} != {texts[y][0]})", texts[inner][1]
-            case e.Not(arg=e.Less(left=x, right=y) as inner) if texts[inner][1] > 0:
-                return f"({texts[x][0]} >= {texts[y][0]})", texts[inner][1]
-            case e.Not(arg=e.LessEq(left=x, right=y) as inner) if texts[inner][1] > 0:
-                return f"({texts[x][0]} > {texts[y][0]})", texts[inner][1]
+            case e.Not(arg=(e.Eq() | e.Less() | e.LessEq()) as inner) if texts[inner][1] > 0:
+                return f"({texts[inner.left][0]} {_DENIED[type(inner)]} {texts[inner.right][0]})", texts[inner][1]
             case e.And(args=args):
                 text = " and ".join(texts[a][0] for a in args)
             case e.Or(args=args):
@@ -200,20 +196,19 @@ class Writer:
             case e.Not(arg=x):
                 text = f"not {texts[x][0]}"
             case e.FloorDiv(left=x, right=y) | e.Mod(left=x, right=y):
-                sign = "//" if isinstance(term, e.FloorDiv) else "%"
-                text = f"{texts[x][0]} {sign} {texts[y][0]}"
+                text = f"{texts[x][0]} {_SIGN[type(term)]} {texts[y][0]}"
                 if _divisor(term) is not None:
                     text += f" if {texts[y][0]} else 0"
-            case e.Eq(left=x, right=y) | e.Less(left=x, right=y) | e.LessEq(left=x, right=y):
-                text = f"{texts[x][0]} {_SIGN[type(term)]} {texts[y][0]}"
-            case e.Add(left=x, right=y) | e.Sub(left=x, right=y) | e.Mul(left=x, right=y):
-                text = f"{texts[x][0]} {_SIGN[type(term)]} {texts[y][0]}"
+            case e.Eq() | e.Less() | e.LessEq() | e.Add() | e.Sub() | e.Mul():
+                text = f"{texts[term.left][0]} {_SIGN[type(term)]} {texts[term.right][0]}"
             case _:
                 raise AssertionError(f"{type(term).__name__} is not a scalar term of one state")
         return f"({text})", 1 + max((texts[c][1] for c in e.children(term)), default=0)
 
 
-_SIGN = {e.Eq: "==", e.Less: "<", e.LessEq: "<=", e.Add: "+", e.Sub: "-", e.Mul: "*"}
+_SIGN = {e.Eq: "==", e.Less: "<", e.LessEq: "<=", e.Add: "+", e.Sub: "-", e.Mul: "*", e.FloorDiv: "//", e.Mod: "%"}
+_DENIED = {e.Eq: "!=", e.Less: ">=", e.LessEq: ">"}
+"""The signs of negated comparisons."""
 
 
 def _divisor(term: Expr) -> Expr | None:

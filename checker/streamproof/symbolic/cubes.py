@@ -25,14 +25,12 @@ def cube_of(system: System, state: State) -> Cube:
 
 def _parts(leaf: Expr, value: object) -> Iterator[Expr]:
     match leaf.sort:
-        case BoolSort():
-            yield leaf if value else b.not_(leaf)
         case EnumSort(members) as sort if len(members) > 2:
             for other in members:
                 if other != value:
                     yield b.not_(b.eq(leaf, b.const(sort, other)))
-        case EnumSort() as sort:
-            # With one or two members, equality is as weak as exclusion.
+        case BoolSort() | EnumSort() as sort:
+            # With one or two values, equality is as weak as exclusion.
             yield b.eq(leaf, b.const(sort, value))
         case _:
             assert isinstance(value, int)

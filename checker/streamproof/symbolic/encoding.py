@@ -13,13 +13,13 @@ selects the step between them; `Encoding.at` substitutes the constants of any po
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import combinations
 from typing import Any, assert_never, cast
 
 from streamproof.symbolic.terms import Terms
-from streamproof.symbolic.theory import Bits, Integers, Term, Theory, interval
+from streamproof.symbolic.theory import Bits, Integers, SolverContext, Term, Theory, interval
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.canonical import canonical
@@ -38,7 +38,7 @@ from streamproof.system.sorts import (
 )
 
 
-class Encoding:
+class Encoding(SolverContext):
     """The formulas of one system, in a separate solver context, so that runs do not influence each other.
 
     `integers` uses the solver's integers instead of bit-vectors (see `theory`). Raises `ModelError` if an initial value
@@ -46,10 +46,7 @@ class Encoding:
     """
 
     def __init__(self, scalarised: Scalarised, *, integers: bool = False) -> None:
-        import z3
-
-        self._z3 = z3
-        self.ctx: Any = z3.Context()
+        super().__init__()
         self.scalarised = scalarised
         self.system = scalarised.system
         self.integers = integers
@@ -62,26 +59,6 @@ class Encoding:
         self._taken: list[list[Term]] = []
         self._terms = Terms(self.ctx, self._theory, self._sorts, self._now, self._then)
         _refuse_strangers(scalarised)
-
-    # --- logic -------------------------------------------------------------------------------------------------------
-
-    def all_of(self, formulas: Iterable[Term]) -> Term:
-        """Conjunction."""
-        parts = list(formulas)
-        return self._z3.And(parts) if parts else self._z3.BoolVal(True, self.ctx)
-
-    def any_of(self, formulas: Iterable[Term]) -> Term:
-        """Disjunction."""
-        parts = list(formulas)
-        return self._z3.Or(parts) if parts else self._z3.BoolVal(False, self.ctx)
-
-    def no(self, formula: Term) -> Term:
-        """Negation."""
-        return self._z3.Not(formula)
-
-    def switch(self, name: str) -> Term:
-        """A Boolean outside the system, which switches assertions on and off."""
-        return self._z3.Bool(f"switch {name}", self.ctx)
 
     # --- formulas over the current and the following state -----------------------------------------------------------
 
@@ -115,9 +92,9 @@ class Encoding:
         # The following value as a chain of conditionals, rather than one implication per instance, because the
         # solver then eliminates it by propagation: 1.5 to 3 times faster on the protocols measured.
         values = {name: self._terms.read(self._now, name) for name in self._sorts}
-        parts = [self.any_of(self._taking), self._z3.AtMost(*self._taking, 1)] if self._taking else [self.any_of(())]
+        parts = [self.any_of(self._taking), self.z3.AtMost(*self._taking, 1)] if self._taking else [self.any_of(())]
         for taken, instance in zip(self._taking, self.system.instances, strict=True):
-            parts.append(self._z3.Implies(taken, self._guard(instance)))
+            parts.append(self.z3.Implies(taken, self._guard(instance)))
             for name, value in instance.updates:
                 values[name] = self._terms.choose(taken, self.term(value), values[name], self._sorts[name])
         for name, value in values.items():
@@ -165,7 +142,7 @@ class Encoding:
         """`formula` with the state at `position` of a path (from 0) as the current one, the next as the following."""
         self._reach(position + 1)
         now, then = self._states[position], self._states[position + 1]
-        return self._z3.substitute(
+        return self.z3.substitute(
             formula,
             *zip(self._taking, self._taken[position], strict=True),
             *((self._now[name], constant) for name, constant in now.items()),
@@ -180,7 +157,7 @@ class Encoding:
         self._reach(position)
         there = self._states[position]
         moved = [(self._now[name], there[name]) for name in e.variables(condition)]
-        return self._z3.substitute(self.term(condition), *moved)
+        return self.z3.substitute(self.term(condition), *moved)
 
     def differ(self, one: int, other: int) -> Term:
         """The states at two positions of a path differ."""
@@ -198,7 +175,7 @@ class Encoding:
 
     def taken(self, model: Any, position: int) -> int:
         """The number of the instance taken at a position in a solver model."""
-        return next(k for k, t in enumerate(self._taken[position]) if self._z3.is_true(model.eval(t)))
+        return next(k for k, t in enumerate(self._taken[position]) if self.z3.is_true(model.eval(t)))
 
     def takes(self, instance: int, position: int) -> Term:
         """The instance of this number is taken at a position of a path."""
@@ -213,20 +190,20 @@ class Encoding:
 
     def _constants(self, where: str) -> dict[str, Term]:
         return {
-            name: self._z3.Bool(f"{name} {where}", self.ctx)
+            name: self.z3.Bool(f"{name} {where}", self.ctx)
             if isinstance(sort, BoolSort)
             else self._theory.unknown(f"{name} {where}", sort)
             for name, sort in self._sorts.items()
         }
 
     def _switches(self, where: str) -> list[Term]:
-        return [self._z3.Bool(f"taken {k} {where}", self.ctx) for k in range(len(self.system.instances))]
+        return [self.z3.Bool(f"taken {k} {where}", self.ctx) for k in range(len(self.system.instances))]
 
     def _value(self, model: Any, constant: Term, sort: Scalar) -> Value:
         value = model.eval(constant, model_completion=True)
         match sort:
             case BoolSort():
-                return bool(self._z3.is_true(value))
+                return bool(self.z3.is_true(value))
             case EnumSort(members):
                 return members[self._theory.number(value, sort)]
             case RangeSort():

@@ -153,8 +153,8 @@ class Induction:
         solver = Solver(self._encoding, self._budget)
         solver.add(*fragment.frame(safe=safe))
         result = Round(k, list(candidates), safe, simple, self._encoding.integers)
-        given = {p: self._switch(solver, f"given {n}", fragment.never(self._goals[p])) for n, p in enumerate(facts)}
-        kept = {p: self._switch(solver, f"kept {n}", fragment.kept(self._goals[p])) for n, p in enumerate(candidates)}
+        given = {p: solver.given(f"given {n}", fragment.never(self._goals[p])) for n, p in enumerate(facts)}
+        kept = {p: solver.given(f"kept {n}", fragment.kept(self._goals[p])) for n, p in enumerate(candidates)}
         broken: dict[Claim, Term] = {p: fragment.broken(self._goals[p]) for p in candidates}
         if not safe:
             broken[None] = fragment.misbehaved()
@@ -169,11 +169,6 @@ class Induction:
         result.safe = safe or None in broken
         self._trace_back(solver, {**given, **{p: kept[p] for p in result.proven}}, broken, wanted, result)
         return result
-
-    def _switch(self, solver: Solver, name: str, formula: Term) -> Term:
-        switch = self._encoding.switch(name)
-        solver.add(self._encoding.any_of([self._encoding.no(switch), formula]))
-        return switch
 
     def _lost(
         self, solver: Solver, assumptions: Sequence[Term], broken: dict[Claim, Term], result: Round
@@ -207,9 +202,7 @@ class Induction:
             if claim is None:
                 result.ctis[None] = Cti(NO_MISTAKE, result.k, trace, self._replay.mistake(trace.states[-1]))
                 continue
-            judged = self._replay.judge(claim, trace)
-            if judged is None:
-                raise ReplayFailure(f"{claim.name} is not broken in {trace.states[-1]}")
+            judged = self._replay.decided([claim], trace)[claim]
             result.ctis[claim] = Cti(claim.name, result.k, trace, judged.because)
         return seen
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import field
 from itertools import count
 
 from streamproof.symbolic.cubes import Cube, by_leaf, clause, cube_of, widened
@@ -49,23 +48,15 @@ class _Obligation:
     then: _Obligation | None
 
 
-@dataclass
-class Reached:
-    """The result of a run.
-
-    `findings` by property: violations and witnesses, shortest and replayed. `mistake`: a model error and the path to
-    it, after which no other goal is decided. `invariant`: clauses over the leaves that, with the given facts, imply
-    that the remaining events never occur; still to be proved. `frames`: the number of frames.
-    """
-
-    findings: dict[Property, Finding] = field(default_factory=dict)
-    mistake: tuple[Trace, str] | None = None
-    invariant: tuple[Expr, ...] | None = None
-    frames: int = 0
-
-
 class Pdr:
-    """One run for the goals of an encoding; `facts` are known invariants over the leaves."""
+    """One run for the goals of an encoding; `facts` are known invariants over the leaves.
+
+    * `findings` has the violations and witnesses, shortest and replayed.
+    * `mistake` is a model error and the path to it, after which no other goal is decided.
+    * `invariant` are clauses over the leaves that, with the given facts, imply that the remaining events never occur;
+      still to be proved.
+    * `frames` is the number of frames.
+    """
 
     def __init__(self, encoding: Encoding, goals: Iterable[Goal], facts: Sequence[Expr], budget: SolverBudget) -> None:
         self._encoding = encoding
@@ -88,22 +79,25 @@ class Pdr:
         self._levels = [self._main.given("initial", at(encoding.initial, 0))]
         self._step = self._main.given("step", encoding.all_of([at(encoding.transition, 0), at(known, 1)]))
         self._calm, self._good = self._nothing_yet()
-        self.reached = Reached()
+        self.findings: dict[Property, Finding] = {}
+        self.mistake: tuple[Trace, str] | None = None
+        self.invariant: tuple[Expr, ...] | None = None
+        self.frames = 0
 
-    def run(self) -> Reached:
+    def run(self) -> None:
         """Runs until every goal is decided. Raises `Stopped`, and `Unknown` if the solver cannot decide a query."""
         while True:
             self._budget.report("property-directed reachability", self._last, len(self._open))
             self._look(in_state=True)
             self._look_for_mistake()
             self._look(in_state=False)
-            if not self._open or self.reached.mistake is not None:
-                return self.reached
+            if not self._open or self.mistake is not None:
+                return
             self._blocked.append({})
             self._levels.append(self._encoding.switch(f"level {self._last}"))
-            self.reached.frames = self._last
+            self.frames = self._last
             if self._propagate():
-                return self.reached
+                return
 
     @property
     def _last(self) -> int:
@@ -122,21 +116,21 @@ class Pdr:
 
     def _look(self, *, in_state: bool) -> None:
         """Decides the goals whose events occur in a state of the last frame, or at a step out of one."""
-        while self.reached.mistake is None and (wanted := [g for g in self._open if g.step is not in_state]):
+        while self.mistake is None and (wanted := [g for g in self._open if g.step is not in_state]):
             trace = self._way_to(self._encoding.any_of(g.event for g in wanted), stepping=not in_state)
             if trace is None:
                 return
             found = self._replay.decided((g.prop for g in wanted), trace)
-            self.reached.findings.update(found)
+            self.findings.update(found)
             self._open = [g for g in self._open if g.prop not in found]
             self._found_at = self._last
             self._calm, self._good = self._nothing_yet()
 
     def _look_for_mistake(self) -> None:
-        if self._open and self.reached.mistake is None:
+        if self._open and self.mistake is None:
             trace = self._way_to(self._encoding.mistake, stepping=False)
             if trace is not None:
-                self.reached.mistake = trace, self._replay.mistake(trace.states[-1])
+                self.mistake = trace, self._replay.mistake(trace.states[-1])
 
     def _way_to(self, event: Term, *, stepping: bool) -> Trace | None:
         """A path from an initial state to an event in (or out of) the last frame; None if the event can be blocked.
@@ -166,7 +160,7 @@ class Pdr:
             at = at.then
         trace = self._replay.follow(start.state, instances)
         if len(trace.steps) < len(instances):
-            self.reached.mistake = trace, self._replay.mistake(trace.states[-1])
+            self.mistake = trace, self._replay.mistake(trace.states[-1])
             return None
         return trace
 
@@ -254,7 +248,7 @@ class Pdr:
             # Steps out of the last-but-one frame have not been checked yet, and clauses of frames before one with an
             # event depend on its absence.
             if not self._blocked[level] and self._found_at <= level < self._last - 1:
-                self.reached.invariant = tuple(clause(c) for frame in self._blocked[level + 1 :] for c in frame)
+                self.invariant = tuple(clause(c) for frame in self._blocked[level + 1 :] for c in frame)
                 return True
         return False
 

@@ -64,28 +64,21 @@ class Lemma:
     source: str
 
 
+@dataclass
 class Portfolio:
     """The engines for the `requested` properties of one system."""
 
-    def __init__(
-        self,
-        system: System,
-        requested: tuple[Property, ...],
-        budget: SolverBudget,
-        *,
-        max_k: int,
-        simple: bool,
-        depth: int,
-        explored: Explored | None,
-    ) -> None:
-        self._system = system
-        self._requested = requested
-        self._budget = budget
-        self._max_k = max_k
-        self._simple = simple
-        self._depth = depth
-        self._explored = explored
-        self.attempts: list[tuple[Engine, ProofAttempt]] = [(Engine.INDUCTION, ProofAttempt(system, requested, budget))]
+    system: System
+    requested: tuple[Property, ...]
+    budget: SolverBudget
+    max_k: int
+    simple: bool
+    depth: int
+    explored: Explored | None
+
+    def __post_init__(self) -> None:
+        first = ProofAttempt(self.system, self.requested, self.budget)
+        self.attempts: list[tuple[Engine, ProofAttempt]] = [(Engine.INDUCTION, first)]
         """The first attempt, and those that proved more than the ones before."""
         self.leaf_terms: dict[Property, Expr] = {}
         """The discovered conditions on leaves."""
@@ -114,22 +107,22 @@ class Portfolio:
         """Runs the engine, or all of them. Raises `Stopped`."""
         discovery = Discovery()
         if engine is Engine.INDUCTION:
-            self.first.induct(self._max_k, simple=self._simple)
+            self.first.induct(self.max_k, simple=self.simple)
         if engine in (Engine.AUTO, Engine.DISCOVERY):
-            whole = self._budget.seconds
-            with self._budget.slice(INDUCING if whole is None else min(INDUCING, whole / 4)):
-                self.first.induct(self._max_k, simple=self._simple)
-            with self._budget.slice(BRIEFLY):
-                self.first.look_for_counterexamples(self._depth)
+            whole = self.budget.seconds
+            with self.budget.slice(INDUCING if whole is None else min(INDUCING, whole / 4)):
+                self.first.induct(self.max_k, simple=self.simple)
+            with self.budget.slice(BRIEFLY):
+                self.first.look_for_counterexamples(self.depth)
             if self.open and not self.first.over:
-                discovery = discover(self.first.scalarised, self.open, self._explored, self._budget, self._known())
+                discovery = discover(self.first.scalarised, self.open, self.explored, self.budget, self._known())
                 self._prove_with({**discovery.kept, **discovery.offered}, Engine.DISCOVERY)
                 self.first.find(discovery.refuted)
         if engine in (Engine.AUTO, Engine.PDR) and not self.first.over:
             self._direct(discovery, alone=engine is Engine.PDR)
         if engine is not Engine.PDR and self.open:
-            self.first.induct(self._max_k, simple=self._simple)
-            self.first.look_for_counterexamples(self._depth)
+            self.first.induct(self.max_k, simple=self.simple)
+            self.first.look_for_counterexamples(self.depth)
 
     def _direct(self, discovery: Discovery, *, alone: bool) -> None:
         """Runs PDR, with either encoding in turn and with growing time limits, given the known invariants.
@@ -142,25 +135,25 @@ class Portfolio:
             if alone and turn == 1:
                 known = self._inductive_lemmas()
                 # The set of all states would leave nothing for PDR to find.
-                discovery = discover(self.first.scalarised, self.open, self._explored, self._budget, known, whole=False)
+                discovery = discover(self.first.scalarised, self.open, self.explored, self.budget, known, whole=False)
             # Discovered conditions are mostly sums, which integers decide faster.
             for integers in (bool(discovery.kept), not discovery.kept):
                 requested = [p for p in self.open if p.kind not in ENDLESS]
                 if not requested or self.attempts[-1][1].over:
                     return
                 encoding = Encoding(self.first.scalarised, integers=integers)
-                with self._budget.slice(seconds):
-                    pdr = Pdr(encoding, goals(encoding, requested), (*known, *discovery.kept), self._budget)
+                with self.budget.slice(seconds):
+                    pdr = Pdr(encoding, goals(encoding, requested), (*known, *discovery.kept), self.budget)
                     try:
                         pdr.run()
                     except Unknown:
                         continue
                     finally:
-                        self._found |= pdr.reached.findings
-                        self._mistake = pdr.reached.mistake
-                        self._frames = max(self._frames or 0, pdr.reached.frames)
-                if pdr.reached.invariant is not None:
-                    proposed = dict.fromkeys(pdr.reached.invariant, PROPOSED_BY_PDR)
+                        self._found |= pdr.findings
+                        self._mistake = pdr.mistake
+                        self._frames = max(self._frames or 0, pdr.frames)
+                if pdr.invariant is not None:
+                    proposed = dict.fromkeys(pdr.invariant, PROPOSED_BY_PDR)
                     # Hundreds of discovered lemmas are seldom needed in addition to the model's, and slow to prove
                     # again.
                     if known and len(discovery.kept) >= MANY and self._prove_with(proposed, Engine.PDR):
@@ -179,8 +172,8 @@ class Portfolio:
         """The model's lemmas that are inductive on their own, as conditions on leaves."""
         scalarised = self.first.scalarised
         lemmas = [p.expr for p in scalarised.system.lemmas if p.kind is Kind.INVARIANT]
-        with self._budget.slice(REPROVING):
-            return inductive(Encoding(scalarised, integers=True), lemmas, self._budget)
+        with self.budget.slice(REPROVING):
+            return inductive(Encoding(scalarised, integers=True), lemmas, self.budget)
         return ()
 
     def _prove_with(self, conditions: Mapping[Expr, str], engine: Engine) -> bool:
@@ -188,7 +181,7 @@ class Portfolio:
         before = {p for _, attempt in self.attempts for p in attempt.proven}
         found = tuple(self._as_lemmas(conditions))
         attempt = self._attempt(found, engine)
-        if not {*attempt.proven} & {*self._requested} <= before:
+        if not {*attempt.proven} & {*self.requested} <= before:
             needed = tuple(p for p in found if p in attempt.needed)
             lean = self._attempt(needed, engine) if len(needed) < len(found) else attempt
             proved = {p for p in attempt.requested if p in attempt.proven}
@@ -199,15 +192,15 @@ class Portfolio:
         return not self.open
 
     def _attempt(self, found: tuple[Property, ...], engine: Engine) -> ProofAttempt:
-        requested = tuple(p for p in self._requested if p not in self._found)
+        requested = tuple(p for p in self.requested if p not in self._found)
         origin = "proposed by PDR" if engine is Engine.PDR else "discovered"
-        attempt = ProofAttempt(self._system, requested, self._budget, found, origin)
-        with self._budget.slice(REPROVING):
-            attempt.induct(self._max_k, simple=self._simple)
+        attempt = ProofAttempt(self.system, requested, self.budget, found, origin)
+        with self.budget.slice(REPROVING):
+            attempt.induct(self.max_k, simple=self.simple)
         return attempt
 
     def _names(self) -> Iterator[str]:
-        taken = {p.name for p in (*self._system.properties, *self._system.lemmas)}
+        taken = {p.name for p in (*self.system.properties, *self.system.lemmas)}
         return (name for n in count(1) if (name := f"found_{n}") not in taken)
 
     def _as_lemmas(self, conditions: Mapping[Expr, str]) -> Iterator[Property]:

@@ -18,16 +18,15 @@ tried on the states in which `p` remains true until then.
 from __future__ import annotations
 
 import ast
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import combinations, product
-from typing import Any, cast
+from typing import Any
 
 from streamproof import interrupts
 from streamproof.symbolic.parametric.claims import at_most, ends, inside
-from streamproof.symbolic.terms import Terms
-from streamproof.symbolic.theory import Integers, Term
+from streamproof.symbolic.parametric.values import SymbolicView, Universe
+from streamproof.symbolic.solver import SolverAnswer, SolverBudget, Stopped, checked
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import Substitution
@@ -48,7 +47,7 @@ from streamproof.system.model import (
 from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import scalarise
 from streamproof.system.scheduler import enabled
-from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Scalar, Sort, is_scalar
+from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Sort, is_scalar
 from streamproof.system.unbounded import Forall, Parametric, Total, written
 from streamproof.system.verdict import Finding, Verdict
 
@@ -94,18 +93,10 @@ def prove_by_ranking(
     return _Attempt(model, name, timeout, seconds).run(rank)
 
 
-class _Late(Exception):
-    """The time limit of the attempt has passed."""
-
-
 class _Attempt:
     def __init__(self, model: System | Parametric, name: str, timeout: int, seconds: float) -> None:
-        import z3
-
-        self._z3 = z3
-        self.began = time.monotonic()
         self.seconds = seconds
-        self.queries = 0
+        self.budget = SolverBudget(timeout, seconds)
         if isinstance(model, Parametric):
             self.system, self.free = model.system, model.free
             self.initial = model.initial
@@ -126,19 +117,14 @@ class _Attempt:
                     remedy="give the parameters it depends on a value",
                 )
         self.system = _without_indices(self.system)
-        self.sorts: dict[str, Scalar] = {v.name: cast(Scalar, v.sort) for v in self.system.variables}
-        self.ctx: Any = z3.Context()
-        theory = Integers(self.ctx)
-        constant = self._constant
-        now = {n: constant(n, s) for n, s in self.sorts.items()}
-        then = {n: constant(f"{n}'", s) for n, s in self.sorts.items()}
-        fixed = {f.name: constant(f.name, f.sort) for f in self.free}
-        every = {**self.sorts, **{f.name: f.sort for f in self.free}}
-        self.terms = Terms(self.ctx, theory, every, {**now, **fixed}, {**then, **fixed})
-        self.solver: Any = z3.Solver(ctx=self.ctx)
-        self.solver.set("timeout", timeout)
+        self.sorts = {v.name: v.sort for v in self.system.variables}
+        universe = Universe()
+        now = {n: universe.fresh(n, s) for n, s in (*self.sorts.items(), *((f.name, f.sort) for f in self.free))}
+        then = {n: universe.fresh(f"{n}'", s) for n, s in self.sorts.items()}
+        self.view = SymbolicView(universe, now, SymbolicView(universe, then))
+        self.solver: Any = universe.z3.Solver(ctx=universe.ctx)
         for f in self.free:
-            self.solver.add(self.terms.term(within(b.var(f.name, f.sort), f.sort)))
+            self.solver.add(self.view.value(within(b.var(f.name, f.sort), f.sort)))
         for n, s in self.sorts.items():
             if isinstance(s, EnumSort):  # terms of enums have no other values, whatever is computed
                 self.solver.add(now[n] >= 0, now[n] < len(s.members))
@@ -161,20 +147,14 @@ class _Attempt:
                         remedy="state it without the range, or give the parameters it depends on a value",
                     )
 
-    def _constant(self, name: str, sort: Scalar) -> Term:
-        return self._z3.Bool(name, self.ctx) if isinstance(sort, BoolSort) else self._z3.Int(name, self.ctx)
-
     # --- queries ---
 
     def valid(self, given: Iterable[Expr], claim: Expr) -> bool:
-        """Whether the solver proves the claim for all integers."""
-        if time.monotonic() - self.began > self.seconds:
-            raise _Late
-        self.queries += 1
+        """Whether the solver proves the claim for all integers. Raises `Stopped`."""
         self.solver.push()
         try:
-            self.solver.add(*(self.terms.term(g) for g in given), self.terms.term(b.not_(claim)))
-            return bool(interrupts.answer(self.solver) == self._z3.unsat)
+            self.solver.add(*map(self.view.value, (*given, b.not_(claim))))
+            return checked(self.solver, self.budget, ()) is SolverAnswer.NO
         finally:
             self.solver.pop()
 
@@ -192,7 +172,7 @@ class _Attempt:
         try:
             with interrupts.limited(self.seconds), interrupts.doing("looking for a ranking function"):
                 return self._run(rank)
-        except (_Late, interrupts.TimeUp):
+        except (Stopped, interrupts.TimeUp):
             return self._open(f"out of time after {self.seconds:g} s: allow more, or give a rank")
 
     def _run(self, rank: str | None) -> Ranked:
@@ -229,11 +209,11 @@ class _Attempt:
         if names:
             because += f", with {', '.join(names)}"
         finding = Finding(self.prop.name, Kind.TEMPORAL, Verdict.HOLDS, None, because)
-        return Ranked(finding, rank, tuple(helpful), names, self.queries, time.monotonic() - self.began)
+        return Ranked(finding, rank, tuple(helpful), names, self.budget.queries, self.budget.elapsed)
 
     def _open(self, why: str) -> Ranked:
         finding = Finding(self.prop.name, Kind.TEMPORAL, Verdict.INCONCLUSIVE, None, why)
-        return Ranked(finding, "", (), (), self.queries, time.monotonic() - self.began)
+        return Ranked(finding, "", (), (), self.budget.queries, self.budget.elapsed)
 
     # --- invariants ---
 
@@ -285,36 +265,27 @@ class _Attempt:
 
     def _shows(self, wait: Sequence[Expr], q: Expr, rank: Expr) -> tuple[FairnessConstraint, ...] | None:
         """The helpful constraints, if the rank proves the property."""
+        instances = self.system.instances
 
-        def steps(instance: Instance, claim: Expr) -> bool:
+        def steps(instance: Instance, claim: Expr, *given: Expr) -> bool:
+            """Whether every step of the instance leads to `q` or satisfies the claim."""
             moved = after(self.system, instance)(changing(self.system))
-            return self.valid([*wait, *_guard(instance), moved], b.or_((self._next(instance, q), claim)))
+            return self.valid([*wait, *_guard(instance), *given, moved], b.or_((self._next(instance, q), claim)))
 
-        def follows(instance: Instance) -> Expr:
-            return self._next(instance, rank)
+        def smaller(instance: Instance) -> Expr:
+            return b.not_(at_most(rank, self._next(instance, rank)))
 
-        if not all(steps(i, at_most(follows(i), rank)) for i in self.system.instances):
+        if not all(steps(i, at_most(self._next(i, rank), rank)) for i in instances):
             return None
         if not self.valid(wait, at_most(b.num(0), rank)):
             return None
-        helpful = [
-            o
-            for o in self.owed
-            if all(
-                steps(self.system.instances[n], b.not_(at_most(rank, follows(self.system.instances[n]))))
-                for n in o.numbers
-            )
-        ]
+        helpful = [o for o in self.owed if all(steps(instances[n], smaller(instances[n])) for n in o.numbers)]
         can = {o: enabled(self.system, o) for o in helpful}
         if not self.valid(wait, b.or_(can.values())):
             return None
         for condition in can.values():
-            for i in self.system.instances:
-                smaller = b.not_(at_most(rank, follows(i)))
-                moved = after(self.system, i)(changing(self.system))
-                kept = b.or_((self._next(i, q), smaller, self._next(i, condition)))
-                if not self.valid([*wait, *_guard(i), condition, moved], kept):
-                    return None
+            if not all(steps(i, b.or_((smaller(i), self._next(i, condition))), condition) for i in instances):
+                return None
         return tuple(helpful)
 
     # --- candidates ---

@@ -8,9 +8,9 @@ from typing import Any
 from streamproof.symbolic.encoding import Encoding
 from streamproof.system.errors import EvaluationError, Exit, StreamproofError
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Instance, Kind, Property, State
+from streamproof.system.model import Instance, Property, State
 from streamproof.system.sorts import contains, show
-from streamproof.system.verdict import Finding, Trace, Verdict, number_of
+from streamproof.system.verdict import Finding, Trace
 
 
 class ReplayFailure(StreamproofError):
@@ -79,37 +79,11 @@ class Replay:
 
     def decided(self, properties: Iterable[Property], trace: Trace) -> dict[Property, Finding]:
         """The findings for the properties that the end of `trace` decides. Raises `ReplayFailure` if it decides none."""
-        judged = {prop: self.judge(prop, trace) for prop in properties}
+        judged = {prop: self._interpreter.decided(prop, trace) for prop in properties}
         found = {prop: finding for prop, finding in judged.items() if finding is not None}
         if not found:
             raise ReplayFailure(f"{trace.states[-1]} decides none of {', '.join(prop.name for prop in judged)}")
         return found
-
-    def judge(self, prop: Property, trace: Trace) -> Finding | None:
-        """The event of the property at the end of `trace`: a witness, a violation, a model error, or None."""
-        steps = number_of(len(trace.steps), "step")
-        before = trace.states[-2] if prop.kind is Kind.STEP else trace.states[-1]
-        after = trace.states[-1] if prop.kind is Kind.STEP else None
-        try:
-            if prop.kind is Kind.DEADLOCK:
-                decided = self._stuck(before)
-            else:
-                decided = self._interpreter.holds(prop, before, after) is (prop.kind is Kind.REACHABLE)
-        except EvaluationError as error:
-            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.short_text)
-        if not decided:
-            return None
-        if prop.kind is Kind.REACHABLE:
-            return Finding(prop.name, prop.kind, Verdict.HOLDS, trace, f"reached after {steps}")
-        if prop.kind is Kind.DEADLOCK:
-            return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, f"nothing is enabled after {steps}")
-        because = (
-            f"false after {steps}" if after is None else f"broken by step {len(trace.steps)}, {trace.steps[-1].label}"
-        )
-        failing = self._interpreter.failing(prop.conjuncts, before, after)
-        if failing is not None and failing.text and len(prop.conjuncts) > 1:
-            because += f": {failing.denied}"
-        return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because)
 
     def mistake(self, state: State) -> str:
         """The first evaluation error among the steps out of `state`. Raises `ReplayFailure` if there is none."""
@@ -125,8 +99,7 @@ class Replay:
         raise ReplayFailure(f"no step out of {state} is a mistake")
 
     def _expect_initial(self, state: State) -> None:
-        begins = all(value in v.initial for v, value in self._original.named(state))
-        if not begins or not self._interpreter.value(self._original.initially, state):
+        if not self._interpreter.is_initial(state):
             raise ReplayFailure(f"{state} is not an initial state")
 
     def _stray(self, instance: Instance, after: State) -> str | None:
@@ -134,7 +107,3 @@ class Replay:
             if not contains(v.sort, value):
                 return f"{v.name} leaves {v.sort} in {instance.label} ({v.name} = {show(v.sort, value)})"
         return None
-
-    def _stuck(self, state: State) -> bool:
-        instances = self._original.instances
-        return not self._interpreter.terminal(state) and not any(self._interpreter.enabled(i, state) for i in instances)

@@ -11,8 +11,7 @@ from math import inf
 from typing import Any
 
 from streamproof import interrupts
-from streamproof.symbolic.encoding import Encoding
-from streamproof.symbolic.theory import Term
+from streamproof.symbolic.theory import SolverContext, Term
 from streamproof.system.records import dataclass
 
 SEED = 20_241
@@ -179,16 +178,12 @@ _WRAP = 2**32
 class Solver:
     """A growing set of assertions, with queries under assumptions."""
 
-    def __init__(self, encoding: Encoding, budget: SolverBudget) -> None:
-        import z3
-
-        self._z3 = z3
-        self._encoding = encoding
+    def __init__(self, context: SolverContext, budget: SolverBudget) -> None:
+        self._context = context
         self._budget = budget
+        z3, ctx = context.z3, context.ctx
         # Finite-domain procedure: bit-blasts into an incremental SAT solver. Integers need the general one.
-        self._solver: Any = (
-            z3.Solver(ctx=encoding.ctx) if encoding.integers else z3.SolverFor("QF_FD", ctx=encoding.ctx)
-        )
+        self._solver: Any = z3.Solver(ctx=ctx) if context.integers else z3.SolverFor("QF_FD", ctx=ctx)
         self._solver.set("random_seed", SEED)
         self._fresh = 0
         self._spent: list[Term] = []
@@ -201,13 +196,19 @@ class Solver:
         """Asserts permanently."""
         self._solver.add(*formulas)
 
+    def given(self, name: str, formula: Term) -> Term:
+        """A switch that activates a formula."""
+        switch = self._context.switch(name)
+        self.add(self._context.any_of([self._context.no(switch), formula]))
+        return switch
+
     def check(self, formula: Term, assumptions: Sequence[Term] = ()) -> SolverAnswer:
         """Whether `formula` is satisfiable with the assertions and the assumptions. Raises `Stopped`."""
         # A separate switch instead of push and pop keeps learnt clauses.
-        switch = self._encoding.switch(f"query {self._fresh}")
+        switch = self._context.switch(f"query {self._fresh}")
         self._fresh += 1
-        self._solver.add(*self._spent, self._z3.Implies(switch, formula))
-        self._spent = [self._encoding.no(switch)]
+        self._solver.add(*self._spent, self._context.z3.Implies(switch, formula))
+        self._spent = [self._context.no(switch)]
         answer = checked(self._solver, self._budget, [switch, *assumptions])
         if answer is SolverAnswer.YES:
             self._model = None
@@ -225,7 +226,7 @@ class Solver:
 
     def true(self, formula: Term) -> bool:
         """Whether that model satisfies `formula`."""
-        return bool(self._z3.is_true(self.model.eval(formula, model_completion=True)))
+        return bool(self._context.z3.is_true(self.model.eval(formula, model_completion=True)))
 
     def core(self, assumptions: Sequence[Term]) -> tuple[int, ...]:
         """The unsat core of the last query: positions of assumptions."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,15 @@ from streamproof.symbolic.theory import Term, Theory
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Scalar, Sort, Value
+
+OPERATORS = {
+    e.Less: operator.lt,
+    e.LessEq: operator.le,
+    e.Add: operator.add,
+    e.Sub: operator.sub,
+    e.Mul: operator.mul,
+}
+"""The operators of Python, and so of solver terms, that mean what an expression means."""
 
 
 class Terms:
@@ -58,7 +68,7 @@ class Terms:
 
     def same(self, left: Term, right: Term, sort: Sort) -> Term:
         """Equality of two values, `sort` being that of either."""
-        return left == right if isinstance(sort, BoolSort) else self._theory.same(left, right)
+        return left == right if isinstance(sort, BoolSort) else self._theory.apply(operator.eq, left, right)
 
     def choose(self, cond: Term, then: Term, other: Term, sort: Sort) -> Term:
         """`then` if `cond` else `other`, `sort` being that of either."""
@@ -83,16 +93,11 @@ class Terms:
                 return self.choose(t[c], t[a], t[b], sort)
             case e.Eq(left=a, right=b):
                 return self.same(t[a], t[b], a.sort)
-            case e.Less(left=a, right=b):
-                return theory.less(t[a], t[b])
-            case e.LessEq(left=a, right=b):
-                return theory.less_eq(t[a], t[b])
-            case e.Add(sort=RangeSort() as sort, left=a, right=b):
-                return theory.add(t[a], t[b], sort)
-            case e.Sub(sort=RangeSort() as sort, left=a, right=b):
-                return theory.sub(t[a], t[b], sort)
-            case e.Mul(sort=RangeSort() as sort, left=a, right=b):
-                return theory.mul(t[a], t[b], sort)
+            case e.Less(left=a, right=b) | e.LessEq(left=a, right=b):
+                return theory.apply(OPERATORS[type(term)], t[a], t[b])
+            case e.Add(left=a, right=b) | e.Sub(left=a, right=b) | e.Mul(left=a, right=b):
+                assert isinstance(term.sort, RangeSort)
+                return theory.apply(OPERATORS[type(term)], t[a], t[b], term.sort)
             case e.FloorDiv(sort=RangeSort() as sort, left=a, right=b):
                 return theory.floor_div(t[a], t[b], sort)
             case e.Mod(sort=RangeSort() as sort, left=a, right=b):

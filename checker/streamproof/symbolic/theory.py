@@ -9,7 +9,9 @@ proof is confirmed with the other encoding. `benchmarks/symbolic_numbers.py` pri
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, assert_never
 
 from streamproof.system.sorts import EnumSort, RangeSort
@@ -27,6 +29,37 @@ def interval(sort: RangeSort | EnumSort) -> tuple[int, int]:
             return 0, len(members) - 1
         case _:
             assert_never(sort)
+
+
+class SolverContext:
+    """A solver context of its own, with the connectives of propositional logic."""
+
+    integers = True
+    """Whether numbers are the solver's integers; else they are bit-vectors."""
+
+    def __init__(self) -> None:
+        import z3
+
+        self.z3 = z3
+        self.ctx: Any = z3.Context()
+
+    def all_of(self, formulas: Iterable[Term]) -> Term:
+        """Conjunction."""
+        parts = list(formulas)
+        return self.z3.And(parts) if parts else self.z3.BoolVal(True, self.ctx)
+
+    def any_of(self, formulas: Iterable[Term]) -> Term:
+        """Disjunction."""
+        parts = list(formulas)
+        return self.z3.Or(parts) if parts else self.z3.BoolVal(False, self.ctx)
+
+    def no(self, formula: Term) -> Term:
+        """Negation."""
+        return self.z3.Not(formula)
+
+    def switch(self, name: str) -> Term:
+        """A Boolean that switches assertions on and off."""
+        return self.z3.Bool(f"switch {name}", self.ctx)
 
 
 class Theory(ABC):
@@ -58,35 +91,15 @@ class Theory(ABC):
         """`then` if `cond` else `other`."""
         return self._z3.If(cond, *self.level(then, other))
 
-    def same(self, left: Term, right: Term) -> Term:
-        """Equality."""
-        a, b = self.level(left, right)
-        return a == b
-
-    def less(self, left: Term, right: Term) -> Term:
-        """`left < right`."""
-        a, b = self.level(left, right)
-        return a < b
+    def apply(
+        self, function: Callable[[Term, Term], Term], left: Term, right: Term, sort: RangeSort | None = None
+    ) -> Term:
+        """A comparison, sum, difference or product; `sort` is that of a numeric result."""
+        return function(*self.level(left, right, sort))
 
     def less_eq(self, left: Term, right: Term) -> Term:
         """`left <= right`."""
-        a, b = self.level(left, right)
-        return a <= b
-
-    def add(self, left: Term, right: Term, sort: RangeSort) -> Term:
-        """Sum."""
-        a, b = self.level(left, right, sort)
-        return a + b
-
-    def sub(self, left: Term, right: Term, sort: RangeSort) -> Term:
-        """Difference."""
-        a, b = self.level(left, right, sort)
-        return a - b
-
-    def mul(self, left: Term, right: Term, sort: RangeSort) -> Term:
-        """Product."""
-        a, b = self.level(left, right, sort)
-        return a * b
+        return self.apply(operator.le, left, right)
 
     @abstractmethod
     def floor_div(self, left: Term, right: Term, sort: RangeSort) -> Term:

@@ -9,10 +9,10 @@ from typing import assert_never
 from streamproof.system import expr as e
 from streamproof.system.errors import EvaluationError
 from streamproof.system.expr import Expr
-from streamproof.system.model import Check, Conjunct, Derived, Instance, Property, State, System, Variable
+from streamproof.system.model import Check, Conjunct, Derived, Instance, Kind, Property, State, System, Variable
 from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import ArraySort, OptionSort, QueueSort, RecordSort, Sort, Value, default, position, show
-from streamproof.system.verdict import Trace
+from streamproof.system.verdict import Finding, Trace, Verdict, number_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,39 @@ class Interpreter:
     def terminal(self, state: State) -> bool:
         """Whether `state` is terminal."""
         return self.system.terminal is not None and bool(self.value(self.system.terminal, state))
+
+    def is_initial(self, state: State) -> bool:
+        """Whether a behaviour may begin with `state`."""
+        possible = all(value in v.initial for v, value in self.system.named(state))
+        return possible and bool(self.value(self.system.initially, state))
+
+    def decided(self, prop: Property, trace: Trace) -> Finding | None:
+        """What the last state of `trace`, or its last step, decides: a witness, a violation, a model error, or None.
+
+        Engines report no violation or witness without it.
+        """
+        steps = number_of(len(trace.steps), "step")
+        before = trace.states[-2] if prop.kind is Kind.STEP else trace.states[-1]
+        after = trace.states[-1] if prop.kind is Kind.STEP else None
+        try:
+            if prop.kind is Kind.DEADLOCK:
+                event = not self.terminal(before) and not any(self.enabled(i, before) for i in self.system.instances)
+            else:
+                event = self.holds(prop, before, after) is (prop.kind is Kind.REACHABLE)
+        except EvaluationError as error:
+            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.short_text)
+        if not event:
+            return None
+        if prop.kind is Kind.REACHABLE:
+            return Finding(prop.name, prop.kind, Verdict.HOLDS, trace, f"reached after {steps}")
+        if prop.kind is Kind.DEADLOCK:
+            return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, f"nothing is enabled after {steps}")
+        step = len(trace.steps)
+        because = f"false after {steps}" if after is None else f"broken by step {step}, {trace.steps[-1].label}"
+        failing = self.failing(prop.conjuncts, before, after)
+        if failing is not None and failing.text and len(prop.conjuncts) > 1:
+            because += f": {failing.denied}"
+        return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because)
 
     @staticmethod
     def refuse(checks: tuple[Check, ...], evaluation: Evaluation, of: Instance | Property) -> None:

@@ -358,9 +358,6 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ),
 )
 
-FAMILIES: Final[tuple[str, ...]] = tuple(dict.fromkeys(name for name, _, _ in _TABLE))
-"""Names of all families, which are the names of the events."""
-
 _NUMBER: Final = re.compile(r"\(\?P<(\w+)>(?:-\?)?\\d\+\)")
 """In a format: an argument that is a number."""
 _FLAGS: Final = frozenset(("report", "batch", "request", "ext"))

@@ -14,9 +14,9 @@ from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.memory import AHEAD_MOST, Fixed, Prefault, Reserve, WordBlock, Worker
 from streamproof.explicit.compiled.packed_states import Layout
 from streamproof.explicit.compiled.steps import StepCounters, conditions_code, module
-from streamproof.explicit.level_search import Budget, Stop
+from streamproof.explicit.level_search import Budget, Stop, path_to
 from streamproof.explicit.native_code import Module, build
-from streamproof.explicit.state_graph import StateGraph, Truths, path_to, sources
+from streamproof.explicit.state_graph import StateGraph, Truths, sources
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.model import System

@@ -315,7 +315,7 @@ class StateTable:
         found = int.from_bytes(self._parents.bytes(4 * number, 4 * number + 4), "little")
         return -1 if found == 0xFFFFFFFF else found
 
-    def coming(self, least: int = AHEAD_LEAST, most: int = AHEAD_MOST) -> list[tuple[int, int]]:
+    def coming(self) -> list[tuple[int, int]]:
         """The memory that the search will write next: pairs of an address and a size in bytes.
 
         Twice the used part of the log, within limits; the whole table, and, when it is half full, its size after growing.
@@ -326,7 +326,7 @@ class StateTable:
         found = [(self._entries.address, min(8 * entries, self._entries.size))]
         for reserve, size in ((self._log, self.stored_size(0)), (self._parents, self.stored_size(1))):
             used = count * size
-            found.append((reserve.address, min(used + max(least, min(used, most)), reserve.size)))
+            found.append((reserve.address, min(used + max(AHEAD_LEAST, min(used, AHEAD_MOST)), reserve.size)))
         return found
 
     def make_room(self, more: int, fixed: Fixed) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,6 @@ from streamproof.explicit.compiled.steps import (
     NONE,
     StepCounters,
     count_code,
-    ever_code,
     expand_code,
     module,
     watch_code,
@@ -163,20 +162,20 @@ class CompiledSearch(LevelSearch):
         open_ = [k for k, c in enumerate(conditions) if c is not b.TRUE and c is not b.FALSE]
         if not open_:
             return found
-        judged = [conditions[k] for k in open_]
-        ever = build(module(ever_code(self.layout, judged)), ["ever"], optimise=False).function("ever", 3)
-        size = len(open_) // 8 + 1
-        seen = WordBlock([0] * size)
+        run = self._counter([conditions[k] for k in open_])
+        counts = WordBlock([0] * len(open_))
         for address, _, count in self._blocks(0):
-            ever(address, count, seen.address)
-        flags = b"".join(word.to_bytes(8, "little") for word in seen.slice(0, size))
+            run(address, count, counts.address)
         for at, k in enumerate(open_):
-            found[k] = bool(flags[at])
+            found[k] = counts[at] > 0
         return found
+
+    def _counter(self, conditions: Sequence[Expr]) -> Callable[..., int]:
+        return build(module(count_code(self.layout, conditions)), ["count"], optimise=False).function("count", 3)
 
     def count(self, condition: Expr) -> tuple[int, ...]:
         """The number of known states of each level in which a condition is true."""
-        run = build(module(count_code(self.layout, condition)), ["count"], optimise=False).function("count", 3)
+        run = self._counter([condition])
         flags, ends = WordBlock([0]), list(accumulate(self.levels))
         found = [0] * len(ends)
         for address, first, count in self._blocks(0):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from streamproof.explicit.compiled.packed_states import Emitter, Layout
-from streamproof.explicit.successors import Rule, rules_of
+from streamproof.explicit.successors import PendingRule, Rule, grouped, rules_of
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.errors import TooLarge
@@ -121,25 +121,13 @@ class _Expand:
         head = f"define i64 @expand({places}) nounwind {{\nentry:\n"
         return head + "\n".join(out.lines) + "\n}\n"
 
-    def _group(self, rules: list[tuple[Rule, tuple[Expr, ...]]], pos: str, idle: str) -> tuple[str, str]:
+    def _group(self, rules: Sequence[PendingRule], pos: str, idle: str) -> tuple[str, str]:
         """Code of the rules in order; adjacent rules with the same leading conjunct share one test of it."""
-        at = 0
-        while at < len(rules):
-            rule, guard = rules[at]
-            end = at + 1
-            while guard and end < len(rules) and rules[end][1][:1] == guard[:1]:
-                end += 1
-            if end > at + 1:
-                pos, idle = self._when(
-                    guard[:1],
-                    pos,
-                    idle,
-                    lambda p, i, at=at, end=end: self._group([(r, g[1:]) for r, g in rules[at:end]], p, i),
-                )
-                at = end
+        for first, inner in grouped(rules):
+            if first is None:
+                pos, idle = self._rule(*inner[0], pos, idle)
             else:
-                pos, idle = self._rule(rule, guard, pos, idle)
-                at += 1
+                pos, idle = self._when((first,), pos, idle, lambda p, i, inner=inner: self._group(inner, p, i))
         return pos, idle
 
     def _when(self, conditions: Sequence[Expr], pos: str, idle: str, inside) -> tuple[str, str]:  # type: ignore[no-untyped-def]
@@ -319,14 +307,9 @@ def conditions_code(layout: Layout, conditions: Sequence[Expr]) -> str:
     return _over_states(layout, conditions, "judge", _write_bytes)
 
 
-def ever_code(layout: Layout, conditions: Sequence[Expr]) -> str:
-    """``ever(states, n, out)`` sets a byte per condition that is true in at least one of the states."""
-    return _over_states(layout, conditions, "ever", _set_bytes)
-
-
-def count_code(layout: Layout, condition: Expr) -> str:
-    """``count(states, n, out)`` adds to a word the number of states in which the condition is true."""
-    return _over_states(layout, [condition], "count", _add_one)
+def count_code(layout: Layout, conditions: Sequence[Expr]) -> str:
+    """``count(states, n, out)`` adds to a word per condition the number of states in which it is true."""
+    return _over_states(layout, conditions, "count", _add_one)
 
 
 def watch_code(layout: Layout, watches: Sequence[tuple[Expr, Expr]]) -> str:
@@ -373,13 +356,6 @@ def _write_bytes(out: Emitter, k: int, condition: Expr, many: int) -> None:
     value = out.new(f"zext i1 {out.term(condition)} to i8")
     at = out.new(f"add i64 {out.new(f'mul i64 %at, {many}')}, {k}")
     out.line(f"store i8 {value}, ptr {out.new(f'getelementptr i8, ptr %out.p, i64 {at}')}")
-
-
-def _set_bytes(out: Emitter, k: int, condition: Expr, many: int) -> None:
-    place = out.new(f"getelementptr i8, ptr %out.p, i64 {k}")
-    value = out.new(f"zext i1 {out.term(condition)} to i8")
-    have = out.new(f"load i8, ptr {place}")
-    out.line(f"store i8 {out.new(f'or i8 {value}, {have}')}, ptr {place}")
 
 
 def _add_one(out: Emitter, k: int, condition: Expr, many: int) -> None:

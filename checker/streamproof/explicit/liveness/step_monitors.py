@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from streamproof.explicit.level_search import Budget
+from streamproof.explicit.level_search import Budget, path_to
 from streamproof.explicit.liveness.fair_graph import Numbers, gather, refuse_more_steps
-from streamproof.explicit.state_graph import Digraph, StateGraph, Truths, path_to
+from streamproof.explicit.state_graph import Digraph, StateGraph, Truths
 from streamproof.system import expr as e
 from streamproof.system.constraint import bits, turned
 from streamproof.system.errors import TooLarge

@@ -177,24 +177,16 @@ class _Expansion:
         match formula:
             case NotF(arg):
                 return self.normal(arg, not wanted)
-            case AndF(args):
-                found = [self.normal(arg, wanted) for arg in args]
-                return self.both(found) if wanted else self.either(found)
-            case OrF(args):
-                found = [self.normal(arg, wanted) for arg in args]
-                return self.either(found) if wanted else self.both(found)
+            case AndF(args) | OrF(args):
+                join = self.both if isinstance(formula, AndF) is wanted else self.either
+                return join([self.normal(arg, wanted) for arg in args])
             case Always(arg):
-                inner = self.normal(arg, wanted)
-                return self.weak(self.false, inner) if wanted else self.strong(self.true, inner)
+                return self.normal(Release(Atom(b.FALSE), arg), wanted)
             case Eventually(arg):
-                inner = self.normal(arg, wanted)
-                return self.strong(self.true, inner) if wanted else self.weak(self.false, inner)
-            case Until(left, right):
-                x, y = self.normal(left, wanted), self.normal(right, wanted)
-                return self.strong(x, y) if wanted else self.weak(x, y)
-            case Release(left, right):
-                x, y = self.normal(left, wanted), self.normal(right, wanted)
-                return self.weak(x, y) if wanted else self.strong(x, y)
+                return self.normal(Until(Atom(b.TRUE), arg), wanted)
+            case Until(left, right) | Release(left, right):
+                made = self.strong if isinstance(formula, Until) is wanted else self.weak
+                return made(self.normal(left, wanted), self.normal(right, wanted))
             case LeadsTo(left, right):
                 return self.normal(Always(OrF((NotF(left), Eventually(right)))), wanted)
             case Atom():

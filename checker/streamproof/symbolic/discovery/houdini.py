@@ -43,10 +43,7 @@ class _Thinning:
 
     def left(self, assumed: Sequence[Term]) -> tuple[Expr, ...]:
         """The remaining candidates; `assumed` are the candidates at the positions where they may be assumed."""
-        switches = [self._encoding.switch(f"candidate {n}") for n in range(len(assumed))]
-        self.solver.add(
-            *(self._encoding.any_of([self._encoding.no(s), a]) for s, a in zip(switches, assumed, strict=True))
-        )
+        switches = [self.solver.given(f"candidate {n}", formula) for n, formula in enumerate(assumed)]
         alive = list(range(len(self._candidates)))
         while alive:
             assumptions = [switches[n] for n in alive] if switches else []

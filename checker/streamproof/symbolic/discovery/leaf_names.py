@@ -31,7 +31,7 @@ def in_terms_of_the_model(scalarised: Scalarised) -> Substitution:
     mapping: dict[Expr, Expr] = {}
     for variable in scalarised.original.variables:
         names = scalarised.leaves[variable.name]
-        for name, read in zip(names, _reads(variable.sort, b.var(variable.name, variable.sort)), strict=True):
+        for name, read in zip(names, leaf_terms(variable.sort, b.var(variable.name, variable.sort)), strict=True):
             leaf = scalarised.system.variables[scalarised.system.index[name]]
             mapping[b.var(name, leaf.sort)] = read
     return Substitution(mapping)
@@ -46,29 +46,29 @@ def _case_of(sort: UnionSort, whole: Expr) -> Expr:
     return found
 
 
-def _reads(sort: Sort, whole: Expr) -> Iterator[Expr]:
-    """The expression of each leaf, in the order of `leaves`."""
+def leaf_terms(sort: Sort, whole: Expr) -> Iterator[Expr]:
+    """The expression of each leaf of a value, in the order of `leaves`."""
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
             if not is_empty(sort):
                 yield whole
         case RecordSort(fields):
             for name, inner in fields:
-                yield from _reads(inner, b.field(whole, name))
+                yield from leaf_terms(inner, b.field(whole, name))
         case ArraySort(index, element):
             for key in values(index):
-                yield from _reads(element, b.select(whole, b.const(index, key)))
+                yield from leaf_terms(element, b.select(whole, b.const(index, key)))
         case UnionSort(cases):
             yield _case_of(sort, whole)
             for name, own in cases:
-                yield from _reads(own, b.payload(whole, name))
+                yield from leaf_terms(own, b.payload(whole, name))
         case OptionSort(element):
             yield b.not_(b.is_none(whole))
-            yield from _reads(element, b.unwrap(whole))
+            yield from leaf_terms(element, b.unwrap(whole))
         case QueueSort(element, capacity):
             yield b.length(whole)
             for slot in range(capacity):
-                yield from _reads(element, b.peek(whole, b.num(slot)))
+                yield from leaf_terms(element, b.peek(whole, b.num(slot)))
         case SetSort(element):
             for value in candidates(element):
                 yield b.member(whole, b.const(element, value))

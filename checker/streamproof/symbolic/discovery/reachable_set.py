@@ -14,7 +14,7 @@ from streamproof.system.errors import EvaluationError
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import State, System
-from streamproof.system.sorts import BoolSort, Sort, Value
+from streamproof.system.sorts import Value
 
 CELLS = 2_000_000
 """Maximum product of states and leaves for which the diagram is built."""
@@ -58,12 +58,7 @@ def member(system: System, states: Sequence[State]) -> Expr:
     for at, ways in zip(reversed(order), reversed(below), strict=True):
         variable = system.variables[at]
         leaf = b.var(variable.name, variable.sort)
-        terms = [b.or_(b.and_((_is(leaf, variable.sort, v), terms[to])) for v, to in way.items()) for way in ways]
+        here = {v: b.eq(leaf, b.const(leaf.sort, v)) for way in ways for v in way}
+        terms = [b.or_(b.and_((here[v], terms[to])) for v, to in way.items()) for way in ways]
     (whole,) = terms
     return whole
-
-
-def _is(leaf: Expr, sort: Sort, value: Value) -> Expr:
-    if isinstance(sort, BoolSort):
-        return leaf if value else b.not_(leaf)
-    return b.eq(leaf, b.const(sort, value))

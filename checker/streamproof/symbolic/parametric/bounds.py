@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, permutations
 
 from streamproof.symbolic.parametric.claims import ParametricClaim
 from streamproof.symbolic.parametric.laws import name_of
 from streamproof.symbolic.parametric.local import Local, local
-from streamproof.symbolic.parametric.samples import Instantiate, LocalSample, samples
+from streamproof.symbolic.parametric.samples import Instantiate, samples
 from streamproof.system import build as b
-from streamproof.system import expr as e
-from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
+from streamproof.system.interpreter import Interpreter
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import INFINITY, BoolSort, EnumSort, RangeSort, TermRange, Value
 from streamproof.system.unbounded import Parametric, forall, ranges, written
@@ -34,8 +33,6 @@ class _Place:
 def bound_candidates(parametric: Parametric, instantiate: Instantiate) -> list[ParametricClaim]:
     """Bounds on one and two leaves, and exclusions by control states, that all sampled states satisfy."""
     view = local(parametric)
-    if view is None:
-        return []
     finder = _Finder(parametric, view, list(samples(parametric, view, instantiate)))
     found: dict[str, ParametricClaim] = {}
     for claim in finder.claims():
@@ -46,7 +43,7 @@ def bound_candidates(parametric: Parametric, instantiate: Instantiate) -> list[P
 
 
 class _Finder:
-    def __init__(self, parametric: Parametric, view: Local, seen: Sequence[LocalSample]) -> None:
+    def __init__(self, parametric: Parametric, view: Local, seen: Sequence[Mapping[str, Value]]) -> None:
         self._view = view
         self._seen = seen
         free = {f.name for f in parametric.free}
@@ -54,22 +51,8 @@ class _Finder:
         self._numbers = [p for p in places if isinstance(p.term.sort, RangeSort)]
         self._modes = [(p, v) for p in places for v in _values(p.term)]
         self._limits = list(dict.fromkeys(_limits(parametric)))
-        self._known = [self._amounts(sample) for sample in seen]
-
-    def _amounts(self, sample: LocalSample) -> Mapping[Expr, int]:
-        given: Mapping[Expr, Expr] = {
-            t: b.num(sample.parameters[t.name])
-            for limit in self._limits
-            for t in e.subterms(limit)
-            if isinstance(t, e.Var)
-        }
-        decided = Substitution(given)
-        found = {}
-        for limit in self._limits:
-            term = decided(limit)
-            assert isinstance(term, e.Const)
-            found[limit] = int(term.value)
-        return found
+        value = Interpreter(view.system).value
+        self._known = [{limit: value(limit, tuple(sample.values())) for limit in self._limits} for sample in seen]
 
     def claims(self) -> Iterator[ParametricClaim]:
         for p in self._numbers:
@@ -102,14 +85,11 @@ class _Finder:
                 text = f"not both {name_of(first)} and {name_of(second)}"
                 yield self._claim(b.not_(b.and_((first, second))), text, (one, other))
 
-    def _always(self, condition: object) -> bool:
-        assert callable(condition)
-        return bool(self._seen) and all(
-            condition(sample.leaves, known) for sample, known in zip(self._seen, self._known, strict=True)
-        )
+    def _always(self, condition: Callable[..., bool]) -> bool:
+        return bool(self._seen) and all(map(condition, self._seen, self._known))
 
     def _sometimes(self, mode: _Place, value: Value) -> bool:
-        return any(sample.leaves[mode.name] == value for sample in self._seen)
+        return any(sample[mode.name] == value for sample in self._seen)
 
     def _claim(self, condition: Expr, text: str, places: Iterable[_Place]) -> ParametricClaim:
         for p in places:

@@ -12,7 +12,6 @@ from streamproof.system.sorts import (
     BOOL,
     INFINITY,
     ArraySort,
-    BoolSort,
     EnumSort,
     OptionSort,
     RangeSort,
@@ -109,7 +108,5 @@ def inside(term: Expr, sort: Sort, depth: int) -> Expr:
             return forall(bound, inside(b.select(term, bound), element, depth + 1))
         case ArraySort(index, element):
             return b.and_(inside(b.select(term, b.const(index, k)), element, depth) for k in values(index))
-        case BoolSort():
-            return b.TRUE
         case _:
-            return b.TRUE  # rejected when its shape is computed
+            return b.TRUE  # a truth value; other sorts are rejected when their shape is computed

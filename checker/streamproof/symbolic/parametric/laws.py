@@ -28,21 +28,18 @@ EQUAL, AT_MOST, AT_LEAST = "=", "<=", ">="
 def law_candidates(parametric: Parametric) -> list[ParametricClaim]:
     """Laws that the rules suggest. An action that resets the state conserves every law, but appears to violate all of
     them syntactically, so laws are also computed without each such action; induction decides whether they hold."""
-    view = local(parametric)
-    return [] if view is None else _found(parametric, view, lambda system: Books(system).kept(), (EQUAL,))
+    return _found(parametric, lambda system: Books(system).kept(), (EQUAL,))
 
 
 def drift_candidates(parametric: Parametric) -> list[ParametricClaim]:
     """Bounds that the rules suggest: sums conserved by all actions but one, which changes them in one direction only."""
-    view = local(parametric)
-    if view is None:
-        return []
-    return _found(parametric, view, lambda system: Books(system).drifting(), (AT_MOST, AT_LEAST))
+    return _found(parametric, lambda system: Books(system).drifting(), (AT_MOST, AT_LEAST))
 
 
 def _found(
-    parametric: Parametric, view: Local, look: Callable[[System], Iterable[Law]], relations: tuple[str, ...]
+    parametric: Parametric, look: Callable[[System], Iterable[Law]], relations: tuple[str, ...]
 ) -> list[ParametricClaim]:
+    view = local(parametric)
     finder = _Finder(parametric, view)
     left_out = list(dict.fromkeys(forgetting(view.system)))[:MOST_LEFT_OUT]
     groups: list[set[str] | None] = [None]

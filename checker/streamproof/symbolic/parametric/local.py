@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
+from streamproof.symbolic.discovery.leaf_names import leaf_terms
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import Substitution
@@ -18,17 +19,7 @@ from streamproof.system.leaves import leaves
 from streamproof.system.model import Action, Instance, System, Variable
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
-from streamproof.system.sorts import (
-    ArraySort,
-    OptionSort,
-    QueueSort,
-    RangeSort,
-    RecordSort,
-    SetSort,
-    Sort,
-    TermRange,
-    values,
-)
+from streamproof.system.sorts import ArraySort, RangeSort, Sort, TermRange
 from streamproof.system.unbounded import EACH, Forall, Parametric, Total
 
 
@@ -42,8 +33,8 @@ class Local:
     index: Mapping[str, Expr]
 
 
-def local(parametric: Parametric) -> Local | None:
-    """The local view; None if a sort has no numeric leaves."""
+def local(parametric: Parametric) -> Local:
+    """The local view of a system whose sorts `Universe.fresh` supports."""
     system = parametric.system
     variables: list[Variable] = []
     terms: dict[str, Expr] = {}
@@ -54,10 +45,7 @@ def local(parametric: Parametric) -> Local | None:
         if bound is not None:
             assert isinstance(sort, ArraySort)
             sort, term = sort.element, b.select(term, bound)
-        parts = leaf_terms(sort, term)
-        if parts is None:
-            return None
-        for leaf, part in zip(leaves(sort, v.name), parts, strict=True):
+        for leaf, part in zip(leaves(sort, v.name), leaf_terms(sort, term), strict=True):
             terms[leaf.name] = part
             index |= {} if bound is None else {leaf.name: bound}
         variables.append(Variable(v.name, sort, (), v.loc))
@@ -75,28 +63,6 @@ def own_index(sort: Sort) -> Expr | None:
     if isinstance(sort, ArraySort) and isinstance(sort.index, TermRange):
         return b.var(EACH, sort.index)
     return None
-
-
-def leaf_terms(sort: Sort, term: Expr) -> list[Expr] | None:
-    """The leaves of a term, in the order of `leaves`; None for queues and sets."""
-    parts: list[Expr] = []
-    inner: list[list[Expr] | None]
-    match sort:
-        case RecordSort(fields):
-            inner = [leaf_terms(s, b.field(term, n)) for n, s in fields]
-        case ArraySort(index=TermRange()) | QueueSort() | SetSort():
-            return None
-        case ArraySort(index, element):
-            inner = [leaf_terms(element, b.select(term, b.const(index, k))) for k in values(index)]
-        case OptionSort(element):
-            inner = [[b.not_(b.is_none(term))], leaf_terms(element, b.unwrap(term))]
-        case _:
-            return [term]
-    for found in inner:
-        if found is None:
-            return None
-        parts += found
-    return parts
 
 
 def _instance(instance: Instance, sorts: Mapping[str, Sort]) -> Instance:

@@ -11,7 +11,6 @@ from streamproof.system.errors import EvaluationError, StreamproofError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.leaves import encode
 from streamproof.system.model import State, System
-from streamproof.system.records import dataclass
 from streamproof.system.sorts import Value
 from streamproof.system.unbounded import Free, Parametric, any_length
 
@@ -22,31 +21,26 @@ STEPS = 320
 WALK = 40
 
 
-@dataclass(frozen=True, slots=True)
-class LocalSample:
-    """One reached state in the local view of one index: values of the leaves of a `Local`, and of the parameters."""
-
-    leaves: Mapping[str, Value]
-    parameters: Mapping[str, int]
-
-
 Instantiate = Callable[[Mapping[str, int]], System]
 """The finite system for values of the free parameters."""
 
 
-def small_values(free: Sequence[Free], most: int = MOST_INSTANCES) -> Iterator[Mapping[str, int]]:
+def small_values(free: Sequence[Free]) -> Iterator[Mapping[str, int]]:
     """Small values of the free parameters within their limits, in ascending order."""
     choices = []
     for f in free:
         least = f.least if f.least is not None else 0 if f.most is None or f.most >= 0 else f.most
         choices.append([n for n in range(least, least + 3) if f.most is None or n <= f.most])
     every = sorted(product(*(enumerate(c) for c in choices)), key=lambda row: (sum(at for at, _ in row), row))
-    for row in islice(every, most):
+    for row in islice(every, MOST_INSTANCES):
         yield {f.name: n for f, (_, n) in zip(free, row, strict=True)}
 
 
-def samples(parametric: Parametric, view: Local, instantiate: Instantiate) -> Iterator[LocalSample]:
-    """States on random walks through small instances; instances that the model rejects are skipped."""
+def samples(parametric: Parametric, view: Local, instantiate: Instantiate) -> Iterator[Mapping[str, Value]]:
+    """States on random walks through small instances, in the local view of each index: values by variable of the view.
+
+    Instances that the model rejects are skipped.
+    """
     chance = random.Random(SEED)
     for values in small_values(parametric.free):
         try:
@@ -54,7 +48,7 @@ def samples(parametric: Parametric, view: Local, instantiate: Instantiate) -> It
         except StreamproofError:
             continue
         for state in _walks(system, chance):
-            yield from (LocalSample(leaves, values) for leaves in _seen(parametric, view, state))
+            yield from ({**leaves, **values} for leaves in _seen(parametric, view, state))
 
 
 def _walks(system: System, chance: random.Random) -> Iterator[State]:

@@ -32,7 +32,7 @@ class ParametricCti:
 
 def shown(parametric: Parametric, query: SwitchedSolver, name: str) -> ParametricCti:
     """The counterexample in the model of the last query."""
-    model: Any = query.model
+    model = query.solver.model
     free = tuple((f.name, str(_number(query.before, model, query.before.names[f.name]))) for f in parametric.free)
     arguments = []
     indices: list[Any] = []
@@ -53,12 +53,8 @@ def shown(parametric: Parametric, query: SwitchedSolver, name: str) -> Parametri
     after = () if query.after is None else tuple(_state(parametric, query.after, model, indices))
     because = "false" if step is None else "false after the step"
     if name == SAFE:
-        because = next((why for formula, why in query.reasons if _true(query, formula)), "a value leaves its sort")
+        because = next((why for formula, why in query.reasons if query.solver.true(formula)), "a value leaves its sort")
     return ParametricCti(name, because, free, step, before, after)
-
-
-def _true(query: SwitchedSolver, formula: Any) -> bool:
-    return bool(query.universe.z3.is_true(query.model.eval(formula, model_completion=True)))
 
 
 def _number(view: SymbolicView, model: Any, term: Any) -> int:

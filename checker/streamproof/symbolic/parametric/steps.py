@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from streamproof.symbolic.parametric.claims import ParametricClaim, well_formed
 from streamproof.symbolic.parametric.question import Question, in_range, touched
 from streamproof.symbolic.parametric.values import SymbolicView, Universe
-from streamproof.symbolic.solver import SEED, SolverAnswer, SolverBudget, checked
+from streamproof.symbolic.solver import Solver, SolverAnswer, SolverBudget, checked
 from streamproof.symbolic.theory import Term
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -33,46 +32,35 @@ class SwitchedSolver:
         self.before: SymbolicView
         self.after: SymbolicView | None = None
         self._budget = budget
-        self._facts: list[Term] = []
-        self._assumed: dict[str, Term] = {}
-        self._goals: dict[str, Term] = {}
-        self._solver = universe.z3.Solver(ctx=universe.ctx)
-        self._solver.set("random_seed", SEED)
-        self.model: Any = None
+        self.solver = Solver(universe, budget)
         self.reasons: list[tuple[Term, str]] = []
         """The possible errors of the model, each with its description."""
 
-    def settle(
-        self, facts: Sequence[Term], assumed: Mapping[str, tuple[Term, Term]], goals: Mapping[str, Term]
-    ) -> None:
+    def settle(self, facts: Sequence[Term], assumed: Mapping[str, Term], goals: Mapping[str, Term]) -> None:
         """The facts, the switchable assumptions, and the formula that breaks each goal."""
-        z3, ctx = self.universe.z3, self.universe.ctx
-        self._facts, self._goals = list(facts), dict(goals)
-        self._assumed = {name: formula for name, (formula, _) in assumed.items()}
-        self._solver.add(*facts, *(switched for _, switched in assumed.values()))
-        for name, formula in goals.items():
-            self._solver.add(z3.Implies(z3.Bool(f"break {name}", ctx), formula))
+        self._facts, self._assumed, self._goals = facts, assumed, goals
+        self.solver.add(*facts)
+        self._assuming = {name: self.solver.given(f"assume {name}", formula) for name, formula in assumed.items()}
+        self._breaking = {name: self.solver.given(f"break {name}", formula) for name, formula in goals.items()}
 
     def broken(self, goals: Collection[str], assuming: Collection[str]) -> tuple[SolverAnswer, list[str]]:
         """Whether one of the goals can be false under the assumptions `assuming`, and which are false in the model."""
-        z3, ctx = self.universe.z3, self.universe.ctx
         query = [g for g in goals if g in self._goals]
         if not query:
             return SolverAnswer.NO, []
-        switch = z3.Bool(f"query {self._budget.queries}", ctx)
-        self._solver.add(z3.Implies(switch, z3.Or([z3.Bool(f"break {g}", ctx) for g in query])))
-        switches = [z3.Bool(f"assume {a}", ctx) for a in assuming if a in self._assumed]
-        answer = self._check(self._solver, [switch, *switches])
-        self._solver.add(z3.Not(switch))
+        switches = [self._assuming[a] for a in assuming if a in self._assuming]
+        answer = self.solver.check(self.universe.any_of(self._breaking[g] for g in query), switches)
         if answer is not SolverAnswer.YES:
             return answer, []
-        return answer, [g for g in query if z3.is_true(self.model.eval(self._goals[g], model_completion=True))]
+        return answer, [g for g in query if self.solver.true(self._goals[g])]
 
     def excluding(self, names: Iterable[str]) -> str | None:
         """The first of `names` whose assumption would have excluded the last model."""
         for name in names:
             formula = self._assumed.get(name)
-            if formula is not None and self.universe.z3.is_false(self.model.eval(formula, model_completion=True)):
+            if formula is not None and self.universe.z3.is_false(
+                self.solver.model.eval(formula, model_completion=True)
+            ):
                 return name
         return None
 
@@ -85,13 +73,7 @@ class SwitchedSolver:
             return True
         solver = self.universe.z3.Solver(ctx=self.universe.ctx)
         solver.add(*self._facts, *(self._assumed[n] for n in using if n in self._assumed), self._goals[goal])
-        return self._check(solver, []) is SolverAnswer.NO
-
-    def _check(self, solver: Any, assumptions: Sequence[Term]) -> SolverAnswer:
-        answer = checked(solver, self._budget, assumptions)
-        if answer is SolverAnswer.YES:
-            self.model = solver.model()
-        return answer
+        return checked(solver, self._budget, ()) is SolverAnswer.NO
 
 
 class StepQuestions:
@@ -118,9 +100,7 @@ class StepQuestions:
         self._question.denied(self._start, self._formed, "goal")
         self._question.about_conditions(self._start, *(step.before for step in self._steps))
         self._shared = [*self._limits(self._start), self._question.assumed(self._start, self._formed)]
-        assumed = {c.name: self._question.assumed(self._start, c.condition) for c in claims if not c.step}
-        z3, ctx = self._universe.z3, self._universe.ctx
-        self._assumed = {n: (f, z3.Implies(z3.Bool(f"assume {n}", ctx), f)) for n, f in assumed.items()}
+        self._assumed = {c.name: self._question.assumed(self._start, c.condition) for c in claims if not c.step}
 
     def first(self) -> SwitchedSolver:
         """The base case: which state claims are false in an initial state."""

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any, TypeAlias
 
-from streamproof.symbolic.theory import Integers, Term
+from streamproof.symbolic.terms import OPERATORS
+from streamproof.symbolic.theory import Integers, SolverContext, Term
 from streamproof.system import expr as e
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -27,7 +28,6 @@ from streamproof.system.sorts import (
     Sort,
     TermRange,
     Value,
-    cardinality,
     default,
     position,
     values,
@@ -69,14 +69,11 @@ def outside(sort: Sort, loc: Loc | None, what: str = "") -> Outside:
     )
 
 
-class Universe:
+class Universe(SolverContext):
     """The solver context of one proof, and its fresh constants."""
 
     def __init__(self) -> None:
-        import z3
-
-        self.z3 = z3
-        self.ctx: Any = z3.Context()
+        super().__init__()
         self.numbers = Integers(self.ctx)
         self._count = 0
         self.views = count(1)
@@ -131,18 +128,10 @@ class Universe:
                 return tuple(self.literal(element, v, loc) for v in value)
         raise outside(sort, loc)
 
-    def all_of(self, parts: list[Term]) -> Term:
-        """Conjunction."""
-        return self.z3.And(parts) if parts else self.truth(True)
-
-    def any_of(self, parts: list[Term]) -> Term:
-        """Disjunction."""
-        return self.z3.Or(parts) if parts else self.truth(False)
-
     def same(self, left: Shape, right: Shape) -> Term:
         """Equality, scalar by scalar; absent options are equal."""
         if isinstance(left, tuple):
-            return self.all_of([self.same(x, y) for x, y in zip(left, right, strict=True)])
+            return self.all_of(self.same(x, y) for x, y in zip(left, right, strict=True))
         if isinstance(left, Lanes):
             return self.same(left.element, right.element)
         return left == right
@@ -205,16 +194,8 @@ class SymbolicView:
                 return mapped(lambda x, y: z3.If(of[c], x, y), of[a], of[b])
             case e.Eq(left=a, right=b):
                 return self._equal(a.sort, of[a], of[b])
-            case e.Less(left=a, right=b):
-                return of[a] < of[b]
-            case e.LessEq(left=a, right=b):
-                return of[a] <= of[b]
-            case e.Add(left=a, right=b):
-                return of[a] + of[b]
-            case e.Sub(left=a, right=b):
-                return of[a] - of[b]
-            case e.Mul(left=a, right=b):
-                return of[a] * of[b]
+            case e.Less() | e.LessEq() | e.Add() | e.Sub() | e.Mul():
+                return OPERATORS[type(term)](of[term.left], of[term.right])
             case e.FloorDiv(sort=RangeSort() as sort, left=a, right=b):
                 return u.numbers.floor_div(of[a], of[b], sort)
             case e.Mod(sort=RangeSort() as sort, left=a, right=b):
@@ -265,12 +246,10 @@ class SymbolicView:
             return z3.And(left[0] == right[0], z3.Implies(left[0], inner))
         if isinstance(sort, ArraySort) and isinstance(sort.index, TermRange):
             raise Outside("two arrays of any length are compared", remedy="compare them with all(...) over the index")
-        if isinstance(sort, RecordSort):
-            parts = zip(sort.fields, left, right, strict=True)
-            return self.universe.all_of([self._equal(s, x, y) for (_, s), x, y in parts])
-        if isinstance(sort, ArraySort):
-            pairs = zip(left, right, strict=True)
-            return self.universe.all_of([self._equal(sort.element, x, y) for x, y in pairs])
+        if isinstance(sort, RecordSort | ArraySort):
+            sorts = [s for _, s in sort.fields] if isinstance(sort, RecordSort) else [sort.element] * len(left)
+            parts = zip(sorts, left, right, strict=True)
+            return self.universe.all_of(self._equal(s, x, y) for s, x, y in parts)
         return left == right
 
     def _selected(self, array: Expr, index: Expr) -> Shape:
@@ -282,9 +261,9 @@ class SymbolicView:
             at = position(sort.index, index.value)
             return whole[at] if at is not None else self.universe.literal(sort.element, default(sort.element), None)
         chosen = self.universe.literal(sort.element, default(sort.element), array.loc)
-        for at in reversed(range(cardinality(sort.index))):
-            here = self._is_at(sort, index, at)
-            chosen = mapped(lambda x, y, c=here: z3.If(c, x, y), whole[at], chosen)
+        for key, element in reversed([*zip(values(sort.index), whole, strict=True)]):
+            here = self._is_at(sort, index, key)
+            chosen = mapped(lambda x, y, c=here: z3.If(c, x, y), element, chosen)
         return chosen
 
     def _stored(self, array: Expr, index: Expr, value: Shape) -> Shape:
@@ -293,13 +272,12 @@ class SymbolicView:
         if isinstance(whole, Lanes):
             return Lanes(mapped(lambda lane, x: z3.Store(lane, self._known[index], x), whole.element, value))
         parts = []
-        for at, old in enumerate(whole):
-            here = self._is_at(sort, index, at)
+        for key, old in zip(values(sort.index), whole, strict=True):
+            here = self._is_at(sort, index, key)
             parts.append(mapped(lambda x, y, c=here: z3.If(c, x, y), value, old))
         return tuple(parts)
 
-    def _is_at(self, sort: ArraySort, index: Expr, at: int) -> Term:
-        key = list(values(sort.index))[at]
+    def _is_at(self, sort: ArraySort, index: Expr, key: Value) -> Term:
         if isinstance(index, e.Const):
             return self.universe.truth(index.value == key)
         return self._known[index] == self.universe.literal(sort.index, key, None)
