@@ -2,53 +2,40 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from streamproof.certify.obligations import SAFE, ProofObligation, formed
 from streamproof.certify.smt_script import Shape, SmtTerm
-from streamproof.certify.smt_terms import field_position
 from streamproof.system import expr as e
+from streamproof.system.interpreter import Evaluation
 from streamproof.system.options import answer as answer_of
-from streamproof.system.records import dataclass
-from streamproof.system.sorts import (
-    ArraySort,
-    BoolSort,
-    EnumSort,
-    OptionSort,
-    RecordSort,
-    Sort,
-    TermRange,
-    Value,
-    default,
-    position,
-)
-from streamproof.system.unbounded import Forall, Parametric, Total
+from streamproof.system.sorts import ArraySort, BoolSort, EnumSort, OptionSort, RecordSort, Sort, TermRange
+from streamproof.system.unbounded import Forall, Parametric, Total, any_length
 
 PATIENCE = 10_000
 """Time limit for a counterexample, in milliseconds."""
 SMALL = 4
 """Values of free parameters at which a counterexample is searched."""
-OPERATIONS: dict[type[Any], Callable[[Any, Any], Any]] = {
-    e.Eq: operator.eq, e.Less: operator.lt, e.LessEq: operator.le,
-    e.Add: operator.add, e.Sub: operator.sub, e.Mul: operator.mul,
-}  # fmt: skip
 
 
 class NoValue(Exception):
     """A term reads an element outside an array of this size, or a solver's value is outside its sort."""
 
 
-@dataclass(frozen=True)
-class Values:
-    """Concrete values of the names in terms. An array of unbounded length is a dictionary from its indices.
+class Values(Evaluation):
+    """The interpreter's evaluation on concrete values of names, with quantifiers, sums, and arrays of unbounded length.
 
-    `following` are the values in the next state.
+    Such an array is a dictionary from its indices. `following` are the values in the next state.
     """
 
-    names: Mapping[str, Any]
-    following: Mapping[str, Any] | None = None
+    def __init__(self, names: Any, following: Any = None) -> None:
+        index: Any = {name: name for name in names}
+        super().__init__(index, names, following)
+
+    def __call__(self, term: e.Expr) -> Any:
+        """The value of a term. Raises `NoValue`."""
+        return self.value(term)
 
     def range(self, sort: Any) -> range:
         """The indices in a range."""
@@ -56,65 +43,20 @@ class Values:
             return range(self(sort.least), self(sort.most) + 1)
         return range(sort.lo, sort.hi + 1)
 
-    def __call__(self, term: Any) -> Any:
-        """The value of a term. Raises `NoValue`."""
+    def _compute(self, term: Any) -> Any:
         match term:
-            case e.Const(value=value):
-                return value
-            case e.Var(name=name):
-                return self.names[name]
-            case e.Next(name=name):
-                assert self.following is not None
-                return self.following[name]
-            case e.Not(arg=a):
-                return not self(a)
-            case e.And(args=args):
-                return all(self(a) for a in args)
-            case e.Or(args=args):
-                return any(self(a) for a in args)
-            case e.Ite(cond=c, then=x, other=y):
-                return self(x) if self(c) else self(y)
-            case Forall(bound=e.Var(name=name, sort=sort), body=body):
-                return all(Values({**self.names, name: at}, self.following)(body) for at in self.range(sort))
-            case Total(bound=e.Var(name=name, sort=sort), body=body):
-                return sum(Values({**self.names, name: at}, self.following)(body) for at in self.range(sort))
-            case e.Field(record=record, name=name):
-                return self(record)[field_position(record, name)]
-            case e.WithField(record=record, name=name, value=value):
-                at, whole = field_position(record, name), self(record)
-                return (*whole[:at], self(value), *whole[at + 1 :])
-            case e.Unwrap(sort=sort, arg=a):
-                found = self(a)
-                return default(sort) if found is None else found
-        parts = [self(child) for child in e.children(term)]
-        if type(term) in OPERATIONS:
-            return OPERATIONS[type(term)](*parts)
-        match term:
-            case e.FloorDiv():
-                return parts[0] // parts[1] if parts[1] else 0
-            case e.Mod():
-                return parts[0] % parts[1] if parts[1] else 0
-            case e.MakeArray() | e.MakeRecord():
-                return tuple(parts)
-            case e.Some():
-                return parts[0]
-            case e.IsNone():
-                return parts[0] is None
-            case e.Select(array=array) | e.Store(array=array):
-                return _element(array.sort, *parts)
-        raise NoValue(type(term).__name__)
-
-
-def _element(sort: Any, whole: Any, index: Value, *stored: Value) -> Value:
-    """The element of an array, or the array with another one."""
-    if isinstance(whole, dict):
-        if index not in whole:
-            raise NoValue(f"no element {index}")
-        return {**whole, index: stored[0]} if stored else whole[index]
-    at = position(sort.index, index)
-    if not stored:
-        return default(sort.element) if at is None else whole[at]
-    return whole if at is None else (*whole[:at], stored[0], *whole[at + 1 :])
+            case Forall(body=body) | Total(body=body):
+                names: Any = self._state
+                name, indices = term.bound.name, self.range(term.bound.sort)
+                parts = (Values({**names, name: at}, self._after)(body) for at in indices)
+                return all(parts) if isinstance(term, Forall) else sum(parts)
+            case e.Select(array=array, index=index) | e.Store(array=array, index=index) if any_length(array.sort):
+                whole, at = self(array), self(index)
+                if at not in whole:
+                    raise NoValue(f"no element {at}")
+                return {**whole, at: self(term.value)} if isinstance(term, e.Store) else whole[at]
+            case _:
+                return super()._compute(term)
 
 
 def refuted(parametric: Parametric, obligation: ProofObligation) -> str | None:
