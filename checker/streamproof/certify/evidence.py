@@ -2,54 +2,29 @@
 
 from __future__ import annotations
 
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import accumulate, count, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from streamproof.certify.writing import Contents, trace_data, write_certificate
-from streamproof.system.fingerprint import fingerprint
+from streamproof.certify.writing import Contents, Written
 from streamproof.system.formula import recurring
 from streamproof.system.model import Kind, Property, System
-from streamproof.system.records import dataclass
-from streamproof.system.verdict import Finding, Verdict
+from streamproof.system.verdict import Finding
 
 if TYPE_CHECKING:
     from streamproof.explicit import Exploration
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A certificate that was written.
-
-    `claims` are its verdicts by property; `without` gives, for every other requested property, the reason why it has no
-    claim. `size` is that of the file in bytes.
-    """
-
-    path: Path
-    size: int
-    claims: dict[str, str]
-    without: dict[str, str]
-
-
-def add_traces(system: System, findings: tuple[Finding, ...], to: Contents) -> list[Finding]:
-    """Adds claims with behaviours as evidence; returns the other findings."""
-    sorts, left = [v.sort for v in system.variables], []
-    for finding in findings:
-        shown = Verdict.HOLDS if finding.kind is Kind.REACHABLE else Verdict.VIOLATED
-        if finding.trace is not None and finding.verdict in (shown, Verdict.ERROR):
-            to.claims[finding.property] = finding.verdict.value
-            to.traces[finding.property] = trace_data(sorts, finding.trace)
-        else:
-            left.append(finding)
-    return left
+    from streamproof.explicit.level_search import LevelSearch
 
 
 def certify_findings(
     path: Path, system: System, model: str, options: tuple[str, ...], findings: tuple[Finding, ...], lack: str
 ) -> Written:
     """Writes the behaviours of some findings; `lack` is the reason why other decided properties have no evidence."""
-    to = Contents(model, options, fingerprint(system))
-    left = add_traces(system, findings, to)
-    return written(path, to, {f.property: undecided(f) or lack for f in left})
+    to = Contents(system, model, options, findings)
+    return to.write(path, {f.property: lack for f in to.left} | to.undecided())
 
 
 def certify_search(path: Path, model: str, options: tuple[str, ...], explored: Exploration) -> Written:
@@ -58,10 +33,9 @@ def certify_search(path: Path, model: str, options: tuple[str, ...], explored: E
     Raises `SystemFailure` if the file cannot be written, `TooLarge` if the state graph exceeds the memory, and
     `NoRanks` if the graph does not prove a termination or temporal property.
     """
-    to = Contents(model, options, fingerprint(explored.system))
-    left = add_traces(explored.system, explored.findings, to)
-    without = {f.property: why for f in left if (why := undecided(f))}
-    open_ = [f for f in left if f.property not in without]
+    to = Contents(explored.system, model, options, explored.findings)
+    without = to.undecided()
+    open_ = [f for f in to.left if f.property not in without]
     reduced = [r.name for r in explored.reductions if r.applied]
     if reduced:
         lack = f"a search reduced by {' and '.join(reduced)} does not have all states: leave that out"
@@ -70,33 +44,26 @@ def certify_search(path: Path, model: str, options: tuple[str, ...], explored: E
         without |= _add_states(explored, open_, to)
     else:
         without |= {f.property: "not all states were searched" for f in open_}
-    return written(path, to, without)
-
-
-def undecided(finding: Finding) -> str:
-    """The reason why there is no verdict to certify; empty if there is one."""
-    return finding.because if finding.verdict in (Verdict.INCONCLUSIVE, Verdict.ERROR) else ""
+    return to.write(path, without)
 
 
 def _add_states(explored: Exploration, findings: list[Finding], to: Contents) -> dict[str, str]:
     """Adds the claims that the closed set of states proves, with ranks where needed, or the reason why not."""
-    from streamproof.certify.states import closed_set
-
     counts = explored.counts
-    to.counts = {
+    to.header["counts"] = {
         "distinct": counts.distinct,
         "generated": counts.generated,
         "depth": counts.depth,
         "levels": list(counts.levels),
     }
-    to.values = closed_set(explored.search)
+    to.evidence["values"] = _closed_set(explored.search)
     without: dict[str, str] = {}
     chosen = {f.property: explored.system.property(f.property) for f in findings}
     for name, prop in list(chosen.items()):
         if prop.formula is not None and any(True for _ in recurring(prop.formula)):
             without[name] = "ranks do not support step conditions of a formula"
             del chosen[name]
-    to.claims |= {f.property: f.verdict.value for f in findings if f.property in chosen}
+    to.claim(*(f for f in findings if f.property in chosen))
     endless = [p for p in chosen.values() if p.kind in (Kind.TERMINATION, Kind.TEMPORAL)]
     if endless:
         _add_ranks(explored, endless, to)
@@ -106,16 +73,30 @@ def _add_states(explored: Exploration, findings: list[Finding], to: Contents) ->
 def _add_ranks(explored: Exploration, properties: list[Property], to: Contents) -> None:
     from streamproof.certify.ranks import examined, fruitless, terminating
 
-    graph = explored.search.graph()
+    graph, ranks = explored.search.graph(), to.evidence["ranks"]
     seen = None
     for prop in properties:
         if prop.formula is None:
-            to.ranks[prop.name] = terminating(graph)
+            ranks[prop.name] = terminating(graph)
             continue
         seen = seen or examined(explored.system, explored.search, graph)
-        to.ranks[prop.name] = fruitless(seen, prop.name, prop.formula)
+        ranks[prop.name] = fruitless(seen, prop.name, prop.formula)
 
 
-def written(path: Path, to: Contents, without: dict[str, str]) -> Written:
-    """Writes a certificate, unless it has no claims. Raises `SystemFailure`."""
-    return Written(path, write_certificate(path, to) if to.claims else 0, to.claims, without)
+def _closed_set(found: LevelSearch) -> list[tuple[list[Any], list[int]]]:
+    """The closed set of states: for each variable its values, each as its leaves, and the numbers of its values in every
+    state. States are in the order of discovery, level by level.
+    """
+    from streamproof.explicit.writer import batches
+
+    scalarised = found.scalarised
+    variables = scalarised.original.variables
+    spans = list(pairwise(accumulate((len(scalarised.leaves[v.name]) for v in variables), initial=0)))
+    numberings = [defaultdict[Any, int](count().__next__) for _ in variables]
+    columns = [array("I") for _ in variables]
+    for batch in batches(found.states()):
+        leaves = list(zip(*batch, strict=True))
+        for (begin, end), numbering, column in zip(spans, numberings, columns, strict=True):
+            keys: Iterable[Any] = zip(*leaves[begin:end], strict=True) if end > begin else [()] * len(batch)
+            column.extend(map(numbering.__getitem__, keys))
+    return [(list(numbering), column.tolist()) for numbering, column in zip(numberings, columns, strict=True)]

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamproof.certify.evidence import Written, add_traces, undecided, written
-from streamproof.certify.writing import Contents
+from streamproof.certify.writing import Contents, Written
 from streamproof.system import expr as e
 from streamproof.system.canonical import canonical
 from streamproof.system.errors import StreamproofError
-from streamproof.system.fingerprint import fingerprint
 from streamproof.system.model import System
 from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import EnumSort
@@ -29,20 +27,19 @@ class Unwritable(StreamproofError):
 
 def certify_proof(path: Path, system: System, model: str, options: tuple[str, ...], proof: Proof) -> Written:
     """Writes a proof, and its counterexamples and witnesses. Raises `SystemFailure`, and `Unwritable`."""
-    to = Contents(model, options, fingerprint(system))
-    left = add_traces(system, proof.findings, to)
-    without = {f.property: why for f in left if (why := undecided(f))}
-    for finding in left:
+    to = Contents(system, model, options, proof.findings)
+    without = to.undecided()
+    for finding in to.left:
         if finding.property not in without and finding.property not in proof.k:
             without[finding.property] = (
                 "it was decided by a search of all behaviours, which leaves nothing that shows it"
             )
-    claimed = [f for f in left if f.property not in without]
-    to.claims |= {f.property: f.verdict.value for f in claimed}
+    claimed = [f for f in to.left if f.property not in without]
+    to.claim(*claimed)
     if claimed:
         # The engines assume the representation invariant once it is proved: here it is an explicit claim.
         formulas = (*canonical(scalarise(system)), *proof.invariant)
-        to.proofs.append(
+        to.evidence["proofs"].append(
             {
                 "claims": [f.property for f in claimed],
                 "k": proof.strength,
@@ -51,7 +48,7 @@ def certify_proof(path: Path, system: System, model: str, options: tuple[str, ..
                 "formulas": [formula_data(writable(term)) for term in formulas],
             }
         )
-    return written(path, to, without)
+    return to.write(path, without)
 
 
 def writable(term: e.Expr) -> e.Expr:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamproof.certify.any_values import refuted
-from streamproof.certify.evidence import Written
 from streamproof.certify.formulas import NoFormula, condition_data, condition_of, simplified
 from streamproof.certify.obligations import (
     SAFE,
@@ -20,9 +19,8 @@ from streamproof.certify.obligations import (
 from streamproof.certify.smt_script import Untranslatable
 from streamproof.certify.solvers import SAT, UNSAT
 from streamproof.certify.verifier_any import SolversDisagree, named, system_fingerprint
-from streamproof.certify.writing import packed
+from streamproof.certify.writing import Written, written
 from streamproof.system.errors import ModelError
-from streamproof.system.files import CERTIFICATE, write
 from streamproof.system.options import answer as answer_of
 from streamproof.system.unbounded import Parametric
 from streamproof.system.verdict import Verdict
@@ -41,18 +39,11 @@ def certify_any(
     options: tuple[str, ...],
     proof: AnySize,
     report: Callable[[str], None] = lambda _: None,
-) -> tuple[Written | None, dict[str, str]]:
-    """Writes a proof, and the reasons why other proved properties are not in it.
-
-    None, and no file, if the verifier's translation proves nothing. Raises `SystemFailure`, and `SolversDisagree` if a
-    claim of the proof is not inductive.
+) -> Written:
+    """Writes a proof, and the reasons why other proved properties are not in it; no file if the verifier's translation
+    proves nothing. Raises `SystemFailure`, and `SolversDisagree` if a claim of the proof is not inductive.
     """
-    header, evidence, without = contents_any(parametric, model, options, proof, report)
-    if not header["claims"]:
-        return None, without
-    data = packed(header, evidence)
-    write(path, data, CERTIFICATE)
-    return Written(path, len(data), header["claims"], without), without
+    return written(path, *contents_any(parametric, model, options, proof, report))
 
 
 def contents_any(

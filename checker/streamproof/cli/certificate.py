@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,17 @@ from streamproof.cli.outputs import people
 from streamproof.cli.selection import Selection
 from streamproof.registry import is_registered
 from streamproof.system.model import System
-from streamproof.system.verdict import CheckResult
+from streamproof.system.records import replace
+from streamproof.system.verdict import CheckResult, Finding, Verdict
 
 if TYPE_CHECKING:
-    from streamproof.certify.evidence import Written
+    from streamproof.certify.writing import Written
     from streamproof.symbolic import Proof
+    from streamproof.symbolic.parametric import AnySize
+    from streamproof.system.unbounded import Parametric
+
+ANY = "--any"
+"""The option with the free parameters, in the header of a certificate for every size."""
 
 
 def certify(path: Path, selection: Selection, system: System, result: CheckResult) -> Written | None:
@@ -43,6 +50,36 @@ def certify_proved(path: Path, selection: Selection, system: System, proof: Proo
     return certify_proof(path, system, selection.target.text, selection.options, proof)
 
 
+def certify_proved_any(
+    path: Path,
+    selection: Selection,
+    parametric: Parametric,
+    proof: AnySize,
+    findings: Sequence[Finding],
+    status: Callable[[str], None],
+) -> Written:
+    """Write the certificate of a proof for every size; no file if no verdict is certified.
+
+    Raises `SystemFailure`, and `SolversDisagree` if the proof is refuted.
+    """
+    from streamproof.certify.proofs_any import certify_any
+    from streamproof.certify.writing import Written
+
+    without = {}
+    for finding in findings:
+        if finding.verdict is Verdict.VIOLATED:
+            without[finding.property] = (
+                "it is violated at one size: check --certificate at these values writes the evidence"
+            )
+        elif finding.verdict is not Verdict.HOLDS:
+            without[finding.property] = finding.because
+    if proof.stopped == "interrupted":
+        return Written(path, 0, {}, without)
+    options = (*selection.options, ANY, ",".join(f.name for f in parametric.free))
+    written = certify_any(path, parametric, selection.target.text, options, proof, status)
+    return replace(written, without={**without, **written.without})
+
+
 def certificate_json(written: Written | None) -> dict[str, Any] | None:
     """The JSON of a certificate; null if none was requested or the run was interrupted."""
     if written is None:
@@ -51,23 +88,24 @@ def certificate_json(written: Written | None) -> dict[str, Any] | None:
     return {"file": file, "bytes": written.size, "claims": written.claims, "without": written.without}
 
 
-def print_certificate(written: Written | None, selection: Selection, result: CheckResult, json_to: str | None) -> None:
-    """Print the content of the certificate, the command that verifies it, and the properties without certificate."""
+def print_certificate(
+    written: Written | None, selection: Selection, json_to: str | None, lack: str = ": no verdict has evidence"
+) -> None:
+    """Print the content of the certificate, the command that verifies it, and the properties without certificate.
+
+    `lack`: why no certificate was written, if no verdict is certified.
+    """
     stream = people(json_to)
     if written is None:
-        stream.write("no certificate was written: " + ("interrupted" if result.interrupted else "nothing") + "\n")
+        stream.write("no certificate was written: interrupted\n")
         return
     for name, why in written.without.items():
         stream.write(f"no certificate for {name}: {why}\n")
     if not written.claims:
-        stream.write("no certificate was written: no verdict has evidence\n")
+        stream.write(f"no certificate was written{lack}\n")
         return
-    stream.write(f"certificate of {len(written.claims)} of {len(written.claims) + len(written.without)} verdicts,")
-    stream.write(f" {written.size:,} bytes; {verify_line(written, selection)}\n")
-
-
-def verify_line(written: Written, selection: Selection) -> str:
-    """The command that verifies a certificate; it has the place of a model that is not bundled."""
     text = selection.target.text
-    model = () if is_registered(text) else ("--model", text)
-    return shlex.join(["streamproof", "verify-certificate", str(written.path), *model])
+    model = () if is_registered(text) else ("--model", text)  # the place of a model that is not bundled
+    command = shlex.join(["streamproof", "verify-certificate", str(written.path), *model])
+    stream.write(f"certificate of {len(written.claims)} of {len(written.claims) + len(written.without)} verdicts,")
+    stream.write(f" {written.size:,} bytes; {command}\n")

@@ -184,7 +184,7 @@ def command(
         raise
     print_left_out(left_out, json_to)
     if certificate is not None:
-        print_certificate(written, selection, result, json_to)
+        print_certificate(written, selection, json_to)
     if dot is not None:
         _draw(result, dot)
     return code

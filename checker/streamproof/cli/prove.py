@@ -12,11 +12,7 @@ import click
 
 from streamproof import interrupts
 from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
-from streamproof.cli.certificate import (
-    certificate_json,
-    certify_proved,
-    print_certificate,
-)
+from streamproof.cli.certificate import certificate_json, certify_proved, print_certificate
 from streamproof.cli.discovered import discovered_json, discovered_lines, engine_option
 from streamproof.cli.engines import PROVERS
 from streamproof.cli.outputs import certificate_option, ci_options, expect_json_writable, people
@@ -204,7 +200,7 @@ def command(
         raise
     print_left_out(left_out, json_to)
     if certificate is not None:
-        print_certificate(written, selection, proof, json_to)
+        print_certificate(written, selection, json_to)
     return code
 
 

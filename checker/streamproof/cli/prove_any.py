@@ -58,7 +58,7 @@ def answer_any(
 ) -> int:
     """Prove properties for every value of `free`, search small instances for the others, and print both results."""
     from streamproof.agree.readings import compare_readings
-    from streamproof.cli.certificate_any import certify_proved_any, print_written, written_json
+    from streamproof.cli.certificate import certificate_json, certify_proved_any, print_certificate
     from streamproof.symbolic.parametric import prove_any
 
     selection = request.selection
@@ -95,15 +95,15 @@ def answer_any(
     more = _more(parametric, proof, same, again, small, left_out)
     if certificate is not None:
         with Ticking(live=not request.quiet) as progress:
-            written, without = certify_proved_any(certificate, selection, parametric, proof, findings, progress)
-        more |= written_json(written, without)
+            written = certify_proved_any(certificate, selection, parametric, proof, findings, progress)
+        more["certificate"] = certificate_json(written) if written.claims else None
     if not request.quiet:
         _show(proof, small, request.json_to)
     system = parametric.system if small.violating is None else small.violating
     code = request.answer(system, result, more)
     print_left_out(left_out, request.json_to)
     if certificate is not None:
-        print_written(written, without, request.selection, request.json_to)
+        print_certificate(written, selection, request.json_to, lack="")
     return code
 
 
