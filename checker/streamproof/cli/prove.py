@@ -13,10 +13,10 @@ import click
 from streamproof import interrupts
 from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
 from streamproof.cli.certificate import certificate_json, certify_proved, print_certificate
-from streamproof.cli.discovered import discovered_json, discovered_lines, engine_option
 from streamproof.cli.engines import PROVERS
 from streamproof.cli.outputs import certificate_option, ci_options, expect_json_writable, people
 from streamproof.cli.prove_rank import SECONDS as RANK_SECONDS
+from streamproof.cli.prove_rank import answer_ranked
 from streamproof.cli.selection import (
     Selection,
     json_option,
@@ -51,6 +51,8 @@ MOST_PATIENCE = 1_000_000.0
 """Largest time limit in seconds; solvers count milliseconds in 32 bits."""
 MAX_SHOWN = 2
 """Largest number of counterexamples to induction that are printed; each is one state and a few steps."""
+MOST_LEMMAS = 12
+"""Largest number of discovered lemmas that are printed; the JSON has all of them."""
 
 
 @click.command(
@@ -61,7 +63,13 @@ MAX_SHOWN = 2
 )
 @model_options
 @property_option
-@engine_option
+@click.option(
+    "--engine",
+    type=click.Choice(tuple(PROVERS)),
+    default=next(iter(PROVERS)),
+    show_default=True,
+    help="Induction with the model's lemmas; also with discovered lemmas; IC3/PDR; or all.",
+)
 @click.option(
     "--k", type=click.IntRange(min=1), metavar="N", default=STRENGTH, show_default=True, help="Strength of induction."
 )
@@ -158,8 +166,6 @@ def command(
         if rank is not None:
             if certificate is not None:
                 raise UsageError("a proof by a ranking function has no certificate", remedy="leave out --certificate")
-            from streamproof.cli.prove_rank import answer_ranked
-
             return answer_ranked(request, names, chosen, rank, query_timeout, timeout)
         system = _instance(selection, names)
         if system is None:
@@ -190,7 +196,7 @@ def command(
         proof = replace(proof, seconds=times, notes=tuple(_notes(proof)))
         if not quiet:
             _show_open(system, proof, json_to)
-            print_lines(tuple(discovered_lines(proof)), people(json_to))
+            print_lines(_discovered(proof), people(json_to))
         with interrupts.unlimited():  # as the answer
             written = None if certificate is None else certify_proved(certificate, selection, system, proof)
         more = {} if certificate is None else {"certificate": certificate_json(written)}
@@ -239,7 +245,8 @@ def _more(system: System, proof: Proof, left_out: Sequence[str]) -> dict[str, An
             {"name": f.property, "verdict": f.verdict.value, "because": f.because, "used": f.property in proof.used}
             for f in proof.lemmas
         ],
-        **discovered_json(proof),
+        "engines": {name: engine.value for name, engine in proof.engines.items()},
+        "discovered": [{"name": m.name, "text": m.text, "source": m.source} for m in proof.discovered],
         "confirmed": proof.confirmed,
         "depth": proof.depth,
         "queries": proof.queries,
@@ -255,6 +262,19 @@ def _more(system: System, proof: Proof, left_out: Sequence[str]) -> dict[str, An
         ],
         "not_for_this_engine": list(left_out),
     }
+
+
+def _discovered(proof: Proof) -> Iterator[Line]:
+    """The discovered lemmas used by the proof."""
+    if not proof.discovered:
+        return
+    yield line(StyledText("Discovered, proved and used:", "title"))
+    for lemma in proof.discovered[:MOST_LEMMAS]:
+        yield line(StyledText(lemma.name, "place"), "  ", lemma.text, indent=2, hang=4)
+    left = len(proof.discovered) - MOST_LEMMAS
+    if left > 0:
+        yield line(f"and {left:,} more; --json FILE has them all.", indent=2)
+    yield BLANK
 
 
 def _show_open(system: System, proof: Proof, json_to: str | None) -> None:
