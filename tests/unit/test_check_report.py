@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+import sys
+from collections.abc import Iterable
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from streamproof import __version__
-from streamproof.report.console import ProgressPrinter, print_check, progress_text, size_text
+from streamproof.cli import engines
+from streamproof.report.console import print_check, progress_text, size_text
 from streamproof.report.model import CheckReport, Result
 from streamproof.system import (
     Counts,
@@ -309,16 +313,22 @@ def test_progress_line() -> None:
     )
 
 
-def test_progress_once_a_minute_off_a_terminal() -> None:
-    """Reports that come every second give a line a minute, each with the rates of that minute."""
+def shown_progress(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, seconds: Iterable[float]) -> str:
+    """The output for reports at these times, five new states a second."""
     now = 0.0
-    stream = io.StringIO()
-    progress = ProgressPrinter(stream, clock=lambda: now, memory=lambda: 1_000_000)
-    for second in range(1, 131):
-        now = float(second)
-        progress(Progress(now, 3, second * 5, second * 10, 1))
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(engines, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(engines, "resident_bytes", lambda: 1_000_000)
+    progress = engines.EngineProgress()
+    for now in seconds:
+        progress(Progress(now, 3, int(now * 5), int(now * 10), 1))
     progress.close()
-    assert stream.getvalue() == (
+    return stream.getvalue()
+
+
+def test_progress_once_a_minute_off_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports that come every second give a line a minute, each with the rates of that minute."""
+    assert shown_progress(monkeypatch, io.StringIO(), map(float, range(1, 131))) == (
         "Progress(3) at 00:01:00: 600 states generated (10 s/s), 300 distinct states found (5 ds/s), "
         "1 states left on queue, 50% duplicates, 1 MB\n"
         "Progress(3) at 00:02:00: 1200 states generated (10 s/s), 600 distinct states found (5 ds/s), "
@@ -335,17 +345,8 @@ def test_progress_in_place_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("TERM", "xterm")
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
-        monkeypatch.delenv(name, raising=False)
-    now = 0.0
-    stream = Terminal()
-    progress = ProgressPrinter(stream, clock=lambda: now, memory=lambda: 1)
-    for tenth in range(1, 21):
-        now = tenth / 10
-        progress(Progress(now, 3, 5, 10, 1))
-    progress.close()
-    assert stream.getvalue() == (
-        "\r\x1b[2KProgress(3) at 00:00:01: 10 states gene\r\x1b[2KProgress(3) at 00:00:02: 10 states gene\r\x1b[2K"
+    assert shown_progress(monkeypatch, Terminal(), (tenth / 10 for tenth in range(1, 21))) == (
+        "\r\x1b[2KProgress(3) at 00:00:01: 10 states gene\r\x1b[2KProgress(3) at 00:00:02: 20 states gene\r\x1b[2K"
     )
 
 

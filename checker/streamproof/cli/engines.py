@@ -7,7 +7,9 @@ There are no status lines if standard error is not a terminal.
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from importlib import import_module
@@ -20,7 +22,15 @@ import click
 from streamproof import interrupts
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Instance, Kind, State, System
-from streamproof.system.options import DEFAULTS, MOST_WORKERS, TIERS, SearchOptions, bytes_text, parse_bytes
+from streamproof.system.options import (
+    DEFAULTS,
+    MOST_WORKERS,
+    TIERS,
+    SearchOptions,
+    bytes_text,
+    parse_bytes,
+    resident_bytes,
+)
 from streamproof.system.records import dataclass, replace
 from streamproof.system.text import inner, visible
 from streamproof.system.verdict import CheckResult, Finding, Progress, Verdict
@@ -140,24 +150,38 @@ class Status:
 
 
 class EngineProgress:
-    """Shows the progress of an engine: counts of states or a solver's effort. Close it before other output."""
+    """Shows the progress of an engine: counts of states or a solver's effort. Close it before other output.
+
+    Counts are shown once a second in place on a terminal, otherwise in one line per minute. Rates are measured since the
+    previous line.
+    """
 
     def __init__(self) -> None:
-        from streamproof.report.console import ProgressPrinter
-
-        self._states = ProgressPrinter()
         self._status = Status()
+        self._live = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
+        self._printed = time.monotonic()
+        self._before = Progress(0.0, 0, 0, 0, 0)
 
     def __call__(self, progress: Progress | Effort) -> None:
-        """Show the progress."""
-        if isinstance(progress, Progress):
-            self._states(progress)
-        else:
+        """Show the progress; counts if the last line is old enough."""
+        if not isinstance(progress, Progress):
             self._status(effort_text(progress))
+            return
+        now = time.monotonic()
+        if now - self._printed < (1.0 if self._live else 60.0):
+            return
+        from streamproof.report.console import progress_text
+
+        text = progress_text(progress, self._before, resident_bytes())
+        self._printed, self._before = now, progress
+        if self._live:
+            self._status(text)
+        else:
+            sys.stderr.write(text + "\n")
+            sys.stderr.flush()
 
     def close(self) -> None:
         """Remove the status line."""
-        self._states.close()
         self._status.clear()
 
 

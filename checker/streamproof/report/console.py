@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from streamproof.report.model import CheckReport, Result
 from streamproof.system.model import Property, System
-from streamproof.system.options import resident_bytes
 from streamproof.system.records import replace
 from streamproof.system.text import (
     BLANK,
@@ -302,54 +300,6 @@ def _overall(report: CheckReport) -> Line:
     within = any(r.finding.within is not None for r in report.properties if r.finding.verdict is verdict)
     code = "" if verdict is Verdict.HOLDS else f" (exit code {int(report.exit_code)})"
     return line(StyledText(verdict.value + WITHIN * within, _VERDICTS[verdict]), f": {what}{code}")
-
-
-class ProgressPrinter:
-    """Prints the progress of a search: once a second in place on a terminal, otherwise one line per minute.
-
-    Call it with every `Progress` of the engine, and `close` it at the end. Fields have TLC's names. Rates are measured since
-    the previous line.
-    """
-
-    def __init__(
-        self,
-        stream: TextIO | None = None,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        memory: Callable[[], int] = resident_bytes,
-    ) -> None:
-        self._stream = stream or sys.stderr
-        self._live = self._stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
-        self._every = 1.0 if self._live else 60.0
-        self._clock, self._memory = clock, memory
-        self._printed = clock()
-        self._before = Progress(0.0, 0, 0, 0, 0)
-        self._shown = False
-
-    def __call__(self, progress: Progress) -> None:
-        """Record the progress; prints if the last line is old enough."""
-        now = self._clock()
-        if now - self._printed < self._every:
-            return
-        self._printed = now
-        written = progress_text(progress, self._before, self._memory())
-        self._before = progress
-        if self._live:
-            import shutil
-
-            # Erase the line, write the new one without a newline; a longer line would wrap and could not be erased.
-            inner(self._stream).write(f"\r\x1b[2K{written[: max(shutil.get_terminal_size().columns - 1, 1)]}")
-        else:
-            self._stream.write(written + "\n")
-        self._stream.flush()
-        self._shown = True
-
-    def close(self) -> None:
-        """Erase the line from the terminal, so that the result starts on a clean line."""
-        if self._live and self._shown:
-            inner(self._stream).write("\r\x1b[2K")
-            self._stream.flush()
-        self._shown = False
 
 
 def progress_text(progress: Progress, before: Progress, memory: int) -> str:
