@@ -19,6 +19,7 @@ from streamproof.cli.selection import (
     json_option,
     limited_by,
     model_options,
+    number_option,
     property_option,
     select,
     timeout_option,
@@ -47,15 +48,12 @@ from streamproof.system.verdict import CheckResult, Measure, Measured
     show_default=True,
     help="Search all reachable states, or all behaviours of up to --depth steps with a solver.",
 )
-@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N distinct states.")
+@number_option("--max-states", help="Stop after N distinct states.")
 @click.option("--max-depth", type=click.IntRange(min=1), hidden=True, help="Stop after N breadth-first levels.")
-@click.option("--max-violations", type=click.IntRange(min=1), metavar="N", help="Stop after N violated properties.")
+@number_option("--max-violations", help="Stop after N violated properties.")
 @click.option("--first", is_flag=True, help="Stop at the first violation: --max-violations 1.")
-@click.option(
-    "--depth",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help=f"Stop N steps after the initial states.  [default: no limit, with bmc {SOLVER_DEPTH}]",
+@number_option(
+    "--depth", help=f"Stop N steps after the initial states.  [default: no limit, with bmc {SOLVER_DEPTH}]", least=0
 )
 @timeout_option("Stop after SECONDS.", "time_limit")
 @out_option

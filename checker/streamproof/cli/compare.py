@@ -6,7 +6,7 @@ import click
 
 from streamproof.cli.engines import Status
 from streamproof.cli.outputs import expect_json_writable, people, write_json
-from streamproof.cli.selection import complete_models, json_option
+from streamproof.cli.selection import complete_models, json_option, number_option
 from streamproof.cli.verbs import Verb
 from streamproof.registry import find
 from streamproof.system.errors import Exit, UsageError
@@ -19,7 +19,7 @@ from streamproof.system.errors import Exit, UsageError
     example="streamproof compare cyclic",
 )
 @click.argument("model", shell_complete=complete_models)
-@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop each search after N states.")
+@number_option("--max-states", help="Stop each search after N states.")
 @json_option
 def command(model: str, max_states: int | None, json_to: str | None) -> int:
     """Compute verdicts and largest values of measures for every design of MODEL, and judge claims about the designs.

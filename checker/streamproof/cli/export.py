@@ -14,7 +14,15 @@ from streamproof import __version__
 from streamproof.cli.engines import CHECKS, graph_text, run_engine
 from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import STANDARD, Folder, expect_json_writable, people, standard_output, write_json
-from streamproof.cli.selection import Selection, json_option, model_options, property_option, select, timeout_option
+from streamproof.cli.selection import (
+    Selection,
+    json_option,
+    model_options,
+    number_option,
+    property_option,
+    select,
+    timeout_option,
+)
 from streamproof.cli.verbs import Verb
 from streamproof.exchange.chc import chc
 from streamproof.exchange.dot import MAX_STATES, render_svg, trace_dot
@@ -70,24 +78,10 @@ MODELS = ("promela", "tla", "smtlib", "chc")
 @click.option(
     "--out", type=click.Path(path_type=Path), required=True, metavar="FILE|DIR", help="Output file or folder."
 )
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    metavar="N",
-    default=MAX_STATES,
-    show_default=True,
-    help="Largest number of states of a graph.",
-)
-@click.option(
-    "--depth",
-    type=click.IntRange(min=0),
-    metavar="N",
-    default=DEPTH,
-    show_default=True,
-    help="With smtlib: largest number of steps of the queries.",
-)
+@number_option("--limit", help="Largest number of states of a graph.", default=MAX_STATES)
+@number_option("--depth", help="With smtlib: largest number of steps of the queries.", least=0, default=DEPTH)
 @click.option("--svg", is_flag=True, help="With dot: also draw it with Graphviz.")
-@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop the search after N states.")
+@number_option("--max-states", help="Stop the search after N states.")
 @timeout_option("Stop the search after SECONDS.", "time_limit")
 @json_option
 def command(

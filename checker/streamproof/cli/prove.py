@@ -22,6 +22,7 @@ from streamproof.cli.selection import (
     json_option,
     limited_by,
     model_options,
+    number_option,
     property_option,
     select,
     timeout_option,
@@ -70,17 +71,8 @@ MOST_LEMMAS = 12
     show_default=True,
     help="Induction with the model's lemmas; also with discovered lemmas; IC3/PDR; or all.",
 )
-@click.option(
-    "--k", type=click.IntRange(min=1), metavar="N", default=STRENGTH, show_default=True, help="Strength of induction."
-)
-@click.option(
-    "--depth",
-    type=click.IntRange(min=0),
-    metavar="N",
-    default=SOLVER_DEPTH,
-    show_default=True,
-    help="Largest number of steps of counterexamples.",
-)
+@number_option("--k", help="Strength of induction.", default=STRENGTH)
+@number_option("--depth", help="Largest number of steps of counterexamples.", least=0, default=SOLVER_DEPTH)
 @click.option(
     "--any",
     "free",

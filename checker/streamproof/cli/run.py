@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from streamproof.cli.engines import Status
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.run_logs import NDJSON, TABLE, in_parquet, remove_older, run_in_parquet
-from streamproof.cli.selection import json_option
+from streamproof.cli.selection import json_option, number_option
 from streamproof.cli.verbs import Verb
 from streamproof.entries import RUNTIMES, every
 from streamproof.interrupts import limited
@@ -50,14 +50,7 @@ _ONLY_REAL = ("kill", "restarts")
     metavar="NAME@WHEN",
     help="Kill a process, at a time or after a number of its events: tm-1@1.5s, tm-1@50. Repeatable.",
 )
-@click.option(
-    "--restarts",
-    type=click.IntRange(min=0),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="Restarts of the job after which it fails.",
-)
+@number_option("--restarts", help="Restarts of the job after which it fails.", least=0, default=10)
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),

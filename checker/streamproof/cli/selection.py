@@ -276,6 +276,12 @@ def timeout_option(help: str, name: str = "timeout", default: float | None = Non
     )
 
 
+def number_option(*names: str, help: str, least: int = 1, default: int | None = None, **more: Any) -> Callable[[F], F]:
+    """The option for a whole number of at least `least`."""
+    kind, shown = click.IntRange(min=least), default is not None
+    return click.option(*names, type=kind, metavar="N", default=default, show_default=shown, help=help, **more)
+
+
 def json_option(function: F) -> F:
     """The option that writes the answer as JSON."""
     return click.option(

@@ -18,6 +18,7 @@ from streamproof.cli.selection import (
     json_option,
     limited_by,
     model_options,
+    number_option,
     property_option,
     select,
     timeout_option,
@@ -37,28 +38,9 @@ SEEDS = 1 << 32
 )
 @model_options
 @property_option
-@click.option(
-    "--walks",
-    type=click.IntRange(min=1),
-    default=DEFAULT_WALKS,
-    show_default=True,
-    metavar="N",
-    help="Number of walks.",
-)
-@click.option(
-    "--steps",
-    type=click.IntRange(min=1),
-    default=DEFAULT_STEPS,
-    show_default=True,
-    metavar="N",
-    help="Largest number of steps of a walk.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Seed of the walks; equal seeds give equal walks.  [default: random]",
-)
+@number_option("--walks", help="Number of walks.", default=DEFAULT_WALKS)
+@number_option("--steps", help="Largest number of steps of a walk.", default=DEFAULT_STEPS)
+@number_option("--seed", help="Seed of the walks; equal seeds give equal walks.  [default: random]", least=0)
 @click.option(
     "--guided/--uniform",
     default=True,

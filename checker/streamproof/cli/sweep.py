@@ -25,6 +25,7 @@ from streamproof.cli.selection import (
     complete_variants,
     expect_once,
     json_option,
+    number_option,
     property_option,
     timeout_option,
 )
@@ -117,25 +118,15 @@ def bound_options(spec: Spec | None, known: Collection[str]) -> list[Option]:
 )
 @click.option("--full", is_flag=True, help="Check refuted variants also at larger sizes of generated values.")
 @property_option
-@click.option(
-    "--max-states",
-    type=click.IntRange(min=1),
-    default=MAX_STATES,
-    show_default=True,
-    metavar="N",
-    help="Stop at a point after N states.",
-)
+@number_option("--max-states", help="Stop at a point after N states.", default=MAX_STATES)
 @timeout_option("Stop at a point after SECONDS.", default=TIMEOUT)
-@click.option(
+@number_option(
     "--workers",
     "jobs",
+    help="Number of processes, at most one for each processor.",
+    default=PROCESSES,
     cls=Option,
     former=("--jobs",),
-    type=click.IntRange(min=1),
-    default=PROCESSES,
-    show_default=True,
-    metavar="N",
-    help="Number of processes, at most one for each processor.",
 )
 @click.option("--spark", is_flag=True, help="Decide each point in a Spark task instead.")
 @click.option("--master", metavar="URL", help="With --spark: Spark master.  [default: local[*]]")

@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from streamproof.cli.engines import Status
 from streamproof.cli.outputs import ci_options, expect_json_writable, people, write_ci_files, write_json
-from streamproof.cli.selection import json_option
+from streamproof.cli.selection import json_option, number_option
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import Exit, InputError, UsageError
 from streamproof.system.files import DOT, expect_writable, write
@@ -91,12 +91,7 @@ LONGEST = 240
     show_default=True,
     help="Format of the event files.",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Number of processes. Default: one, or one for each processor if the logs are large.",
-)
+@number_option("--workers", help="Number of processes. Default: one, or one for each processor if the logs are large.")
 @click.option("--master", metavar="URL", help="Validate on Spark, one task for each run: local[*], spark://...")
 @click.option(
     "--dot",
