@@ -128,7 +128,7 @@ def test_rejections_are_explained_in_words() -> None:
 def test_the_worst_runs_come_first_in_natural_order() -> None:
     """Rejected before inconclusive before accepted, and run 2 before run 10."""
     runs = [_run("run-10"), _run("run-2"), _run("b", "inconclusive"), _run("c", "rejected"), _run("a", "error")]
-    assert [row["run"] for row in facts_of(_tables(runs=runs)).rows] == ["c", "a", "b", "run-2", "run-10"]
+    assert [row["run"] for row in facts_of(_tables(runs=runs))["rows"]] == ["c", "a", "b", "run-2", "run-10"]
     assert natural("run-2") < natural("run-10") < natural("run-10b") < natural("runs")
 
 

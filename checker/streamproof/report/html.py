@@ -49,7 +49,7 @@ def render_report(
     Deterministic, byte for byte: the page has no date.
     """
     facts = html_facts.facts_of(tables)
-    details = details_of(facts.rows, drawn or {})
+    details = details_of(facts["rows"], drawn or {})
     return (
         _environment()
         .get_template("report.html.j2")
@@ -64,8 +64,8 @@ def render_report(
             anchors={check_key(detail.row): detail.anchor for detail in details},
             anchor_of=check_key,
             version=version("streamproof"),
-            most_events=max((row["events_read"] or row["log_events"] or 0 for row in facts.rows), default=0),
-            most_actions=max((row["actions"] or 0 for row in facts.rows), default=0),
+            most_events=max((row["events_read"] or row["log_events"] or 0 for row in facts["rows"]), default=0),
+            most_actions=max((row["actions"] or 0 for row in facts["rows"]), default=0),
         )
     )
 

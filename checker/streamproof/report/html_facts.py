@@ -10,7 +10,6 @@ import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -95,97 +94,40 @@ class Spread:
         return Spread(ordered[0], statistics.median(ordered), ordered[rank - 1], ordered[-1])
 
 
-@dataclass(frozen=True, slots=True)
-class Recoveries:
-    """Restarts over all runs: sizes, durations, and the remarkable ones."""
-
-    total: int
-    runs: int
-    unfinished: int
-    backwards: int
-    untimed: int
-    misannounced: int
-    tasks: int
-    sizes: Spread | None
-    size_bins: tuple[Bin, ...]
-    seconds: Spread | None
-    second_bins: tuple[Bin, ...]
-    rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class EventKind:
-    """All events of one kind: number of events, of runs, and of recording processes."""
-
-    event: str
-    count: int
-    runs: int
-    processes: int
-
-
-@dataclass(frozen=True, slots=True)
-class PageFacts:
-    """The content of the page."""
-
-    verdicts: tuple[tuple[str, int], ...]
-    runs: int
-    checks: int
-    models: tuple[str, ...]
-    first_ts: datetime | None
-    last_ts: datetime | None
-    log_events: int
-    events: Mapping[str, int]
-    actions: int
-    rows: tuple[Row, ...]
-    rows_total: int
-    sums: Mapping[str, int]
-    """Sums over all rows of the table of runs."""
-    twice: int
-    """Number of runs with several verdicts, which count in several rows."""
-    findings: tuple[tuple[str, int], ...]
-    rejections: tuple[Row, ...]
-    coverage: tuple[RunCoverage, ...]
-    recoveries: Recoveries
-    kinds: tuple[EventKind, ...]
-    kinds_total: int
-    miscounted: tuple[Row, ...]
-
-
-def facts_of(tables: Mapping[str, pa.Table]) -> PageFacts:
+def facts_of(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
     """The content of the page from the tables of a report (`pipeline.tables.SCHEMAS` has their columns)."""
     runs = tables["runs"]
     verdicts = Counter(runs["verdict"].to_pylist())
     rows = sorted(runs.to_pylist(), key=lambda row: (SEVERITY.index(row["verdict"]), natural(row["run"]), row["trace"]))
     kinds = _kinds(tables["events"])
-    return PageFacts(
-        verdicts=tuple((verdict, verdicts[verdict]) for verdict in SEVERITY if verdicts[verdict]),
-        runs=len(set(runs["run"].to_pylist()) | set(tables["events"]["run"].unique().to_pylist())),
-        checks=sum(count for verdict, count in verdicts.items() if verdict != "not validated"),
-        models=tuple(sorted({row["model"] for row in rows if row["model"]})),
-        first_ts=pc.min(runs["first_ts"]).as_py(),
-        last_ts=pc.max(runs["last_ts"]).as_py(),
-        log_events=_sum(tables["events"], "count"),
-        events={name: _sum(runs, f"events_{name}") for name in ("read", "matched", "ignored", "unknown")},
-        actions=_sum(tables["actions"], "count"),
-        rows=tuple(rows[:RUN_ROWS]),
-        rows_total=len(rows),
-        sums={name: sum(row[name] or 0 for row in rows) for name in _SUMMED},
-        twice=sum(count > 1 for count in Counter((row["run"], row["trace"]) for row in rows).values()),
-        findings=tuple(sorted(Counter(row["findings"] for row in rows if row["findings"]).items())),
-        rejections=tuple(sorted(tables["rejections"].to_pylist(), key=lambda row: (-row["count"], row["kind"]))),
-        coverage=_coverage(tables),
-        recoveries=_recoveries(tables["recoveries"]),
-        kinds=kinds[:EVENT_ROWS],
-        kinds_total=len(kinds),
+    return {
+        "verdicts": [(verdict, verdicts[verdict]) for verdict in SEVERITY if verdicts[verdict]],
+        "runs": len(set(runs["run"].to_pylist()) | set(tables["events"]["run"].unique().to_pylist())),
+        "checks": sum(count for verdict, count in verdicts.items() if verdict != "not validated"),
+        "models": sorted({row["model"] for row in rows if row["model"]}),
+        "first_ts": pc.min(runs["first_ts"]).as_py(),
+        "last_ts": pc.max(runs["last_ts"]).as_py(),
+        "log_events": _sum(tables["events"], "count"),
+        "events": {name: _sum(runs, f"events_{name}") for name in ("read", "matched", "ignored", "unknown")},
+        "actions": _sum(tables["actions"], "count"),
+        "rows": rows[:RUN_ROWS],
+        "rows_total": len(rows),
+        "sums": {name: sum(row[name] or 0 for row in rows) for name in _SUMMED},  # over all rows
+        "findings": sorted(Counter(row["findings"] for row in rows if row["findings"]).items()),
+        "rejections": sorted(tables["rejections"].to_pylist(), key=lambda row: (-row["count"], row["kind"])),
+        "coverage": _coverage(tables),
+        "recoveries": _recoveries(tables["recoveries"]),
+        "kinds": kinds[:EVENT_ROWS],
+        "kinds_total": len(kinds),
         # An accepted log was read completely; another number of events means that the log has changed since.
-        miscounted=tuple(
+        "miscounted": [
             row
             for row in rows
             if row["verdict"] == "accepted"
             and row["log_events"] is not None
             and row["log_events"] != row["events_read"]
-        ),
-    )
+        ],
+    }
 
 
 def natural(text: str) -> tuple[tuple[int, str], ...]:
@@ -225,27 +167,28 @@ def _counts(actions: pa.Table, model: str) -> dict[tuple[str, str], int]:
     return {(row["run"], row["action"]): row["count"] for row in mine.to_pylist()}
 
 
-def _recoveries(table: pa.Table) -> Recoveries:
+def _recoveries(table: pa.Table) -> dict[str, Any]:
+    """Restarts over all runs: sizes, durations, and the remarkable ones."""
     outcomes = Counter(table["outcome"].to_pylist())
     sizes: list[int] = table["size"].to_pylist()
     seconds: list[float] = table["seconds"].drop_null().to_pylist()
     rows = table.to_pylist()
     misannounced = sum(row["announced"] is not None and row["announced"] != row["size"] for row in rows)
     rows.sort(key=lambda row: (row["seconds"] is not None, -(row["seconds"] or 0), natural(row["run"]), row["number"]))
-    return Recoveries(
-        total=len(rows),
-        runs=len({row["run"] for row in rows}),
-        unfinished=outcomes["not recovered"],
-        backwards=outcomes["clock ran backwards"],
-        untimed=outcomes["time not known"],
-        misannounced=misannounced,
-        tasks=sum(sizes),
-        sizes=Spread.of(sizes),
-        size_bins=size_bins(sizes),
-        seconds=Spread.of(seconds),
-        second_bins=second_bins(seconds),
-        rows=tuple(rows[:RECOVERY_ROWS]),
-    )
+    return {
+        "total": len(rows),
+        "runs": len({row["run"] for row in rows}),
+        "unfinished": outcomes["not recovered"],
+        "backwards": outcomes["clock ran backwards"],
+        "untimed": outcomes["time not known"],
+        "misannounced": misannounced,
+        "tasks": sum(sizes),
+        "sizes": Spread.of(sizes),
+        "size_bins": size_bins(sizes),
+        "seconds": Spread.of(seconds),
+        "second_bins": second_bins(seconds),
+        "rows": rows[:RECOVERY_ROWS],
+    }
 
 
 def size_bins(sizes: Sequence[int]) -> tuple[Bin, ...]:
@@ -300,12 +243,16 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
-def _kinds(events: pa.Table) -> tuple[EventKind, ...]:
+def _kinds(events: pa.Table) -> list[dict[str, Any]]:
+    """The kinds of events: number of events, of runs, and of recording processes."""
     grouped = events.group_by("event").aggregate(
         [("count", "sum"), ("run", "count_distinct"), ("process", "count_distinct")]
     )
-    kinds = [
-        EventKind(row["event"], row["count_sum"], row["run_count_distinct"], row["process_count_distinct"])
-        for row in grouped.to_pylist()
-    ]
-    return tuple(sorted(kinds, key=lambda kind: (-kind.count, kind.event)))
+    names = {
+        "event": "event",
+        "count": "count_sum",
+        "runs": "run_count_distinct",
+        "processes": "process_count_distinct",
+    }
+    kinds = [{name: row[column] for name, column in names.items()} for row in grouped.to_pylist()]
+    return sorted(kinds, key=lambda kind: (-kind["count"], kind["event"]))
