@@ -61,7 +61,7 @@ def render_report(
             skipped_total=len(skipped),
             details=details,
             drawable=max(drawable, len(details)),
-            anchors={check_key(detail.row): detail.anchor for detail in details},
+            anchors={check_key(detail["row"]): detail["anchor"] for detail in details},
             anchor_of=check_key,
             version=version("streamproof"),
             most_events=max((row["events_read"] or row["log_events"] or 0 for row in facts["rows"]), default=0),

@@ -98,7 +98,7 @@ def facts_of(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
     """The content of the page from the tables of a report (`pipeline.tables.SCHEMAS` has their columns)."""
     runs = tables["runs"]
     verdicts = Counter(runs["verdict"].to_pylist())
-    rows = sorted(runs.to_pylist(), key=lambda row: (SEVERITY.index(row["verdict"]), natural(row["run"]), row["trace"]))
+    rows = worst_first(runs.to_pylist())
     kinds = _kinds(tables["events"])
     return {
         "verdicts": [(verdict, verdicts[verdict]) for verdict in SEVERITY if verdicts[verdict]],
@@ -128,6 +128,11 @@ def facts_of(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
             and row["log_events"] != row["events_read"]
         ],
     }
+
+
+def worst_first(rows: Iterable[Row]) -> list[Row]:
+    """Rows of the table of runs, in the order of display."""
+    return sorted(rows, key=lambda row: (SEVERITY.index(row["verdict"]), natural(row["run"]), row["trace"]))
 
 
 def natural(text: str) -> tuple[tuple[int, str], ...]:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from markupsafe import Markup
-
-from streamproof.report.html_facts import SEVERITY, Row, natural
+from streamproof.report.html_facts import Row, worst_first
 from streamproof.report.job_graph import MOST_VERTICES, drawn_graph
-from streamproof.report.timeline import MOST_REJECTED, MOST_RESTARTS, Timeline, timeline
-from streamproof.system.records import dataclass
+from streamproof.report.timeline import MOST_REJECTED, MOST_RESTARTS, timeline
 
 CHECK: Final = ("run", "trace", "model", "variant", "parameters")
 """What identifies a verdict."""
@@ -20,23 +17,6 @@ MOST_DETAILED: Final = 30
 CheckKey = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RunDetail:
-    """The section about one verdict; `row` is its row in the table of runs."""
-
-    anchor: str
-    row: Row
-    graph: Markup | None
-    regions: int
-    notes: tuple[str, ...]
-    timeline: Timeline | None
-    restarts: Sequence[Mapping[str, Any]]
-    restarts_total: int
-    rejected: Sequence[Mapping[str, Any]]
-    rejected_total: int
-    rejection: Mapping[str, Any] | None
-
-
 def check_key(row: Mapping[str, Any]) -> CheckKey:
     """The key of a verdict."""
     return tuple(row[name] for name in CHECK)
@@ -44,17 +24,17 @@ def check_key(row: Mapping[str, Any]) -> CheckKey:
 
 def most_interesting(rows: Sequence[Row]) -> list[Row]:
     """Of the verdicts that can be drawn, those that get a section: the worst first."""
-    ranked = sorted(rows, key=lambda row: (SEVERITY.index(row["verdict"]), natural(row["run"]), row["trace"]))
-    return ranked[:MOST_DETAILED]
+    return worst_first(rows)[:MOST_DETAILED]
 
 
-def details_of(rows: Sequence[Row], drawn: Mapping[CheckKey, Mapping[str, Any]]) -> tuple[RunDetail, ...]:
+def details_of(rows: Sequence[Row], drawn: Mapping[CheckKey, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The sections, in the order of the table of runs; `drawn` has the parts to draw (see `pipeline.run_history`)."""
     found = [row for row in rows if check_key(row) in drawn]
-    return tuple(_detail(f"run-{number}", row, drawn[check_key(row)]) for number, row in enumerate(found, 1))
+    return [_detail(f"run-{number}", row, drawn[check_key(row)]) for number, row in enumerate(found, 1)]
 
 
-def _detail(anchor: str, row: Row, drawn: Mapping[str, Any]) -> RunDetail:
+def _detail(anchor: str, row: Row, drawn: Mapping[str, Any]) -> dict[str, Any]:
+    """The section about one verdict; `row` is its row in the table of runs."""
     history, restarts = drawn["history"], drawn["restarts"]
     notes: list[str] = []
     graph, chart, regions = None, None, 0
@@ -68,16 +48,16 @@ def _detail(anchor: str, row: Row, drawn: Mapping[str, Any]) -> RunDetail:
             )
         notes += [f"Not known: {part}." for part in history["missing"][:3]]
     rejected = history["rejected"] if history is not None else []
-    return RunDetail(
-        anchor,
-        row,
-        graph,
-        regions,
-        tuple(notes),
-        chart,
-        restarts[:MOST_RESTARTS],
-        len(restarts),
-        rejected[:MOST_REJECTED],
-        len(rejected),
-        drawn["rejection"],
-    )
+    return {
+        "anchor": anchor,
+        "row": row,
+        "graph": graph,
+        "regions": regions,
+        "notes": notes,
+        "timeline": chart,
+        "restarts": restarts[:MOST_RESTARTS],
+        "restarts_total": len(restarts),
+        "rejected": rejected[:MOST_REJECTED],
+        "rejected_total": len(rejected),
+        "rejection": drawn["rejection"],
+    }
