@@ -173,7 +173,7 @@ def test_bars_are_where_the_states_were() -> None:
     times = {t for a in data["history"]["attempts"] for _, t in a["states"]} | {t for _, t in data["history"]["states"]}
     scale = time_scale(times | {_START.timestamp() + 5})
     assert scale is not None
-    rows = [row for row in chart.rows if row.label == "2/2"]
+    rows = [row for row in chart["rows"] if row.label == "2/2"]
     assert [row.title for row in rows] == ["B (2/2), region 1", "B sink (2/2), region 3"]
     drawn = re.findall(r'class="t-(\w+)" d="M([\d.]+) \d+h([\d.]+)', str(rows[0].bar))
     phases = {"SCHEDULED": "waiting", "DEPLOYING": "starting", "RUNNING": "running", "CANCELING": "cancelling"}
@@ -188,11 +188,11 @@ def test_bars_are_where_the_states_were() -> None:
     for (_, x, width), (_, real_x, real_width) in zip(drawn, expected, strict=True):
         assert float(x) == pytest.approx(real_x, abs=0.06)
         assert float(width) == pytest.approx(max(real_width, 1.2), abs=0.06)
-    failed = next(row for row in chart.rows if row.title.startswith("B sink (1/2)"))
+    failed = next(row for row in chart["rows"] if row.title.startswith("B sink (1/2)"))
     assert [(m.text, m.style) for m in failed.marks if m.style != "number"] == [("✗", "failed")]
-    rejected = next(row for row in chart.rows if row.title.startswith("B (2/2)"))
+    rejected = next(row for row in chart["rows"] if row.title.startswith("B (2/2)"))
     assert [m.left for m in rejected.marks if m.style == "rejected"] == [scale.x(_START.timestamp() + 5) / 10]
-    assert [(m.style, m.left) for m in chart.lines] == [
+    assert [(m.style, m.left) for m in chart["lines"]] == [
         ("restart", scale.x(_START.timestamp() + 10) / 10),
         ("rejected", scale.x(_START.timestamp() + 5) / 10),
     ]

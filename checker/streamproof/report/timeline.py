@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from itertools import groupby
 from typing import Any, Final
 
@@ -86,41 +85,25 @@ class TimeRow:
     marks: tuple[Mark, ...] = ()
 
 
+def timeline(history: Mapping[str, Any], restarts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The drawing, with notes about what it leaves out; None if no attempt has a time."""
+    timed = [(at, a) for at, a in enumerate(history["attempts"]) if any(t is not None for _, t in a["states"])]
+    known = [t for _, a in timed for _, t in a["states"]] + [t for _, t in history["states"]]
+    known += [r["decided"] for r in restarts] + [r["at"] for r in history["rejected"]]
+    scale = time_scale(t for t in known if t is not None)
+    return None if scale is None or not timed else _Drawing(history, restarts, timed, scale).parts()
+
+
 @dataclass(frozen=True, slots=True)
-class Timeline:
-    """The drawing, with sentences about what it leaves out."""
-
-    rows: tuple[TimeRow, ...]
-    ticks: tuple[tuple[float, str], ...]
-    cuts: tuple[Mark, ...]
-    lines: tuple[Mark, ...]
-    notes: tuple[str, ...]
-    by_vertex: bool
-
-
-def timeline(history: Mapping[str, Any], restarts: Sequence[Mapping[str, Any]]) -> Timeline | None:
-    """The time line; None if no attempt has a time."""
-    return _Drawing(history, restarts).timeline()
-
-
-@dataclass(slots=True)
 class _Drawing:
     history: Mapping[str, Any]
     restarts: Sequence[Mapping[str, Any]]
-    attempts: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
-    scale: TimeScale | None = None
+    attempts: Sequence[tuple[int, Mapping[str, Any]]]
+    """Those with a time, with their numbers."""
+    scale: TimeScale
 
-    def timeline(self) -> Timeline | None:
-        """See `timeline`."""
-        history = self.history
-        self.attempts = [
-            (at, a) for at, a in enumerate(history["attempts"]) if any(t is not None for _, t in a["states"])
-        ]
-        known = [t for _, a in self.attempts for _, t in a["states"]] + [t for _, t in history["states"]]
-        known += [r["decided"] for r in self.restarts] + [r["at"] for r in history["rejected"]]
-        self.scale = time_scale(t for t in known if t is not None)
-        if self.scale is None or not self.attempts:
-            return None
+    def parts(self) -> dict[str, Any]:
+        """The rows, the marks over them, and the notes."""
         tasks: dict[tuple[int, int], list[tuple[int, Mapping[str, Any]]]] = defaultdict(list)
         for at, attempt in self.attempts:
             tasks[attempt["vertex"], attempt["subtask"]].append((at, attempt))
@@ -133,12 +116,13 @@ class _Drawing:
             for vertex, group in groupby(sorted(tasks), key=lambda task: task[0]):
                 rows.append(self._heading(vertex))
                 rows += [self._task(task, tasks[task]) for task in group]
-        cuts = tuple(
+        cuts = [
             Mark(c.x / 10, f"{duration(c.seconds)}", "", f"{duration(c.seconds)} without a line are cut")
             for c in self.scale.cuts
-        )
-        ticks = tuple((x / 10, text) for x, text in self.scale.ticks())
-        return Timeline(tuple(rows), ticks, cuts, tuple(self._lines()), tuple(notes), large)
+        ]
+        ticks = [(x / 10, text) for x, text in self.scale.ticks()]
+        lines = list(self._lines())
+        return {"rows": rows, "ticks": ticks, "cuts": cuts, "lines": lines, "notes": notes, "by_vertex": large}
 
     def _left_out(self) -> Iterator[str]:
         history = self.history
@@ -153,19 +137,14 @@ class _Drawing:
 
     # --- rows
 
-    def _x(self, time: float) -> float:
-        assert self.scale is not None
-        return self.scale.x(time)
-
     def _after(self, time: float) -> str:
-        assert self.scale is not None
         return f"+{duration(max(time - self.scale.start, 0.0))}"
 
     def _spans(self, states: Sequence[tuple[str, float | None]]) -> list[tuple[str, float, float, float]]:
         """The states with known times: each with its time, and the places of its begin and its end."""
         known = [(state, t) for state, t in states if t is not None]
-        ends = [*(self._x(t) for _, t in known[1:]), WIDTH]
-        return [(state, t, self._x(t), end) for (state, t), end in zip(known, ends, strict=False)]
+        ends = [*(self.scale.x(t) for _, t in known[1:]), WIDTH]
+        return [(state, t, self.scale.x(t), end) for (state, t), end in zip(known, ends, strict=False)]
 
     def _job(self) -> Iterator[TimeRow]:
         pieces, said = [], []
@@ -176,7 +155,7 @@ class _Drawing:
         if not said:
             return
         yield TimeRow("job", ", ".join(said[:20]), "", _svg(pieces, _HIGH))
-        decided = {round(self._x(r["decided"])) for r in self.restarts if r["decided"] is not None}
+        decided = {round(self.scale.x(r["decided"])) for r in self.restarts if r["decided"] is not None}
         if len(self.restarts) > MOST_LINES and decided:
             marks = [_line("restart", float(x)) for x in sorted(decided)]
             yield TimeRow("restarts", f"{len(self.restarts):,} decisions to restart", "", _svg(marks, _HIGH))
@@ -214,7 +193,7 @@ class _Drawing:
             marks.append(Mark(begun / 10, str(attempt["number"]), "number", f"attempt {attempt['number']} begins"))
         for rejected in self.history["rejected"][:MOST_REJECTED]:
             if rejected["attempt"] == at and rejected["at"] is not None:
-                marks.append(Mark(self._x(rejected["at"]) / 10, "▲", "rejected", cut(rejected["message"], 300)))
+                marks.append(Mark(self.scale.x(rejected["at"]) / 10, "▲", "rejected", cut(rejected["message"], 300)))
         place = f" on {cut(attempt['place'])}" if attempt["place"] else ""
         return Markup("<g><title>{} attempt {}{}: {}</title>{}</g>").format(
             name, attempt["number"], place, ", ".join(said), Markup().join(pieces)
@@ -291,14 +270,16 @@ class _Drawing:
         for number, restart in enumerate(few, 1):
             if restart["decided"] is None:
                 continue
-            x = self._x(restart["decided"])
+            x = self.scale.x(restart["decided"])
             who = f"{cut(restart['failed'])} failed" if restart["failed"] else "a global failure"
             said = f"restart {number}, {self._after(restart['decided'])}: {who}"
             text, last = (str(number), x) if x - last >= _APART else ("", last)
             yield Mark(x / 10, text, "restart", said)
         for rejected in self.history["rejected"][:MOST_REJECTED]:
             if rejected["at"] is not None:
-                yield Mark(self._x(rejected["at"]) / 10, "✗", "rejected", f"rejected: {cut(rejected['message'], 300)}")
+                yield Mark(
+                    self.scale.x(rejected["at"]) / 10, "✗", "rejected", f"rejected: {cut(rejected['message'], 300)}"
+                )
 
 
 def _svg(pieces: Sequence[Markup], height: int) -> Markup:
