@@ -107,18 +107,35 @@ class VerdictSource(DataSource):
         return _Reader(self, _VERDICTS, _verdicts)
 
 
+class _Read:
+    """The records of a piece as rows, with their positions, and the skipped ones."""
+
+    def __init__(self, piece: Piece, row: Callable[[object], Any]) -> None:
+        self.piece, self.row, self.left_out = piece, row, 0
+        self.first: tuple[int, str] | None = None
+
+    def __iter__(self) -> Iterator[tuple[int, Any]]:
+        for item in objects(self.piece):
+            try:
+                if isinstance(item, Broken):
+                    raise BadRecord(item.reason)
+                yield item.position, self.row(item.data)
+            except BadRecord as bad:
+                self.left_out += 1
+                if self.first is None or item.position < 0:  # without a position it is the rest of the file
+                    self.first = item.position, str(bad)
+
+    def skipped(self, schema: pa.Schema) -> Iterator[Row]:
+        """The row for skipped records, if there are any."""
+        if self.first is not None:
+            yield (self.piece.source.path, *self.first, self.left_out, *[None] * (len(schema) - len(_PLACE)))
+
+
 def _event_counts(piece: Piece) -> Iterator[Row]:
     """Counts of valid events, and the skipped ones."""
     counts: dict[EventKey, _Count] = {}
-    trouble = _Trouble(piece)
-    for item in objects(piece):
-        try:
-            if isinstance(item, Broken):
-                raise BadRecord(item.reason)
-            key, ts = event_row(item.data, piece.source.run)
-        except BadRecord as bad:
-            trouble.add(item.position, str(bad))
-            continue
+    read = _Read(piece, lambda data: event_row(data, piece.source.run))
+    for _, (key, ts) in read:
         count = counts.get(key)
         if count is None:
             if len(counts) == _BATCH:
@@ -126,7 +143,7 @@ def _event_counts(piece: Piece) -> Iterator[Row]:
             counts[key] = count = _Count()
         count.add(ts)
     yield from _flush(piece, counts)
-    yield from trouble.rows(_EVENTS)
+    yield from read.skipped(_EVENTS)
 
 
 def _flush(piece: Piece, counts: dict[EventKey, _Count]) -> Iterator[Row]:
@@ -156,33 +173,10 @@ class _Count:
 
 def _verdicts(piece: Piece) -> Iterator[Row]:
     """Valid verdicts, and the skipped ones."""
-    trouble = _Trouble(piece)
-    for item in objects(piece):
-        try:
-            if isinstance(item, Broken):
-                raise BadRecord(item.reason)
-            yield (piece.source.path, item.position, None, 0, *verdict_row(item.data))
-        except BadRecord as bad:
-            trouble.add(item.position, str(bad))
-    yield from trouble.rows(_VERDICTS)
-
-
-class _Trouble:
-    """The skipped records of a piece. One without a position is the rest of the file."""
-
-    def __init__(self, piece: Piece) -> None:
-        self.piece, self.left_out = piece, 0
-        self.first: tuple[int, str] | None = None
-
-    def add(self, position: int, problem: str) -> None:
-        self.left_out += 1
-        if self.first is None or position < 0:
-            self.first = position, problem
-
-    def rows(self, schema: pa.Schema) -> Iterator[Row]:
-        """The row for skipped records, if there are any."""
-        if self.first is not None:
-            yield (self.piece.source.path, *self.first, self.left_out, *[None] * (len(schema) - len(_PLACE)))
+    read = _Read(piece, verdict_row)
+    for position, row in read:
+        yield (piece.source.path, position, None, 0, *row)
+    yield from read.skipped(_VERDICTS)
 
 
 def _ddl(schema: pa.Schema) -> str:
