@@ -17,6 +17,7 @@ import pyarrow as pa
 from streamproof.conformance.run_verdict import ANSWERS, SCHEMA
 from streamproof.pipeline.fields import (
     BadRecord,
+    Reader,
     as_count,
     as_list,
     as_mapping,
@@ -29,41 +30,26 @@ from streamproof.pipeline.fields import (
 )
 from streamproof.pipeline.run_history import history_row
 
-_TIME = pa.timestamp("us", tz="UTC")
-
-_RECOVERY = pa.struct(
-    {
-        "number": pa.int64(),
-        "decided": _TIME,
-        "recovered": _TIME,
-        "failed": pa.string(),
-        "cause": pa.string(),
-        "announced": pa.int64(),
-        "size": pa.int64(),
-        "tasks": pa.list_(pa.string()),
-    }
-)
-_REJECTION = pa.struct(
-    {
-        "index": pa.int64(),
-        "event": pa.string(),
-        "kind": pa.string(),
-        "file": pa.string(),
-        "line": pa.int64(),
-        "message": pa.string(),
-    }
-)
+_TEXT, _COUNT, _TIME, _TEXTS = pa.string(), pa.int64(), pa.timestamp("us", tz="UTC"), pa.list_(pa.string())
+_READERS = {_TEXT: optional(as_text), _COUNT: optional(as_count), _TIME: as_time, _TEXTS: each(as_text)}
+_RECOVERY = {
+    "tasks": _TEXTS,
+    "decided": _TIME,
+    "recovered": _TIME,
+    "failed": _TEXT,
+    "cause": _TEXT,
+    "announced": _COUNT,
+}
+_REJECTION = {"index": _COUNT, "event": _TEXT, "kind": _TEXT, "file": _TEXT, "line": _COUNT, "message": _TEXT}
 
 VERDICT_TYPES: dict[str, pa.DataType] = {
-    **dict.fromkeys(("run", "trace", "model", "variant", "parameters", "verdict", "reason"), pa.string()),
-    **dict.fromkeys(("read", "matched", "ignored", "unknown"), pa.int64()),
-    "actions": pa.list_(pa.struct({"action": pa.string(), "count": pa.int64()})),
-    "model_actions": pa.list_(pa.string()),
-    "recoveries": pa.list_(_RECOVERY),
-    "rejection": _REJECTION,
-    "findings": pa.string(),
-    "history": pa.string(),
-    "digest": pa.string(),
+    **dict.fromkeys(("run", "trace", "model", "variant", "parameters", "verdict", "reason"), _TEXT),
+    **dict.fromkeys(("read", "matched", "ignored", "unknown"), _COUNT),
+    "actions": pa.list_(pa.struct({"action": _TEXT, "count": _COUNT})),
+    "model_actions": _TEXTS,
+    "recoveries": pa.list_(pa.struct({**_RECOVERY, "number": _COUNT, "size": _COUNT})),
+    "rejection": pa.struct(_REJECTION),
+    **dict.fromkeys(("findings", "history", "digest"), _TEXT),
 }
 """One verdict record. `findings` are their kinds, `history` is JSON text (see `history_row`), and `digest` is independent of
 the order of keys."""
@@ -151,22 +137,11 @@ def _recovery(item: object, number: int) -> dict[str, Any]:
     return {"number": number, **found, "size": as_count(size, f"{place}.size")}
 
 
-_RECOVERED = record(
-    tasks=each(as_text),
-    decided=as_time,
-    recovered=as_time,
-    failed=optional(as_text),
-    cause=optional(as_text),
-    announced=optional(as_count),
-)
-_REJECTED = record(
-    index=optional(as_count),
-    event=optional(as_text),
-    kind=optional(as_text),
-    file=optional(as_text),
-    line=optional(as_count),
-    message=optional(as_text),
-)
+def _reader(types: Mapping[str, pa.DataType]) -> Reader:
+    return record(**{name: _READERS[kind] for name, kind in types.items()})
+
+
+_RECOVERED, _REJECTED = _reader(_RECOVERY), _reader(_REJECTION)
 
 
 def _decoded(value: object, name: str) -> object:

@@ -26,63 +26,42 @@ NOT_VALIDATED = "not validated"
 _TEXT, _COUNT, _TIME = pa.string(), pa.int64(), pa.timestamp("us", tz="UTC")
 
 
-def _columns(**types: pa.DataType) -> pa.Schema:
-    return pa.schema(types)
+def _all(kind: pa.DataType, *names: str) -> dict[str, pa.DataType]:
+    return dict.fromkeys(names, kind)
 
 
 SCHEMAS: dict[str, pa.Schema] = {
-    "runs": _columns(
-        run=_TEXT,
-        trace=_TEXT,
-        model=_TEXT,
-        variant=_TEXT,
-        parameters=_TEXT,
-        verdict=_TEXT,
-        reason=_TEXT,
-        events_read=_COUNT,
-        events_matched=_COUNT,
-        events_ignored=_COUNT,
-        events_unknown=_COUNT,
-        actions=_COUNT,
-        recoveries=_COUNT,
-        restarted_tasks=_COUNT,
-        log_events=_COUNT,
-        log_processes=_COUNT,
-        first_ts=_TIME,
-        last_ts=_TIME,
-        rejected_kind=_TEXT,
-        rejected_event=_TEXT,
-        rejected_file=_TEXT,
-        rejected_line=_COUNT,
-        rejected_message=_TEXT,
-        findings=_TEXT,
-    ),
-    "events": _columns(run=_TEXT, process=_TEXT, event=_TEXT, count=_COUNT),
-    "actions": _columns(run=_TEXT, model=_TEXT, action=_TEXT, count=_COUNT),
-    "coverage": _columns(model=_TEXT, action=_TEXT, runs=_COUNT, count=_COUNT, never=pa.bool_()),
-    "recoveries": _columns(
-        run=_TEXT,
-        trace=_TEXT,
-        number=_COUNT,
-        decided=_TIME,
-        recovered=_TIME,
-        seconds=pa.float64(),
-        outcome=_TEXT,
-        failed=_TEXT,
-        cause=_TEXT,
-        announced=_COUNT,
-        size=_COUNT,
-        tasks=pa.list_(_TEXT),
-    ),
-    "rejections": _columns(
-        kind=_TEXT,
-        event=_TEXT,
-        count=_COUNT,
-        example_run=_TEXT,
-        example_file=_TEXT,
-        example_line=_COUNT,
-        example_message=_TEXT,
-    ),
+    name: pa.schema(columns)
+    for name, columns in {
+        "runs": {
+            **_all(_TEXT, "run", "trace", "model", "variant", "parameters", "verdict", "reason"),
+            **_all(_COUNT, "events_read", "events_matched", "events_ignored", "events_unknown"),
+            **_all(_COUNT, "actions", "recoveries", "restarted_tasks", "log_events", "log_processes"),
+            **_all(_TIME, "first_ts", "last_ts"),
+            **_all(_TEXT, "rejected_kind", "rejected_event", "rejected_file"),
+            "rejected_line": _COUNT,
+            **_all(_TEXT, "rejected_message", "findings"),
+        },
+        "events": {**_all(_TEXT, "run", "process", "event"), "count": _COUNT},
+        "actions": {**_all(_TEXT, "run", "model", "action"), "count": _COUNT},
+        "coverage": {**_all(_TEXT, "model", "action"), **_all(_COUNT, "runs", "count"), "never": pa.bool_()},
+        "recoveries": {
+            **_all(_TEXT, "run", "trace"),
+            "number": _COUNT,
+            **_all(_TIME, "decided", "recovered"),
+            "seconds": pa.float64(),
+            **_all(_TEXT, "outcome", "failed", "cause"),
+            **_all(_COUNT, "announced", "size"),
+            "tasks": pa.list_(_TEXT),
+        },
+        "rejections": {
+            **_all(_TEXT, "kind", "event"),
+            "count": _COUNT,
+            **_all(_TEXT, "example_run", "example_file"),
+            "example_line": _COUNT,
+            "example_message": _TEXT,
+        },
+    }.items()
 }
 """The tables and their columns: names, order and types are a stable interface."""
 
