@@ -8,7 +8,6 @@ termination of a model with fairness (which would exclude infinite behaviours), 
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,7 +33,7 @@ from streamproof.exchange.tla_images import Images
 from streamproof.exchange.tla_layout import Bind, Text, atom, beside, bulleted, closed, separated
 from streamproof.exchange.tla_names import STANDARD, TlaNames, identifier
 from streamproof.exchange.tla_quantifiers import for_all
-from streamproof.exchange.tla_terms import Passage, TlaWriter
+from streamproof.exchange.tla_terms import TlaWriter, WrittenPassage
 from streamproof.exchange.tla_values import belongs, initial, literal, type_text
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -367,8 +366,7 @@ class _Export:
 
     def _of_state(self, text: Text) -> Text:
         """A state-level condition, also for constants: TLC rejects invariants equal to FALSE."""
-        words = set(re.findall(r"\w+", "\n".join(text.lines)))
-        if words & {*self.writer.variables.values(), *self.actions.guard_names}:
+        if text.words & {*self.writer.variables.values(), *self.actions.guard_names}:
             return text
         match text.lines:
             case ("TRUE",):
@@ -461,7 +459,7 @@ class _Export:
             return beside(text, " = TRUE", bind=Bind.COMPARED) if alone else text
 
         def many(formulas: Sequence[Formula], text: Callable[[Formula, Callable[[Expr], Text]], Text]) -> Text | None:
-            passage = Passage(self.writer, GROUND, [known])
+            passage = WrittenPassage(self.writer, GROUND, [known])
             found = for_all(passage, [tuple((leaf,) for leaf in leaves(f)) for f in formulas])
             if found is None or len({skeleton(f) for f in formulas}) > 1:
                 return None

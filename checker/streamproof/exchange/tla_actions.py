@@ -17,10 +17,10 @@ from functools import partial
 from typing import Any
 
 from streamproof.exchange.tla_behaviours import defined
-from streamproof.exchange.tla_families import Family, Known, Terms, is_product, parameter_texts
+from streamproof.exchange.tla_families import Family, Known, Terms, is_product, parameter_texts, parts
 from streamproof.exchange.tla_layout import Bind, Text, atom, below, beside, bulleted, closed, listed, separated
-from streamproof.exchange.tla_quantifiers import parts
-from streamproof.exchange.tla_terms import Passage, TlaWriter
+from streamproof.exchange.tla_passage import Passage
+from streamproof.exchange.tla_terms import TlaWriter, WrittenPassage
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import Assuming
@@ -233,7 +233,7 @@ class Actions:
         rows = [changes(i) for i in group.instances]
         changed = [name for name, _ in rows[0]]
         if changed:
-            passage = Passage(self.writer, group.family, given)
+            passage = WrittenPassage(self.writer, group.family, given)
             roots: list[Terms] = [tuple(row[at][1] for row in rows) for at in range(len(changed))]
             passage.count(roots)
             values = list(zip(changed, roots, strict=True))
@@ -321,8 +321,7 @@ class Actions:
     def _some(self, group: Group, conjuncts: Sequence[Text]) -> Text:
         """The condition for some values of the group's parameters that occur in it."""
         text = listed("/\\", conjuncts) if conjuncts else atom("TRUE")
-        words = set(re.findall(r"\w+", "\n".join(text.lines)))
-        return group.over("\\E", lambda given: text) if words & set(group.family.names) else text
+        return group.over("\\E", lambda given: text) if text.words & set(group.family.names) else text
 
     def conditions(self, of: Callable[[Instance], Expr]) -> Iterator[tuple[Group, Text]]:
         """For each group the condition that `of` gives for its instances, with its parameters free.

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamproof.exchange.tla_families import Terms
+from streamproof.exchange.tla_families import Terms, parts
 from streamproof.exchange.tla_layout import Bind, Text, beside, chosen, closed, listed
 from streamproof.exchange.tla_names import string
-from streamproof.exchange.tla_quantifiers import Surroundings, parts
+from streamproof.exchange.tla_passage import Passage
 from streamproof.exchange.tla_values import case_fields, fields, literal, message, record, resting, tag_field
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.sorts import OptionSort, QueueSort, RecordSort, UnionSort, default
 
 
-def of_union(at: Surroundings, terms: Terms) -> Text:
+def of_union(at: Passage, terms: Terms) -> Text:
     """A case, its test or its fields."""
     first, [arg] = terms[0], parts(terms)
     match first:
@@ -29,7 +29,7 @@ def of_union(at: Surroundings, terms: Terms) -> Text:
             return is_case(at, terms, "=")
 
 
-def is_case(at: Surroundings, terms: Terms, operator: str) -> Text:
+def is_case(at: Passage, terms: Terms, operator: str) -> Text:
     """The test of the case of a union; `operator` is ``=`` or ``#``."""
     first, [arg] = terms[0], parts(terms)
     assert isinstance(first, e.IsCase)
@@ -38,7 +38,7 @@ def is_case(at: Surroundings, terms: Terms, operator: str) -> Text:
     return beside(closed(at.text(arg), Bind.ATOM), tag, bind=Bind.COMPARED)
 
 
-def case_field(at: Surroundings, payload: Terms, name: str) -> Text:
+def case_field(at: Passage, payload: Terms, name: str) -> Text:
     """A field of a case, with its default in other cases."""
     first, [arg] = payload[0], parts(payload)
     assert isinstance(first, e.Payload)
@@ -53,7 +53,7 @@ def case_field(at: Surroundings, payload: Terms, name: str) -> Text:
     return chosen(there, value, literal(own.fields[place][1], default(own)[place]))
 
 
-def of_option(at: Surroundings, terms: Terms) -> Text:
+def of_option(at: Passage, terms: Terms) -> Text:
     """An option, its test or its value, with the default where there is none."""
     first, [arg] = terms[0], parts(terms)
     text = at.text(arg)
@@ -72,7 +72,7 @@ def of_option(at: Surroundings, terms: Terms) -> Text:
             return chosen(there, value, literal(sort.element, usual))
 
 
-def of_queue(at: Surroundings, terms: Terms) -> Text:
+def of_queue(at: Passage, terms: Terms) -> Text:
     """The length or an element of a queue, or a changed one."""
     first, args = terms[0], parts(terms)
     sort = args[0][0].sort
@@ -97,7 +97,7 @@ def of_queue(at: Surroundings, terms: Terms) -> Text:
             return _peeked(at, sort, queue, size, args)
 
 
-def _peeked(at: Surroundings, sort: QueueSort, queue: Text, size: Text, args: Sequence[Terms]) -> Text:
+def _peeked(at: Passage, sort: QueueSort, queue: Text, size: Text, args: Sequence[Terms]) -> Text:
     index = args[1]
     constants = {t.value for t in index if isinstance(t, e.Const)}
     text = at.text(index)

@@ -52,6 +52,11 @@ Terms = tuple[Expr, ...]
 """One term for each row of a family, all of one shape."""
 
 
+def parts(terms: Terms) -> list[Terms]:
+    """The direct subterms of terms of one shape, from left to right."""
+    return list(zip(*(children(t) for t in terms), strict=True))
+
+
 @dataclass(frozen=True, slots=True)
 class RecordTexts:
     """The fields of a record with the texts of their values."""

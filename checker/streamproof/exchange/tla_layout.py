@@ -6,6 +6,7 @@ All lines of a block move together, by the same number of columns.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
@@ -51,6 +52,11 @@ class Text:
     def length(self) -> int:
         """Characters in all."""
         return sum(map(len, self.lines))
+
+    @property
+    def words(self) -> set[str]:
+        """The names and other words in it."""
+        return set(re.findall(r"\w+", "\n".join(self.lines)))
 
 
 def atom(text: str) -> Text:

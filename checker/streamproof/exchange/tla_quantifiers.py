@@ -8,87 +8,24 @@ for all operands, so that expanding the text gives back the ground terms.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
 
-from streamproof.exchange.tla_families import Family, Known, Shapes, Tables, Terms, known
+from streamproof.exchange.tla_families import Family, Known, Terms, known, parts
 from streamproof.exchange.tla_layout import Bind, Text, beside, closed, listed, separated
+from streamproof.exchange.tla_passage import LONG, Passage
 from streamproof.exchange.tla_values import literal
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.assume import Assuming
 from streamproof.system.expr import Expr, children
 from streamproof.system.sorts import EnumSort, RangeSort
 
 ATTEMPTS = 2
 """Number of operands of one shape that may differ from those that follow."""
-LONG = 2_000
-"""Maximum size, in operators and operands, up to which a subterm is compared with its neighbours."""
-
 Keys = tuple[tuple[str, Known], ...]
 """The values of a bound name as text, each with its number if it is one."""
 
 
-class TermWriter(Protocol):
-    """What is asked of the writer of a module's terms."""
-
-    shapes: Shapes
-    tables: Tables
-    variables: Mapping[str, str]
-    tuples: Mapping[str, str]
-
-    def weight(self, term: Expr) -> int:
-        """The size of a term."""
-
-    def is_partial(self, term: Expr) -> bool:
-        """Whether the term has no value in some states."""
-
-
-class Surroundings(Protocol):
-    """What is asked of the passage in which an expression stands."""
-
-    family: Family
-    given: Sequence[Assuming]
-
-    @property
-    def writer(self) -> TermWriter:
-        """The writer of the module."""
-
-    def inside(self, family: Family, given: Sequence[Assuming]) -> Surroundings:
-        """A passage under a bound name."""
-
-    def after_names(self, text: Text) -> Text:
-        """`text` with its LET definitions."""
-
-    def count(self, roots: Sequence[Terms]) -> None:
-        """Counts the uses of each subterm."""
-
-    def text(self, terms: Terms) -> Text:
-        """The text of one term, or the name given to it."""
-
-    def is_named(self, terms: Terms) -> bool:
-        """Whether the term has a name, or gets one."""
-
-    def deeper(self) -> AbstractContextManager[None]:
-        """An operand; conditions noted inside are forgotten at its end."""
-
-    def note(self, terms: Terms, value: bool) -> None:
-        """What follows is evaluated only where this condition has this value."""
-
-    def sure(self, condition: Callable[[Expr], Expr], terms: Terms) -> bool:
-        """Whether the condition is known to be true of the term in every row."""
-
-    def fresh(self, text: str) -> str:
-        """A bound name that is unused here."""
-
-
-def parts(terms: Terms) -> list[Terms]:
-    """The direct subterms of terms of one shape, from left to right."""
-    return list(zip(*(children(t) for t in terms), strict=True))
-
-
-def connected(at: Surroundings, args: Sequence[Terms], operator: str) -> Text:
+def connected(at: Passage, args: Sequence[Terms], operator: str) -> Text:
     """A conjunction or disjunction. Each operand is written where the ones before it are known."""
     found = _one_of(at, args, operator)
     if found is not None:
@@ -141,7 +78,7 @@ def _kept(terms: Terms, operator: str) -> str | None:
 
 
 def _folded(
-    at: Surroundings, args: Sequence[Terms], number: int, done: set[int], operator: str
+    at: Passage, args: Sequence[Terms], number: int, done: set[int], operator: str
 ) -> tuple[list[list[int]], Text] | None:
     """The operands of one shape as a quantifier, with those of other shapes that run through the same values."""
     left = [n for n in range(number, len(args)) if n not in done]
@@ -165,7 +102,7 @@ def _folded(
     return None
 
 
-def for_all(at: Surroundings, several: Sequence[Sequence[Terms]]) -> tuple[str, list[Text]] | None:
+def for_all(at: Passage, several: Sequence[Sequence[Terms]]) -> tuple[str, list[Text]] | None:
     """The quantifier over several rows of terms that differ in one constant, and the text of each column."""
     if len({tuple(at.writer.shapes(t) for terms in row for t in terms) for row in several}) > 1:
         return None
@@ -178,7 +115,7 @@ def for_all(at: Surroundings, several: Sequence[Sequence[Terms]]) -> tuple[str, 
     return None
 
 
-def summed(at: Surroundings, terms: Terms) -> list[Text]:
+def summed(at: Passage, terms: Terms) -> list[Text]:
     """The operands of a sum; truth values that are counted become cardinalities."""
     addends = list(_addends(at, terms, top=True))
     items: list[Text] = []
@@ -208,7 +145,7 @@ def summed(at: Surroundings, terms: Terms) -> list[Text]:
     return items
 
 
-def _addends(at: Surroundings, terms: Terms, *, top: bool = False) -> Iterator[Terms]:
+def _addends(at: Passage, terms: Terms, *, top: bool = False) -> Iterator[Terms]:
     if isinstance(terms[0], e.Add) and (top or not at.is_named(terms)):
         for part in parts(terms):
             yield from _addends(at, part)
@@ -233,7 +170,7 @@ def indicated(term: Expr) -> Expr | None:
             return None
 
 
-def _one_of(at: Surroundings, args: Sequence[Terms], operator: str) -> Text | None:
+def _one_of(at: Passage, args: Sequence[Terms], operator: str) -> Text | None:
     """Several comparisons of one term with constants, as membership in a set."""
     denied = operator == "/\\"
     pairs = [parts(parts(a)[0]) if denied and isinstance(a[0], e.Not) else parts(a) for a in args]
@@ -247,7 +184,7 @@ def _one_of(at: Surroundings, args: Sequence[Terms], operator: str) -> Text | No
     return beside(term, " \\notin " if denied else " \\in ", members, bind=Bind.COMPARED)
 
 
-def running(at: Surroundings, args: Sequence[Terms]) -> list[Keys]:
+def running(at: Passage, args: Sequence[Terms]) -> list[Keys]:
     """Candidates for the values of a bound name: constants that differ between operands of one shape."""
     if len(args) < 2 or isinstance(args[0][0], e.Const | e.Var) or at.writer.weight(args[0][0]) > LONG:
         return []
@@ -270,7 +207,7 @@ def among(keys: Sequence[tuple[str, Known]]) -> str:
 
 
 def bounded(
-    at: Surroundings, classes: Sequence[Sequence[Terms]], name: str, keys: Sequence[tuple[str, Known]], operator: str
+    at: Passage, classes: Sequence[Sequence[Terms]], name: str, keys: Sequence[tuple[str, Known]], operator: str
 ) -> Text | None:
     """The body under a bound name: one operand for each class of terms; None if some constant is no function of the
     names. Two operands must differ in the name itself."""
@@ -290,7 +227,7 @@ def bounded(
     return inner.after_names(listed(operator, items))
 
 
-def _follows(at: Surroundings, column: Terms, family: Family, *, strict: bool) -> bool:
+def _follows(at: Passage, column: Terms, family: Family, *, strict: bool) -> bool:
     text = at.writer.tables.simple(column, family)
     return text is not None and (not strict or len(set(column)) == 1 or text.lines[0] in family.names)
 

@@ -6,96 +6,33 @@ or a zero divisor, unless the known conditions at that place exclude it.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import field
-from itertools import count
+from collections.abc import Sequence
 from typing import assert_never
 
 from streamproof.exchange.tla_cases import case_field, is_case, of_option, of_queue, of_union
-from streamproof.exchange.tla_families import GROUND, Family, Shapes, Tables, Terms, known
-from streamproof.exchange.tla_layout import (
-    WIDTH,
-    Bind,
-    Text,
-    atom,
-    below,
-    beside,
-    bulleted,
-    chosen,
-    closed,
-    joined,
-)
-from streamproof.exchange.tla_names import TlaNames, field_name
-from streamproof.exchange.tla_quantifiers import LONG, bounded, connected, parts, summed
-from streamproof.exchange.tla_values import (
-    domain,
-    fields,
-    function,
-    literal,
-    record,
-    separated_by,
-)
+from streamproof.exchange.tla_families import GROUND, Family, Terms, known, parts
+from streamproof.exchange.tla_layout import WIDTH, Bind, Text, atom, below, beside, chosen, closed, joined
+from streamproof.exchange.tla_names import field_name
+from streamproof.exchange.tla_passage import Passage, Vocabulary
+from streamproof.exchange.tla_quantifiers import bounded, connected, summed
+from streamproof.exchange.tla_values import domain, fields, function, literal, record, separated_by
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import Assuming
-from streamproof.system.expr import Expr, children
-from streamproof.system.records import dataclass
-from streamproof.system.sorts import (
-    ArraySort,
-    RecordSort,
-    Scalar,
-    ValueKeys,
-    default,
-    values,
-)
+from streamproof.system.expr import Expr
+from streamproof.system.sorts import ArraySort, RecordSort, Scalar, ValueKeys, default, values
 
-HEAVY = 8
-"""Minimum size, in operators and operands, from which a repeated subterm gets a name."""
-BRIEF = 60
-"""Maximum number of characters of a repeated subterm that is written again, where known conditions make it short."""
 SHORT = 40
 """Maximum size of a replaced element's new value for which the old one is written as ``@``."""
 
 
-@dataclass
-class TlaWriter:
-    """Data shared by all terms of a module: names of the variables, tables, auxiliary operators."""
-
-    variables: Mapping[str, str]
-    names: TlaNames
-    tuples: Mapping[str, str] = field(default_factory=dict)
-    """Operators for tuples of variables, by their elements."""
-    shapes: Shapes = field(default_factory=Shapes)
-    needs: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.tables = Tables(self.names)
-        self._weights: dict[Expr, int] = {}
-        self._partial: dict[Expr, bool] = {}
-
-    def weight(self, term: Expr) -> int:
-        """The size of a term's text, in operators and operands, repeated subterms counted again."""
-        for part in e.unfinished(term, self._weights):
-            self._weights[part] = 1 + sum(self._weights[c] for c in children(part))
-        return self._weights[term]
-
-    def is_partial(self, term: Expr) -> bool:
-        """Whether the text of a term depends on known conditions: it has an operator that is not total in TLA+."""
-        for part in e.unfinished(term, self._partial):
-            match part:
-                case e.Select(index=chosen) | e.Store(index=chosen) | e.FloorDiv(right=chosen) | e.Mod(right=chosen):
-                    own = not isinstance(chosen, e.Const)
-                case _:
-                    own = isinstance(part, e.Peek | e.Push | e.Pop | e.Unwrap)
-            self._partial[part] = own or any(self._partial[c] for c in children(part))
-        return self._partial[term]
+class TlaWriter(Vocabulary):
+    """Writes the terms of a module."""
 
     def whole(self, terms: Terms, family: Family = GROUND, given: Sequence[Assuming] | None = None) -> Text:
         """One expression, with its repeated subterms named before it."""
-        passage = Passage(self, family, given or [Assuming() for _ in terms])
+        passage = WrittenPassage(self, family, given or [Assuming() for _ in terms])
         [text] = passage.texts([terms])
         return passage.after_names(text)
 
@@ -104,134 +41,8 @@ class TlaWriter:
         return self.whole((term,))
 
 
-class Passage:
-    """Expressions in one place, under one LET: the known conditions there, and the names so far."""
-
-    def __init__(
-        self, writer: TlaWriter, family: Family, given: Sequence[Assuming], numbers: Iterator[int] | None = None
-    ) -> None:
-        self.writer = writer
-        self.family = family
-        self.given = self._first = given
-        self.numbers = numbers or count(1)
-        self.lets: list[tuple[str, Text]] = []
-        self._done: dict[Terms, Text] = {}
-        self._named: set[Terms] = set()
-        self._local: dict[Terms, Text] | None = None
-        """Texts that are valid under the conditions known here only; None: outside of any connective."""
-        self._uses: Counter[Terms] = Counter()
-
-    def texts(self, roots: Sequence[Terms]) -> list[Text]:
-        """The text of each term."""
-        self.count(roots)
-        return [self.text(terms) for terms in roots]
-
-    def inside(self, family: Family, given: Sequence[Assuming]) -> Passage:
-        """A passage under a bound name, with LET definitions of its own."""
-        return Passage(self.writer, family, given, self.numbers)
-
-    def after_names(self, text: Text, only: Container[str] | None = None) -> Text:
-        """`text` with its LET definitions, or with those in `only`."""
-        used = [(name, body) for name, body in self._used(text) if only is None or name in only]
-        if used and text.lines == (used[-1][0],):
-            text = used.pop()[1]
-        named = [beside(f"{name} == ", body) for name, body in used]
-        return below((beside("LET ", below(named)), beside("IN  ", text))) if named else text
-
-    def used_once(self, texts: Sequence[Text]) -> set[str]:
-        """The names that only one of the texts uses."""
-        uses = Counter(name for text in texts for name, _ in self._used(text))
-        return {name for name, number in uses.items() if number == 1}
-
-    def steps(self, updates: Sequence[Text], defined: Container[str]) -> Sequence[Text]:
-        """Conjuncts of a step with the names that they use, other than those `defined` inside."""
-        text = bulleted("/\\", updates)
-        named = [(name, body) for name, body in self._used(text) if name not in defined]
-        if not named:
-            return updates
-        names = {name for name, _ in named}
-        if not any(names & _words(body) for _, body in named):
-            return [self.after_names(text, names)]
-        bound = [beside(f"\\E {name} \\in {{", closed(body, Bind.COMPUTED), "} :") for name, body in named]
-        return [below((*bound, beside("  ", text)))]
-
-    def _used(self, text: Text) -> list[tuple[str, Text]]:
-        """The named terms that occur in `text`, directly or not."""
-        used, kept = _words(text), list[tuple[str, Text]]()
-        for name, body in reversed(self.lets):
-            if name in used:
-                used |= _words(body)
-                kept.insert(0, (name, body))
-        return kept
-
-    def count(self, roots: Sequence[Terms]) -> None:
-        """Counts the uses of each subterm."""
-        self._uses.update(roots)
-        seen: set[Terms] = set(roots)
-        stack = list(roots)
-        while stack:
-            for part in parts(stack.pop()):
-                self._uses[part] += 1
-                if part not in seen:
-                    seen.add(part)
-                    stack.append(part)
-
-    def text(self, terms: Terms) -> Text:
-        """The text of one term, or the name given to it."""
-        if self._local is not None and terms not in self._named and self.writer.is_partial(terms[0]):
-            if self.writer.weight(terms[0]) <= LONG:
-                if terms not in self._local:
-                    text = self._text(terms)
-                    if self._is_heavy(terms) and text.length > BRIEF:
-                        text = self._everywhere(terms)
-                    self._local[terms] = text
-                return self._local[terms]
-            return self._everywhere(terms)
-        if terms not in self._done:
-            text = self._text(terms)
-            if self._is_heavy(terms) and text.length > 30:
-                name = self.writer.names.bound(f"t{next(self.numbers)}")
-                self.lets.append((name, text))
-                self._named.add(terms)
-                text = atom(name)
-            self._done[terms] = text
-        return self._done[terms]
-
-    def _everywhere(self, terms: Terms) -> Text:
-        """The text, or the name, that is valid in all of the passage."""
-        given, local, self.given, self._local = self.given, self._local, self._first, None
-        text = self.text(terms)
-        self.given, self._local = given, local
-        return text
-
-    def is_named(self, terms: Terms) -> bool:
-        """Whether the term has a name, or gets one."""
-        return terms in self._named or self._is_heavy(terms)
-
-    def _is_heavy(self, terms: Terms) -> bool:
-        return self._uses[terms] > 1 and self.writer.weight(terms[0]) >= HEAVY
-
-    # --- known conditions
-
-    def sure(self, condition: Callable[[Expr], Expr], terms: Terms) -> bool:
-        """Whether the condition is known to be true of the term in every row."""
-        return all(here(condition(t)) is b.TRUE for here, t in zip(self.given, terms, strict=True))
-
-    @contextmanager
-    def deeper(self) -> Iterator[None]:
-        """An operand; conditions noted inside are forgotten at its end."""
-        before = self.given, self._local
-        yield
-        self.given, self._local = before
-
-    def note(self, terms: Terms, value: bool) -> None:
-        """What follows is evaluated only where this condition has this value."""
-        self.given = [here.fork() for here in self.given]
-        for here, term in zip(self.given, terms, strict=True):
-            here.assume(term if value else b.not_(term))
-        self._local = {}
-
-    # --- terms
+class WrittenPassage(Passage):
+    """A passage whose terms are written in TLA+."""
 
     def _text(self, terms: Terms) -> Text:
         first = terms[0]
@@ -512,19 +323,7 @@ class Passage:
         within = tuple(b.field(t.record, t.name) for t in value if isinstance(t, e.WithField))
         return (f".{_field(first.record, first.name)} = ", self._replacing(within, parts(value)[1]))
 
-    # --- families inside terms
 
-    def fresh(self, text: str) -> str:
-        """A bound name that is unused here."""
-        name = self.writer.names.bound(text)
-        number = 1
-        while name in self.family.names:
-            name = self.writer.names.bound(f"{text}{number}")
-            number += 1
-        return name
-
-
-_WORD = re.compile(r"\w+")
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -555,10 +354,6 @@ def _changed_array(index: Scalar, elements: Sequence[Expr]) -> Expr | None:
     for at in changed:
         whole = b.store(whole, keys[at], elements[at])
     return whole if 2 * len(changed) < len(elements) else None
-
-
-def _words(text: Text) -> set[str]:
-    return set(_WORD.findall("\n".join(text.lines)))
 
 
 def _has(terms: Terms, wanted: Terms) -> bool:
