@@ -18,7 +18,6 @@ from functools import partial
 from streamproof.exchange.tla_actions import Actions
 from streamproof.exchange.tla_behaviours import (
     Guesses,
-    Watched,
     comment,
     defined,
     direct,
@@ -27,6 +26,7 @@ from streamproof.exchange.tla_behaviours import (
     is_watchable,
     leaves,
     skeleton,
+    watched_module,
 )
 from streamproof.exchange.tla_families import GROUND
 from streamproof.exchange.tla_images import Images
@@ -485,22 +485,13 @@ class _Export:
             yield ""
             return
         module = self.names.new(f"{self.module}_{prop.name}")
-        new = self.names.new
-        watched = Watched(
-            module,
-            self.module,
-            title=comment(f"{self._title()}: {prop.doc or prop.name}"),
-            property=name,
-            agrees=new("Agrees"),
-            init=new("InitWatched"),
-            next=new("NextWatched"),
-            specification=new("SpecWatched"),
-            fair=bool(self.fair),
+        new, title = self.names.new, comment(f"{self._title()}: {prop.doc or prop.name}")
+        guesses = Guesses(condition, partial(new, "until"))
+        specification, self.extra[module] = watched_module(
+            module, self.module, title, name, formula, guesses, new, fair=bool(self.fair)
         )
-        numbered = partial(new, "until")
-        self.extra[module] = watched.text(formula, Guesses(condition, numbered))
         claims = [*sane, TlcClaim(name, prop.name, Means.VIOLATED, temporal=True)]
-        self._run(prop.name, watched.specification, claims, "has an operator that TLA+ lacks", module)
+        self._run(prop.name, specification, claims, "has an operator that TLA+ lacks", module)
 
 
 def _remark(text: str) -> Iterator[str]:

@@ -241,65 +241,62 @@ class Guesses:
             yield formula, name
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """A module for one property: its name, the module it extends, and the names that it declares."""
-
-    module: str
-    base: str
-    title: str
-    property: str
-    agrees: str
-    init: str
-    next: str
-    specification: str
-    fair: bool
-
-    def text(self, formula: Formula, guesses: Guesses) -> str:
-        """The whole module."""
-        # A wrong guess can look like a violation in a single state; with an additional temporal formula that is always
-        # false, TLC checks whole behaviours, in which no guess is wrong.
-        whole = closed(guesses.outermost(formula), Bind.COMPARED)
-        names = list(guesses.found.values())
-        shown = beside(f"<>({names[0]} /\\ ~{names[0]}) \\/ ", whole, bind=Bind.LOOSE)
-        guessed = [f"{n} \\in BOOLEAN" for n in names]
-        every = ", ".join(["vars", *names])
-        bodies = {
-            self.agrees: guesses.consistent(),
-            self.init: [atom("Init"), *map(atom, guessed), atom(f"{self.agrees} = TRUE")],
-            self.next: [
-                atom("Next"),
-                *(atom(g.replace(" ", "' ", 1)) for g in guessed),
-                atom(f"{self.agrees}' = TRUE"),
-                *(beside("(", text, ") = TRUE", bind=Bind.COMPARED) for text in guesses.handed_on()),
-            ],
-            self.specification: [
-                atom(self.init),
-                atom(f"[][{self.next}]_<<{every}>>"),
-                *([atom("Fairness")] if self.fair else []),
-                *guesses.kept(),
-            ],
-        }
-        declared = [
-            line
-            for at, n in enumerate(names)
-            for line in ("    \\* @type: Bool;", f"    {n}{',' if at + 1 < len(names) else ''}")
-        ]
-        lines = [
-            f"{'-' * 20} MODULE {self.module} {'-' * 20}",
-            f"\\* {self.title}",
-            "\\* Each variable is a guess, whether what TLA+ has no operator for is true from this state on:",
-            *(f"\\*   {name}: {comment(written(until))}" for until, name in guesses.found.items()),
-            "\\* A guess must agree with its state, be handed on to the next one, and an until must be fulfilled.",
-            f"EXTENDS {self.base}",
-            "",
-            "VARIABLES",
-            *declared,
-        ]
-        for name, items in bodies.items():
-            lines += ["", *defined(name, bulleted("/\\", items)).lines]
-        lines += ["", *defined(self.property, shown).lines, "=" * 60, ""]
-        return "\n".join(lines)
+def watched_module(
+    module: str,
+    base: str,
+    title: str,
+    name: str,
+    formula: Formula,
+    guesses: Guesses,
+    new: Callable[[str], str],
+    *,
+    fair: bool,
+) -> tuple[str, str]:
+    """A module for the property `name`, which extends `base`: its specification and its text. `new` gives unused names."""
+    agrees, init, following, specification = map(new, ("Agrees", "InitWatched", "NextWatched", "SpecWatched"))
+    # A wrong guess can look like a violation in a single state; with an additional temporal formula that is always
+    # false, TLC checks whole behaviours, in which no guess is wrong.
+    whole = closed(guesses.outermost(formula), Bind.COMPARED)
+    names = list(guesses.found.values())
+    shown = beside(f"<>({names[0]} /\\ ~{names[0]}) \\/ ", whole, bind=Bind.LOOSE)
+    guessed = [f"{n} \\in BOOLEAN" for n in names]
+    every = ", ".join(["vars", *names])
+    bodies = {
+        agrees: guesses.consistent(),
+        init: [atom("Init"), *map(atom, guessed), atom(f"{agrees} = TRUE")],
+        following: [
+            atom("Next"),
+            *(atom(g.replace(" ", "' ", 1)) for g in guessed),
+            atom(f"{agrees}' = TRUE"),
+            *(beside("(", text, ") = TRUE", bind=Bind.COMPARED) for text in guesses.handed_on()),
+        ],
+        specification: [
+            atom(init),
+            atom(f"[][{following}]_<<{every}>>"),
+            *([atom("Fairness")] if fair else []),
+            *guesses.kept(),
+        ],
+    }
+    declared = [
+        line
+        for at, n in enumerate(names)
+        for line in ("    \\* @type: Bool;", f"    {n}{',' if at + 1 < len(names) else ''}")
+    ]
+    lines = [
+        f"{'-' * 20} MODULE {module} {'-' * 20}",
+        f"\\* {title}",
+        "\\* Each variable is a guess, whether what TLA+ has no operator for is true from this state on:",
+        *(f"\\*   {guess}: {comment(written(until))}" for until, guess in guesses.found.items()),
+        "\\* A guess must agree with its state, be handed on to the next one, and an until must be fulfilled.",
+        f"EXTENDS {base}",
+        "",
+        "VARIABLES",
+        *declared,
+    ]
+    for defining, items in bodies.items():
+        lines += ["", *defined(defining, bulleted("/\\", items)).lines]
+    lines += ["", *defined(name, shown).lines, "=" * 60, ""]
+    return specification, "\n".join(lines)
 
 
 def defined(head: str, body: Text) -> Text:
