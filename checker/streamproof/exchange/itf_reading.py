@@ -15,7 +15,7 @@ from types import UnionType
 from typing import Any, assert_never
 
 from streamproof.exchange.itf import ACTION, PICKS, UNIT, choices, compact, encode_plain
-from streamproof.system.errors import EvaluationError, Exit, InputError, StreamproofError
+from streamproof.system.errors import Exit, InputError, StreamproofError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, State, System
 from streamproof.system.reading import parse_json, read_text
@@ -223,12 +223,9 @@ class _Search:
         candidates = self._named(row, path)
         if len(candidates) == 1:
             return candidates[0]
-        for instance in candidates:
-            try:
-                if self._interpreter.take(instance, before) == after:
-                    return instance
-            except EvaluationError:
-                continue  # a model error in one candidate does not exclude the others
+        found = self._interpreter.leading(candidates, before, after)
+        if found is not None:
+            return found
         some_labels = ", ".join(i.label for i in candidates[:4]) + (", ..." if len(candidates) > 4 else "")
         raise _NoStep(path, f"no step of the model leads here from the state before (tried {some_labels})")
 

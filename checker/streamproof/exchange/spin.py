@@ -11,8 +11,8 @@ from dataclasses import replace
 from streamproof.exchange.promela import ALL, MISTAKE, Promela, SpinQuery, export
 from streamproof.exchange.promela_bits import with_bits
 from streamproof.exchange.spin_run import SearchOrder, SpinGoal, SpinOptions, SpinReport, installed, run
-from streamproof.exchange.spin_trail import StrayTrail, behaviour, read
-from streamproof.exchange.tool_run import ToolCounts, ToolVerdict
+from streamproof.exchange.spin_trail import behaviour, read
+from streamproof.exchange.tool_run import Refuted, ToolCounts, ToolVerdict
 from streamproof.system.errors import TooLarge, UsageError
 from streamproof.system.formula import AndF, Formula, written
 from streamproof.system.interpreter import Interpreter
@@ -26,7 +26,6 @@ __all__ = [
     "SearchOrder",
     "SpinOptions",
     "SpinReport",
-    "StrayTrail",
     "claimed",
     "count",
     "counterexample",
@@ -133,7 +132,7 @@ def counterexample(system: System, name: str, options: SpinOptions = DEFAULT) ->
     """The behaviour by which Spin violates (or reaches) a property, read from its trail and replayed by the
     interpreter; None if Spin finds none, or a model error.
 
-    Raises as `decide` does, and `StrayTrail` if the trail is not a behaviour of the system.
+    Raises as `decide` does, and `Refuted` if the trail is not a behaviour of the system.
     """
     prop = system.property(name)
     if prop.formula is not None:
@@ -163,7 +162,7 @@ def _lasso_against(system: System, prop: Property, formula: Formula, options: Sp
             continue
         trace = form.trace(_lasso(behaviour(form.system, model, read(report.trail))))
         if true_of(system, formula, trace) or not all(owed.paid for owed in fairness_of(system, trace)):
-            raise StrayTrail(f"the cycle that Spin found does not violate {prop.name}, or is not fair")
+            raise Refuted(f"the cycle that Spin found does not violate {prop.name}, or is not fair")
         return trace
     return None
 
@@ -174,10 +173,10 @@ def _lasso(trace: Trace) -> Trace:
 
 def _staying(system: System, trace: Trace) -> Trace:
     """Adds the step that leads from the last state back to it."""
-    for step in Interpreter(system).steps(trace.states[-1]):
-        if step.state == trace.states[-1]:
-            return replace(trace, steps=(*trace.steps, step.instance))
-    raise StrayTrail("the cycle that Spin found is none")
+    step = Interpreter(system).leading(system.instances, trace.states[-1], trace.states[-1])
+    if step is None:
+        raise Refuted("the cycle that Spin found is none")
+    return replace(trace, steps=(*trace.steps, step))
 
 
 def _broken(system: System, prop: Property, trace: Trace) -> Trace:
@@ -188,7 +187,7 @@ def _broken(system: System, prop: Property, trace: Trace) -> Trace:
     for step in interpreter.steps(trace.states[-1]):
         if not interpreter.holds(prop, trace.states[-1], step.state):
             return Trace((*trace.states, step.state), (*trace.steps, step.instance))
-    raise StrayTrail(f"no step after Spin's trail breaks {prop.name}")
+    raise Refuted(f"no step after Spin's trail breaks {prop.name}")
 
 
 def _checked(prop: Property) -> tuple[Property, ...]:

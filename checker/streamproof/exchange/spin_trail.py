@@ -10,19 +10,13 @@ import re
 from collections.abc import Iterable, Mapping
 
 from streamproof.exchange.promela import STARTED, Promela
-from streamproof.system.errors import Exit, StreamproofError
+from streamproof.exchange.tool_run import Refuted
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, State, System
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import BoolSort, EnumSort, Sort, Value
 from streamproof.system.verdict import Trace
-
-
-class StrayTrail(StreamproofError):
-    """Spin's trail is not a behaviour of the system: a defect of Spin, the export or the interpreter."""
-
-    exit_code = Exit.DISAGREE
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +49,7 @@ def read(lines: Iterable[str]) -> Trail:
 def behaviour(system: System, model: Promela, trail: Trail) -> Trace:
     """The behaviour of `system` for a trail of its marked text `model`; stuttering steps are left out.
 
-    With a cycle, it is a lasso. Raises `StrayTrail` if the interpreter cannot take a step.
+    With a cycle, it is a lasso. Raises `Refuted` if the interpreter cannot take a step.
     """
     scalarised = scalarise(system)
     leaves = scalarised.system.variables
@@ -81,24 +75,20 @@ def behaviour(system: System, model: Promela, trail: Trail) -> Trace:
             continue
         now = state(values)
         if now != states[-1]:
-            steps.append(_step(interpreter, states[-1], now))
+            step = interpreter.leading(system.instances, states[-1], now)
+            if step is None:
+                raise Refuted(f"no step of {system.name} leads from {states[-1]} to {now}, as in Spin's trail")
+            steps.append(step)
             states.append(now)
     if trail.cycle is not None and loop is None:
         loop = len(states) - 1
     if not states or not (first is not None or states[0] in set(interpreter.initial_states())):
-        raise StrayTrail("Spin's trail does not begin in an initial state")
+        raise Refuted("Spin's trail does not begin in an initial state")
     if loop is None or loop == len(states) - 1:
         return Trace(tuple(states), tuple(steps), loop)
     if states[-1] != states[loop]:
-        raise StrayTrail("the cycle that Spin found does not lead back to where it began")
+        raise Refuted("the cycle that Spin found does not lead back to where it began")
     return Trace(tuple(states[:-1]), tuple(steps), loop)
-
-
-def _step(interpreter: Interpreter, before: State, after: State) -> Instance:
-    found = next((s.instance for s in interpreter.steps(before) if s.state == after), None)
-    if found is None:
-        raise StrayTrail(f"no step of {interpreter.system.name} leads from {before} to {after}, as in Spin's trail")
-    return found
 
 
 def _value(sort: Sort, number: int) -> Value:

@@ -12,15 +12,15 @@ from dataclasses import replace
 
 from streamproof.exchange.tla import Means, Tla, TlcClaim, TlcRun, export
 from streamproof.exchange.tlc_run import TlcOptions, TlcReport, Violation, installed, jar, run
-from streamproof.exchange.tlc_traces import Refuted, instance, trace_of
-from streamproof.exchange.tool_run import ToolCounts, ToolVerdict
+from streamproof.exchange.tlc_traces import trace_of
+from streamproof.exchange.tool_run import Refuted, ToolCounts, ToolVerdict
 from streamproof.system.errors import SystemFailure
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, System
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Trace, Verdict
 
-__all__ = ["Refuted", "TlcOptions", "TlcReport", "count", "decide", "installed", "jar"]
+__all__ = ["TlcOptions", "TlcReport", "count", "decide", "installed", "jar"]
 
 DEFAULT = TlcOptions()
 
@@ -134,7 +134,7 @@ class _Judge:
         if not claim.idle:
             return trace
         last = trace.states[-1]
-        step = instance(Interpreter(self.system), None, last, last)
+        step = Interpreter(self.system).leading(self.system.instances, last, last)
         if step is None:
             raise Refuted(f"no action leads from the last state of TLC's behaviour to itself, as {claim.name} says")
         if self.system.property(claim.property or "").kind is Kind.TERMINATION:

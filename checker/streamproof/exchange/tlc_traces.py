@@ -5,16 +5,10 @@ from __future__ import annotations
 from streamproof.exchange.tla import Tla
 from streamproof.exchange.tlc_run import Violation
 from streamproof.exchange.tlc_values import read_state
-from streamproof.system.errors import EvaluationError, Exit, StreamproofError
+from streamproof.exchange.tool_run import Refuted
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Instance, State, System
+from streamproof.system.model import System
 from streamproof.system.verdict import Trace
-
-
-class Refuted(StreamproofError):
-    """A behaviour of TLC that the interpreter rejects."""
-
-    exit_code = Exit.DISAGREE
 
 
 def trace_of(system: System, model: Tla, violation: Violation) -> Trace:
@@ -31,7 +25,8 @@ def trace_of(system: System, model: Tla, violation: Violation) -> Trace:
         raise Refuted("TLC's behaviour does not begin in an initial state")
     kept, steps, place = [states[0]], [], [0]
     for at in range(1, len(states)):
-        step = instance(interpreter, actions[at], states[at - 1], states[at])
+        named = (i for i in system.instances if i.action == actions[at])
+        step = interpreter.leading((*named, *system.instances), states[at - 1], states[at])
         if step is not None:
             kept.append(states[at])
             steps.append(step)
@@ -45,21 +40,9 @@ def trace_of(system: System, model: Tla, violation: Violation) -> Trace:
     loop = len(kept) - 1 if back_to is None else place[back_to - 1]
     if loop < len(kept) - 1 and kept[-1] == kept[loop]:
         return Trace(tuple(kept[:-1]), tuple(steps), loop)
-    closing = None if stutters else instance(interpreter, None, kept[-1], kept[loop])
+    closing = None if stutters else interpreter.leading(system.instances, kept[-1], kept[loop])
     if closing is not None:
         return Trace(tuple(kept), (*steps, closing), loop)
     if loop < len(kept) - 1:
         raise Refuted("no action closes the loop of TLC's behaviour")
     return Trace(tuple(kept), tuple(steps), loop)
-
-
-def instance(interpreter: Interpreter, action: str | None, before: State, after: State) -> Instance | None:
-    """An instance that leads from one state to the other, of the action called `action` if given."""
-    every = interpreter.system.instances
-    for one in (*(i for i in every if i.action == action), *every):
-        try:
-            if interpreter.take(one, before) == after:
-                return one
-        except EvaluationError:
-            continue  # a model error in one instance does not exclude the others
-    return None

@@ -11,11 +11,17 @@ from pathlib import Path
 from threading import Timer
 from typing import Generic, NamedTuple, TypeVar
 
-from streamproof.system.errors import SystemFailure
+from streamproof.system.errors import Exit, StreamproofError, SystemFailure
 from streamproof.system.model import Kind
 from streamproof.system.verdict import Trace, Verdict
 
 Report = TypeVar("Report")
+
+
+class Refuted(StreamproofError):
+    """A behaviour of a tool that the interpreter rejects: a defect of the tool, the export or the interpreter."""
+
+    exit_code = Exit.DISAGREE
 
 
 class ToolCounts(NamedTuple, Generic[Report]):

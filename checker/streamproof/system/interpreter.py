@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import product
 from typing import assert_never
 
@@ -69,6 +70,14 @@ class Interpreter:
         for name, term in instance.updates:
             after[self._index[name]] = evaluation.value(term)
         return tuple(after)
+
+    def leading(self, instances: Iterable[Instance], before: State, after: State) -> Instance | None:
+        """The first of `instances` that leads from one state to the other; a model error in one does not exclude others."""
+        for instance in instances:
+            with suppress(EvaluationError):
+                if self.take(instance, before) == after:
+                    return instance
+        return None
 
     def steps(self, state: State) -> Iterator[Step]:
         """Every step out of `state`, in the order of the instances, including duplicates."""
