@@ -21,11 +21,12 @@ from streamproof.system.assume import Substitution
 from streamproof.system.constraint import after
 from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.expr import Expr
-from streamproof.system.ground import Ground, at_text, ground, weight
+from streamproof.system.ground import Ground, ground, weight
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Check, Instance, Kind, Property, System
 from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import scalarise
+from streamproof.system.text import parameters_text
 from streamproof.system.unbounded import Parametric
 
 MOST = 6
@@ -70,7 +71,7 @@ def check_induction(
         spent += heavy
         if spent > ALL_TERMS or len(checked) == MOST or interrupts.left() <= 0:
             break
-        on_progress(f"checking the induction at {at_text(values)}")
+        on_progress(f"checking the induction at {parameters_text(values)}")
         try:
             with interrupts.doing("checking the induction"):
                 decided = _expect_none(*_obligations(parametric, claims, values), values)
@@ -153,11 +154,11 @@ def _expect_none(system: System, broken: Sequence[_Broken], values: Mapping[str,
     for one in broken:
         if interpreter.value(one.condition, state):
             raise NotInductive(
-                f"{one.claim} was proved for every size by induction, and is not inductive at {at_text(values)}:"
+                f"{one.claim} was proved for every size by induction, and is not inductive at {parameters_text(values)}:"
                 f" it fails {one.where}",
                 remedy=_DEFECT,
             )
     raise NotInductive(
-        f"checking the induction at {at_text(values)}, the solver found a state that the interpreter refutes",
+        f"checking the induction at {parameters_text(values)}, the solver found a state that the interpreter refutes",
         remedy=_DEFECT,
     )

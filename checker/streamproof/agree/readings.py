@@ -23,12 +23,13 @@ from streamproof.language.native_machine import NativeMachine
 from streamproof.language.spec import Spec, compile_unbounded
 from streamproof.symbolic.parametric.equality import difference
 from streamproof.system.errors import EvaluationError, Exit, Loc, StreamproofError
-from streamproof.system.ground import at_text, ground, weight
+from streamproof.system.ground import ground, weight
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Kind, State, System
 from streamproof.system.records import dataclass, replace
 from streamproof.system.sampling import random_state
 from streamproof.system.sorts import contains
+from streamproof.system.text import parameters_text
 from streamproof.system.unbounded import Free, Parametric, endless, ranges
 
 SEED = 20_242
@@ -134,7 +135,7 @@ def compare_readings(
             left_out.append(values)
             continue
         spent += heavy
-        on_progress(f"comparing the rules at {at_text(values)}")
+        on_progress(f"comparing the rules at {parameters_text(values)}")
         one = _Comparison(spec, variant, given, parametric, values)
         if one.possible:
             one.run()
@@ -235,7 +236,7 @@ class _Comparison:
 
     def _differs(self, name: str, loc: Loc | None, where: str) -> ReadingsDiffer:
         return ReadingsDiffer(
-            f"{name} at {at_text(self._values)} differs from the one compiled for every size{where}",
+            f"{name} at {parameters_text(self._values)} differs from the one compiled for every size{where}",
             loc=loc,
             remedy="setup() or a helper treats a free parameter unlike a number; decide inside a rule, or give it a value",
         )

@@ -19,7 +19,7 @@ from streamproof.system.errors import Exit
 from streamproof.system.model import parameter_json
 from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass
-from streamproof.system.text import BLANK, Line, StyledText, aligned, line
+from streamproof.system.text import BLANK, Line, StyledText, aligned, line, parameters_text
 from streamproof.system.verdict import Finding, Verdict, number_of
 
 SCHEMA = "streamproof.bugbench/1"
@@ -139,11 +139,13 @@ def _table(rows: list[Row]) -> Iterator[Line]:
     yield line(StyledText(head, "title"))
     for row, text in zip(rows, texts, strict=True):
         fixed = row.defect.fixed.selection
-        after = ", ".join(f"{name}={value}" for name, value in fixed.parameters.items())
         yield line(text)
         yield line(StyledText(f"{row.defect.title} ({row.defect.property})", "faint"), indent=4)
         yield line(
-            StyledText(f"{row.fixed.finding.text()} in {fixed.variant or row.defect.model} with {after}", "faint"),
+            StyledText(
+                f"{row.fixed.finding.text()} in {fixed.variant or row.defect.model} with {parameters_text(fixed.parameters)}",
+                "faint",
+            ),
             indent=4,
         )
         for problem in row.problems:

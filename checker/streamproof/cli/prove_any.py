@@ -14,12 +14,11 @@ from streamproof.cli.outputs import people
 from streamproof.cli.ticking import Ticking
 from streamproof.language.model import limits_text
 from streamproof.system.errors import Exit, StreamproofError, UsageError
-from streamproof.system.ground import at_text as _at
 from streamproof.system.ground import weight
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.options import SearchOptions, timely
 from streamproof.system.records import dataclass
-from streamproof.system.text import BLANK, Line, StyledText, line
+from streamproof.system.text import BLANK, Line, StyledText, line, parameters_text
 from streamproof.system.verdict import CheckResult, Finding, Seconds, Verdict
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ class Small:
     searched: list[Searched]
     violating: System | None
 
-    def holds_at(self, name: str) -> tuple[Mapping[str, int], ...]:
+    def holdsparameters_text(self, name: str) -> tuple[Mapping[str, int], ...]:
         """The values at which a property holds."""
         return tuple(
             s.values for s in self.searched if name in s.findings and s.findings[name].verdict is Verdict.HOLDS
@@ -196,7 +195,7 @@ def search_instances(
     for values in (*chosen[:1], *sorted(chosen[1:], key=lambda v: (weight(parametric, v), sum(v.values())))):
         if left <= 0 or interrupts.left() <= 0:
             break
-        progress(f"searching the instance at {_at(values)}")
+        progress(f"searching the instance at {parameters_text(values)}")
         try:
             with interrupts.doing("searching instances"):
                 with first_values_at_most(MOST_STARTS):
@@ -224,7 +223,7 @@ def search_instances(
 
 def _refuted(what: str, values: Mapping[str, int], because: str) -> ProofRefuted:
     return ProofRefuted(
-        f"{what} was proved for every size, and the explicit search refutes it at {_at(values)}: {because}",
+        f"{what} was proved for every size, and the explicit search refutes it at {parameters_text(values)}: {because}",
         remedy="one of the two is wrong: a defect of streamproof; please report it with the model",
     )
 
@@ -243,12 +242,12 @@ def _finding(parametric: Parametric, proof: AnySize, small: Small, prop: Propert
     violated = small.first(prop.name, Verdict.VIOLATED)
     if violated is not None:
         values, finding = violated
-        because = f"at {_at(values)}: {finding.because}"
-        holds = small.holds_at(prop.name)
+        because = f"at {parameters_text(values)}: {finding.because}"
+        holds = small.holdsparameters_text(prop.name)
         return Finding(prop.name, prop.kind, Verdict.VIOLATED, finding.trace, because, sizes=holds)
-    holds = small.holds_at(prop.name)
+    holds = small.holdsparameters_text(prop.name)
     more = f" and at {len(holds) - SIZES_SHOWN} more" if len(holds) > SIZES_SHOWN else ""
-    seen = f"; it holds at {' and at '.join(map(_at, holds[:SIZES_SHOWN]))}{more}" if holds else ""
+    seen = f"; it holds at {' and at '.join(map(parameters_text, holds[:SIZES_SHOWN]))}{more}" if holds else ""
     because = f"{_why_open(parametric, proof, prop.name)}{seen}"
     return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because, sizes=holds)
 
@@ -276,7 +275,7 @@ def _why_open(parametric: Parametric, proof: AnySize, name: str) -> str:
         values = dict(proof.ctis[blocking].parameters)
         wild = [f.name for f in parametric.free if f.least is None and int(values[f.name]) < 1]
         limits = f"; {', '.join(wild)} may be any number, negative ones too: declare limits" if wild else ""
-        return f"not shown of every initial state{what}, as at {_at(values)}{limits}"
+        return f"not shown of every initial state{what}, as at {parameters_text(values)}{limits}"
     return (
         f"not proved for every size{what}: add a lemma that excludes the state of the counterexample to induction, or "
         "prove it at one size"
@@ -366,7 +365,7 @@ def _show(proof: AnySize, small: Small, json_to: str | None) -> None:
 
 def _not_inductive(cti: ParametricCti) -> Iterator[Line]:
     yield line(StyledText("Not inductive: ", "title"), StyledText(cti.of, "failed"))
-    at = ", ".join(f"{name}={value}" for name, value in cti.parameters)
+    at = parameters_text(dict(cti.parameters))
     if cti.step is None:
         yield line(f"In an initial state{f', at {at}' if at else ''}:", indent=2)
     else:

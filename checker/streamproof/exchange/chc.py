@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from streamproof.exchange.smt_terms import Scalar, SmtTerms, comment, declared, meanings, remark, sort_name, symbol
+from streamproof.exchange.smt_terms import Scalar, SmtTerms, declared, meanings, remark, sort_name, symbol
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
+from streamproof.system.files import GENERATOR
 from streamproof.system.model import Kind, System
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Verdict
@@ -65,7 +66,7 @@ def read(clauses: Clauses, answers: Mapping[str, str]) -> dict[str, Verdict]:
 
 
 def _text(scalar: Scalar, name: str, bad: Expr, *, of_steps: bool) -> str:
-    return "\n".join((*comment(scalar.original), *_lines(scalar, name, bad, of_steps=of_steps), ""))
+    return "\n".join((*_lines(scalar, name, bad, of_steps=of_steps), ""))
 
 
 def _lines(scalar: Scalar, name: str, bad: Expr, *, of_steps: bool) -> Iterator[str]:
@@ -73,6 +74,7 @@ def _lines(scalar: Scalar, name: str, bad: Expr, *, of_steps: bool) -> Iterator[
     terms = SmtTerms(symbol, lambda name: symbol(f"{name}'"))
     bound = declared([(symbol(v.name), v.sort) for v in scalar.variables])
     here = f"(reach {' '.join(symbol(v.name) for v in scalar.variables)})"
+    yield remark(f"{scalar.original.heading}, {GENERATOR} export")
     yield remark(f"{name}: sat, nothing bad is reached; unsat, something is")
     yield from meanings(scalar)
     yield "(set-logic HORN)"

@@ -155,9 +155,7 @@ class _Export:
         return Promela(text, self.queries, self.opening, self.candidates, total + len(self.queries) + 1, self.names)
 
     def _head(self) -> Iterator[str]:
-        title = " ".join(filter(None, (self.original.name, self.original.variant)))
-        given = ", ".join(f"{k}={v}" for k, v in self.original.parameters.items())
-        yield f"/* {_comment(f'{title} ({given})' if given else title)}, {GENERATOR} export"
+        yield f"/* {_comment(self.original.heading)}, {GENERATOR} export"
         yield " *"
         if self.claim is not None:
             yield f" * {_comment(self.title)}"

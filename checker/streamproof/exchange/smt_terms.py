@@ -13,7 +13,6 @@ from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import Substitution, simplify
 from streamproof.system.expr import Expr
-from streamproof.system.files import GENERATOR
 from streamproof.system.model import Instance, Kind, Property, System, fires
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
@@ -185,13 +184,6 @@ def declared(variables: Sequence[tuple[str, Sort]]) -> str:
 def remark(text: str) -> str:
     """A comment on one line, for any name."""
     return f"; {visible(text)}"
-
-
-def comment(system: System) -> Iterator[str]:
-    """The header: a description of the text, and the encoding of values."""
-    title = " ".join(filter(None, (system.name, system.variant)))
-    given = ", ".join(f"{name}={value}" for name, value in system.parameters.items())
-    yield remark(f"{title}{f' ({given})' if given else ''}, {GENERATOR} export")
 
 
 def meanings(scalar: Scalar) -> Iterator[str]:

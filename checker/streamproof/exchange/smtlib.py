@@ -13,7 +13,6 @@ from streamproof.exchange.smt_terms import (
     Scalar,
     SmtEvent,
     SmtTerms,
-    comment,
     declared,
     meanings,
     number,
@@ -23,6 +22,7 @@ from streamproof.exchange.smt_terms import (
 )
 from streamproof.system import build as b
 from streamproof.system.errors import UsageError
+from streamproof.system.files import GENERATOR
 from streamproof.system.model import Kind, System
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Sort
@@ -129,7 +129,7 @@ class _Export:
         query = {event.prop.name: event.prop.kind for event in self.events}
         left_out = tuple(p.name for p in self.scalar.original.properties if p.name not in query)
         lines = (
-            *comment(self.scalar.original),
+            remark(f"{self.scalar.original.heading}, {GENERATOR} export"),
             *meanings(self.scalar),
             "; Run it with z3, or with cvc5 --incremental. After each question: sat, there is such a behaviour; unsat, none.",
             "(set-logic ALL)",

@@ -161,7 +161,7 @@ class _Export:
     extra: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.module = module_name(self.system)
+        self.module, self.title = module_name(self.system), comment(self.system.heading)
         self.names = TlaNames({self.module})
         self.plain = simplify(self.system)
         self.variables = {v.name: self.names.new(v.name) for v in self.system.variables}
@@ -188,13 +188,13 @@ class _Export:
         sequences = any("Seq(" in type_text(v.sort) for v in self.system.variables)
         extended = [m for m, sign in used if (sequences if m == "Sequences" else sign in body)]
         text = "\n".join((*self._head(), f"EXTENDS {', '.join(extended)}", "", *self._declared(), body, "=" * 78, ""))
-        main = TlcRun(self.module, self.module, "Spec", tuple(self.main), f"{self._title()}: what must hold")
+        main = TlcRun(self.module, self.module, "Spec", tuple(self.main), f"{self.title}: what must hold")
         states = TlcRun(
             f"{self.module}_states",
             self.module,
             "UnfairSpec",
             tuple(c for c in self.main if c.name == MISTAKE),
-            f"{self._title()}: counting only",
+            f"{self.title}: counting only",
         )
         operators = {g.name: g.action.name for g in self.actions.groups}
         return Tla(
@@ -211,15 +211,10 @@ class _Export:
 
     # --- the head
 
-    def _title(self) -> str:
-        title = " ".join(filter(None, (self.system.name, self.system.variant)))
-        given = ", ".join(f"{k}={v}" for k, v in self.system.parameters.items())
-        return comment(f"{title} ({given})" if given else title)
-
     def _head(self) -> Iterator[str]:
         line = f"---- MODULE {self.module} ----"
         yield line.center(78, "-")
-        yield f"\\* {self._title()}, {GENERATOR} export"
+        yield f"\\* {self.title}, {GENERATOR} export"
         yield "\\*"
         yield f"\\*   java -cp tla2tools.jar tlc2.TLC -workers 1 {self.module}.tla"
         yield f"\\*   java -cp tla2tools.jar tlc2.TLC -workers 1 -config {self.module}_states.cfg {self.module}.tla"
@@ -485,7 +480,7 @@ class _Export:
             yield ""
             return
         module = self.names.new(f"{self.module}_{prop.name}")
-        new, title = self.names.new, comment(f"{self._title()}: {prop.doc or prop.name}")
+        new, title = self.names.new, comment(f"{self.title}: {prop.doc or prop.name}")
         guesses = Guesses(condition, partial(new, "until"))
         specification, self.extra[module] = watched_module(
             module, self.module, title, name, formula, guesses, new, fair=bool(self.fair)

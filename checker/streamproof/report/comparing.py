@@ -11,7 +11,7 @@ from streamproof.language.spec import Spec
 from streamproof.language.sweeping import Cell, Claim, Column, Comparison, Judgement, Table, UndecidedClaim
 from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass
-from streamproof.system.text import BLANK, Line, Style, StyledText, aligned, line
+from streamproof.system.text import BLANK, Line, Style, StyledText, aligned, line, parameters_text
 from streamproof.system.verdict import Verdict
 
 SCHEMA = "streamproof.compare/1"
@@ -115,7 +115,7 @@ def compare(
     for design in comparison.designs:
         for at, group in groups.items():
             parameters = {**dict(at), comparison.parameter: design}
-            on_search(", ".join(f"{name}={value}" for name, value in parameters.items()))
+            on_search(parameters_text(parameters))
             found, count = _answers(spec, parameters, group, max_states)
             cells |= {(design, name): cell for name, cell in found.items()}
             searches, states = searches + 1, states + count

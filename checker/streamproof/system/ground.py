@@ -18,6 +18,7 @@ from streamproof.system.expr import Expr
 from streamproof.system.model import Action, Check, Conjunct, Instance, Property, System, Variable
 from streamproof.system.records import replace
 from streamproof.system.sorts import ArraySort, BagSort, OptionSort, RangeSort, RecordSort, Sort, TermRange, cardinality
+from streamproof.system.text import parameters_text
 from streamproof.system.unbounded import Forall, Parametric, Total
 
 
@@ -84,7 +85,7 @@ class Ground(Substitution):
             case TermRange():
                 low, high = self._ends(sort)
                 if low > high:
-                    raise Empty(f"{sort} has no values at {at_text(self._values)}")
+                    raise Empty(f"{sort} has no values at {parameters_text(self._values)}")
                 return RangeSort(low, high)
             case BagSort():
                 return sort
@@ -195,8 +196,3 @@ def _size(sort: Sort, put: Ground) -> int:
             return 1 + _size(element, put)
         case _:
             return 1
-
-
-def at_text(values: Mapping[str, object]) -> str:
-    """Values of parameters as text: ``n=2, m=0``."""
-    return ", ".join(f"{name}={value}" for name, value in values.items())

@@ -22,6 +22,7 @@ from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import Sort, Value, show
+from streamproof.system.text import parameters_text
 
 State: TypeAlias = tuple[Value, ...]
 """One value per variable, in the order of `System.variables`."""
@@ -262,6 +263,12 @@ class System:
     """The state constraint that is part of guards, terminal states and formulas, for counts and exports."""
     derived: tuple[Derived, ...] = field(default=(), compare=False, repr=False)
     """Values that traces show."""
+
+    @property
+    def heading(self) -> str:
+        """Name, variant and parameters: ``cyclic no-priority (depth=1)``."""
+        title = " ".join(filter(None, (self.name, self.variant)))
+        return f"{title} ({parameters_text(self.parameters)})" if self.parameters else title
 
     @cached_property
     def index(self) -> Mapping[str, int]:
