@@ -58,8 +58,7 @@ def run_agree(selection: Selection, limits: PanelLimits, json_to: str | None, *,
 
         agreement = agree(system, limits, status, answered)
     code = _exit_code(agreement)
-    if json_to is not None:
-        write_json({**agreement_json(agreement), "exit_code": int(code)}, json_to)
+    write_json({**agreement_json(agreement), "exit_code": int(code)}, json_to)
     print_lines(agreement_lines(agreement), stream)
     return code
 

@@ -78,8 +78,7 @@ class Request:
             error=error,
         )
         document = self._document(None, report, report.exit_code, {})
-        if self.json_to is not None:
-            write_json(document, self.json_to)
+        write_json(document, self.json_to)
         write_ci_files(document, self.json_to)
 
     @interrupts.unlimited()  # a result is reported even if the engine used up the time
@@ -129,8 +128,7 @@ class Request:
         )
         code = report.exit_code
         document = self._document(system, report, code, more or {})
-        if self.json_to is not None:
-            write_json(document, self.json_to)
+        write_json(document, self.json_to)
         write_ci_files(document, self.json_to, {p.name: p.loc for p in system.properties})
         print_check(report, stream, detailed=self.detailed)
         return code

@@ -55,9 +55,8 @@ def command(tickets: tuple[str, ...], folder: Path | None, json_to: str | None) 
             status(defect.ticket)
             rows.append(Row(defect, _decided(defect.buggy), _decided(defect.fixed)))
     code = Exit.REJECTED if any(row.problems for row in rows) else Exit.HOLDS
-    if json_to is not None:
-        document = {"schema": SCHEMA, "version": __version__, "exit_code": int(code)}
-        write_json({**document, "defects": [row.document() for row in rows]}, json_to)
+    document = {"schema": SCHEMA, "version": __version__, "exit_code": int(code)}
+    write_json({**document, "defects": [row.document() for row in rows]}, json_to)
     if json_to != "-":
         print_lines(_table(rows), people(json_to))
     return code

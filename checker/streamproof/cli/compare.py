@@ -40,8 +40,7 @@ def command(model: str, max_states: int | None, json_to: str | None) -> int:
     with Status() as status:
         compared = compare(target.spec, target.spec.comparison, max_states=max_states, on_search=status)
     code = Exit.HOLDS if compared.decided else Exit.INCONCLUSIVE
-    if json_to is not None:
-        write_json({**compared.to_json(), "exit_code": int(code)}, json_to)
+    write_json({**compared.to_json(), "exit_code": int(code)}, json_to)
     if json_to != "-":
         print_lines(compared_lines(compared), people(json_to))
     return code

@@ -82,17 +82,16 @@ def command(out: Path, checking: bool, json_to: str | None) -> int:
     done = "checked" if checking else "written"
     people(json_to).write(f"{len(files) // 2} counterexamples {done} in {out}, {len(problems)} problems\n")
     code = Exit.REJECTED if problems else Exit.HOLDS
-    if json_to is not None:
-        document = {
-            "schema": SCHEMA,
-            "version": __version__,
-            "exit_code": int(code),
-            "out": str(out),
-            "written": not checking,
-            "counterexamples": entries,
-            "problems": problems,
-        }
-        write_json(document, json_to)
+    document = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "exit_code": int(code),
+        "out": str(out),
+        "written": not checking,
+        "counterexamples": entries,
+        "problems": problems,
+    }
+    write_json(document, json_to)
     return code
 
 

@@ -157,31 +157,30 @@ def command(
         files.append(str(path))
     for why in left_out.values():
         people(STANDARD if place.standard else json_to).write(f"left out: {why}\n")
-    if json_to is not None:
-        document: dict[str, Any] = {
-            "schema": SCHEMA,
-            "version": __version__,
-            "model": selection.target.name,
-            "variant": system.variant,
-            "parameters": {name: parameter_json(value) for name, value in system.parameters.items()},
-            "format": form,
-            "files": files,
-            "left_out": list(left_out),
-            "exit_code": int(Exit.HOLDS),
-        }
-        if module is not None:
-            document["asked"] = [
-                {
-                    "configuration": f"{run.name}.cfg",
-                    "module": f"{run.module}.tla",
-                    "name": claim.name,
-                    "property": claim.property,
-                    "violated_means": claim.means.value,
-                }
-                for run in module.runs
-                for claim in run.claims
-            ]
-        write_json(document, json_to)
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "model": selection.target.name,
+        "variant": system.variant,
+        "parameters": {name: parameter_json(value) for name, value in system.parameters.items()},
+        "format": form,
+        "files": files,
+        "left_out": list(left_out),
+        "exit_code": int(Exit.HOLDS),
+    }
+    if module is not None:
+        document["asked"] = [
+            {
+                "configuration": f"{run.name}.cfg",
+                "module": f"{run.module}.tla",
+                "name": claim.name,
+                "property": claim.property,
+                "violated_means": claim.means.value,
+            }
+            for run in module.runs
+            for claim in run.claims
+        ]
+    write_json(document, json_to)
     return Exit.HOLDS
 
 

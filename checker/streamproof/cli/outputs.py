@@ -59,8 +59,13 @@ def standard_output() -> TextIO:
     return _reserved[-1] if _reserved else sys.stdout
 
 
-def write_json(document: Any, where: str, form: Form | None = None) -> None:
-    """Write JSON data to the file `where`, or to standard output for ``-``; the default form is that of its ``schema``."""
+def write_json(document: Any, where: str | None, form: Form | None = None) -> None:
+    """Write JSON data to the file `where`, to standard output for ``-``, or nowhere for None.
+
+    The default form is that of its ``schema``.
+    """
+    if where is None:
+        return
     text = json.dumps(document, indent=2, allow_nan=False) + "\n"
     if where == STANDARD:
         inner(standard_output()).write(text)

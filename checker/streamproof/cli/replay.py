@@ -84,13 +84,11 @@ def command(
     except (InputError, UsageError):
         raise
     except StreamproofError as error:
-        if json_to is not None:
-            reason = {"accepted": False, "steps": None, "reason": error.message, "exit_code": int(error.exit_code)}
-            write_json(document | reason, json_to)
+        reason = {"accepted": False, "steps": None, "reason": error.message, "exit_code": int(error.exit_code)}
+        write_json(document | reason, json_to)
         raise
-    if json_to is not None:
-        fine = {"accepted": True, "steps": len(behaviour.steps), "reason": None, "exit_code": int(Exit.HOLDS)}
-        write_json(document | fine, json_to)
+    fine = {"accepted": True, "steps": len(behaviour.steps), "reason": None, "exit_code": int(Exit.HOLDS)}
+    write_json(document | fine, json_to)
     if not quiet:
         from streamproof.report.console import print_counterexample
         from streamproof.traces.render import About

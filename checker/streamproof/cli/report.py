@@ -42,20 +42,19 @@ def command(inputs: Sequence[Path], out: Path, master: str, title: str | None, j
     expect_json_writable(json_to, SCHEMA)
     with Status() as status:
         result = build_report(inputs, out, master, title, status)
-    if json_to is not None:
-        document = {
-            "schema": SCHEMA,
-            "version": __version__,
-            "exit_code": int(Exit.HOLDS),
-            "html": str(result.html),
-            "tables": {name: str(path) for name, path in result.tables.items()},
-            "verdicts": dict(result.verdicts),
-            "runs": result.runs,
-            "not_validated": result.not_validated,
-            "events": result.events,
-            "skipped": [{"path": str(item.path), "reason": item.reason} for item in result.skipped],
-        }
-        write_json(document, json_to)
+    document = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "exit_code": int(Exit.HOLDS),
+        "html": str(result.html),
+        "tables": {name: str(path) for name, path in result.tables.items()},
+        "verdicts": dict(result.verdicts),
+        "runs": result.runs,
+        "not_validated": result.not_validated,
+        "events": result.events,
+        "skipped": [{"path": str(item.path), "reason": item.reason} for item in result.skipped],
+    }
+    write_json(document, json_to)
     stream = people(json_to)
     verdicts = ", ".join(f"{count} {name}" for name, count in result.verdicts.items() if count) or "no verdicts"
     stream.write(f"{number_of(result.runs, 'run')}, {number_of(result.events, 'event')}; {verdicts}\n")

@@ -240,8 +240,7 @@ def command(
         if not shrunk
         else {name: shrunk[name] for name in (*_KEPT[2:], "runs", "deviations") if name in shrunk},
     }
-    if json_to is not None:
-        write_json(document, json_to)
+    write_json(document, json_to)
     print_lines(
         _lines(runs, wrong, shrunk, seeds, shrink=shrink) if simulate else _real_lines(job, runs[0]), people(json_to)
     )

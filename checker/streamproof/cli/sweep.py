@@ -222,8 +222,7 @@ def command(
     folder.write(FILES["table"], parquet(report), "table")
     folder.write(FILES["page"], render_page(report), "page")
     folder.write(FILES["answer"], json.dumps(answer, indent=2, allow_nan=False) + "\n", "answer")
-    if json_to is not None:
-        write_json(answer, json_to)
+    write_json(answer, json_to)
     print_lines(closing_lines(report), stream)
     return report.exit_code
 

@@ -176,8 +176,7 @@ def command(
     document = {"schema": SCHEMA, "version": __version__, "exit_code": int(code), "verdicts": records}
     if counted is not None:
         document["coverage"] = counted.record()
-    if json_to is not None:
-        write_json(document, json_to)
+    write_json(document, json_to)
     write_ci_files(document, json_to)
     if dot is not None:
         from streamproof.conformance.frontier import frontier_dot

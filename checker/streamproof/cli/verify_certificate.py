@@ -111,12 +111,11 @@ def command(
             if smt is not None and shown is not None:
                 _write_scripts(shown, smt)
     except StreamproofError as error:
-        if json_to is not None and error.exit_code in (Exit.REJECTED, Exit.DISAGREE):
+        if error.exit_code in (Exit.REJECTED, Exit.DISAGREE):
             write_json({**document, **_verdict(None, error, begun)}, json_to)
         raise
-    if json_to is not None:
-        graph = {} if shown is None else {"lemma_graph": _lemma_graph(shown)}
-        write_json({**document, **_verdict(header, None, begun), **graph}, json_to)
+    graph = {} if shown is None else {"lemma_graph": _lemma_graph(shown)}
+    write_json({**document, **_verdict(header, None, begun), **graph}, json_to)
     stream = people(json_to)
     width = max((len(name) for name in header["claims"]), default=0)
     for name, verdict in header["claims"].items():
