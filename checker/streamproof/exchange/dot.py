@@ -48,7 +48,7 @@ def trace_dot(system: System, trace: Trace, prop: Property | None = None) -> str
             marks.append(f'fillcolor="{colour}"')
         elif trace.loop is not None and number >= trace.loop:
             marks.append('fillcolor="#fdf0d0"')
-        lines.append(_node(number, [f"state {number}", *shown], marks))
+        lines.append(box(f"s{number}", [f"state {number}", *shown], marks))
     for number, instance in enumerate(trace.steps):
         target = number + 1 if number + 1 < len(trace.states) else trace.loop or 0
         extra = ["style=bold", "constraint=false"] if target <= number else []
@@ -96,7 +96,7 @@ def graph_dot(
             marks.append('fillcolor="#f8d0d0"')
         elif interpreter.terminal(state):
             marks.append('fillcolor="#e8e8e8"')
-        lines.append(_node(at, shown or [f"state {at}"], marks))
+        lines.append(box(f"s{at}", shown or [f"state {at}"], marks))
     lines.extend(_edge(a, b, labels, []) for (a, b), labels in arrows.items())
     return "\n".join((*lines, "}", ""))
 
@@ -143,10 +143,6 @@ def box(name: str, shown: list[str], marks: list[str]) -> str:
     if len(shown) > MAX_LINES:
         shown = [*shown[:MAX_LINES], f"and {len(shown) - MAX_LINES} more"]
     return f"  {name} [{', '.join((f'label={_left(shown)}', *marks))}];"
-
-
-def _node(number: int, shown: list[str], marks: list[str]) -> str:
-    return box(f"s{number}", shown, marks)
 
 
 def _edge(source: int, target: int, labels: list[str], extra: list[str]) -> str:

@@ -13,7 +13,7 @@ from streamproof.system import expr as e
 from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.formula import rewritten
-from streamproof.system.model import Action, Instance, System, Variable
+from streamproof.system.model import Instance, System, Variable
 from streamproof.system.scheduler import Scheduled
 from streamproof.system.sorts import BOOL
 
@@ -23,17 +23,33 @@ LONG = 8
 
 def with_bits(form: Scheduled) -> Scheduled:
     """The same claim, with a bit for each long condition of its formula."""
-    names: dict[Expr, Expr] = {}
+    system, names = form.system, dict[Expr, e.Var]()
 
     def named(condition: Expr) -> Expr:
         if sum(1 for _ in e.subterms(condition)) <= LONG:
             return condition
         if condition not in names:
-            names[condition] = b.var(_fresh(form.system, len(names) + 1), BOOL)
+            bit = b.var(_fresh(system, len(names) + 1), BOOL)
+            assert isinstance(bit, e.Var)
+            names[condition] = bit
         return names[condition]
 
+    def with_updates(instance: Instance) -> Instance:
+        written = dict(instance.updates)
+        there = Substitution({b.var(n, v.sort): written[n] for v in system.variables if (n := v.name) in written})
+        now = ((bit.name, condition, there(condition)) for condition, bit in names.items())
+        set_ = ((name, then) for name, condition, then in now if then is not condition)
+        return replace(instance, updates=(*instance.updates, *set_))
+
     formula = rewritten(form.formula, named)
-    return replace(form, system=_extended(form.system, names), formula=formula)
+    bits = (Variable(bit.name, BOOL, (False, True)) for bit in names.values())
+    extended = replace(
+        system,
+        variables=(*system.variables, *bits),
+        actions=tuple(replace(a, instances=tuple(map(with_updates, a.instances))) for a in system.actions),
+        initially=b.and_((system.initially, *(b.eq(bit, condition) for condition, bit in names.items()))),
+    )
+    return replace(form, system=extended, formula=formula)
 
 
 def _fresh(system: System, number: int) -> str:
@@ -41,29 +57,3 @@ def _fresh(system: System, number: int) -> str:
     while name in system.index:
         name += "_"
     return name
-
-
-def _extended(system: System, names: dict[Expr, Expr]) -> System:
-    bits = tuple(Variable(bit.name, BOOL, (False, True)) for bit in names.values() if isinstance(bit, e.Var))
-    at_first = (b.eq(bit, condition) for condition, bit in names.items())
-    return replace(
-        system,
-        variables=(*system.variables, *bits),
-        actions=tuple(_setting(system, action, names) for action in system.actions),
-        initially=b.and_((system.initially, *at_first)),
-    )
-
-
-def _setting(system: System, action: Action, names: dict[Expr, Expr]) -> Action:
-    return replace(action, instances=tuple(_set(system, instance, names) for instance in action.instances))
-
-
-def _set(system: System, instance: Instance, names: dict[Expr, Expr]) -> Instance:
-    written = dict(instance.updates)
-    there = Substitution({b.var(n, v.sort): written[n] for v in system.variables if (n := v.name) in written})
-    set_ = tuple(
-        (bit.name, now)
-        for condition, bit in names.items()
-        if isinstance(bit, e.Var) and (now := there(condition)) is not condition
-    )
-    return replace(instance, updates=(*instance.updates, *set_))

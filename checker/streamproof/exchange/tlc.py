@@ -68,10 +68,6 @@ class _Found:
         return len(self.trace.states)
 
 
-def _length(found: _Found) -> int:
-    return found.length
-
-
 @dataclass
 class _Judge:
     system: System
@@ -165,8 +161,8 @@ class _Judge:
         mistake: int | None,
         claims: Sequence[tuple[TlcRun, TlcClaim]],
     ) -> ToolVerdict:
-        shown = min((f for f in found if f.claim.means is not Means.MISTAKE), key=_length, default=None)
-        wrong = min((f for f in found if f.claim.means is Means.MISTAKE), key=_length, default=None)
+        shown = min((f for f in found if f.claim.means is not Means.MISTAKE), key=lambda f: f.length, default=None)
+        wrong = min((f for f in found if f.claim.means is Means.MISTAKE), key=lambda f: f.length, default=None)
         lengths = [n for n in (mistake, wrong.length if wrong else None) if n is not None]
         if kind is Kind.TERMINATION and mistake is not None:
             return ToolVerdict(name, kind, Verdict.INCONCLUSIVE)
