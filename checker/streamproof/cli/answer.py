@@ -9,11 +9,9 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from streamproof import interrupts
 from streamproof.cli.outputs import MISTAKE, Folder, people, write_ci_files, write_json
-from streamproof.cli.selection import F, Selection
+from streamproof.cli.selection import F, Selection, path_option
 from streamproof.registry import first_line
 from streamproof.report.console import print_check
 from streamproof.report.model import CheckReport, Result
@@ -191,12 +189,7 @@ def _first_shown(finding: Finding) -> tuple[bool, int]:
 
 def out_option(function: F) -> F:
     """The option for the folder of counterexamples, of which `trace_folder` makes the folder."""
-    return click.option(
-        "--out",
-        type=click.Path(path_type=Path),
-        metavar="DIR",
-        help=f"Folder for counterexamples.  [default: {DEFAULT_OUT}/MODEL]",
-    )(function)
+    return path_option("--out", "DIR", f"Folder for counterexamples.  [default: {DEFAULT_OUT}/MODEL]")(function)
 
 
 def trace_folder(out: Path | None, selection: Selection) -> Folder | None:

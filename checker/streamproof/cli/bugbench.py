@@ -13,7 +13,7 @@ from streamproof import __version__
 from streamproof.cli.bugbench_table import Defect, Side, defects
 from streamproof.cli.engines import CHECKS, Status, run_engine
 from streamproof.cli.outputs import expect_json_writable, people, write_json
-from streamproof.cli.selection import json_option
+from streamproof.cli.selection import json_option, path_option
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import Exit
 from streamproof.system.model import parameter_json
@@ -32,12 +32,7 @@ SCHEMA = "streamproof.bugbench/1"
     example="streamproof bugbench FLINK-18595",
 )
 @click.argument("tickets", nargs=-1, metavar="[TICKET]...")
-@click.option(
-    "--folder",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder of defects, one TOML file each.  [default: the bundled defects of Flink]",
-)
+@path_option("--folder", "DIR", "Folder of defects, one TOML file each.  [default: the bundled defects of Flink]")
 @json_option
 def command(tickets: tuple[str, ...], folder: Path | None, json_to: str | None) -> int:
     """Check every defect, or each TICKET: before the fix its property is violated, after the fix it holds.

@@ -14,12 +14,14 @@ from click.core import ParameterSource
 from streamproof import interrupts
 from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
 from streamproof.cli.engines import CHECKS, explored, graph_text, option_words, resource_options, run_engine
-from streamproof.cli.outputs import certificate_option, ci_options, expect_json_writable, people
+from streamproof.cli.outputs import ci_options, expect_json_writable, people
 from streamproof.cli.selection import (
+    certificate_option,
     json_option,
     limited_by,
     model_options,
     number_option,
+    path_option,
     property_option,
     select,
     timeout_option,
@@ -57,7 +59,7 @@ from streamproof.system.verdict import CheckResult, Measure, Measured
 )
 @timeout_option("Stop after SECONDS.", "time_limit")
 @out_option
-@click.option("--dot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the graph of reachable states.")
+@path_option("--dot", "FILE", "Draw the graph of reachable states.")
 @click.option(
     "--coverage", is_flag=True, help="Count every condition of every guard, and list actions, conditions and levels."
 )

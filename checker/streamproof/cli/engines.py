@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 import click
 
 from streamproof import interrupts
+from streamproof.cli.selection import path_option
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Instance, Kind, State, System
 from streamproof.system.options import (
@@ -258,24 +259,14 @@ def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="SIZE",
             help="Memory limit of the process (500MB, 4GB, 4GiB).  [default: four fifths of the machine's memory]",
         ),
-        click.option(
-            "--spill",
-            type=click.Path(path_type=Path),
-            metavar="DIR",
-            help="At the memory limit, continue on disk in DIR.",
-        ),
-        click.option(
+        path_option("--spill", "DIR", "At the memory limit, continue on disk in DIR."),
+        path_option(
             "--checkpoint",
-            type=click.Path(path_type=Path, file_okay=False),
-            metavar="DIR",
-            help="Write a checkpoint to DIR once a minute, and when a limit ends the search.",
+            "DIR",
+            "Write a checkpoint to DIR once a minute, and when a limit ends the search.",
+            file_okay=False,
         ),
-        click.option(
-            "--resume",
-            type=click.Path(path_type=Path, file_okay=False),
-            metavar="DIR",
-            help="Continue from the checkpoint in DIR, and keep writing it.",
-        ),
+        path_option("--resume", "DIR", "Continue from the checkpoint in DIR, and keep writing it.", file_okay=False),
     )
     for option in reversed(options):
         collected = option(collected)

@@ -184,16 +184,6 @@ def ci_options(function: F) -> F:
     return function
 
 
-def certificate_option(function: F) -> F:
-    """The option that writes a certificate."""
-    return click.option(
-        "--certificate",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Write the evidence for the verdicts; streamproof verify-certificate FILE checks it.",
-    )(function)
-
-
 def write_ci_files(
     document: Mapping[str, Any], json_to: str | None, places: Mapping[str, Loc | None] | None = None
 ) -> None:

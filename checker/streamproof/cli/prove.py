@@ -14,11 +14,12 @@ from streamproof import interrupts
 from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
 from streamproof.cli.certificate import certificate_json, certify_proved, print_certificate
 from streamproof.cli.engines import PROVERS
-from streamproof.cli.outputs import certificate_option, ci_options, expect_json_writable, people
+from streamproof.cli.outputs import ci_options, expect_json_writable, people
 from streamproof.cli.prove_rank import SECONDS as RANK_SECONDS
 from streamproof.cli.prove_rank import answer_ranked
 from streamproof.cli.selection import (
     Selection,
+    certificate_option,
     json_option,
     limited_by,
     model_options,

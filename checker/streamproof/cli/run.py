@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from streamproof.cli.engines import Status
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.run_logs import NDJSON, TABLE, in_parquet, remove_older, run_in_parquet
-from streamproof.cli.selection import json_option, number_option
+from streamproof.cli.selection import json_option, number_option, path_option
 from streamproof.cli.verbs import Verb
 from streamproof.entries import RUNTIMES, every
 from streamproof.interrupts import limited
@@ -119,17 +119,11 @@ _ONLY_REAL = ("kill", "restarts")
     "[default: none]",
 )
 @click.option("--shrink", is_flag=True, help="Find a short script of faults and choices for the first failing seed.")
-@click.option(
-    "--script",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Repeat the run of a script instead of a seed.",
-)
-@click.option(
+@path_option("--script", "FILE", "Repeat the run of a script instead of a seed.", exists=True, dir_okay=False)
+@path_option(
     "--trace",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write the event log of each process, or of each simulated run and the script of each failing one, to DIR.",
+    "DIR",
+    "Write the event log of each process, or of each simulated run and the script of each failing one, to DIR.",
 )
 @click.option(
     "--trace-format",
@@ -197,7 +191,10 @@ def command(
         expect_writable(trace, None)
     module = runtime.load()
     shrunk = None
-    more = {
+    options = {
+        "variant": variant,
+        "executors": taskmanagers,
+        "slots": slots,
         "eager": scheduling == "eager",
         "timeout": timeout_of_buffers,
         "input_policy": input_policy,
@@ -208,22 +205,11 @@ def command(
     try:
         if simulate:
             with timely("reading the job"):
-                simulated = module.Simulated(
-                    Path(job), level=faults, variant=variant, executors=taskmanagers, slots=slots, **more
-                )
+                simulated = module.Simulated(job, level=faults, **options)
             runs, shrunk = _runs(module, simulated, seed, seeds, shrink, script, trace, tables, view, timeout)
         else:
             with timely("reading the job"):
-                processes = module.Processes(
-                    Path(job),
-                    variant=variant,
-                    executors=taskmanagers,
-                    slots=slots,
-                    kills=kills,
-                    restarts=restarts,
-                    seconds=timeout,
-                    **more,
-                )
+                processes = module.Processes(job, kills=kills, restarts=restarts, seconds=timeout, **options)
             runs = [_real_run(processes, trace, tables, view)]
     except module.Lost as error:
         raise SystemFailure(str(error)) from error

@@ -9,6 +9,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -276,10 +277,21 @@ def timeout_option(help: str, name: str = "timeout", default: float | None = Non
     )
 
 
+def path_option(name: str, metavar: str, help: str, **kind: Any) -> Callable[[F], F]:
+    """The option for a path, ``FILE`` or ``DIR``; `kind` are arguments of `click.Path`."""
+    return click.option(name, type=click.Path(path_type=Path, **kind), metavar=metavar, help=help)
+
+
 def number_option(*names: str, help: str, least: int = 1, default: int | None = None, **more: Any) -> Callable[[F], F]:
     """The option for a whole number of at least `least`."""
     kind, shown = click.IntRange(min=least), default is not None
     return click.option(*names, type=kind, metavar="N", default=default, show_default=shown, help=help, **more)
+
+
+certificate_option = path_option(
+    "--certificate", "FILE", "Write the evidence for the verdicts; streamproof verify-certificate FILE checks it."
+)
+"""The option that writes a certificate."""
 
 
 def json_option(function: F) -> F:

@@ -26,6 +26,7 @@ from streamproof.cli.selection import (
     expect_once,
     json_option,
     number_option,
+    path_option,
     property_option,
     timeout_option,
 )
@@ -130,12 +131,7 @@ def bound_options(spec: Spec | None, known: Collection[str]) -> list[Option]:
 )
 @click.option("--spark", is_flag=True, help="Decide each point in a Spark task instead.")
 @click.option("--master", metavar="URL", help="With --spark: Spark master.  [default: local[*]]")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help=f"Folder for maps and stored points.  [default: {DEFAULT_OUT}/sweep-MODEL]",
-)
+@path_option("--out", "DIR", f"Folder for maps and stored points.  [default: {DEFAULT_OUT}/sweep-MODEL]")
 @click.option("--again", is_flag=True, help="Decide every point again; ignore stored points.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no maps, only the summary.")
 @json_option

@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from streamproof.cli.engines import Status
 from streamproof.cli.outputs import ci_options, expect_json_writable, people, write_ci_files, write_json
-from streamproof.cli.selection import json_option, number_option
+from streamproof.cli.selection import json_option, number_option, path_option
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import Exit, InputError, UsageError
 from streamproof.system.files import DOT, expect_writable, write
@@ -69,20 +69,13 @@ LONGEST = 240
     metavar="NAME",
     help="Model to check the runs against: {}; for event logs any model, file.py too; or all. Default: by the files.",
 )
-@click.option(
-    "--job-graph",
-    type=click.Path(path_type=Path, exists=True),
-    metavar="FILE",
-    help="Job graph of the runs, if they do not contain it.",
-)
+@path_option("--job-graph", "FILE", "Job graph of the runs, if they do not contain it.", exists=True)
 @click.option(
     "--pattern",
     metavar="TEXT",
     help="Pattern of the logs' lines in log4j or logback. Default: by the lines, or by a log4j or logback file beside them.",
 )
-@click.option(
-    "--events", type=click.Path(path_type=Path), metavar="DIR", help="Also write the events of each run to DIR."
-)
+@path_option("--events", "DIR", "Also write the events of each run to DIR.")
 @click.option(
     "--format",
     "form",
@@ -93,12 +86,7 @@ LONGEST = 240
 )
 @number_option("--workers", help="Number of processes. Default: one, or one for each processor if the logs are large.")
 @click.option("--master", metavar="URL", help="Validate on Spark, one task for each run: local[*], spark://...")
-@click.option(
-    "--dot",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Draw the states before each rejected event, and how far the event gets from each.",
-)
+@path_option("--dot", "FILE", "Draw the states before each rejected event, and how far the event gets from each.")
 @click.option("--explain", is_flag=True, help="Also print for each restart which tasks it restarted, and why.")
 @click.option(
     "--coverage",

@@ -15,7 +15,7 @@ import click
 from streamproof.cli.certificate import ANY
 from streamproof.cli.engines import Status, amount
 from streamproof.cli.outputs import expect_json_writable, people, write_json
-from streamproof.cli.selection import Selection, json_option, select
+from streamproof.cli.selection import Selection, json_option, path_option, select
 from streamproof.cli.verbs import SecondsType, Verb
 from streamproof.language.model import limits_text
 from streamproof.registry import find, is_registered
@@ -49,11 +49,11 @@ MISSING = "cvc5 is not installed, so there is no second solver; pip install cvc5
     metavar="SIZE",
     help="Largest size of the unpacked evidence.  [default: 32MB]",
 )
-@click.option(
+@path_option(
     "--smt",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Write the obligations of a proof with --any as SMT-LIB files, for other solvers.",
+    "DIR",
+    "Write the obligations of a proof with --any as SMT-LIB files, for other solvers.",
+    file_okay=False,
 )
 @click.option(
     "--query-timeout",
