@@ -17,6 +17,7 @@ from streamproof.cli.engines import CHECKS, explored, graph_text, option_words, 
 from streamproof.cli.outputs import ci_options, expect_json_writable, people
 from streamproof.cli.selection import (
     certificate_option,
+    choice_option,
     json_option,
     limited_by,
     model_options,
@@ -43,11 +44,9 @@ from streamproof.system.verdict import CheckResult, Measure, Measured
 )
 @model_options
 @property_option
-@click.option(
+@choice_option(
     "--engine",
-    type=click.Choice(tuple(CHECKS)),
-    default=next(iter(CHECKS)),
-    show_default=True,
+    choices=CHECKS,
     help="Search all reachable states, or all behaviours of up to --depth steps with a solver.",
 )
 @number_option("--max-states", help="Stop after N distinct states.")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 import click
 
 from streamproof import interrupts
-from streamproof.cli.selection import path_option
+from streamproof.cli.selection import choice_option, number_option, path_option
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Instance, Kind, State, System
 from streamproof.system.options import (
@@ -240,18 +240,15 @@ def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*args, resources=resources, **more)
 
     options = (
-        click.option(
+        choice_option(
             "--tier",
-            type=click.Choice(TIERS),
-            default=TIERS[0],
-            show_default=True,
+            choices=TIERS,
             help="Generated Python or compiled code; auto: compiled code for large state spaces.",
         ),
-        click.option(
+        number_option(
             "--workers",
-            type=click.IntRange(1, MOST_WORKERS),
-            metavar="N",
             help="Number of threads of compiled code.  [default: one for each processor, at most 8]",
+            most=MOST_WORKERS,
         ),
         click.option(
             "--memory",

@@ -20,6 +20,7 @@ from streamproof.cli.prove_rank import answer_ranked
 from streamproof.cli.selection import (
     Selection,
     certificate_option,
+    choice_option,
     json_option,
     limited_by,
     model_options,
@@ -65,11 +66,9 @@ MOST_LEMMAS = 12
 )
 @model_options
 @property_option
-@click.option(
+@choice_option(
     "--engine",
-    type=click.Choice(tuple(PROVERS)),
-    default=next(iter(PROVERS)),
-    show_default=True,
+    choices=PROVERS,
     help="Induction with the model's lemmas; also with discovered lemmas; IC3/PDR; or all.",
 )
 @number_option("--k", help="Strength of induction.", default=STRENGTH)

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from streamproof.cli.engines import Status
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.run_logs import NDJSON, TABLE, in_parquet, remove_older, run_in_parquet
-from streamproof.cli.selection import json_option, number_option, path_option
+from streamproof.cli.selection import choice_option, json_option, number_option, path_option
 from streamproof.cli.verbs import Verb
 from streamproof.entries import RUNTIMES, every
 from streamproof.interrupts import limited
@@ -61,28 +61,17 @@ _ONLY_REAL = ("kill", "restarts")
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of the run.  [default: 0]")
 @click.option("--seeds", type=click.IntRange(min=1), default=1, metavar="N", help="Number of seeds, from --seed on.")
-@click.option(
+@choice_option(
     "--faults",
-    type=click.Choice(["none", "light", "heavy", "severe"]),
-    default="none",
-    show_default=True,
+    choices=("none", "light", "heavy", "severe"),
     help="Crashes, lost and slow connections, partitions, pauses; severe: crashes of the JobMaster, too.",
 )
 @click.option("--variant", metavar="NAME", help="Variant of a protocol; most are wrong.")
-@click.option(
-    "--taskmanagers",
-    type=click.IntRange(1, 64),
-    default=3,
-    show_default=True,
-    metavar="N",
-    help="Number of TaskExecutors.",
-)
-@click.option("--slots", type=click.IntRange(1, 64), default=2, show_default=True, metavar="N", help="Slots of each.")
-@click.option(
+@number_option("--taskmanagers", help="Number of TaskExecutors.", most=64, default=3)
+@number_option("--slots", help="Slots of each.", most=64, default=2)
+@choice_option(
     "--scheduling",
-    type=click.Choice(["lazy", "eager"]),
-    default="lazy",
-    show_default=True,
+    choices=("lazy", "eager"),
     help="Schedule a region when its inputs are stored, or with their producers.",
 )
 @click.option(
@@ -93,11 +82,9 @@ _ONLY_REAL = ("kill", "restarts")
     help="Milliseconds after which a buffer that is not full leaves; 0: each record leaves alone; -1: never, except before "
     "control events, such as END.  [default: what is made of a buffer leaves at once]",
 )
-@click.option(
+@choice_option(
     "--input-policy",
-    type=click.Choice(["any", "feedback-first", "feedback-first-when-utilised", "fair", "forward-first"]),
-    default="any",
-    show_default=True,
+    choices=("any", "feedback-first", "feedback-first-when-utilised", "fair", "forward-first"),
     metavar="POLICY",
     help="Input that heads of loops read first: any, feedback-first, feedback-first-when-utilised, fair, forward-first.",
 )
@@ -125,12 +112,10 @@ _ONLY_REAL = ("kill", "restarts")
     "DIR",
     "Write the event log of each process, or of each simulated run and the script of each failing one, to DIR.",
 )
-@click.option(
+@choice_option(
     "--trace-format",
     "form",
-    type=click.Choice(["ndjson", "parquet"]),
-    default="ndjson",
-    show_default=True,
+    choices=("ndjson", "parquet"),
     help="Format of the event logs of a finished run; while it runs, they are newline-delimited JSON.",
 )
 @click.option("--live", is_flag=True, help="Show tasks, buffers, credits and events while the job runs.")

@@ -282,9 +282,17 @@ def path_option(name: str, metavar: str, help: str, **kind: Any) -> Callable[[F]
     return click.option(name, type=click.Path(path_type=Path, **kind), metavar=metavar, help=help)
 
 
-def number_option(*names: str, help: str, least: int = 1, default: int | None = None, **more: Any) -> Callable[[F], F]:
-    """The option for a whole number of at least `least`."""
-    kind, shown = click.IntRange(min=least), default is not None
+def choice_option(*names: str, choices: Iterable[str], help: str, **more: Any) -> Callable[[F], F]:
+    """The option for one of some words, by default the first."""
+    words = list(choices)
+    return click.option(*names, type=click.Choice(words), default=words[0], show_default=True, help=help, **more)
+
+
+def number_option(
+    *names: str, help: str, least: int = 1, most: int | None = None, default: int | None = None, **more: Any
+) -> Callable[[F], F]:
+    """The option for a whole number from `least` to `most`."""
+    kind, shown = click.IntRange(least, most), default is not None
     return click.option(*names, type=kind, metavar="N", default=default, show_default=shown, help=help, **more)
 
 

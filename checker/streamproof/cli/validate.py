@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from streamproof.cli.engines import Status
 from streamproof.cli.outputs import ci_options, expect_json_writable, people, write_ci_files, write_json
-from streamproof.cli.selection import json_option, number_option, path_option
+from streamproof.cli.selection import choice_option, json_option, number_option, path_option
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import Exit, InputError, UsageError
 from streamproof.system.files import DOT, expect_writable, write
@@ -76,14 +76,7 @@ LONGEST = 240
     help="Pattern of the logs' lines in log4j or logback. Default: by the lines, or by a log4j or logback file beside them.",
 )
 @path_option("--events", "DIR", "Also write the events of each run to DIR.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["ndjson", "parquet"]),
-    default="ndjson",
-    show_default=True,
-    help="Format of the event files.",
-)
+@choice_option("--format", "form", choices=("ndjson", "parquet"), help="Format of the event files.")
 @number_option("--workers", help="Number of processes. Default: one, or one for each processor if the logs are large.")
 @click.option("--master", metavar="URL", help="Validate on Spark, one task for each run: local[*], spark://...")
 @path_option("--dot", "FILE", "Draw the states before each rejected event, and how far the event gets from each.")
