@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamproof.certify.any_values import refuted
@@ -19,7 +18,6 @@ from streamproof.certify.obligations import (
 from streamproof.certify.smt_script import Untranslatable
 from streamproof.certify.solvers import SAT, UNSAT
 from streamproof.certify.verifier_any import SolversDisagree, named, system_fingerprint
-from streamproof.certify.writing import Written, written
 from streamproof.system.errors import ModelError
 from streamproof.system.options import answer as answer_of
 from streamproof.system.unbounded import Parametric
@@ -32,20 +30,6 @@ PATIENCE = 20_000
 """Time limit of one Z3 query while making a certificate, in milliseconds."""
 
 
-def certify_any(
-    path: Path,
-    parametric: Parametric,
-    model: str,
-    options: tuple[str, ...],
-    proof: AnySize,
-    report: Callable[[str], None] = lambda _: None,
-) -> Written:
-    """Writes a proof, and the reasons why other proved properties are not in it; no file if the verifier's translation
-    proves nothing. Raises `SystemFailure`, and `SolversDisagree` if a claim of the proof is not inductive.
-    """
-    return written(path, *contents_any(parametric, model, options, proof, report))
-
-
 def contents_any(
     parametric: Parametric,
     model: str,
@@ -53,7 +37,10 @@ def contents_any(
     proof: AnySize,
     report: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
-    """Header and evidence of a certificate, and for each proved property without a claim, the reason."""
+    """Header and evidence of a certificate, and for each proved property without a claim, the reason.
+
+    Raises `SolversDisagree` if a claim of the proof is not inductive.
+    """
     claims, discovered = list[CertifiedClaim](), dict[str, Any]()
     try:
         if proof.proved:

@@ -12,7 +12,6 @@ from streamproof.cli.outputs import people
 from streamproof.cli.selection import Selection
 from streamproof.registry import is_registered
 from streamproof.system.model import System
-from streamproof.system.records import replace
 from streamproof.system.verdict import CheckResult, Finding, Verdict
 
 if TYPE_CHECKING:
@@ -62,8 +61,8 @@ def certify_proved_any(
 
     Raises `SystemFailure`, and `SolversDisagree` if the proof is refuted.
     """
-    from streamproof.certify.proofs_any import certify_any
-    from streamproof.certify.writing import Written
+    from streamproof.certify.proofs_any import contents_any
+    from streamproof.certify.writing import Written, written
 
     without = {}
     for finding in findings:
@@ -76,8 +75,8 @@ def certify_proved_any(
     if proof.stopped == "interrupted":
         return Written(path, 0, {}, without)
     options = (*selection.options, ANY, ",".join(f.name for f in parametric.free))
-    written = certify_any(path, parametric, selection.target.text, options, proof, status)
-    return replace(written, without={**without, **written.without})
+    header, evidence, open_ = contents_any(parametric, selection.target.text, options, proof, status)
+    return written(path, header, evidence, {**without, **open_})
 
 
 def certificate_json(written: Written | None) -> dict[str, Any] | None:
