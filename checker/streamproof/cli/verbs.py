@@ -22,7 +22,7 @@ import click
 from streamproof import interrupts
 from streamproof.supervisor import little_memory
 from streamproof.system.errors import Exit, Loc, ModelError, StreamproofError, UsageError, did_you_mean, text_of
-from streamproof.system.text import code_of_others, visible_output
+from streamproof.system.text import code_of_others, encodable, visible_output
 
 if TYPE_CHECKING:
     from streamproof.language.spec import Spec
@@ -379,7 +379,8 @@ def _explain(error: BaseException) -> int:
             _complain(f"time limit of {interrupts.limit():g} s reached", "nothing was decided; raise the limit")
             return Exit.INCONCLUSIVE
         case StreamproofError():
-            _complain(message_of(error), error.remedy)
+            at = "" if error.loc is None else f"{error.loc.short}: "
+            _complain(f"{at}{error.message}", error.remedy)
             return error.exit_code
         case MemoryError():
             _complain("out of memory", "choose smaller parameters, or limit the search with --max-states")
@@ -417,15 +418,7 @@ def _last_line(error: BaseException) -> Loc | None:
     return found
 
 
-def message_of(error: StreamproofError) -> str:
-    """The error with its place, with short file names."""
-    if error.loc is None:
-        return error.message
-    return f"{error.loc.short}: {error.message}"
-
-
 def _complain(message: str, remedy: str = "") -> None:
     # Untrusted text in a message may have line breaks: its lines never look like lines of our own.
     message, remedy = (re.sub(r"\n(?!\s)", "\n  ", text) for text in (message, remedy))
-    text = f"{NAME}: error: {message}\n" + (f"  {remedy}\n" if remedy else "")
-    sys.stderr.write(text.encode(sys.stderr.encoding or "utf-8", "replace").decode(sys.stderr.encoding or "utf-8"))
+    sys.stderr.write(encodable(f"{NAME}: error: {message}\n" + (f"  {remedy}\n" if remedy else ""), sys.stderr))

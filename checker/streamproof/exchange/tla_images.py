@@ -49,7 +49,7 @@ class Images(Substitution):
         found: dict[Expr, Expr] = {}
         for prop in system.properties:
             for name, term in prop.views if prop.kind is Kind.STEP else ():
-                if term in found or isinstance(term, e.Var | e.Const) or not _has_state(term):
+                if term in found or isinstance(term, e.Var | e.Const) or not e.variables(term):
                     continue
                 own = names.new(f"{prop.name}_{name}")
                 self.images.append(Image(own, term, f"The image of {name} under the refinement {prop.name}."))
@@ -111,7 +111,3 @@ class Images(Substitution):
         for at in changed:
             image = b.store(image, b.const(index, tuple(values(index))[at]), elements[at])
         return image
-
-
-def _has_state(term: Expr) -> bool:
-    return any(isinstance(part, e.Var) for part in e.subterms(term))

@@ -343,14 +343,11 @@ def type_text(sort: Sort) -> str:
         case OptionSort(element):
             return f"{{ tag: Str, value: {type_text(element)} }}"
         case ArraySort(index, element):
-            return f"{type_text(index)} -> {_closed_type(element)}"
+            inner = type_text(element)
+            return f"{type_text(index)} -> {f'({inner})' if isinstance(element, ArraySort) else inner}"
         case QueueSort(element, _):
             return f"Seq({type_text(element)})"
         case SetSort(element):
             return f"Set({type_text(element)})"
         case _:
             assert_never(sort)
-
-
-def _closed_type(sort: Sort) -> str:
-    return f"({type_text(sort)})" if isinstance(sort, ArraySort) else type_text(sort)

@@ -55,13 +55,10 @@ def read_value(sort: Sort, text: str, about: str = "a value") -> Value:
     """The value of `sort` printed as `text`. Raises `Unreadable`, which names the variable in `about`."""
     reading = _Reading(text, about)
     value = reading.value(sort)
-    reading.expect_end()
+    reading.skip()
+    if reading.at < len(text):
+        raise reading.fail("the end")
     return value
-
-
-def printed_keys(sort: KeySort) -> list[str]:
-    """The keys as TLC prints them."""
-    return list(map(_printed, sort.keys if alike(sort.keys) else sort.members))
 
 
 def _printed(key: Any) -> str:
@@ -97,11 +94,6 @@ class _Reading:
         if not self.took(token):
             raise self.fail(repr(token))
 
-    def expect_end(self) -> None:
-        self.skip()
-        if self.at < len(self.text):
-            raise self.fail("the end")
-
     def value(self, sort: Sort) -> Value:
         match sort:
             case BoolSort():
@@ -114,7 +106,8 @@ class _Reading:
                     raise self.fail("one of its keys")
                 return found
             case KeySort(members):
-                return self._one_of(dict(zip(printed_keys(sort), members, strict=True)), "one of its keys")
+                keys = map(_printed, sort.keys if alike(sort.keys) else members)
+                return self._one_of(dict(zip(keys, members, strict=True)), "one of its keys")
             case EnumSort(members):
                 return self._one_of({string(m): m for m in members}, "one of its strings")
             case RecordSort():

@@ -21,6 +21,7 @@ from streamproof.system.text import (
     StyledText,
     abridged,
     aligned,
+    encodable,
     inner,
     line,
     parameters_text,
@@ -70,7 +71,7 @@ def print_lines(lines: Iterable[Line], stream: TextIO | None = None) -> None:
     stream = stream or sys.stdout
     lines = [replace(one, spans=tuple(StyledText(abridged(s.text), s.style) for s in one.spans)) for one in lines]
     if not stream.isatty() and not os.environ.get("FORCE_COLOR"):
-        inner(stream).write(visible(_encodable(text(lines, PLAIN_WIDTH), stream), lines=True))
+        inner(stream).write(visible(encodable(text(lines, PLAIN_WIDTH), stream), lines=True))
         return
     # Not needed in a pipe, and as slow to import as the check of a small model.
     from rich.console import Console
@@ -327,8 +328,3 @@ def size_text(count: int) -> str:
         if size < 999.5:
             return f"{size:.3g} {unit}"
     return f"{size / 1000:.3g} TB"
-
-
-def _encodable(written: str, stream: TextIO) -> str:
-    encoding = getattr(stream, "encoding", None) or "utf-8"
-    return written.encode(encoding, "replace").decode(encoding)

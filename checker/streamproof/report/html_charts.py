@@ -90,17 +90,13 @@ def matrix_row(coverage: RunCoverage, cells: Sequence[int], action: str) -> Mark
     most = max((count for row in coverage.rows for count in row.cells), default=0)
     pieces: list[Markup] = []
     for index, (run, count) in enumerate(zip(coverage.runs, cells, strict=True)):
-        style = f"heat-{_heat(count, most)}" if count else "heat-none"
-        pieces.append(_rect(index * _CELL, 0, _CELL - 2, _CELL - 2, style, f"{action} in {run}: {count:,}"))
+        # One of five shades, on a logarithmic scale.
+        shade = 1 + min(4, int(5 * math.log1p(count) / math.log1p(most) - 1e-9)) if count else "none"
+        pieces.append(_rect(index * _CELL, 0, _CELL - 2, _CELL - 2, f"heat-{shade}", f"{action} in {run}: {count:,}"))
     wide = _CELL * len(cells) + 40
     return Markup(
         '<svg class="cells" width="{w}" height="{h}" viewBox="0 0 {w} {h}" aria-hidden="true">{p}</svg>'
     ).format(w=wide, h=_CELL - 2, p=Markup().join(pieces))
-
-
-def _heat(count: int, most: int) -> int:
-    """One of five shades, on a logarithmic scale."""
-    return 1 + min(4, int(5 * math.log1p(count) / math.log1p(most) - 1e-9))
 
 
 def _rect(x: float, y: float, width: float, height: float, style: str, title: str) -> Markup:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from streamproof.system.text import inner, visible
+from streamproof.system.text import encodable, inner, visible
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -126,8 +126,7 @@ class LiveView:
             self._write(f"{_time(snapshot['time'])}  {summary(snapshot)}; {manager(snapshot)}")
 
     def _write(self, text: str) -> None:
-        encoding = getattr(self._stream, "encoding", None) or "utf-8"
-        self._stream.write(visible(text).encode(encoding, "replace").decode(encoding) + "\n")
+        self._stream.write(encodable(visible(text), self._stream) + "\n")
         self._stream.flush()
 
 

@@ -88,6 +88,12 @@ class VisibleStream:
         return getattr(self.inner, name)
 
 
+def encodable(text: str, stream: TextIO) -> str:
+    """`text` with a question mark for each character that the encoding of `stream` lacks."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, "replace").decode(encoding)
+
+
 def inner(stream: TextIO) -> TextIO:
     """The underlying stream, for colours, line erasure, and documents whose text is already escaped."""
     return stream.inner if isinstance(stream, VisibleStream) else stream
