@@ -220,24 +220,20 @@ class ExportPlace:
                 f"{self.out} is one file, and there are {len(documents)} traces: {', '.join(n for n, _ in documents)}",
                 remedy="choose one with --property, or name a folder",
             )
-        folder = Folder(self.out)
+        folder, suffixes = Folder(self.out), (self.suffix, ".svg") if self.svg else (self.suffix,)
         if not self.single:
-            suffixes = (self.suffix, ".svg") if self.svg else (self.suffix,)
             folder.announce({f"{name}{suffix}": name for name, _ in documents for suffix in suffixes})
         for name, text in documents:
-            drawing = render_svg(text) if self.svg else None
-            if self.standard:
-                inner(standard_output()).write(text)
-            elif self.single:
-                write(self.out, text, form_of(self.suffix))
-                yield self.out
-                if drawing is not None:
-                    write(self.out.with_suffix(".svg"), drawing, DRAWING)
-                    yield self.out.with_suffix(".svg")
-            else:
-                yield folder.write(f"{name}{self.suffix}", text, name)
-                if drawing is not None:
-                    yield folder.write(f"{name}.svg", drawing, name)
+            texts = (text, render_svg(text)) if self.svg else (text,)
+            for suffix, content in zip(suffixes, texts, strict=True):
+                if self.standard:
+                    inner(standard_output()).write(content)
+                elif self.single:
+                    path = self.out if content is text else self.out.with_suffix(suffix)
+                    write(path, content, form_of(suffix))
+                    yield path
+                else:
+                    yield folder.write(f"{name}{suffix}", content, name)
 
     def write_named(self, documents: Sequence[tuple[str, str]], about: str) -> Iterator[Path]:
         """Write files with fixed names, and remove older files about the same subject; yields paths."""
