@@ -7,7 +7,7 @@ ring (``(p + 1) % 4``), or the value of a table.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import field
 from itertools import combinations
 from typing import Any, cast
@@ -55,6 +55,20 @@ Terms = tuple[Expr, ...]
 def parts(terms: Terms) -> list[Terms]:
     """The direct subterms of terms of one shape, from left to right."""
     return list(zip(*(children(t) for t in terms), strict=True))
+
+
+def walked(roots: Iterable[Terms]) -> Iterator[tuple[Terms, list[Terms]]]:
+    """Terms of one shape and their subterms, each once, with their direct subterms."""
+    stack = list(roots)
+    seen = set(stack)
+    while stack:
+        terms = stack.pop()
+        inner = parts(terms)
+        yield terms, inner
+        for part in inner:
+            if part not in seen:
+                seen.add(part)
+                stack.append(part)
 
 
 @dataclass(frozen=True, slots=True)

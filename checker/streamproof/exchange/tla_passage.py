@@ -9,7 +9,7 @@ from dataclasses import field
 from itertools import count
 from typing import Self
 
-from streamproof.exchange.tla_families import Family, Shapes, Tables, Terms, parts
+from streamproof.exchange.tla_families import Family, Shapes, Tables, Terms, walked
 from streamproof.exchange.tla_layout import Bind, Text, atom, below, beside, bulleted, closed
 from streamproof.exchange.tla_names import TlaNames
 from streamproof.system import build as b
@@ -123,14 +123,8 @@ class Passage:
     def count(self, roots: Sequence[Terms]) -> None:
         """Counts the uses of each subterm."""
         self._uses.update(roots)
-        seen: set[Terms] = set(roots)
-        stack = list(roots)
-        while stack:
-            for part in parts(stack.pop()):
-                self._uses[part] += 1
-                if part not in seen:
-                    seen.add(part)
-                    stack.append(part)
+        for _, inner in walked(roots):
+            self._uses.update(inner)
 
     def text(self, terms: Terms) -> Text:
         """The text of one term, or the name given to it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from streamproof.exchange.tla_families import Family, Known, Terms, known, parts
+from streamproof.exchange.tla_families import Family, Known, Terms, known, parts, walked
 from streamproof.exchange.tla_layout import Bind, Text, beside, closed, listed, separated
 from streamproof.exchange.tla_passage import LONG, Passage
 from streamproof.exchange.tla_values import literal
@@ -214,7 +214,11 @@ def bounded(
     family = at.family.widened(name, keys)
     rows = range(len(at.family.rows))
     wide: list[Terms] = [tuple(terms[row] for row in rows for terms in several) for several in classes]
-    if not all(_follows(at, column, family, strict=len(keys) == 2) for one in wide for column in _columns(one)):
+    if not all(
+        _follows(at, column, family, strict=len(keys) == 2)
+        for column, _ in walked(wide)
+        if isinstance(column[0], e.Const)
+    ):
         return None
     inner = at.inside(family, [here for here in at.given for _ in keys])
     inner.count(wide)
@@ -241,18 +245,3 @@ def _constants(term: Expr) -> Iterable[e.Const]:
             yield part
         else:
             stack += reversed(list(children(part)))
-
-
-def _columns(terms: Terms) -> Iterable[Terms]:
-    """The distinct constants of terms of one shape, together."""
-    seen = {terms}
-    stack = [terms]
-    while stack:
-        part = stack.pop()
-        if isinstance(part[0], e.Const):
-            yield part
-            continue
-        for inner in parts(part):
-            if inner not in seen:
-                seen.add(inner)
-                stack.append(inner)

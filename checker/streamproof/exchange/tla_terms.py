@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from streamproof.exchange.tla_cases import case_field, is_case, of_option, of_queue, of_union
-from streamproof.exchange.tla_families import GROUND, Family, Terms, known, parts
+from streamproof.exchange.tla_families import GROUND, Family, Terms, known, parts, walked
 from streamproof.exchange.tla_layout import WIDTH, Bind, Text, atom, below, beside, chosen, closed, joined
 from streamproof.exchange.tla_names import field_name
 from streamproof.exchange.tla_passage import Passage, Vocabulary
@@ -303,7 +303,12 @@ class WrittenPassage(Passage):
     def _replacing(self, old: Terms, value: Terms) -> Text:
         """The new value of an element, with ``@`` for the old one."""
         nested = any(isinstance(t, e.Store | e.WithField | e.MakeArray) for t in e.subterms(value[0]))
-        if nested or self.is_named(value) or self.writer.weight(value[0]) > SHORT or not _has(value, old):
+        if (
+            nested
+            or self.is_named(value)
+            or self.writer.weight(value[0]) > SHORT
+            or all(terms != old for terms, _ in walked([value]))
+        ):
             return self.text(value)
         inner = self.inside(self.family, self.given)
         inner._done = {**{t: self._done[t] for t in self._named}, old: atom("@")}
@@ -354,17 +359,3 @@ def _changed_array(index: Scalar, elements: Sequence[Expr]) -> Expr | None:
     for at in changed:
         whole = b.store(whole, keys[at], elements[at])
     return whole if 2 * len(changed) < len(elements) else None
-
-
-def _has(terms: Terms, wanted: Terms) -> bool:
-    """Whether `wanted` is among the subterms, row by row."""
-    seen, stack = {terms}, [terms]
-    while stack:
-        part = stack.pop()
-        if part == wanted:
-            return True
-        for inner in parts(part):
-            if inner not in seen:
-                seen.add(inner)
-                stack.append(inner)
-    return False
