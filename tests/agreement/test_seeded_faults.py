@@ -385,7 +385,9 @@ def _reported(**changes: Callable[[int], int]) -> Seed:
 
 
 TLA: dict[str, Seed] = {
-    "+ is written as -": _method(tla_terms.WrittenPassage, "_sum", lambda _: lambda self, terms: self._chain("-", terms)),
+    "+ is written as -": _method(
+        tla_terms.WrittenPassage, "_sum", lambda _: lambda self, terms: self._chain("-", terms)
+    ),
     "- is written as +": _symbols("_chain", {"-": "+"}),
     "* is written as +": _symbols("_chain", {"*": "+"}),
     "a union is written as an intersection": _symbols("_chain", {"\\cup": "\\cap"}),
@@ -396,7 +398,9 @@ TLA: dict[str, Seed] = {
     "# is written as =": _symbols("_compared", {"#": "="}),
     "not <= is written as >=": _symbols("_compared", {">": ">="}),
     "membership is negated": _symbols("_member", {"\\in": "\\notin"}),
-    "a negation is left out": _method(tla_terms.WrittenPassage, "_negation", lambda _: lambda self, arg: self.text(arg)),
+    "a negation is left out": _method(
+        tla_terms.WrittenPassage, "_negation", lambda _: lambda self, arg: self.text(arg)
+    ),
     "conjunctions are written as disjunctions": _symbols("connected", {"/\\": "\\/"}, tla_terms),
     "disjunctions are written as conjunctions": _symbols("connected", {"\\/": "/\\"}, tla_terms),
     "branches are exchanged": _method(

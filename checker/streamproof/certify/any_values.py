@@ -45,10 +45,9 @@ class Values(Evaluation):
 
     def _compute(self, term: Any) -> Any:
         match term:
-            case Forall(body=body) | Total(body=body):
+            case Forall(bound=e.Var(name=name) as bound, body=body) | Total(bound=e.Var(name=name) as bound, body=body):
                 names: Any = self._state
-                name, indices = term.bound.name, self.range(term.bound.sort)
-                parts = (Values({**names, name: at}, self._after)(body) for at in indices)
+                parts = (Values({**names, name: at}, self._after)(body) for at in self.range(bound.sort))
                 return all(parts) if isinstance(term, Forall) else sum(parts)
             case e.Select(array=array, index=index) | e.Store(array=array, index=index) if any_length(array.sort):
                 whole, at = self(array), self(index)
