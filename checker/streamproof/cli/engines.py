@@ -15,7 +15,7 @@ from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
@@ -39,24 +39,6 @@ from streamproof.system.verdict import CheckResult, Finding, Progress, Verdict
 if TYPE_CHECKING:
     from streamproof.explicit import Exploration
     from streamproof.symbolic import Effort
-
-
-class EngineFunction(Protocol):
-    """The interface of an engine."""
-
-    def __call__(
-        self,
-        system: System,
-        options: SearchOptions = DEFAULTS,
-        *,
-        on_progress: Callable[[Any], None] | None = None,
-        on_violation: Callable[[Finding], None] | None = None,
-    ) -> CheckResult:
-        """Decide the properties of a system selected by the options; None: all that the engine can decide.
-
-        `on_progress` is called about once a second with the progress of the engine; `on_violation` with each violation found
-        before the end. Ctrl-C ends the engine with the results found so far.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +68,18 @@ class RegisteredEngine:
         on_progress: Callable[[Any], None] | None = None,
         on_violation: Callable[[Finding], None] | None = None,
     ) -> CheckResult:
-        """As `EngineFunction`. Raises `UsageError` for an option that this engine does not support."""
+        """Decide the properties of a system selected by the options; None: all that the engine can decide.
+
+        `on_progress` is called about once a second with the progress of the engine; `on_violation` with each violation found
+        before the end. Ctrl-C ends the engine with the results found so far. The function has this interface, too. Raises
+        `UsageError` for an option that this engine does not support.
+        """
         self.expect(options)
         module, _, function = self.place.partition(":")
-        answer = cast(EngineFunction, getattr(import_module(module), function))
-        return answer(system, options, on_progress=on_progress, on_violation=on_violation)
+        answer: CheckResult = getattr(import_module(module), function)(
+            system, options, on_progress=on_progress, on_violation=on_violation
+        )
+        return answer
 
 
 FLAGS: Mapping[str, str] = {
