@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from streamproof.exchange.tla import export
+from streamproof.exchange.tlc import trace_of
 from streamproof.exchange.tlc_run import Printed, Violation, read_report
-from streamproof.exchange.tlc_traces import trace_of
 from streamproof.exchange.tlc_values import Unreadable, read_state, read_value
 from streamproof.exchange.tool_run import Refuted
 from streamproof.system import (
