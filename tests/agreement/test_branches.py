@@ -31,7 +31,7 @@ from streamproof import (
 from streamproof.exchange import itf, itf_reading, tlc
 from streamproof.system import Interpreter, System, Verdict
 from streamproof.system.errors import UsageError
-from streamproof.system.scheduler import scheduled
+from streamproof.system.fair_scheduler import scheduled
 from streamproof.traces.labels import matching
 from streamproof.traces.replay import replay_labels, verify
 

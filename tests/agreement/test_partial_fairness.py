@@ -30,9 +30,9 @@ from streamproof import (
 )
 from streamproof.exchange import tlc
 from streamproof.system import Action, Interpreter, Verdict
+from streamproof.system.fair_scheduler import scheduled
 from streamproof.system.records import replace
 from streamproof.system.reference import reference
-from streamproof.system.scheduler import scheduled
 
 
 @pytest.mark.parametrize(

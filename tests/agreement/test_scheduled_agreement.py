@@ -8,8 +8,8 @@ from random import Random
 from random_systems import temporal_system
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Fairness, Verdict
+from streamproof.system.fair_scheduler import scheduled
 from streamproof.system.reference import reference
-from streamproof.system.scheduler import scheduled
 from streamproof.system.temporal import fairness_of, true_of
 
 

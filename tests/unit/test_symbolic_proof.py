@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from streamproof.symbolic import NO_MISTAKE, Effort, Proof, ReplayFailure, prove
-from streamproof.symbolic.certificate import confirms
+from streamproof.symbolic.confirmation import confirms
 from streamproof.symbolic.induction import Round
 from streamproof.symbolic.solver import STEPS, SolverBudget, Stopped
 from streamproof.system import (

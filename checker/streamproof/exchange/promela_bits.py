@@ -12,9 +12,9 @@ from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
+from streamproof.system.fair_scheduler import Scheduled
 from streamproof.system.formula import rewritten
 from streamproof.system.model import Instance, System, Variable
-from streamproof.system.scheduler import Scheduled
 from streamproof.system.sorts import BOOL
 
 LONG = 8

@@ -14,11 +14,11 @@ from streamproof.exchange.spin_run import SearchOrder, SpinGoal, SpinOptions, Sp
 from streamproof.exchange.spin_trail import behaviour, read
 from streamproof.exchange.tool_run import Refuted, ToolCounts, ToolVerdict
 from streamproof.system.errors import TooLarge, UsageError
+from streamproof.system.fair_scheduler import Scheduled, scheduled
 from streamproof.system.formula import AndF, Formula, written
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.records import dataclass
-from streamproof.system.scheduler import Scheduled, scheduled
 from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Trace, Verdict
 
@@ -94,7 +94,7 @@ def decide(
 
 
 def claimed(system: System, name: str) -> tuple[Promela, ...]:
-    """The texts for a temporal property, with fairness and stuttering explicit (`system.scheduler`): one for
+    """The texts for a temporal property, with fairness and stuttering explicit (`system.fair_scheduler`): one for
     each conjunct, because Spin's automaton for a claim grows exponentially.
 
     Raises `UsageError` for another kind of property, and as `export` does.

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from streamproof.symbolic.arithmetic import DualArithmetic
 from streamproof.symbolic.bmc import nothing, so_far, verdict
-from streamproof.symbolic.certificate import confirms
+from streamproof.symbolic.confirmation import confirms
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import finding, goals, offered
 from streamproof.symbolic.induction import Claim, Cti, Round

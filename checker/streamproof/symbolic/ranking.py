@@ -33,6 +33,7 @@ from streamproof.system.assume import Substitution
 from streamproof.system.constraint import after, changing
 from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr
+from streamproof.system.fair_scheduler import enabled
 from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, NotF, OrF, atoms, claims
 from streamproof.system.model import (
     Action,
@@ -46,7 +47,6 @@ from streamproof.system.model import (
 )
 from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import scalarise
-from streamproof.system.scheduler import enabled
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Sort, is_scalar
 from streamproof.system.unbounded import Forall, Parametric, Total, written
 from streamproof.system.verdict import Finding, Verdict

@@ -5,7 +5,7 @@ copy of the state; the invariant states that it never returns to the copy after 
 requires of the cycle (A. Biere, C. Artho, V. Schuppan, "Liveness checking as safety checking", 2002). A violation
 requires that:
 
-* rounds of fairness have ended (`scheduler`, which also adds stuttering);
+* rounds of fairness have ended (`fair_scheduler`, which also adds stuttering);
 * for every *until* of the formula, the guess whether it is true from here on is consistent with each step
   (O. Lichtenstein, A. Pnueli, 1985), and no *until* guessed true is postponed around the whole cycle;
 * for every condition on states or steps that must hold infinitely often, one guess for the whole behaviour is correct
@@ -23,6 +23,7 @@ from streamproof.system import build as b
 from streamproof.system.constraint import after, changing
 from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr
+from streamproof.system.fair_scheduler import Scheduled, scheduled
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -40,7 +41,6 @@ from streamproof.system.formula import (
 )
 from streamproof.system.model import Action, Conjunct, Fairness, Instance, Kind, Property, State, System, Variable
 from streamproof.system.records import dataclass
-from streamproof.system.scheduler import Scheduled, scheduled
 from streamproof.system.sorts import BOOL
 from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Trace
