@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from quick_tlc import QUICK
+from shares import share
 from streamproof.cli.bugbench_table import Side, defects
 from streamproof.exchange import spin, tlc
 from streamproof.system import Kind, Verdict
@@ -38,7 +39,7 @@ def answer(tool: str, side: Side) -> tuple[Kind, Verdict, int | None]:
     return decided.kind, decided.verdict, decided.length
 
 
-@pytest.mark.parametrize(("ticket", "tool"), CASES)
+@pytest.mark.parametrize(("ticket", "tool"), share(CASES, 2))
 def test_other_tools_confirm_the_pair(ticket: str, tool: str, request: pytest.FixtureRequest) -> None:
     """The defect is found after as many steps, and the fix holds at the same parameters."""
     if tool == "tlc":

@@ -327,7 +327,7 @@ def temporal_models() -> list[tuple[str, str | None]]:
 
 @pytest.mark.parametrize(
     ("part", "parts", "least"),
-    [(0, 6 * PARTS, 0), *(pytest.param(part, PARTS, 5, marks=pytest.mark.long) for part in range(PARTS))],
+    [(0, 12 * PARTS, 0), *(pytest.param(part, PARTS, 5, marks=pytest.mark.long) for part in range(PARTS))],
 )
 def test_bundled_models(part: int, parts: int, least: int) -> None:
     """Every temporal property of every model and variant below the bound: the same findings and lassos from both tiers."""

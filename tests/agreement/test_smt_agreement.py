@@ -108,7 +108,7 @@ def test_bundled_models(name: str, parameters: dict[str, Any]) -> None:
     assert any(verdict is not Verdict.INCONCLUSIVE for verdict in found.values())
 
 
-@pytest.mark.parametrize("name", share(bundled(), 8, first=1))
+@pytest.mark.parametrize("name", share(bundled(), 16, first=1))
 def test_every_bundled_model_is_exported(name: str) -> None:
     """At the small size each is written, and what is asked for are the properties of states and steps."""
     target = find(name)

@@ -153,7 +153,7 @@ def test_only_temporal_properties_have_texts_of_their_own() -> None:
 VARIANTS = [(name, variant) for name in bundled() for variant in (None, *find(name).spec.model.variants)]
 
 
-@pytest.mark.parametrize("name", share(bundled(), 8, first=1))
+@pytest.mark.parametrize("name", share(bundled(), 16, first=1))
 def test_every_bundled_model_is_exported(name: str) -> None:
     """Each is written, with a text for each temporal property."""
     _written(small_system(name))

@@ -881,7 +881,7 @@ def lines_of(text: str, part: str) -> Iterator[int]:
     yield from range(first, first + part.count("\n") + 1)
 
 
-@pytest.mark.parametrize("leak", share(LEAKS, 3))
+@pytest.mark.parametrize("leak", share(LEAKS, 6))
 def test_a_leak_is_refused_at_its_line(streamproof: Any, folder: Path, leak: str) -> None:
     """Whoever looks at a free parameter, or lives on an error that a number does not cause, is named with the line."""
     before, body = LEAKS[leak]

@@ -47,8 +47,6 @@ print(code, *(name for name in sys.modules if name.split(".")[0] == "streamproof
 @pytest.mark.parametrize(
     ("model", "most"),
     [
-        ("reference.die_hard", 90),
-        ("failover", 90),
         ("regions", 90),
         ("partition_lifecycle", 90),
         ("baton", 90),

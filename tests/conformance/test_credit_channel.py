@@ -178,7 +178,7 @@ def test_calls_that_are_missing_are_missed(name: str, flink_credit: Path) -> Non
     assert missed(flink_credit / name, REMOVED, 2) == []
 
 
-@pytest.mark.parametrize("name", ["d-2x2-e1-f1", "h-2x2-e2-f2-ckpt", "k-2x2-e2-f3-batch", "u117-2x2-e1-f2"])
+@pytest.mark.parametrize("name", share(["d-2x2-e1-f1", "h-2x2-e2-f2-ckpt", "k-2x2-e2-f3-batch", "u117-2x2-e1-f2"], 2))
 def test_a_release_that_is_missing_is_missed(name: str, flink_credit: Path) -> None:
     """A request to cancel that has returned has released the reader, in its thread: the end of the record is no excuse."""
     assert missed(flink_credit / name, ("p.release removed",), 100) == []

@@ -95,7 +95,7 @@ def test_all_models_with_a_job_graph(flink_logs: Path) -> None:
 # --- lies
 
 
-@pytest.mark.parametrize("name", share(list(RUNS), 4))
+@pytest.mark.parametrize("name", share(list(RUNS), 8))
 def test_lies_are_rejected_at_the_line(name: str, flink_live: Path) -> None:
     """Two edits of each kind that fits the run."""
     kinds = defaultdict(list)
@@ -123,7 +123,7 @@ def test_every_kind_of_lie_fits_some_run(flink_live: Path) -> None:
     assert min(kinds.values()) >= 2
 
 
-@pytest.mark.parametrize("name", share(list(RUNS), 2))
+@pytest.mark.parametrize("name", share(list(RUNS), 4))
 def test_parts_of_a_log_are_not_rejected(name: str, flink_live: Path, tmp_path: Path) -> None:
     """A log that begins in the middle of the job, or ends early, is still one of a correct run."""
     folder = shutil.copytree(flink_live / name, tmp_path / name)

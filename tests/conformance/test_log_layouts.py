@@ -16,6 +16,7 @@ import pyarrow
 import pytest
 from tests.support.rerender import JSON, PATTERNS, by_pattern, records, rewrite
 
+from shares import share
 from streamproof.conformance import validate_paths
 from streamproof.conformance.flink import FlinkRun, archives, read_run
 from streamproof.conformance.flink.layouts import with_pattern
@@ -120,7 +121,7 @@ COLLECTED: dict[str, tuple[Callable[[str, str], str], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", COLLECTED)
+@pytest.mark.parametrize("name", share(COLLECTED, 2))
 def test_one_file_of_several_processes(name: str, flink_live: Path, tmp_path: Path, recorded: list[object]) -> None:
     """A collector's file with interleaved lines of several processes is one log for each."""
     add, ending = COLLECTED[name]

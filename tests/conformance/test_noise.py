@@ -136,7 +136,7 @@ def test_a_clock_that_no_message_bounds_is_not_compared(flink_logs: Path, tmp_pa
     assert "rejected" not in verdicts(run)
 
 
-@pytest.mark.parametrize("name", ["x-agent-credit-1", "n-agent"])
+@pytest.mark.parametrize("name", share(["x-agent-credit-1", "n-agent"], 2))
 def test_one_end_of_a_channel_says_nothing_of_it(name: str, flink_logs: Path, flink_live: Path, tmp_path: Path) -> None:
     """A process's trace is missing, in two files, or without its first half."""
     source = flink_logs / name if name.startswith("x") else flink_live / name.removeprefix("n-")

@@ -19,6 +19,7 @@ from typing import Any
 import click
 import pytest
 
+from shares import share
 from streamproof.cli.verbs import cli, run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,7 +91,7 @@ def _marks(command: str) -> list[pytest.MarkDecorator]:
 
 @pytest.mark.parametrize(
     ("more", "command", "table"),
-    [pytest.param(*row, id=row[1], marks=_marks(row[1])) for row in TABLES],
+    share([pytest.param(*row, id=row[1], marks=_marks(row[1])) for row in TABLES], 2),
 )
 def test_fields(
     more: str,

@@ -151,7 +151,7 @@ TOPOLOGIES = {
 SAFETY = ("nothing_lost", "no_early_end", "outer_first", "heads_agree", "batons_bounded", "only_current", "deadlock")
 
 
-@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 3), ids=str)
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 5), ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """The rules hold; each broken one shows in what is expected of it, after so many steps."""
     result = established(SPEC, variant, COUNTS[variant])
@@ -165,7 +165,7 @@ def test_every_property_has_a_variant_that_breaks_it() -> None:
     assert broken | {"detects_start"} == {p.name for p in find("baton").properties()}
 
 
-@pytest.mark.parametrize("name", share(NAMED, 3))
+@pytest.mark.parametrize("name", share(NAMED, 5))
 def test_every_named_topology_holds(name: str) -> None:
     """All properties, with one record at a time; liveness and refinement where there are at most a thousand states."""
     small = TOPOLOGIES[name][0] <= 1000

@@ -64,7 +64,7 @@ def all_hold(system: System) -> bool:
     return set(verdicts(system).values()) == {Verdict.HOLDS}
 
 
-@pytest.mark.parametrize(("name", "variant"), share(SMALL, 3), ids=str)
+@pytest.mark.parametrize(("name", "variant"), share(SMALL, 5), ids=str)
 def test_every_expected_verdict_is_established(name: str, variant: str | None) -> None:
     """The composition holds; each variant violates exactly what its specification says."""
     spec = SPECS[name]
@@ -139,7 +139,7 @@ def test_gangs_need_two_regions_and_too_few_slots(variant: str, parameters: dict
     assert set(found.values()) == {Verdict.HOLDS}
 
 
-@pytest.mark.parametrize("smaller", [{"topology": "pair"}, {"executors": 1}], ids=str)
+@pytest.mark.parametrize("smaller", share([{"topology": "pair"}, {"executors": 1}], 2), ids=str)
 def test_a_released_partition_costs_nothing_in_a_smaller_case(smaller: dict[str, Any]) -> None:
     """With two tasks nothing is downstream of the reader; one TaskExecutor loses both partitions: Flink's rule is as good."""
     assert all_hold(LIFECYCLE_FAILOVER.system("released-when-read", **smaller))

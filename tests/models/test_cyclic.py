@@ -67,7 +67,7 @@ LENGTHS = {
 SAFETY = ("conserved", "back.in_order", "back.within_capacity", "channel.within_capacity", "deadlock")
 
 
-@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 3), ids=str)
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 5), ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """In turns and with a disk everything holds; each broken rule shows in what is expected of it, after so many steps."""
     result = established(SPEC, variant, COUNTS[variant])

@@ -47,7 +47,7 @@ COUNTS = {
 """Distinct states, generated states and depth of the machine and each variant at its default parameters."""
 
 
-@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 2), ids=str)
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 4), ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """Every property of the machine and of each variant gets the verdict that is expected, with the exact counts."""
     established(SPEC, variant, COUNTS[variant])
@@ -59,7 +59,7 @@ def test_every_property_is_violated_by_some_variant() -> None:
     assert refuted == {p.name for p in SPEC.system().properties}
 
 
-@pytest.mark.parametrize("topology", sorted(JOB_GRAPHS))
+@pytest.mark.parametrize("topology", share(sorted(JOB_GRAPHS), 2))
 def test_the_machine_is_sound_on_every_job_graph_of_the_catalogue(topology: str) -> None:
     """With one failure and one lost partition every property holds on every named job graph."""
     properties = [p.name for p in SPEC.system().properties if p.name != "finishes_after_restart"]
@@ -92,7 +92,7 @@ def test_a_scheduler_without_delay_needs_a_second_input_to_fall_into_the_gap() -
     assert _not_holding("eager-scheduling", topology="join") == set()
 
 
-@pytest.mark.parametrize("topology", sorted(JOB_GRAPHS))
+@pytest.mark.parametrize("topology", share(sorted(JOB_GRAPHS), 3))
 def test_stopping_at_created_regions_is_harmless(topology: str) -> None:
     """With the fence, the search may stop at regions never scheduled on every named job graph."""
     assert _not_holding("stop-at-created", topology=topology) <= {"finishes_after_restart"}

@@ -7,6 +7,7 @@ from itertools import product
 import networkx as nx
 import pytest
 
+from shares import share
 from streamproof_models.failover.graph import Exchange, JobGraph, Pattern
 from streamproof_models.failover.small_graphs import KINDS, job_graphs, region_graphs
 
@@ -75,7 +76,7 @@ def brute_force(
     return found
 
 
-@pytest.mark.parametrize("sharing", [False, True])
+@pytest.mark.parametrize("sharing", share([False, True], 2))
 def test_job_graphs_of_three_tasks_are_complete(sharing: bool) -> None:
     """Trying every labelled graph of three tasks finds the generated classes, no fewer and no more."""
     generated = [as_digraph(graph) for graph in job_graphs(3, sharing=sharing)]

@@ -48,7 +48,7 @@ COUNTS: dict[str | None, tuple[int, int, int]] = {
 """Distinct states, generated states and depth, at the parameters that a variant is refuted at."""
 
 
-@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 3), ids=str)
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 5), ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """Needed partitions are kept and others deleted; each broken rule shows in what is expected of it."""
     established(SPEC, variant, COUNTS[variant])

@@ -31,7 +31,7 @@ COUNTS = {
 """Distinct states, generated states and depth, at the parameters that a variant is refuted with."""
 
 
-@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 2), ids=str)
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 4), ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """The scheduler loses no slot and no subtask; each broken rule shows in what is expected of it."""
     established(SPEC, variant, COUNTS[variant])

@@ -12,6 +12,7 @@ import pytest
 
 import changed_logs
 from runtime_runs import JOBS, example, verdicts, walked
+from shares import share
 from streamproof.conformance import InputError
 from streamproof_models.baton_routes import Routes
 from streamproof_models.scoped_graphs import Bounds, scoped_graphs
@@ -74,7 +75,7 @@ def caught(variant: str, folder: Path, seeds: int) -> tuple[int | None, int | No
     return by_result, by_log
 
 
-@pytest.mark.parametrize("variant", sorted(VARIANTS.keys() - HARMLESS))
+@pytest.mark.parametrize("variant", share(sorted(VARIANTS.keys() - HARMLESS), 2))
 def test_each_wrong_variant_is_caught(variant: str, tmp_path: Path) -> None:
     """By a rejected log, or by the result of the run, in fewer than 200 runs."""
     by_result, by_log = caught(variant, tmp_path, 8)

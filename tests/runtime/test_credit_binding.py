@@ -14,6 +14,7 @@ import changed_logs
 from changed_logs import records_of
 from credit_judge import wrong
 from runtime_runs import credit_verdicts, example, walked
+from shares import share
 from streamproof.conformance import InputError, judge
 from streamproof_models.scoped_topologies import NAMED
 from streamproof_runtime.simulator.simulation import Simulation
@@ -60,7 +61,7 @@ def caught(variant: str, folder: Path, seeds: int) -> tuple[int | None, int | No
     return by_result, by_log
 
 
-@pytest.mark.parametrize("variant", FLOWS)
+@pytest.mark.parametrize("variant", share(FLOWS, 2))
 def test_each_wrong_variant_is_caught(variant: str, tmp_path: Path) -> None:
     """By a rejected log, or by a run that gets stuck; both judges agree on each log."""
     by_result, by_log = caught(variant, tmp_path, 60)

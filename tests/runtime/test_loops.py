@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from changed_logs import Records, records_of
 from loop_judge import wrong
 from loop_tampering import KINDS, changed
 from runtime_runs import EXAMPLES, example
+from shares import share
 from streamproof.conformance import InputError, judge
 from streamproof_models.scoped_topologies import NAMED
 from streamproof_runtime.command import Processes
@@ -60,8 +62,7 @@ def is_rejected(records: Records, folder: Path) -> bool:
 # --- runs by the rules
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize(("name", "policy"), share(itertools.product(JOBS, POLICIES), 3))
 def test_runs_by_every_policy_are_right_and_accepted(name: str, policy: str, tmp_path: Path) -> None:
     """Under heavy faults; the second judge agrees."""
     is_right, outcome, known = run(name, 3 + POLICIES.index(policy), policy, level="heavy")
@@ -139,7 +140,7 @@ def test_a_policy_decides_what_is_spilled() -> None:
 # --- variants
 
 
-@pytest.mark.parametrize("variant", LOOPS)
+@pytest.mark.parametrize("variant", share(LOOPS, 2))
 def test_each_variant_is_caught(variant: str, tmp_path: Path) -> None:
     """By a rejected log, or by a run that gets stuck; both judges agree on each log."""
     for seed in range(20):

@@ -14,6 +14,7 @@ from batch_jobs import batch, narrow, verdicts
 from changed_logs import Records, compared, is_accepted, rearranged, total, with_args
 from runtime_partition_judge import accepts
 from runtime_runs import example
+from shares import share
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
@@ -159,7 +160,7 @@ def test_partitions_deleted_with_their_taskexecutor_are_noticed(variant: str, tm
     pytest.fail("not caught")
 
 
-@pytest.mark.parametrize("variant", sorted(LEDGERS))
+@pytest.mark.parametrize("variant", share(sorted(LEDGERS), 3))
 def test_each_variant_is_caught(variant: str, tmp_path: Path) -> None:
     """By a rejected log, in at most 20 runs."""
     for seed in range(20):

@@ -17,6 +17,7 @@ from changed_logs import Records
 from runtime_processes import run
 from runtime_region_judge import accepts
 from runtime_runs import EXAMPLES, example
+from shares import share
 from streamproof.conformance import judge
 from streamproof.conformance.found_runs import bindings_for
 from streamproof_runtime.event_log import lines
@@ -143,7 +144,7 @@ def test_lies_about_regions_are_rejected(tmp_path: Path) -> None:
     assert kinds.total() > 60
 
 
-@pytest.mark.parametrize("name", STREAMING)
+@pytest.mark.parametrize("name", share(STREAMING, 2))
 def test_all_machines_judge_a_job_without_blocking_exchanges(name: str, tmp_path: Path) -> None:
     """An event of its region that is doubled, or left out, is noticed by one that `--model all` asks."""
     outcome = Simulation(example(name).job(), seed=7, level="heavy").run(100_000)
@@ -204,7 +205,7 @@ EXPECTED = {
 """Variants of scheduling and failover that this machine catches, with the number of runs in which it does at the latest."""
 
 
-@pytest.mark.parametrize("variant", sorted(EXPECTED))
+@pytest.mark.parametrize("variant", share(sorted(EXPECTED), 2))
 def test_each_variant_is_caught(variant: str, tmp_path: Path) -> None:
     """By a rejected log."""
     for seed in range(EXPECTED[variant]):

@@ -50,7 +50,7 @@ def conditions(draw: Any, depth: int = 2) -> Expr:
     return {"less": b.less, "less_eq": b.less_eq, "eq": b.eq}[kind](left, right)
 
 
-@settings(max_examples=600)
+@settings(max_examples=300)
 @given(st.lists(conditions(), max_size=3), conditions(), conditions())
 def test_what_is_refuted_is_false(guards: list[Expr], path: Expr, condition: Expr) -> None:
     """No state satisfies the guards, the path and a condition that is refuted under them."""

@@ -43,7 +43,7 @@ PROVED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "variant", "discover"), share(PROVED, 3))
+@pytest.mark.parametrize(("name", "variant", "discover"), share(PROVED, 6))
 def test_every_small_proof_has_a_certificate(
     small: Any, certified: Any, name: str, variant: str | None, discover: bool
 ) -> None:

@@ -321,7 +321,7 @@ def _by_hand(parametric: Parametric, certified: Any, names: tuple[str, ...], lem
     return _rebuilt(made)
 
 
-@pytest.mark.parametrize(("name", "variant", "properties"), share(FALSE, 3, first=1))
+@pytest.mark.parametrize(("name", "variant", "properties"), share(FALSE, 6, first=1))
 def test_what_is_false_at_some_size_has_no_certificate(
     small: Any, certified: Any, name: str, variant: str | None, properties: tuple[str, ...]
 ) -> None:

@@ -332,7 +332,7 @@ MODELS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", share(MODELS, 3))
+@pytest.mark.parametrize("name", share(MODELS, 5))
 def test_no_script_denies_what_plain_values_do(small: Any, name: str) -> None:
     """Samples of the small models."""
     assert not list(contradictions(small(name)))
@@ -351,7 +351,7 @@ def test_no_script_denies_what_a_mixed_model_does(tries: int) -> None:
     assert not list(contradictions(parametric, tries, initial=[FIRST]))
 
 
-@pytest.mark.parametrize("seed", share(range(20, 24), 2))
+@pytest.mark.parametrize("seed", share(range(20, 24), 4))
 def test_no_script_denies_what_random_models_do(generated: Any, seed: int) -> None:
     """Samples of random models, their initial states too."""
     spec, parametric = generated(seed)
@@ -592,7 +592,7 @@ CORPUS: dict[str, Sequence[tuple[str, str]]] = {
 """Where a fault is looked for: a model, and the one property that is of interest there; else `Mixed`, with all."""
 
 
-@pytest.mark.parametrize("fault", share(TOO_STRONG, 3))
+@pytest.mark.parametrize("fault", share(TOO_STRONG, 6))
 def test_a_translation_that_is_too_strong_is_noticed(monkeypatch: pytest.MonkeyPatch, small: Any, fault: str) -> None:
     """Some sample breaks a claim of which the faulty script says that nothing breaks it."""
     found = []
