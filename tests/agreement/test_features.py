@@ -17,7 +17,6 @@ from streamproof.certify.evidence import certify_search
 from streamproof.certify.proofs import certify_proof
 from streamproof.certify.verifier import verify as verify_certificate
 from streamproof.exchange import itf, itf_reading
-from streamproof.language.native_machine import StateView
 from streamproof.language.sources import CallSite
 from streamproof.language.views import checked
 from streamproof.symbolic import Engine
@@ -114,7 +113,6 @@ def traces_agree(made: Featured, folder: Path) -> Counter[str]:
     assert made.model is not None
     system, model, seen = made.system, made.model(), Counter[str]()
     native, found = Native(model), explore(system)
-    sorts = {v.name: v.sort for v in system.variables}
     for prop in system.properties:
         finding = found.finding(prop.name)
         seen[f"{prop.kind.value} {finding.verdict.value}"] += 1
@@ -132,7 +130,7 @@ def traces_agree(made: Featured, folder: Path) -> Counter[str]:
             ran = outcome(native.holds, "possible", before)
             assert possible is None or ran == ("value", possible) or mistaken(made, before)
             try:
-                view = StateView(sorts, before, writable=False)
+                view = native.view(native.whole, before)
                 assert shown == checked(system.derived[0].expr.sort, made.model.shown(model, view), CallSite())
             except IndexError:
                 assert shown is None

@@ -27,7 +27,7 @@ from streamproof import (
 from streamproof.exchange import itf, itf_reading
 from streamproof.exchange.dot import trace_dot
 from streamproof.exchange.tla import export
-from streamproof.language.native_machine import StateView
+from streamproof.language.native import Native
 from streamproof.system.interpreter import with_derived
 from streamproof.traces.render import render_text
 
@@ -123,12 +123,12 @@ def test_values_are_those_of_python() -> None:
     shown, with_values = with_derived(system, trace)
     assert [v.name for v in shown.variables] == ["q", "waiting", "mood", "head", "copy", "fine"]
     assert with_values.states[0] == ((), 0, "calm", None, (), True)
-    sorts = {"q": system.variables[0].sort}
+    native = Native(model)
     for before, after in zip(trace.states, with_values.states, strict=True):
-        view = StateView(sorts, before, writable=False)
+        view = native.view(native.whole, before)
         head = model.head(view) if before[0] else None
         assert after == (*before, model.waiting(view), model.mood(view), head, tuple(model.copy(view)), True)
-    assert list(Native(model).initial()) == [((),)]
+    assert list(native.initial()) == [((),)]
 
 
 def test_every_form_of_a_trace_has_them(tmp_path: Path) -> None:

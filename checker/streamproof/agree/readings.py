@@ -19,7 +19,6 @@ from streamproof.language.constants import integers_in
 from streamproof.language.conversion import first_values_at_most
 from streamproof.language.model import Model
 from streamproof.language.native import Native
-from streamproof.language.native_machine import NativeMachine
 from streamproof.language.spec import Spec, compile_unbounded
 from streamproof.symbolic.parametric.equality import difference
 from streamproof.system.errors import EvaluationError, Exit, Loc, StreamproofError
@@ -191,7 +190,7 @@ class _Comparison:
         for state in states:
             self._compare(native, interpreter, state, chance)
 
-    def _compare(self, native: NativeMachine, interpreter: Interpreter, state: State, chance: random.Random) -> None:
+    def _compare(self, native: Native, interpreter: Interpreter, state: State, chance: random.Random) -> None:
         """Compares some rules, and the properties, in one state."""
         outside = {f.__name__: f for f in self._properties}
         after: State | None = None

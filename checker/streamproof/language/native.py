@@ -1,15 +1,110 @@
-"""`Native`: native execution of a model, a single machine or a composition, as plain Python."""
+"""`Native`: execution of a model's own functions on concrete states, as ordinary Python that a debugger can step through.
+
+Each machine of a composition sees its own variables and parts, and a joint step runs several; a model without parts is one
+machine. Lowering and this module share no code that determines what a rule does: tests compare them on every bundled model.
+"""
 
 from __future__ import annotations
 
-from streamproof.language.machines import is_composite
-from streamproof.language.model import Model
-from streamproof.language.native_composite import NativeComposite
-from streamproof.language.native_machine import NativeMachine
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice, product
+from typing import Any, TypeAlias, cast
+
+from streamproof.language.composite import arguments, within
+from streamproof.language.composition import Given, parsed
+from streamproof.language.conversion import to_value
+from streamproof.language.declare import Bool
+from streamproof.language.domains import as_member, members
+from streamproof.language.machines import Machine, below, instantiate, resolve_pattern
+from streamproof.language.model import Model, marked
+from streamproof.language.primitives import COPY, PICKS, ConstraintMark, Disabled, InitiallyMark, Picks, PropertyMark
+from streamproof.language.reader import Scope, choice_conditions
+from streamproof.language.sources import RUNNING, CallSite, as_model_error, parameters
+from streamproof.language.terms import Entry, PartFamily, ScopeNames, VariableName
+from streamproof.language.value_places import Box, FixedValue
+from streamproof.language.views import checked, look
+from streamproof.system.constraint import cut_name
+from streamproof.system.errors import ModelError, StreamproofError, UsageError
+from streamproof.system.expr import Expr
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Conjunct, Instance, Kind, System
+from streamproof.system.model import State as Values
+from streamproof.system.records import dataclass
+from streamproof.system.sorts import Sort
+
+READ_ONLY = "a property cannot change the state"
+
+Reached: TypeAlias = Mapping[Instance, tuple[tuple[Expr, bool], ...]]
+"""For each instance, and each of its picks, what `choice_conditions` returns."""
 
 
-def Native(model: Model) -> NativeMachine:
-    """A model whose rules and properties run as ordinary Python functions.
+class MachineView:
+    """The state visible to the rules of one machine: its variables and parts are attributes."""
+
+    __slots__ = ("_names", "_sorts", "_values")
+    _names: ScopeNames
+    _sorts: Mapping[str, Sort]
+    _values: Box | FixedValue
+
+    def __init__(self, names: ScopeNames, sorts: Mapping[str, Sort], values: Box | FixedValue) -> None:
+        object.__setattr__(self, "_names", names)
+        object.__setattr__(self, "_sorts", sorts)
+        object.__setattr__(self, "_values", values)
+
+    def _entry(self, name: str) -> Entry:
+        # Calls of a part's own helpers receive its outside view, but may use names hidden there.
+        for names in (self._names, self._names.inside):
+            if names is not None and name in names.entries:
+                return names.entries[name]
+        return self._names.find(name, CallSite().loc)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        match self._entry(name):
+            case VariableName(name=variable):
+                return look(self._sorts[variable], self._values.part(variable))
+            case ScopeNames() as part:
+                return MachineView(part, self._sorts, self._values)
+            case PartFamily() as family:
+                return family.seen(lambda part: MachineView(part, self._sorts, self._values))
+
+    def __setattr__(self, name: str, given: Any) -> None:
+        entry = self._entry(name)
+        if not isinstance(entry, VariableName):
+            raise ModelError(
+                f"{name} is a part, and cannot be assigned", loc=CallSite().loc, remedy="assign to its variables"
+            )
+        self._values.replace(entry.name, checked(self._sorts[entry.name], given, CallSite()))
+
+    def __repr__(self) -> str:
+        if self._names.path or any(self._names.parts()):
+            return f"<{self._names.path or 'the state'}>"
+        return ", ".join(f"{n}={getattr(self, n)!r}" for n in self._names.entries)
+
+
+def _copied(view: MachineView) -> MachineView:
+    """A copy of what a view shows, that a rule may change."""
+    return MachineView(view._names, view._sorts, Box(dict(view._values.get())))
+
+
+@dataclass(frozen=True, slots=True)
+class MachineStep:
+    """One step of one machine: an action of its model with its arguments."""
+
+    machine: Machine
+    action: str
+    args: tuple[tuple[str, Any], ...]
+
+    @property
+    def label(self) -> str:
+        """The text form ``lane[0].push()``."""
+        return f"{self.machine.called(self.action)}({', '.join(f'{n}={v}' for n, v in self.args)})"
+
+
+class Native:
+    """A model whose rules and properties, and those of its parts, run as ordinary Python functions.
 
         credit = Native(Credit(channels=2))
         state = next(credit.initial())
@@ -17,4 +112,242 @@ def Native(model: Model) -> NativeMachine:
 
     States are tuples, as in `System`; a mapping from variable names to values is also accepted.
     """
-    return NativeComposite(model) if is_composite(model) else NativeMachine(model)
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.whole = instantiate(model)
+        machines = list(_machines(self.whole))
+        self._marked = {m.path: marked(type(m.model)) for m in machines}
+        self._named = {m.called(action): (m, action) for m in machines for action in m.actions}
+        self._declared = dict(self.whole.declared)
+        self._limits = [f for mark, f in self._marked[""].values() if isinstance(mark, ConstraintMark)]
+        self._step_limits = [f for f in self._limits if len(parameters(f)) == 3]
+        if self._step_limits:  # the variable that records a broken constraint on steps
+            self._declared[cut_name(self._declared)] = Bool()
+        self._sorts = {n: d.sort for n, d in self._declared.items()}
+        self._within: dict[str, Scope] = {}
+        self._reached: dict[Any, Reached] = {}
+
+    def values(self, state: Values | Mapping[str, Any]) -> Values:
+        """A state as a tuple. Raises `UsageError` or `ModelError` for a mapping that is not a state of the model."""
+        if not isinstance(state, Mapping):
+            return state
+        for name in {*state} ^ {*self._sorts}:
+            raise UsageError(f"{name!r} is {'missing' if name in self._sorts else 'no variable'}")
+        return tuple(to_value(sort, state[n], None) for n, sort in self._sorts.items())
+
+    def initial(self, most: int | None = None) -> Iterator[Values]:
+        """The initial states among the first `most` combinations of initial values."""
+        predicates = [
+            (m, f)
+            for m in _machines(self.whole)
+            for mark, f in self._marked[m.path].values()
+            if isinstance(mark, InitiallyMark)
+        ]
+        for state in islice(product(*(d.first for d in self._declared.values())), most):
+            if all(self._is_true(m, f, [state]) for m, f in predicates):
+                yield state
+
+    def step(
+        self,
+        state: Values | Mapping[str, Any],
+        action: str,
+        /,
+        *args: Any,
+        picks: Sequence[Any] = (),
+        **named: Any,
+    ) -> Values | None:
+        """The state after an action, or None if it is disabled; `picks` are the results of its `choose` calls, in order.
+
+        `action` is a name as in traces: ``"send"``, or of a composition ``"flow.send"``, ``"lane[0].pop"``, or the name of a
+        joint action, whose picks are those of its participants in their order. Raises `EvaluationError` where the checker
+        would report one, `NoPick` for a choice without a pick.
+        """
+        if action not in self._named:
+            raise UsageError(f"no action {action!r}", remedy=f"the actions are {', '.join(self._named)}")
+        machine, own = self._named[action]
+        names = _parameters(machine, own)
+        if len(args) > len(names) or {*named} != {*names[len(args) :]}:
+            raise UsageError(f"{action} takes {', '.join(names) or 'no parameters'}", remedy="give each of them once")
+        given = {**dict(zip(names, args, strict=False)), **named}
+        moves = _moves(machine, own, tuple((n, given[n]) for n in names))
+        if len({m.machine.path for m in moves}) < len(moves):
+            return None  # no machine takes two steps at once
+        before = self.values(state)
+        after = self._moved(before, moves, picks) if self._inside(before) else None
+        return None if after is None else self._cut(before, after)
+
+    def picks(self, state: Values, instance: Instance, system: System) -> list[Any] | None:
+        """The picks of an instance that its actions reach in `state`, in the form that `step` requires.
+
+        None if an unreached choice does not have the first pick of its domain: that instance is disabled, because
+        another one represents it.
+        """
+        if not instance.picks:
+            return []
+        interpreter, reached = Interpreter(system), []
+        guard = instance.guard if system.constraint is None else system.constraint.own_guard(instance)
+        for (_, value), (condition, first) in zip(instance.picks, self._conditions(instance, guard), strict=True):
+            if interpreter.value(condition, state):
+                reached.append(value)
+            elif not first:
+                return None
+        return reached
+
+    def take(self, state: Values, instance: Instance, system: System) -> Values | None:
+        """The state after a step of a trace, or None if the step is disabled."""
+        picks = self.picks(state, instance, system)
+        if picks is None or not self._inside(state):
+            return None
+        moves = _moves(*self._named[instance.action], instance.args)
+        after = self._moved(state, moves, picks, "" if instance.of else instance.label)
+        return None if after is None else self._cut(state, after)
+
+    def holds(self, prop: str | Callable[..., Any], state: Values, after: Values | None = None) -> bool:
+        """Whether a property holds in a state, or for the step to `after`; ``"lane.bounded"`` is the conjunction over
+        all lanes. Raises `KeyError` for an unknown name."""
+        states = [state] if after is None else [state, after]
+        if callable(prop):
+            return self._is_true(self.whole, prop, states)
+        *path, name = prop.split(".")
+        machines = [self.whole]
+        for part in path:
+            machines = [child for m in machines for n, child in below(m) if n == part]
+        found = [(m, *self._marked[m.path][name]) for m in machines if name in self._marked[m.path]]
+        if not found:
+            raise KeyError(prop)
+        answers = []
+        for machine, mark, function in found:
+            mine = [leaf.name for leaf in machine.inside.leaves()]
+            same = after is not None and all(self._at(state, n) == self._at(after, n) for n in mine)
+            idle = bool(path) and isinstance(mark, PropertyMark) and mark.kind is Kind.STEP and same
+            answers.append(idle or self._is_true(machine, function, states))
+        some = any(isinstance(mark, PropertyMark) and mark.kind is Kind.REACHABLE for _, mark, _ in found)
+        return any(answers) if some else all(answers)
+
+    # --- constraints
+
+    def _inside(self, state: Values) -> bool:
+        """Whether the constraints of the model are true, and the step to this state has broken none."""
+        broken = bool(self._step_limits) and state[-1]
+        limits = (f for f in self._limits if f not in self._step_limits)
+        return not broken and all(self._is_true(self.whole, f, [state]) for f in limits)
+
+    def _cut(self, before: Values, after: Values) -> Values:
+        """`after`, with the record whether the step breaks a constraint on steps."""
+        if not self._step_limits or after == before:
+            return after
+        return (*after[:-1], not all(self._is_true(self.whole, f, [before, after]) for f in self._step_limits))
+
+    # --- execution
+
+    def _at(self, state: Values, name: str) -> Any:
+        return state[list(self._sorts).index(name)]
+
+    def view(self, machine: Machine, state: Values | Mapping[str, Any], writable: bool = False) -> MachineView:
+        """The state that the functions of a machine see."""
+        values = dict(zip(self._sorts, self.values(state), strict=True))
+        return MachineView(machine.inside, self._sorts, Box(values) if writable else FixedValue(values, READ_ONLY))
+
+    def _is_true(self, machine: Machine, function: Callable[..., Any], states: Sequence[Values]) -> bool:
+        views = [self.view(machine, s) for s in states]
+        return bool(_run(machine.model, function, f"property {function.__name__}", views, Picks(())))
+
+    def _moved(
+        self, state: Values, moves: Sequence[MachineStep], given: Sequence[Any], label: str = ""
+    ) -> Values | None:
+        """The values that some moves assign, whatever the constraints are; None if one of them is disabled. `label`: that of
+        a single one in messages, if it has picks."""
+        after, picks = dict(zip(self._sorts, state, strict=True)), Picks(tuple(given))
+        for move in moves:
+            view, model = self.view(move.machine, state, writable=True), move.machine.model
+            mark, function = self._marked[move.machine.path][move.action]
+            table = members(model, move.action, mark, cast(types.FunctionType, function)) if move.args else {}
+            args = [as_member(table, n, v) for n, v in move.args]
+            try:
+                _run(model, function, label or move.label, [view, *args], picks)
+            except Disabled:
+                return None
+            changed = view._values.get()
+            after |= {n: changed[n] for n, old in zip(self._sorts, state, strict=True) if changed[n] != old}
+        if picks.used < len(given):
+            raise UsageError(f"{len(given)} picks were given, {picks.used} used", remedy="leave the others out")
+        return tuple(after.values())
+
+    # --- assignment of picks to participants
+
+    def _conditions(self, instance: Instance, guard: Sequence[Conjunct]) -> Sequence[tuple[Expr, bool]]:
+        """The condition under which the instance, with this guard, reaches each of its picks: those of its participants, in
+        their order."""
+        options = [self._ways(move) for move in _moves(*self._named[instance.action], instance.args)]
+        wanted = tuple(value for _, value in instance.picks)
+        terms = tuple(c.expr for c in guard)
+        for chosen in product(*(o.items() for o in options)):
+            picks = tuple(value for one, _ in chosen for _, value in one.picks)
+            if picks == wanted and tuple(c.expr for one, _ in chosen for c in one.guard) == terms:
+                return [condition for _, conditions in chosen for condition in conditions]
+        raise UsageError(f"{instance.label} is not a step of the model", remedy="give one of its system")
+
+    def _ways(self, move: MachineStep) -> Reached:
+        path = move.machine.path
+        key = (path, move.action, move.args)
+        if key not in self._reached:
+            if path not in self._within:
+                self._within[path] = within(move.machine, self.whole)
+            self._reached[key] = choice_conditions(move.machine.model, move.action, move.args, self._within[path])
+        return self._reached[key]
+
+
+def _run(model: Model, function: Callable[..., Any], label: str, args: Sequence[Any], picks: Picks) -> Any:
+    """The result of a function of `model`."""
+    running, token, copying = RUNNING.set(label), PICKS.set(picks), COPY.set(_copied)
+    try:
+        return function(model, *args)
+    except (Disabled, StreamproofError):
+        raise
+    except Exception as error:
+        mistake = as_model_error(error)
+        if mistake is None:
+            raise
+        raise mistake from error
+    finally:
+        COPY.reset(copying)
+        PICKS.reset(token)
+        RUNNING.reset(running)
+
+
+def _machines(machine: Machine) -> Iterator[Machine]:
+    yield machine
+    for child in machine.children():
+        yield from _machines(child)
+
+
+def _parameters(machine: Machine, action: str) -> tuple[str, ...]:
+    """The parameter names of an action, in order."""
+    joint = next((j for j in machine.parts.joint if j.name == action), None) if machine.parts else None
+    if joint is None:
+        _, function = marked(type(machine.model))[action]
+        return parameters(function)[2:]
+    found: dict[str, None] = {}
+    for pattern in (parsed(text, joint.loc) for text in joint.participants):
+        found |= dict.fromkeys(pattern.parameters)
+        if pattern.args is None:
+            owner = resolve_pattern(machine, pattern, joint.loc)[0][0].machine
+            found |= dict.fromkeys(_parameters(owner, owner.own_name(pattern.name, machine)))
+    return tuple(found)
+
+
+def _moves(machine: Machine, action: str, args: tuple[tuple[str, Any], ...]) -> list[MachineStep]:
+    """The steps of single machines in an action, with joint actions resolved."""
+    joint = next((j for j in machine.parts.joint if j.name == action), None) if machine.parts else None
+    if joint is None:
+        return [MachineStep(machine, action, args)]
+    given, moves = dict(args), []
+    for pattern in (parsed(text, joint.loc) for text in joint.participants):
+        for choices in resolve_pattern(machine, pattern, joint.loc):
+            owner = next(p.machine for p in choices if all(given[n] == k for n, k in p.binding.items()))
+            own = owner.own_name(pattern.name, machine)
+            wanted = arguments(_parameters(owner, own), pattern, joint.loc)
+            taken = tuple((n, w.value if isinstance(w, Given) else given[w.name]) for n, w in wanted.items())
+            moves += _moves(owner, own, taken)
+    return moves
