@@ -26,68 +26,60 @@ def explored(system: System, tier: str, workers: int = 1, *, seconds: float | No
     from streamproof.explicit import explore
 
     name = f"{tier}, {workers} workers" if workers > 1 else tier
-    begun = time.perf_counter()
-    try:
+
+    def run() -> Opinion:
         found = explore(system, SearchOptions(tier=tier, workers=workers, time_limit=seconds))
-    except StreamproofError as error:
-        return _failed(name, error, begun)
-    if not found.complete and found.mistake is None:
-        return silent(name, f"stopped: {found.stopped}", time.perf_counter() - begun)
-    counts, mistake = found.counts.inside, found.mistake
-    return Opinion(
-        name,
-        {f.property: Answer.of(f) for f in found.findings},
-        counts.distinct,
-        counts.generated,
-        counts.depth,
-        counts.levels,
-        None if mistake is not None else digest(system.variables, found.states(), found.counts.levels),
-        None if mistake is None else len(mistake.trace),
-        tells_mistakes=True,
-        in_order=workers == 1,
-        seconds=time.perf_counter() - begun,
-        states=found.states,
-    )
+        if not found.complete and found.mistake is None:
+            return silent(name, f"stopped: {found.stopped}")
+        counts, mistake = found.counts.inside, found.mistake
+        return Opinion(
+            name,
+            {f.property: Answer.of(f) for f in found.findings},
+            counts.distinct,
+            counts.generated,
+            counts.depth,
+            counts.levels,
+            None if mistake is not None else digest(system.variables, found.states(), found.counts.levels),
+            None if mistake is None else len(mistake.trace),
+            tells_mistakes=True,
+            in_order=workers == 1,
+            states=found.states,
+        )
+
+    return _timed(name, run)
 
 
 def bounded(system: System, depth: int, *, seconds: float | None = None, integers: bool = False) -> Opinion:
     """Bounded model checking, for behaviours of at most `depth` steps."""
     from streamproof.symbolic import bmc
 
-    name, begun = "bmc", time.perf_counter()
-    try:
+    def run() -> Opinion:
         result = bmc(system, depth, seconds=seconds, integers=integers)
-    except StreamproofError as error:
-        return _failed(name, error, begun)
-    return Opinion(
-        name,
-        {f.property: Answer.of(f) for f in result.findings},
-        horizon=result.depth + 1,
-        complete=result.complete,
-        seconds=time.perf_counter() - begun,
-        why={"all": f"looked {result.depth} steps ahead, at no single state"},
-    )
+        return Opinion(
+            "bmc",
+            {f.property: Answer.of(f) for f in result.findings},
+            horizon=result.depth + 1,
+            complete=result.complete,
+            why={"all": f"looked {result.depth} steps ahead, at no single state"},
+        )
+
+    return _timed("bmc", run)
 
 
 def proved(system: System, depth: int, *, seconds: float | None = None) -> Opinion:
     """The symbolic engine, by induction, for all behaviours."""
     from streamproof.symbolic import prove
 
-    name, begun = "induction", time.perf_counter()
     asked = [p.name for p in system.properties if p.kind in PROVABLE]
     if not asked:
-        return silent(name, "there is no invariant, step property or deadlock to prove")
-    try:
+        return silent("induction", "there is no invariant, step property or deadlock to prove")
+
+    def run() -> Opinion:
         result = prove(system, asked, depth=depth, seconds=seconds)
-    except StreamproofError as error:
-        return _failed(name, error, begun)
-    return Opinion(
-        name,
-        {f.property: Answer.of(f) for f in result.findings},
-        horizon=result.depth + 1,
-        seconds=time.perf_counter() - begun,
-        why={"all": "not a matter of induction"},
-    )
+        answers = {f.property: Answer.of(f) for f in result.findings}
+        return Opinion("induction", answers, horizon=result.depth + 1, why={"all": "not a matter of induction"})
+
+    return _timed("induction", run)
 
 
 def spun(system: System, options: SpinOptions | None = None, *, seconds: float | None = None) -> Opinion:
@@ -110,26 +102,26 @@ def _asked(name: str, checker: Any, system: System, options: Any, seconds: float
     missing = checker.installed()
     if missing is not None:
         return silent(name, missing)
-    try:
+
+    def run() -> Opinion:
         counted = checker.count(system, options if seconds is None else replace(options, seconds=seconds))
         answers, why = _decided(checker.decide, system, options, begun, seconds)
-    except StreamproofError as error:
-        return _failed(name, error, begun)
-    if name == "Spin" and counted.truncated is not None:
-        return silent(name, f"its search was cut short: {counted.truncated}", time.perf_counter() - begun)
-    # Spin counts the states outside a constraint too.
-    inside = counted.truncated is None and (name != "Spin" or system.constraint is None)
-    return Opinion(
-        name,
-        answers,
-        counted.distinct if inside else None,
-        counted.generated if counted.truncated is None else None,
-        counted.depth if inside else None,
-        mistake=counted.mistake,
-        tells_mistakes=True,
-        seconds=time.perf_counter() - begun,
-        why=why | {"all": f"not told by {name}"},
-    )
+        if name == "Spin" and counted.truncated is not None:
+            return silent(name, f"its search was cut short: {counted.truncated}")
+        # Spin counts the states outside a constraint too.
+        inside = counted.truncated is None and (name != "Spin" or system.constraint is None)
+        return Opinion(
+            name,
+            answers,
+            counted.distinct if inside else None,
+            counted.generated if counted.truncated is None else None,
+            counted.depth if inside else None,
+            mistake=counted.mistake,
+            tells_mistakes=True,
+            why=why | {"all": f"not told by {name}"},
+        )
+
+    return _timed(name, run)
 
 
 def _decided(
@@ -162,9 +154,13 @@ def _decided(
     return answers, why
 
 
-def _failed(engine: str, error: StreamproofError, begun: float) -> Opinion:
-    """No opinion: the engine cannot answer, or what it found was refuted by the interpreter."""
-    seconds = time.perf_counter() - begun
-    if error.exit_code in (Exit.DISAGREE, Exit.EVALUATION):  # a mistake of the model is found, not raised
-        return Opinion(engine, unconfirmed=error.message, seconds=seconds, why={"all": "refuted by the interpreter"})
-    return silent(engine, error.message, seconds)
+def _timed(engine: str, run: Callable[[], Opinion]) -> Opinion:
+    """The opinion of an engine, with its time; none if it cannot answer, or the interpreter refuted what it found."""
+    begun = time.perf_counter()
+    try:
+        opinion = run()
+    except StreamproofError as error:
+        opinion = silent(engine, error.message)
+        if error.exit_code in (Exit.DISAGREE, Exit.EVALUATION):  # a mistake of the model is found, not raised
+            opinion = Opinion(engine, unconfirmed=error.message, why={"all": "refuted by the interpreter"})
+    return replace(opinion, seconds=time.perf_counter() - begun)

@@ -10,12 +10,12 @@ from itertools import chain
 from streamproof.agree.digest import digest
 from streamproof.agree.opinion import Answer, Expected, Opinion
 from streamproof.system.errors import EvaluationError
-from streamproof.system.formula import recurring
+from streamproof.system.formula import recurring, untils
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.records import dataclass
 from streamproof.system.reference import Reference, reference
-from streamproof.system.reference_temporal import plain, untils
+from streamproof.system.reference_temporal import plain
 from streamproof.system.verdict import Verdict
 
 NAME = "interpreter"

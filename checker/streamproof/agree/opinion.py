@@ -67,9 +67,9 @@ class Opinion:
     """The states again, level by level, to show one that another engine does not have."""
 
 
-def silent(engine: str, why: str, seconds: float = 0.0) -> Opinion:
+def silent(engine: str, why: str) -> Opinion:
     """The result of an engine that did not run or did not answer."""
-    return Opinion(engine, why={"all": why}, seconds=seconds)
+    return Opinion(engine, why={"all": why})
 
 
 @dataclass(frozen=True, slots=True)

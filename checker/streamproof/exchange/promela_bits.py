@@ -14,7 +14,7 @@ from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.fair_scheduler import Scheduled
 from streamproof.system.formula import rewritten
-from streamproof.system.model import Instance, System, Variable
+from streamproof.system.model import Instance, Variable, fresh
 from streamproof.system.sorts import BOOL
 
 LONG = 8
@@ -29,7 +29,7 @@ def with_bits(form: Scheduled) -> Scheduled:
         if sum(1 for _ in e.subterms(condition)) <= LONG:
             return condition
         if condition not in names:
-            bit = b.var(_fresh(system, len(names) + 1), BOOL)
+            bit = b.var(fresh(f"said_{len(names) + 1}", system.index), BOOL)
             assert isinstance(bit, e.Var)
             names[condition] = bit
         return names[condition]
@@ -43,17 +43,9 @@ def with_bits(form: Scheduled) -> Scheduled:
 
     formula = rewritten(form.formula, named)
     bits = (Variable(bit.name, BOOL, (False, True)) for bit in names.values())
-    extended = replace(
-        system,
+    extended = system.with_instances(
+        with_updates,
         variables=(*system.variables, *bits),
-        actions=tuple(replace(a, instances=tuple(map(with_updates, a.instances))) for a in system.actions),
         initially=b.and_((system.initially, *(b.eq(bit, condition) for condition, bit in names.items()))),
     )
     return replace(form, system=extended, formula=formula)
-
-
-def _fresh(system: System, number: int) -> str:
-    name = f"said_{number}"
-    while name in system.index:
-        name += "_"
-    return name

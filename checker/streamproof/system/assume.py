@@ -13,14 +13,14 @@ while a rule is lowered, which saves every engine the same test in every state.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import cast
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.basics import offset
 from streamproof.system.expr import Expr
-from streamproof.system.formula import rewritten
-from streamproof.system.model import Check, Conjunct, Instance, Property, System
+from streamproof.system.model import Check, Conjunct, Instance, System, mapped_conjuncts
 from streamproof.system.records import replace
 from streamproof.system.sorts import ArraySort, RangeSort, RecordSort, UnionSort, is_scalar
 
@@ -236,20 +236,11 @@ def simplify(system: System) -> System:
     and unsatisfiable checks are dropped. Guard conjuncts are simplified individually.
     """
     plain = Assuming()
-    return replace(
-        system,
-        actions=tuple(
-            replace(a, instances=tuple(_instance(system, plain, i) for i in a.instances)) for a in system.actions
-        ),
-        properties=tuple(_property(plain, p) for p in system.properties),
-        initially=plain(system.initially),
-        terminal=None if system.terminal is None else plain(system.terminal),
-        lemmas=tuple(_property(plain, p) for p in system.lemmas),
-    )
+    return system.rewritten(partial(_instance, plain), plain, lambda checks: _checks(checks, Assuming(plain=plain)))
 
 
-def _instance(system: System, plain: Assuming, instance: Instance) -> Instance:
-    guard = _conjuncts(plain, instance.guard)
+def _instance(plain: Assuming, instance: Instance) -> Instance:
+    guard = mapped_conjuncts(instance.guard, plain)
     here = Assuming((c.expr for c in guard), plain)
     updates = [(name, here(term)) for name, term in instance.updates]
     return replace(
@@ -259,20 +250,6 @@ def _instance(system: System, plain: Assuming, instance: Instance) -> Instance:
         guard_checks=_checks(instance.guard_checks, Assuming(plain=plain)),
         effect_checks=_checks(instance.effect_checks, here),
     )
-
-
-def _property(plain: Assuming, prop: Property) -> Property:
-    return replace(
-        prop,
-        expr=plain(prop.expr),
-        conjuncts=_conjuncts(plain, prop.conjuncts),
-        checks=_checks(prop.checks, Assuming(plain=plain)),
-        formula=None if prop.formula is None else rewritten(prop.formula, plain),
-    )
-
-
-def _conjuncts(plain: Assuming, conjuncts: Iterable[Conjunct]) -> tuple[Conjunct, ...]:
-    return tuple(replace(c, expr=plain(c.expr)) for c in conjuncts)
 
 
 def _checks(checks: Iterable[Check], given: Assuming) -> tuple[Check, ...]:

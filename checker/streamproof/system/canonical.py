@@ -12,26 +12,10 @@ from itertools import islice
 from typing import assert_never
 
 from streamproof.system import build as b
+from streamproof.system import sorts
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import encode, leaves
 from streamproof.system.scalarise import Scalarised
-from streamproof.system.sorts import (
-    BOOL,
-    ArraySort,
-    BagSort,
-    BoolSort,
-    EnumSort,
-    OptionSort,
-    QueueSort,
-    RangeSort,
-    RecordSort,
-    SetSort,
-    Sort,
-    UnionSort,
-    cardinality,
-    default,
-    is_empty,
-)
 
 
 def canonical(scalarised: Scalarised) -> Iterator[Expr]:
@@ -40,38 +24,38 @@ def canonical(scalarised: Scalarised) -> Iterator[Expr]:
     return (c for v in scalarised.original.variables if (c := _canonical(v.sort, parts)) != b.TRUE)
 
 
-def _canonical(sort: Sort, parts: Iterator[Expr]) -> Expr:
+def _canonical(sort: sorts.Sort, parts: Iterator[Expr]) -> Expr:
     """Whether the next leaves in `parts` are canonical: the encoding of some value."""
     match sort:
-        case BoolSort() | RangeSort() | EnumSort():
-            if not is_empty(sort):
+        case sorts.BoolSort() | sorts.RangeSort() | sorts.EnumSort():
+            if not sorts.is_empty(sort):
                 next(parts)
             return b.TRUE
-        case RecordSort(fields):
+        case sorts.RecordSort(fields):
             return b.and_([_canonical(inner, parts) for _, inner in fields])
-        case UnionSort(cases):
+        case sorts.UnionSort(cases):
             tag = next(parts)
             return b.and_([c for n, fields in cases for c in _hidden(fields, b.eq(tag, b.const(sort.tag, n)), parts)])
-        case BagSort(index, capacity=capacity):
-            counts = list(islice(parts, cardinality(index)))
+        case sorts.BagSort(index, capacity=capacity):
+            counts = list(islice(parts, sorts.cardinality(index)))
             return b.less_eq(reduce(b.add, counts, b.num(0)), b.num(capacity))
-        case ArraySort(index, element):
-            return b.and_([_canonical(element, parts) for _ in range(cardinality(index))])
-        case OptionSort(element):
+        case sorts.ArraySort(index, element):
+            return b.and_([_canonical(element, parts) for _ in range(sorts.cardinality(index))])
+        case sorts.OptionSort(element):
             present = next(parts)
-            return b.not_(present) if is_empty(element) else b.and_(_hidden(element, present, parts))
-        case QueueSort(element, capacity):
+            return b.not_(present) if sorts.is_empty(element) else b.and_(_hidden(element, present, parts))
+        case sorts.QueueSort(element, capacity):
             length = next(parts)
             return b.and_([c for k in range(capacity) for c in _hidden(element, b.less(b.num(k), length), parts)])
-        case SetSort(element):
-            return b.and_([_canonical(BOOL, parts) for _ in range(cardinality(element))])
+        case sorts.SetSort(element):
+            return b.and_([_canonical(sorts.BOOL, parts) for _ in range(sorts.cardinality(element))])
         case _:
             assert_never(sort)
 
 
-def _hidden(element: Sort, shown: Expr, parts: Iterator[Expr]) -> tuple[Expr, Expr]:
+def _hidden(element: sorts.Sort, shown: Expr, parts: Iterator[Expr]) -> tuple[Expr, Expr]:
     """The condition on the next leaves in `parts`: canonical, and at their default unless `shown`."""
     own = tuple(islice(parts, sum(1 for _ in leaves(element, ""))))
-    absent = encode(element, default(element))
+    absent = encode(element, sorts.default(element))
     at_default = b.and_([b.eq(leaf, b.const(leaf.sort, value)) for leaf, value in zip(own, absent, strict=True)])
     return _canonical(element, iter(own)), b.or_((shown, at_default))

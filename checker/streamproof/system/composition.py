@@ -17,7 +17,7 @@ from streamproof.system import expr as e
 from streamproof.system.assume import Substitution
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
-from streamproof.system.model import Action, Check, Fairness, Instance, Kind, System, Variable
+from streamproof.system.model import Action, Fairness, Instance, Kind, System, Variable, mapped_conjuncts
 from streamproof.system.records import dataclass
 
 JOINT_LIMIT = 200_000
@@ -95,12 +95,12 @@ def joined(system: System, joints: Sequence[Joint], blocked: Collection[Instance
 
     Raises `ModelError` if two participants change one variable to different values.
     """
-    alone = {_key(i) for i in blocked}
+    alone = {i.key for i in blocked}
     fairness = {a.name: a.fairness for a in system.actions}
     made: list[Action] = []
     for joint in joints:
         instances = tuple(_instances(joint))
-        alone |= {_key(step.instance) for steps in joint.participants for step in steps}
+        alone |= {step.instance.key for steps in joint.participants for step in steps}
         owed = {fairness[step.instance.action] for steps in joint.participants for step in steps}
         strongest = max(owed, key=_STRENGTH.index, default=Fairness.NONE)
         names = tuple(name for name, _ in instances[0].args) if instances else ()
@@ -111,15 +111,10 @@ def joined(system: System, joints: Sequence[Joint], blocked: Collection[Instance
         made.append(Action(joint.name, names, given, instances, joint.loc, joint.doc, branches=tuple(branches)))
     actions: list[Action] = []
     for action in system.actions:
-        left = tuple(i for i in action.instances if _key(i) not in alone)
+        left = tuple(i for i in action.instances if i.key not in alone)
         if left or not action.instances:  # one that is never enabled is reported, as in any system
             actions.append(replace(action, instances=left))
     return replace(system, actions=(*actions, *made))
-
-
-def _key(instance: Instance) -> tuple[Any, ...]:
-    # Equal values of different types are different: True is not 1.
-    return instance.action, *((type(v), v) for _, v in (*instance.args, ("", None), *instance.picks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,13 +211,8 @@ def changed(instance: Instance, change: Callable[[Expr], Expr]) -> Instance:
     return replace(
         instance,
         args=tuple((n, change(v) if isinstance(v, e.Var) else v) for n, v in instance.args),
-        guard=tuple(replace(c, expr=change(c.expr)) for c in instance.guard),
+        guard=mapped_conjuncts(instance.guard, change),
         updates=tuple((n, change(t)) for n, t in instance.updates),
-        guard_checks=tuple(_check(c, change) for c in instance.guard_checks),
-        effect_checks=tuple(_check(c, change) for c in instance.effect_checks),
+        guard_checks=tuple(c.mapped(change) for c in instance.guard_checks),
+        effect_checks=tuple(c.mapped(change) for c in instance.effect_checks),
     )
-
-
-def _check(check: Check, change: Callable[[Expr], Expr]) -> Check:
-    operands = tuple((text, change(term)) for text, term in check.operands)
-    return replace(check, condition=change(check.condition), operands=operands)

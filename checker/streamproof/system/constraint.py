@@ -34,7 +34,17 @@ from streamproof.system.formula import (
     mapped,
     recurring,
 )
-from streamproof.system.model import Check, Conjunct, Instance, Kind, Property, StateConstraint, System, Variable
+from streamproof.system.model import (
+    Check,
+    Conjunct,
+    Instance,
+    Kind,
+    Property,
+    StateConstraint,
+    System,
+    Variable,
+    fresh,
+)
 from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import BOOL
 from streamproof.system.verdict import CheckResult, Finding, Trace, Verdict
@@ -59,12 +69,10 @@ class Counted:
 def by_states(system: System, formula: Formula, name: str = "formula") -> Counted:
     """`system` with a bit for each step condition in `formula`, which is its only property, called `name`."""
     names = bits(system, list(dict.fromkeys(recurring(formula))))
-    instances = {i: _turning(system, i, names) for i in system.instances}
     of_states = turned(formula, names)
-    counted = replace(
-        system,
+    counted = system.with_instances(
+        lambda instance: _turning(system, instance, names),
         variables=(*system.variables, *(Variable(name, BOOL, (False,)) for name in names.values())),
-        actions=tuple(replace(a, instances=tuple(instances[i] for i in a.instances)) for a in system.actions),
         properties=(Property(name, Kind.TEMPORAL, b.TRUE, formula=of_states),),
         lemmas=(),
     )
@@ -97,12 +105,8 @@ def bits(system: System, steps: Iterable[Recurs]) -> dict[Recurs, str]:
     taken = set(system.index)
     names: dict[Recurs, str] = {}
     for step in steps:
-        number = len(names) + 1
-        name = f"turned_{number}"
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        names[step] = name
+        names[step] = fresh(f"turned_{len(names) + 1}", taken)
+        taken.add(names[step])
     return names
 
 
@@ -131,10 +135,7 @@ R = TypeVar("R", bound=CheckResult)
 
 def cut_name(taken: Collection[str]) -> str:
     """The name of the variable that is true after a step that breaks a constraint on steps; none of those `taken`."""
-    name = "cut"
-    while name in taken:
-        name += "_"
-    return name
+    return fresh("cut", taken)
 
 
 def constrained(system: System, conjuncts: Sequence[Conjunct], steps: Sequence[Conjunct] = ()) -> System:
@@ -170,9 +171,8 @@ def constrained(system: System, conjuncts: Sequence[Conjunct], steps: Sequence[C
         parts = [OrF((leaves, part)) for part in claims(one.formula)]
         return replace(one, formula=parts[0] if len(parts) == 1 else AndF(tuple(parts)))
 
-    return replace(
-        system,
-        actions=tuple(replace(a, instances=tuple(map(instance, a.instances))) for a in system.actions),
+    return system.with_instances(
+        instance,
         properties=tuple(map(prop, system.properties)),
         terminal=outside if system.terminal is None else b.or_((outside, system.terminal)),
         constraint=StateConstraint(tuple(conjuncts), free, on_steps=bool(steps)),
@@ -188,11 +188,7 @@ def _cutting(system: System, steps: Sequence[Conjunct]) -> tuple[System, Conjunc
         breaks = after(system, one)(broken)
         return one if breaks is b.FALSE else replace(one, updates=(*one.updates, (name, breaks)))
 
-    cut = replace(
-        system,
-        variables=(*system.variables, Variable(name, BOOL, (False,))),
-        actions=tuple(replace(a, instances=tuple(map(instance, a.instances))) for a in system.actions),
-    )
+    cut = system.with_instances(instance, variables=(*system.variables, Variable(name, BOOL, (False,))))
     return cut, Conjunct(b.not_(b.var(name, BOOL)), " and ".join(c.text for c in steps), steps[0].loc)
 
 

@@ -28,6 +28,7 @@ from streamproof.system.model import (
     System,
     Variable,
     fairness_constraints,
+    fresh,
 )
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import BOOL, RangeSort
@@ -97,7 +98,7 @@ def scheduled(system: System, formula: Formula, name: str = "formula") -> Schedu
     owed = fairness_constraints(system)
     idle = replace(system, actions=tuple(replace(a, fairness=Fairness.NONE) for a in system.actions))
     counted = by_states(idle, formula, name)
-    staying = Instance(_fresh_action(system, STAY), (), (), (), ())
+    staying = Instance(fresh(STAY, [a.name for a in system.actions]), (), (), (), ())
     actions = (*counted.system.actions, Action(staying.action, (), Fairness.NONE, (staying,)))
     result = Scheduled(system, replace(counted.system, actions=actions), counted.formula, None)
     if owed:
@@ -137,11 +138,11 @@ class _Rounds:
 
     def __post_init__(self) -> None:
         strong = [at for at, o in enumerate(self.owed) if o.fairness is Fairness.STRONG]
-        self.given_up = {at: b.var(self._fresh(f"given_up_{at + 1}"), BOOL) for at in strong}
+        self.given_up = {at: b.var(fresh(f"given_up_{at + 1}", self.extended.index), BOOL) for at in strong}
         self.end = len(self.owed)
         self.dead = self.end + 1
         self.sort = RangeSort(0, self.dead if strong else self.end)
-        self.round = b.var(self._fresh("round"), self.sort)
+        self.round = b.var(fresh("round", self.extended.index), self.sort)
         self.can = [enabled(self.system, o) for o in self.owed]
         self.does = [taken(self.system, o) for o in self.owed]
         self.moved = changing(self.system)
@@ -154,7 +155,7 @@ class _Rounds:
             for a in self.extended.actions
         ]
         if self.given_up:
-            name = _fresh_action(self.extended, GIVE_UP)
+            name = fresh(GIVE_UP, [a.name for a in self.extended.actions])
             actions.append(Action(name, ("of",), Fairness.NONE, tuple(self._giving_up(name))))
         variables = [Variable(v.name, BOOL, (False,)) for v in self.given_up.values() if isinstance(v, Var)]
         rounds = replace(
@@ -188,14 +189,3 @@ class _Rounds:
             following = b.ite(over, b.num(self.dead), following)
         assert isinstance(self.round, Var)
         return ((self.round.name, following),)
-
-    def _fresh(self, name: str) -> str:
-        while name in self.extended.index:
-            name += "_"
-        return name
-
-
-def _fresh_action(system: System, name: str) -> str:
-    while any(a.name == name for a in system.actions):
-        name += "_"
-    return name

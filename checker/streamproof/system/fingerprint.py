@@ -9,7 +9,7 @@ from typing import Any
 
 from streamproof.system import expr as e
 from streamproof.system.formula import atoms, recurring, written
-from streamproof.system.model import Check, Conjunct, Property, System
+from streamproof.system.model import Check, Property, System
 
 
 def fingerprint(system: System, *more: str) -> str:
@@ -52,13 +52,9 @@ def _property(numbers: dict[e.Expr, int], prop: Property) -> Iterator[str]:
         yield from _terms(numbers, "atoms", *(atom.expr for atom in atoms(formula)))
         yield from _terms(numbers, "steps", *(part.step for part in recurring(formula)))
     yield from _terms(numbers, "expression", prop.expr)
-    yield from _conjuncts(numbers, prop.conjuncts)
-    yield from _checks(numbers, prop.checks)
-
-
-def _conjuncts(numbers: dict[e.Expr, int], conjuncts: Iterable[Conjunct]) -> Iterator[str]:
-    for conjunct in conjuncts:
+    for conjunct in prop.conjuncts:
         yield from _terms(numbers, f"conjunct {conjunct.text}", conjunct.expr)
+    yield from _checks(numbers, prop.checks)
 
 
 def _checks(numbers: dict[e.Expr, int], checks: Iterable[Check]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import TypeAlias, assert_never
+from typing import TypeAlias, TypeVar, assert_never
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -75,6 +75,7 @@ class _Members:
     has: Mapping[Value, Expr]
 
 
+T = TypeVar("T")
 Shape: TypeAlias = Expr | _Parts | _Tagged | _Maybe | _Line | _Members
 
 
@@ -286,10 +287,10 @@ class Rewriter:
             case e.Store(array=array, index=index, value=value):
                 return self._store(array, scalar(index), value)
             case e.Field(record=record, name=name):
-                return _parts(known[record])[_record(record).index(name)]
+                return _as(_Parts, known[record]).items[_as(RecordSort, record.sort).index(name)]
             case e.WithField(record=record, name=name, value=value):
-                sort = _record(record)
-                at, items = sort.index(name), _parts(known[record])
+                sort = _as(RecordSort, record.sort)
+                at, items = sort.index(name), _as(_Parts, known[record]).items
                 return _Parts((*items[:at], self._fitted(value, sort.fields[at][1]), *items[at + 1 :]))
             case e.MakeCase(sort=UnionSort() as sort, case=case, payload=payload):
                 return _tagged(sort, case, self._fitted(payload, sort.payload(case)))
@@ -302,48 +303,45 @@ class Rewriter:
             case e.Some(arg=a):
                 return _Maybe(b.TRUE, known[a])
             case e.IsNone(arg=a):
-                return b.not_(_maybe(known[a]).present, loc)
+                return b.not_(_as(_Maybe, known[a]).present, loc)
             case e.Unwrap(arg=a):
-                return _maybe(known[a]).item
+                return _as(_Maybe, known[a]).item
             case e.Length(queue=q):
-                return _line(known[q]).length
+                return _as(_Line, known[q]).length
             case e.Peek(queue=q, index=index):
                 return self._peek(q, scalar(index))
             case e.Push(sort=QueueSort(element, capacity), queue=q, value=value):
-                return _push(_line(known[q]), self._fitted(value, element), capacity)
+                return _push(_as(_Line, known[q]), self._fitted(value, element), capacity)
             case e.Pop(sort=QueueSort(element, _), queue=q):
-                return _pop(_line(known[q]), _constant(element, default(element)))
+                return _pop(_as(_Line, known[q]), _constant(element, default(element)))
             case e.Member(set_=s, value=value):
-                has = _members(known[s])
+                has = _as(_Members, known[s]).has
                 return b.or_((b.and_((held, self._is(value, v))) for v, held in has.items()), loc)
             case e.Insert(sort=SetSort(element), set_=s, value=value):
-                has = _members(known[s])
+                has = _as(_Members, known[s]).has
                 return _Members({v: b.or_((has.get(v, b.FALSE), self._is(value, v))) for v in candidates(element)})
             case e.Remove(set_=s, value=value):
-                has = _members(known[s])
+                has = _as(_Members, known[s]).has
                 return _Members({v: b.and_((held, b.not_(self._is(value, v)))) for v, held in has.items()})
             case e.Union(left=x, right=y):
-                one, two = _members(known[x]), _members(known[y])
+                one, two = _as(_Members, known[x]).has, _as(_Members, known[y]).has
                 return _Members({v: b.or_((one.get(v, b.FALSE), two.get(v, b.FALSE))) for v in {**one, **two}})
             case e.Intersection(left=x, right=y):
-                one, two = _members(known[x]), _members(known[y])
+                one, two = _as(_Members, known[x]).has, _as(_Members, known[y]).has
                 return _Members({v: b.and_((held, two.get(v, b.FALSE))) for v, held in one.items()})
             case e.Difference(left=x, right=y):
-                one, two = _members(known[x]), _members(known[y])
+                one, two = _as(_Members, known[x]).has, _as(_Members, known[y]).has
                 return _Members({v: b.and_((held, b.not_(two.get(v, b.FALSE)))) for v, held in one.items()})
             case e.Subset(left=x, right=y):
-                one, two = _members(known[x]), _members(known[y])
+                one, two = _as(_Members, known[x]).has, _as(_Members, known[y]).has
                 return b.and_((b.implies(held, two.get(v, b.FALSE)) for v, held in one.items()), loc)
             case e.Size(set_=s):
-                return _total([b.ite(held, b.num(1), b.num(0)) for held in _members(known[s]).values()])
+                return _total([b.ite(held, b.num(1), b.num(0)) for held in _as(_Members, known[s]).has.values()])
             case _:
                 raise AssertionError(f"{type(term).__name__} does not fit its sort {term.sort}")
 
     def _union(self, term: Expr) -> tuple[_Tagged, EnumSort]:
-        tagged = self._known[term]
-        assert isinstance(term.sort, UnionSort)
-        assert isinstance(tagged, _Tagged)
-        return tagged, term.sort.tag
+        return _as(_Tagged, self._known[term]), _as(UnionSort, term.sort).tag
 
     def _known_scalar(self, term: Expr) -> Expr:
         return _scalar(self._known[term])
@@ -353,22 +351,21 @@ class Rewriter:
         return _equal_value(self._known[term], value)
 
     def _select(self, array: Expr, index: Expr) -> Shape:
-        sort, items = _array(array), _parts(self._known[array])
+        sort, items = _as(ArraySort, array.sort), _as(_Parts, self._known[array]).items
         tests = [
             (b.eq(index, b.const(sort.index, key)), item) for key, item in zip(values(sort.index), items, strict=True)
         ]
         return _choice(tests, None if _covers(sort, index) else _constant(sort.element, default(sort.element)))
 
     def _store(self, array: Expr, index: Expr, value: Expr) -> Shape:
-        sort, items = _array(array), _parts(self._known[array])
+        sort, items = _as(ArraySort, array.sort), _as(_Parts, self._known[array]).items
         new = self._fitted(value, sort.element)
         hits = [b.eq(index, b.const(sort.index, key)) for key in values(sort.index)]
         return _Parts(tuple(_ite(hit, new, item) for hit, item in zip(hits, items, strict=True)))
 
     def _peek(self, queue: Expr, index: Expr) -> Shape:
-        assert isinstance(queue.sort, QueueSort)
-        element = queue.sort.element
-        tests = [(b.eq(index, b.num(k)), slot) for k, slot in enumerate(_line(self._known[queue]).slots)]
+        element = _as(QueueSort, queue.sort).element
+        tests = [(b.eq(index, b.num(k)), slot) for k, slot in enumerate(_as(_Line, self._known[queue]).slots)]
         return _choice(tests, _constant(element, default(element)))
 
 
@@ -389,19 +386,17 @@ def _covers(sort: ArraySort, index: Expr) -> bool:
 
 
 def _push(line: _Line, value: Shape, capacity: int) -> _Line:
-    length = line.length
-    assert isinstance(length.sort, RangeSort)
+    length, least = line.length, _as(RangeSort, line.length.sort).lo
     slots = tuple(_ite(b.eq(length, b.num(k)), value, slot) for k, slot in enumerate(line.slots))
-    longer = _within(b.ite(b.less(length, b.num(capacity)), b.add(length, b.num(1)), length), length.sort.lo, capacity)
+    longer = _within(b.ite(b.less(length, b.num(capacity)), b.add(length, b.num(1)), length), least, capacity)
     return _Line(longer, slots)
 
 
 def _pop(line: _Line, empty: Shape) -> _Line:
     length = line.length
-    assert isinstance(length.sort, RangeSort)
     shorter = b.ite(b.less(b.num(0), length), b.sub(length, b.num(1)), length)
     slots = tuple(then for _, then in pairwise((*line.slots, empty)))
-    return _Line(_within(shorter, 0, max(0, length.sort.hi - 1)), slots)
+    return _Line(_within(shorter, 0, max(0, _as(RangeSort, length.sort).hi - 1)), slots)
 
 
 def _within(term: Expr, lo: int, hi: int) -> Expr:
@@ -443,31 +438,7 @@ def _equal_value(shape: Shape, value: Value) -> Expr:
             return b.eq(shape, b.const(shape.sort, value))
 
 
-def _parts(shape: Shape) -> tuple[Shape, ...]:
-    assert isinstance(shape, _Parts)
-    return shape.items
-
-
-def _maybe(shape: Shape) -> _Maybe:
-    assert isinstance(shape, _Maybe)
-    return shape
-
-
-def _line(shape: Shape) -> _Line:
-    assert isinstance(shape, _Line)
-    return shape
-
-
-def _members(shape: Shape) -> Mapping[Value, Expr]:
-    assert isinstance(shape, _Members)
-    return shape.has
-
-
-def _array(term: Expr) -> ArraySort:
-    assert isinstance(term.sort, ArraySort)
-    return term.sort
-
-
-def _record(term: Expr) -> RecordSort:
-    assert isinstance(term.sort, RecordSort)
-    return term.sort
+def _as(kind: type[T], value: object) -> T:
+    """A shape or a sort, which is known to be of this kind."""
+    assert isinstance(value, kind)
+    return value

@@ -117,20 +117,26 @@ def parts(formula: Formula) -> tuple[Formula, ...]:
             assert_never(formula)
 
 
+def subformulas(formula: Formula) -> Iterator[Formula]:
+    """The formula and everything in it, inner formulas first, from left to right, with repetitions."""
+    for part in parts(formula):
+        yield from subformulas(part)
+    yield formula
+
+
 def atoms(formula: Formula) -> Iterator[Atom]:
     """The state conditions, from left to right, with repetitions."""
-    if isinstance(formula, Atom):
-        yield formula
-    for part in parts(formula):
-        yield from atoms(part)
+    return (part for part in subformulas(formula) if isinstance(part, Atom))
 
 
 def recurring(formula: Formula) -> Iterator[Recurs]:
     """The step conditions, from left to right, with repetitions."""
-    if isinstance(formula, Recurs):
-        yield formula
-    for part in parts(formula):
-        yield from recurring(part)
+    return (part for part in subformulas(formula) if isinstance(part, Recurs))
+
+
+def untils(formula: Formula) -> Iterator[Until]:
+    """The *untils*, inner ones first, with repetitions."""
+    return (part for part in subformulas(formula) if isinstance(part, Until))
 
 
 def claims(formula: Formula) -> Iterator[Formula]:

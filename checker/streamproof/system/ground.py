@@ -7,7 +7,7 @@ and every rule becomes one instance per combination of its index parameters.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import product
+from itertools import chain, product
 from math import prod
 
 from streamproof.system import build as b
@@ -15,7 +15,7 @@ from streamproof.system import expr as e
 from streamproof.system.assume import Substitution
 from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr
-from streamproof.system.model import Action, Check, Conjunct, Instance, Property, System, Variable
+from streamproof.system.model import Check, Instance, Property, System, Variable, mapped_conjuncts
 from streamproof.system.records import replace
 from streamproof.system.sorts import ArraySort, BagSort, OptionSort, RangeSort, RecordSort, Sort, TermRange, cardinality
 from streamproof.system.text import parameters_text
@@ -113,9 +113,6 @@ def ground(parametric: Parametric, values: Mapping[str, int]) -> System:
     def checks(of: tuple[Check, ...], put: Ground) -> tuple[Check, ...]:
         return tuple(Check(put(c.condition), c.message, c.loc) for c in of)
 
-    def conjuncts(of: tuple[Conjunct, ...], put: Ground) -> tuple[Conjunct, ...]:
-        return tuple(replace(c, expr=put(c.expr)) for c in of)
-
     def instance(i: Instance) -> Iterator[Instance]:
         given = [(n, v.sort if isinstance(v, e.Var) else None, v) for n, v in i.args]
         ranges = [put.indices(s) if isinstance(s, RangeSort) else [v] for _, s, v in given]
@@ -125,22 +122,21 @@ def ground(parametric: Parametric, values: Mapping[str, int]) -> System:
             yield replace(
                 i,
                 args=tuple((n, at) for (n, _, _), at in zip(given, chosen, strict=True)),
-                guard=conjuncts(i.guard, own),
+                guard=mapped_conjuncts(i.guard, own),
                 updates=tuple((n, own(t)) for n, t in i.updates),
                 guard_checks=checks(i.guard_checks, own),
                 effect_checks=checks(i.effect_checks, own),
             )
 
     def prop(p: Property) -> Property:
-        return replace(p, expr=put(p.expr), conjuncts=conjuncts(p.conjuncts, put), checks=checks(p.checks, put))
-
-    def action(a: Action) -> Action:
-        return replace(a, instances=tuple(ground for i in a.instances for ground in instance(i)))
+        return replace(p, expr=put(p.expr), conjuncts=mapped_conjuncts(p.conjuncts, put), checks=checks(p.checks, put))
 
     return replace(
         system,
         variables=tuple(Variable(v.name, put.sort(v.sort), (), v.loc) for v in system.variables),
-        actions=tuple(action(a) for a in system.actions),
+        actions=tuple(
+            replace(a, instances=tuple(chain.from_iterable(map(instance, a.instances)))) for a in system.actions
+        ),
         properties=tuple(prop(p) for p in system.properties if p.formula is None),
         lemmas=tuple(prop(p) for p in system.lemmas),
         initially=put(parametric.initial),

@@ -38,8 +38,20 @@ from streamproof.system.formula import (
     Until,
     mapped,
     parts,
+    untils,
 )
-from streamproof.system.model import Action, Conjunct, Fairness, Instance, Kind, Property, State, System, Variable
+from streamproof.system.model import (
+    Action,
+    Conjunct,
+    Fairness,
+    Instance,
+    Kind,
+    Property,
+    State,
+    System,
+    Variable,
+    fresh,
+)
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import BOOL
 from streamproof.system.temporal import fairness_of, true_of
@@ -96,7 +108,7 @@ def to_safety(system: System, name: str) -> Safety:
         raise UsageError(f"{name} is not a temporal property", remedy="it can be proved as it is")
     form = scheduled(replace(system, properties=(), lemmas=()), Atom(b.TRUE), name)
     formula = _plain(prop.formula)
-    return Safety(system, prop, _Saving(form, formula, prop).system(), form, len(set(_untils(formula))))
+    return Safety(system, prop, _Saving(form, formula, prop).system(), form, len(set(untils(formula))))
 
 
 # --- the formula in core form: conditions, *not*, *and*, *until*, and *infinitely often*
@@ -153,14 +165,6 @@ def _term(formula: Formula) -> Expr:
             raise AssertionError("a condition on one state")
 
 
-def _untils(formula: Formula) -> Iterator[Until]:
-    """The untils of a formula in core form, inner ones first."""
-    for part in parts(formula):
-        yield from _untils(part)
-    if isinstance(formula, Until):
-        yield formula
-
-
 def _agains(formula: Formula) -> Iterator[Again]:
     """The conditions that a formula in core form requires infinitely often."""
     match formula:
@@ -181,7 +185,7 @@ class _Saving:
         self._form, self._base, self._prop = form, form.system, prop
         self._formula = formula
         self._taken = set(self._base.index)
-        self._untils = tuple(dict.fromkeys(_untils(formula)))
+        self._untils = tuple(dict.fromkeys(untils(formula)))
         self._agains = tuple(dict.fromkeys(_agains(formula)))
         self._promised = [self._name(f"promised_{k + 1}") for k in range(len(self._untils))]
         self._guessed = [self._name(f"again_{k + 1}") for k in range(len(self._agains))]
@@ -202,9 +206,7 @@ class _Saving:
         actions = tuple(
             replace(a, instances=tuple(i for one in a.instances for i in self._steps(one))) for a in self._base.actions
         )
-        name = SAVE
-        while any(a.name == name for a in actions):
-            name += "_"
+        name = fresh(SAVE, [a.name for a in actions])
         save = Action(name, (), Fairness.NONE, (self._save(name),))
         claim = Property(
             self._prop.name,
@@ -301,10 +303,9 @@ class _Saving:
     # --- names ---
 
     def _name(self, name: str) -> str:
-        while name in self._taken:
-            name += "_"
-        self._taken.add(name)
-        return name
+        found = fresh(name, self._taken)
+        self._taken.add(found)
+        return found
 
 
 def _same(one: Expr, other: Expr) -> Expr:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
 from functools import cached_property, partial
@@ -19,8 +19,8 @@ from typing import Any, TypeAlias
 from streamproof.system.build import TRUE, or_
 from streamproof.system.errors import Loc
 from streamproof.system.expr import Expr
-from streamproof.system.formula import Formula
-from streamproof.system.records import dataclass
+from streamproof.system.formula import Formula, rewritten
+from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import Sort, Value, show
 from streamproof.system.text import parameters_text
 
@@ -117,6 +117,16 @@ class Check:
     loc: Loc | None
     operands: tuple[tuple[str, Expr], ...] = ()
 
+    def mapped(self, change: Callable[[Expr], Expr]) -> Check:
+        """The check with `change` applied to its terms."""
+        operands = tuple((text, change(term)) for text, term in self.operands)
+        return Check(change(self.condition), self.message, self.loc, operands)
+
+
+def mapped_conjuncts(conjuncts: Iterable[Conjunct], change: Callable[[Expr], Expr]) -> tuple[Conjunct, ...]:
+    """The conjuncts with `change` applied to their terms."""
+    return tuple(replace(c, expr=change(c.expr)) for c in conjuncts)
+
 
 def fires(checks: Iterable[Check]) -> Expr:
     """One of the checks reports an error."""
@@ -152,6 +162,11 @@ class Instance:
     """The names of the picks that are labels of branches; such a pick is None where its choice is not reached."""
     sorts: tuple[Sort | None, ...] = field(default=(), compare=False, repr=False)
     """The sorts of the values of `args` and `picks`, in this order, where their text needs one, such as a union."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The action, parameters and picks, with the types of their values: True is not 1."""
+        return self.action, *((n, type(v), v) for n, v in (*self.args, ("", None), *self.picks))
 
     @property
     def texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -280,6 +295,34 @@ class System:
         """Every ground instance, in declaration order."""
         return tuple(i for a in self.actions for i in a.instances)
 
+    def with_instances(self, change: Callable[[Instance], Instance], **more: Any) -> System:
+        """The system with other instances, and with `more` of its fields replaced."""
+        actions = (replace(a, instances=tuple(map(change, a.instances))) for a in self.actions)
+        return replace(self, actions=tuple(actions), **more)
+
+    def rewritten(
+        self,
+        instance: Callable[[Instance], Instance],
+        term: Callable[[Expr], Expr],
+        checks: Callable[[tuple[Check, ...]], tuple[Check, ...]],
+        **more: Any,
+    ) -> System:
+        """The system with other instances, terms of conditions, and checks of properties; `more` are further fields."""
+
+        def prop(p: Property) -> Property:
+            formula = None if p.formula is None else rewritten(p.formula, term)
+            conjuncts = mapped_conjuncts(p.conjuncts, term)
+            return replace(p, expr=term(p.expr), conjuncts=conjuncts, checks=checks(p.checks), formula=formula)
+
+        changed = replace(
+            self.with_instances(instance),
+            properties=tuple(map(prop, self.properties)),
+            initially=term(self.initially),
+            terminal=None if self.terminal is None else term(self.terminal),
+            lemmas=tuple(map(prop, self.lemmas)),
+        )
+        return replace(changed, **more)
+
     @property
     def unconstrained(self) -> System:
         """The system without its constraint."""
@@ -302,6 +345,13 @@ class System:
     def named(self, state: State) -> Iterator[tuple[Variable, Value]]:
         """The variables with their values in `state`."""
         return zip(self.variables, state, strict=True)
+
+
+def fresh(name: str, taken: Collection[str]) -> str:
+    """`name`, with underscores behind it if it is taken."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import field
 
 from streamproof.system.errors import EvaluationError
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Instance, Kind, Property, State, System
+from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.records import dataclass
 from streamproof.system.reference_temporal import can_be_violated
 from streamproof.system.verdict import Counts, Verdict
@@ -94,7 +94,8 @@ class _Exploration:
         try:
             for step in self.interpreter.steps(state):
                 after.append(step.state)
-                self._step(state, step.instance, step.state, level)
+                for prop in self._open(Kind.STEP):
+                    self._decide(prop, self._decides(prop, state, step.state), level + 1)
                 self._meet(step.state, level + 1, queue)
         except EvaluationError:
             self.mistake = level
@@ -102,10 +103,6 @@ class _Exploration:
         if not after and self.mistake is None and not self.interpreter.terminal(state):
             for prop in self._open(Kind.DEADLOCK):
                 self.decided[prop.name] = Decision(Verdict.VIOLATED, level)
-
-    def _step(self, state: State, instance: Instance, after: State, level: int) -> None:
-        for prop in self._open(Kind.STEP):
-            self._decide(prop, self._decides(prop, state, after), level + 1)
 
     def _decide(self, prop: Property, found: Verdict | None, level: int) -> None:
         """Records a verdict. An evaluation error of the property counts only if nothing on the same level decides it."""

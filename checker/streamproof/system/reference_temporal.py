@@ -26,8 +26,8 @@ from streamproof.system.formula import (
     Release,
     Until,
     mapped,
-    parts,
     recurring,
+    untils,
 )
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Fairness, FairnessConstraint, State, System, fairness_constraints
@@ -47,9 +47,7 @@ def can_be_violated(system: System, formula: Formula, initial: Sequence[State], 
 
     Raises `EvaluationError` for a model error.
     """
-    import networkx as nx
-
-    return _Search(ReferenceTableau(system, formula)).violated(nx.DiGraph(), initial, states)
+    return _Search(ReferenceTableau(system, formula)).violated(initial, states)
 
 
 def plain(formula: Formula) -> Formula:
@@ -68,14 +66,6 @@ def plain(formula: Formula) -> Formula:
             return plain(Always(OrF((NotF(left), Eventually(right)))))
         case _:
             return mapped(formula, plain)
-
-
-def untils(formula: Formula) -> Iterator[Until]:
-    """The *untils* of a formula in core form, inner ones first, with repetitions."""
-    for part in parts(formula):
-        yield from untils(part)
-    if isinstance(formula, Until):
-        yield formula
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +129,10 @@ class _Search:
         self.system, self.interpreter = tableau.system, tableau.interpreter
         self.untils, self.steps, self.owed = tableau.untils, tableau.steps, tableau.owed
 
-    def violated(self, graph: nx.DiGraph[Node], initial: Sequence[State], states: Sequence[State]) -> bool:
+    def violated(self, initial: Sequence[State], states: Sequence[State]) -> bool:
+        import networkx as nx
+
+        graph: nx.DiGraph[Node] = nx.DiGraph()
         facts = self._facts(states)
         follow: dict[State, set[State]] = {state: {state} for state in states}
         for before, after in facts.takes:
@@ -154,7 +147,7 @@ class _Search:
                             graph.add_edge((state, guess), (after, then))
         good = set(self._fair(graph, facts))
         begin = [(s, g) for s in initial for g in guesses if not self.tableau.true(self.tableau.formula, (s, g))]
-        return any(node in good or not good.isdisjoint(_below(graph, node)) for node in begin)
+        return any(node in good or not good.isdisjoint(nx.descendants(graph, node)) for node in begin)
 
     def _facts(self, states: Sequence[State]) -> _Facts:
         enabled: dict[State, frozenset[int]] = {}
@@ -220,9 +213,3 @@ class _Search:
         """Whether an edge is a step of a kind that is guessed not to recur."""
         guesses = edge[0][1][len(self.untils) :]
         return any(not g and self._makes(step, edge) for g, step in zip(guesses, self.steps, strict=True))
-
-
-def _below(graph: nx.DiGraph[Node], node: Node) -> set[Node]:
-    import networkx as nx
-
-    return set(nx.descendants(graph, node))

@@ -83,7 +83,7 @@ class Refinement:
                 Kind.STEP,
                 step,
                 (Conjunct(step, f"a step is one of {into} or changes nothing of it", self.loc),),
-                (*self.checks, *(self._later(check) for check in self.checks)),
+                (*self.checks, *(check.mapped(self._next) for check in self.checks)),
                 self.loc,
                 self.doc or f"Every step is mapped to a step of {into}, or changes no mapped variable.",
                 views=views,
@@ -117,10 +117,6 @@ class Refinement:
     def _next(self) -> Substitution:
         """Terms over the concrete state as the same terms over the next one."""
         return Substitution({b.var(v.name, v.sort): b.next_(v.name, v.sort) for v in self.variables})
-
-    def _later(self, check: Check) -> Check:
-        operands = tuple((text, self._next(term)) for text, term in check.operands)
-        return Check(self._next(check.condition), check.message, check.loc, operands)
 
     def _starts(self) -> tuple[Conjunct, ...]:
         """The condition for initial states: one condition per abstract variable, and the common one."""

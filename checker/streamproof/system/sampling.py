@@ -6,61 +6,46 @@ from collections.abc import Sequence
 from random import Random
 from typing import assert_never
 
+from streamproof.system import sorts
 from streamproof.system.model import State
-from streamproof.system.sorts import (
-    ArraySort,
-    BagSort,
-    BoolSort,
-    EnumSort,
-    OptionSort,
-    QueueSort,
-    RangeSort,
-    RecordSort,
-    SetSort,
-    Sort,
-    UnionSort,
-    Value,
-    cardinality,
-    values,
-)
 
 WIDTH = 12
 """Maximum distance of a random number from the end of a half-bounded range, or from 0 in an unbounded one."""
 
 
-def random_state(sorts: Sequence[Sort], chance: Random) -> State:
-    """One random value for each of `sorts`."""
-    return tuple(random_value(sort, chance) for sort in sorts)
+def random_state(given: Sequence[sorts.Sort], chance: Random) -> State:
+    """One random value for each of the given sorts."""
+    return tuple(random_value(sort, chance) for sort in given)
 
 
-def random_value(sort: Sort, chance: Random) -> Value:
+def random_value(sort: sorts.Sort, chance: Random) -> sorts.Value:
     """A random value of a sort: ends of ranges, absent options and short queues are over-represented."""
     match sort:
-        case BoolSort():
+        case sorts.BoolSort():
             return chance.random() < 0.5
-        case RangeSort(lo, hi):
+        case sorts.RangeSort(lo, hi):
             low = max(lo, min(hi, 0) - WIDTH)
             high = min(hi, max(low, 0) + WIDTH if lo < low or hi - lo > 4 * WIDTH else hi)
             return chance.choice([low, high, chance.randint(low, high)])
-        case EnumSort(members):
+        case sorts.EnumSort(members):
             return chance.choice(members)
-        case RecordSort(fields):
+        case sorts.RecordSort(fields):
             return tuple(random_value(s, chance) for _, s in fields)
-        case UnionSort(cases):
+        case sorts.UnionSort(cases):
             name, payload = chance.choice(cases)
             return (name, random_value(payload, chance))
-        case OptionSort(element):
+        case sorts.OptionSort(element):
             return None if chance.random() < 0.4 else random_value(element, chance)
-        case BagSort(index, capacity=capacity):
-            counts = [0] * (size := cardinality(index))
+        case sorts.BagSort(index, capacity=capacity):
+            counts = [0] * (size := sorts.cardinality(index))
             for _ in range(chance.randint(0, capacity) if size else 0):
                 counts[chance.randrange(size)] += 1
             return tuple(counts)
-        case ArraySort(index, element):
-            return tuple(random_value(element, chance) for _ in range(cardinality(index)))
-        case QueueSort(element, capacity):
+        case sorts.ArraySort(index, element):
+            return tuple(random_value(element, chance) for _ in range(sorts.cardinality(index)))
+        case sorts.QueueSort(element, capacity):
             return tuple(random_value(element, chance) for _ in range(chance.randint(0, capacity)))
-        case SetSort(element):
-            return frozenset(v for v in values(element) if chance.random() < 0.5)
+        case sorts.SetSort(element):
+            return frozenset(v for v in sorts.values(element) if chance.random() < 0.5)
         case _:
             assert_never(sort)

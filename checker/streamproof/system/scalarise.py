@@ -7,14 +7,14 @@ Engines that use machine words or solver terms work on the result. Every composi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.flatten import Rewriter
-from streamproof.system.formula import rewritten
 from streamproof.system.leaves import decode, encode, leaf_count, leaves
-from streamproof.system.model import Action, Check, Conjunct, Instance, Property, State, System, Variable
+from streamproof.system.model import Check, Instance, State, System, Variable, mapped_conjuncts
 from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import Sort, Value
 
@@ -76,14 +76,12 @@ def scalarise(system: System) -> Scalarised:
         ]
         variables += starts
         initially.append(_among(starts, rows))
-    scalar = replace(
-        system,
+    scalar = system.rewritten(
+        partial(_instance, rewriter, places),
+        rewriter.scalar,
+        partial(_checks, rewriter),
         variables=tuple(variables),
-        actions=tuple(_action(rewriter, places, a) for a in system.actions),
-        properties=tuple(_property(rewriter, p) for p in system.properties),
         initially=b.and_(initially),
-        terminal=None if system.terminal is None else rewriter.scalar(system.terminal),
-        lemmas=tuple(_property(rewriter, p) for p in system.lemmas),
     )
     return Scalarised(system, scalar, {name: tuple(leaf.name for leaf in group) for name, group in groups.items()})
 
@@ -122,10 +120,6 @@ def _one_of(term: Expr, some: Iterable[Value]) -> Expr:
     return b.or_(b.eq(term, b.const(term.sort, value)) for value in some)
 
 
-def _conjuncts(rewriter: Rewriter, conjuncts: Iterable[Conjunct]) -> tuple[Conjunct, ...]:
-    return tuple(replace(c, expr=rewriter.scalar(c.expr)) for c in conjuncts)
-
-
 def _checks(rewriter: Rewriter, checks: Iterable[Check]) -> tuple[Check, ...]:
     return tuple(
         replace(
@@ -141,22 +135,8 @@ def _checks(rewriter: Rewriter, checks: Iterable[Check]) -> tuple[Check, ...]:
     )
 
 
-def _property(rewriter: Rewriter, prop: Property) -> Property:
-    return replace(
-        prop,
-        expr=rewriter.scalar(prop.expr),
-        conjuncts=_conjuncts(rewriter, prop.conjuncts),
-        checks=_checks(rewriter, prop.checks),
-        formula=None if prop.formula is None else rewritten(prop.formula, rewriter.scalar),
-    )
-
-
 Places = Mapping[str, tuple[Sort, Sequence[tuple[str, Expr]]]]
 """The sort and leaves of each variable, each leaf with the term that reads it."""
-
-
-def _action(rewriter: Rewriter, places: Places, action: Action) -> Action:
-    return replace(action, instances=tuple(_instance(rewriter, places, i) for i in action.instances))
 
 
 def _instance(rewriter: Rewriter, places: Places, instance: Instance) -> Instance:
@@ -168,7 +148,7 @@ def _instance(rewriter: Rewriter, places: Places, instance: Instance) -> Instanc
         )
     return replace(
         instance,
-        guard=_conjuncts(rewriter, instance.guard),
+        guard=mapped_conjuncts(instance.guard, rewriter.scalar),
         updates=tuple(updates),
         guard_checks=_checks(rewriter, instance.guard_checks),
         effect_checks=_checks(rewriter, instance.effect_checks),

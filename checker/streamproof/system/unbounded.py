@@ -181,18 +181,13 @@ def written(term: Expr) -> str:
             return str(value)
         case e.Var(name=name):
             return name
-        case e.Add(left=left, right=right):
-            return f"{written(left)} + {written(right)}"
+        case e.Add() | e.Less() | e.LessEq() | e.Eq():
+            symbol = {e.Add: "+", e.Less: "<", e.LessEq: "<=", e.Eq: "=="}[type(term)]
+            return f"{written(term.left)} {symbol} {written(term.right)}"
         case e.Sub(left=left, right=right):
             return f"{written(left)} - {_atom(right)}"
         case e.Mul(left=left, right=right):
             return f"{_atom(left)} * {_atom(right)}"
-        case e.Less(left=left, right=right):
-            return f"{written(left)} < {written(right)}"
-        case e.LessEq(left=left, right=right):
-            return f"{written(left)} <= {written(right)}"
-        case e.Eq(left=left, right=right):
-            return f"{written(left)} == {written(right)}"
         case e.Not(arg=arg):
             return f"not ({written(arg)})"
         case _:

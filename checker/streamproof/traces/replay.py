@@ -52,9 +52,9 @@ def replay(system: System, trace: Trace) -> None:
     _initial(interpreter, trace.states[0])
     own: dict[Any, list[Instance]] = {}
     for one in system.instances:  # an action that is fair in part has two instances of each label
-        own.setdefault(_key(one), []).append(one)
+        own.setdefault(one.key, []).append(one)
     for number, given in enumerate(trace.steps, start=1):
-        candidates = own.get(_key(given), [])
+        candidates = own.get(given.key, [])
         if not candidates:
             raise ReplayError(f"the system has no action {given.label}", step=number, remedy=_nearest(system, given))
         before = trace.states[number - 1]
@@ -222,11 +222,6 @@ def _take(interpreter: Interpreter, instance: Instance, state: State, number: in
         return interpreter.take(instance, state)
     except EvaluationError as error:
         raise EvaluationError(f"step {number}: {error.message}", loc=error.loc, remedy=error.remedy) from error
-
-
-def _key(instance: Instance) -> tuple[object, ...]:
-    # With the types, because True and 1 are equal in Python but different values here.
-    return instance.action, *((n, type(v), v) for n, v in (*instance.args, ("", None), *instance.picks))
 
 
 def _label(pattern: Step) -> Label | str:

@@ -15,7 +15,7 @@ from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
-from streamproof.system.model import Check, Conjunct, Instance, Property, System
+from streamproof.system.model import Check, Conjunct, Instance, Property, System, mapped_conjuncts
 from streamproof.system.sorts import (
     ArraySort,
     BoolSort,
@@ -157,13 +157,10 @@ class _Terms(Substitution):
 def renamed_system(system: System, renaming: Renaming) -> System:
     """The system whose behaviours are the renamed behaviours of `system`; instances and properties keep their order."""
     terms = _Terms(renaming)
-    return replace(
-        system,
+    return system.with_instances(
+        lambda instance: _instance(terms, renaming, instance),
         variables=tuple(
             replace(v, initial=tuple(renamed(v.sort, value, renaming) for value in v.initial)) for v in system.variables
-        ),
-        actions=tuple(
-            replace(a, instances=tuple(_instance(terms, renaming, i) for i in a.instances)) for a in system.actions
         ),
         properties=tuple(_property(terms, p) for p in system.properties),
         initially=terms(system.initially),
@@ -178,7 +175,7 @@ def _instance(terms: _Terms, renaming: Renaming, instance: Instance) -> Instance
         instance.action,
         tuple((name, _host(value, names)) for name, value in instance.args),
         tuple((n, value if n in instance.labelled else _host(value, names)) for n, value in instance.picks),
-        tuple(replace(c, expr=terms(c.expr)) for c in instance.guard),
+        mapped_conjuncts(instance.guard, terms),
         tuple((name, terms(term)) for name, term in instance.updates),
         _checks(terms, instance.guard_checks),
         _checks(terms, instance.effect_checks),

@@ -53,8 +53,7 @@ def local(parametric: Parametric) -> Local:
         variables.append(Variable(f.name, f.sort, ()))
         terms[f.name] = b.var(f.name, f.sort)
     sorts = {v.name: v.sort for v in variables}
-    actions = tuple(replace(a, instances=tuple(_instance(i, sorts) for i in a.instances)) for a in system.actions)
-    bare = System(system.name, tuple(variables), actions)
+    bare = System(system.name, tuple(variables), system.actions).with_instances(lambda i: _instance(i, sorts))
     return Local(scalarise(bare).system, terms, index)
 
 
