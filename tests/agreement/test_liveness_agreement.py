@@ -46,10 +46,11 @@ from streamproof.system.formula import (
     Release,
     Until,
     recurring,
+    untils,
 )
 from streamproof.system.model import Property
 from streamproof.system.reference import reference
-from streamproof.system.reference_temporal import plain, untils
+from streamproof.system.reference_temporal import plain
 from streamproof.system.temporal import fairness_of, true_of
 
 ATOMS = tuple(Atom(b.var(name, BOOL), name) for name in "pqr")

@@ -27,7 +27,6 @@ from streamproof import (
 from streamproof.exchange import itf, itf_reading
 from streamproof.exchange.dot import trace_dot
 from streamproof.exchange.tla import export
-from streamproof.language.native import Native
 from streamproof.system.interpreter import with_derived
 from streamproof.traces.render import render_text
 

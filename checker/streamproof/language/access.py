@@ -10,19 +10,19 @@ from __future__ import annotations
 import ast
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import Any
 
 from streamproof.language import lvalues, operators
 from streamproof.language.cases import Case, is_case_class, no_such_field, with_field
-from streamproof.language.conversion import expect_faithful
+from streamproof.language.conversion import expect_faithful, no_field
 from streamproof.language.elements import in_sequence
 from streamproof.language.lowering_context import Evaluator, Frame, Halt, where
 from streamproof.language.lvalues import dereference
 from streamproof.language.model import Model, attribute_of
 from streamproof.language.sequences import listed
-from streamproof.language.sources import code_of, text
+from streamproof.language.sources import code_of, codes, text
 from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange
 from streamproof.language.terms import (
     Cases,
@@ -125,7 +125,7 @@ def _unsteady(function: types.FunctionType, owners: tuple[type, ...]) -> str | N
         if current in seen:
             continue
         seen.add(current)
-        for name in _names(code_of(current)):
+        for name in (name for code in codes(code_of(current)) for name in code.co_names):
             value = current.__globals__.get(name)
             if isinstance(value, types.ModuleType) and value.__name__.split(".")[0] in UNSTEADY:
                 return value.__name__
@@ -140,13 +140,6 @@ def _unsteady(function: types.FunctionType, owners: tuple[type, ...]) -> str | N
 def _drawn(value: Any) -> bool:
     """Whether `value` is a method of a random number generator."""
     return type(getattr(value, "__self__", None)).__module__ in UNSTEADY
-
-
-def _names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for part in code.co_consts:
-        if isinstance(part, types.CodeType):
-            yield from _names(part)
 
 
 # --- certainly pure operations
@@ -221,16 +214,10 @@ def attribute(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> 
                 return owner.field(name)
             ev.context.check(b.TRUE, no_such_field(text(node.value), name), loc)
             raise Halt
-        case Cases(then=one, other=two) if _is_place(one) and _is_place(two):
-            if isinstance(one.sort, QueueSort | SetSort | BagSort) and name not in ("head", "full"):
-                return Method(Cases(owner.cond, one, two), name)
-            return ev.context.conditional(
-                owner.cond, lambda: attribute(ev, one, node, frame), lambda: attribute(ev, two, node, frame), loc
-            )
-        case Cases(then=one, other=two):
-            return ev.context.conditional(
-                owner.cond, lambda: attribute(ev, one, node, frame), lambda: attribute(ev, two, node, frame), loc
-            )
+        case Cases(then=Ref(sort=QueueSort() | SetSort() | BagSort()), other=Ref()) if name not in ("head", "full"):
+            return Method(owner, name)
+        case Cases():
+            return ev.context.by_case(owner, lambda one: attribute(ev, one, node, frame), loc)
     if is_expr(owner):
         return _term_attribute(ev, owner, node, frame)
     if symbolic(owner):
@@ -312,7 +299,7 @@ def _term_attribute(ev: Evaluator, owner: Expr, node: ast.Attribute, frame: Fram
         owner = lvalues.unwrap_option(ev.context, owner, loc, text(node.value))
     if isinstance(owner.sort, RecordSort):
         if name not in [n for n, _ in owner.sort.fields]:
-            raise lvalues.no_field(owner.sort, name, loc)
+            raise no_field(owner.sort, name, loc)
         return b.field(owner, name, loc)
     if isinstance(owner.sort, UnionSort):
         return _case_field(ev, owner, node, loc)
@@ -371,13 +358,7 @@ def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: F
     """``owner[key]``."""
     loc, label = where(frame, node), text(node.slice)
     if isinstance(owner, Cases):
-        one, two = owner.then, owner.other
-        return ev.context.conditional(
-            owner.cond,
-            lambda: indexed(ev, one, key, node, frame),
-            lambda: indexed(ev, two, key, node, frame),
-            loc,
-        )
+        return ev.context.by_case(owner, lambda one: indexed(ev, one, key, node, frame), loc)
     if isinstance(owner, Ref) and isinstance(owner.sort, ArraySort):
         return lvalues.load(ev.context, lvalues.item(ev.context, owner, key, loc, label))
     whole = dereference(ev.context, owner)
@@ -440,10 +421,6 @@ def _slice(ev: Evaluator, owner: Term, node: ast.Slice, loc: Any, frame: Frame) 
     if isinstance(owner, HeapCell):
         return ev.context.allocate(part)
     return ev.context.allocate(tuple(part)) if isinstance(part, list) else part
-
-
-def _is_place(value: Term) -> bool:
-    return isinstance(value, Ref)
 
 
 def _kind(owner: object) -> str:

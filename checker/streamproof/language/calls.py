@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import enum
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -89,10 +89,7 @@ def length(context: Context, value: Term, loc: Loc) -> Term:
     elif isinstance(whole, tuple):
         return len(whole)
     elif isinstance(whole, Cases):
-        one, two = whole.then, whole.other
-        return context.conditional(
-            whole.cond, lambda: length(context, one, loc), lambda: length(context, two, loc), loc
-        )
+        return context.by_case(whole, lambda one: length(context, one, loc), loc)
     raise ModelError(
         f"{describe(value)} has no length",
         loc=loc,
@@ -130,10 +127,15 @@ def formula(context: Context, value: Term, label: str, loc: Loc) -> Formula:
     )
 
 
-def together(parts: Sequence[tuple[Expr, Formula]], loc: Loc, *, every: bool) -> Formula:
-    """``all`` and ``any``: each part with the condition under which it is present in the current state."""
+def together(name: str, terms: list[Expr], said: list[tuple[Expr, Formula]], label: str, loc: Loc) -> Term:
+    """``all`` or ``any`` of conditions and formulas; each formula with the condition under which it is present in the
+    current state."""
+    every = name == "all"
+    whole = (b.and_ if every else b.or_)(terms, loc)
+    if not said:
+        return simple(whole)
     found: list[Formula] = []
-    for there, part in parts:
+    for there, part in (*said, *([(b.TRUE, Atom(whole, label, loc))] if terms else [])):
         if there is b.TRUE:
             found.append(part)
         elif every:
@@ -158,12 +160,7 @@ def quantifier(context: Context, name: str, value: Term, loc: Loc) -> Term:
             continue
         part = truth(context, v, name, loc)
         terms.append(b.implies(there, part) if name == "all" else b.and_((there, part)))
-    whole = (b.and_ if name == "all" else b.or_)(terms, loc)
-    if not said:
-        return simple(whole)
-    if terms:
-        said.append((b.TRUE, Atom(whole, name, loc)))
-    return together(said, loc, every=name == "all")
+    return together(name, terms, said, name, loc)
 
 
 def total(context: Context, value: Term, start: Term, loc: Loc) -> Term:

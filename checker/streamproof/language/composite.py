@@ -11,13 +11,12 @@ from typing import Any, Protocol
 from streamproof.language.composition import Given, Named, Pattern, Together, parsed
 from streamproof.language.machines import Machine, SeenMachine, below, instantiate, places_of, resolve_pattern
 from streamproof.language.model import Model
-from streamproof.language.reader import DEADLOCK, TERMINATION, Compile, Reader, Scope
+from streamproof.language.reader import Compile, Reader, Scope, built_in
 from streamproof.system import build as b
 from streamproof.system.composition import Joint, JointStep, joined, side_by_side
 from streamproof.system.errors import Loc, ModelError, suggest
-from streamproof.system.expr import Expr
 from streamproof.system.formula import AndF, Formula
-from streamproof.system.model import Action, Check, Conjunct, Derived, Instance, Kind, Property, System, Variable
+from streamproof.system.model import Action, Check, Conjunct, Derived, Instance, Kind, Property, System
 from streamproof.system.records import replace
 
 
@@ -103,7 +102,7 @@ def _stuttering(prop: Property, system: System) -> Property:
     """A step property of a part: it ranges over the steps that change a variable of the part."""
     if prop.kind is not Kind.STEP:
         return prop
-    same = b.and_(_same(v) for v in system.variables)
+    same = b.and_(b.eq(b.next_(v.name, v.sort), b.var(v.name, v.sort)) for v in system.variables)
     return replace(
         prop,
         expr=b.or_((same, prop.expr)),
@@ -111,16 +110,12 @@ def _stuttering(prop: Property, system: System) -> Property:
     )
 
 
-def _same(variable: Variable) -> Expr:
-    return b.eq(b.next_(variable.name, variable.sort), b.var(variable.name, variable.sort))
-
-
 def _merged(name: str, members: Sequence[tuple[str, Property]]) -> Property:
     first = members[0][1]
     if len(members) == 1 and not members[0][0]:
         return replace(first, name=name)
     noted = [
-        replace(p, conjuncts=tuple(replace(c, text=_noted(c.text, note)) for c in p.conjuncts)) for note, p in members
+        replace(p, conjuncts=tuple(replace(c, text=f"{c.text}  [{note}]") for c in p.conjuncts)) for note, p in members
     ]
     conjuncts = tuple(c for p in noted for c in p.conjuncts)
     formulas: list[Formula] = [p.formula for p in noted if p.formula is not None]
@@ -139,10 +134,6 @@ def _merged(name: str, members: Sequence[tuple[str, Property]]) -> Property:
             (f"{note}: {text}", term) for (note, _), p in zip(members, noted, strict=True) for text, term in p.views
         ),
     )
-
-
-def _noted(text: str, note: str) -> str:
-    return f"{text}  [{note}]"
 
 
 class CompositeReader:
@@ -169,16 +160,11 @@ class CompositeReader:
     def run(self, extra: tuple[Callable[..., Any], ...], termination: bool) -> System:
         """The system of the composite; `extra` are properties stated outside the model. Raises `ModelError`."""
         system = self.read(self.whole, extra, self.carries)
-        props = list(system.properties)
-        if self.model.check_deadlock and not self.without_properties:
-            doc = "Every reachable state has a successor or is terminal."
-            props.append(Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, checks=tuple(self.end_checks), doc=doc))
-        if termination:
-            props.append(Property(TERMINATION, Kind.TERMINATION, b.TRUE, doc="Every behaviour is finite."))
+        deadlock = self.model.check_deadlock and not self.without_properties
         return replace(
             system,
             name=type(self.model).title(),
-            properties=tuple(props),
+            properties=(*system.properties, *built_in(deadlock, self.end_checks, termination)),
             parameters=self.model.settings(),
             variant=type(self.model).variant,
             derived=self.derived,
@@ -186,7 +172,6 @@ class CompositeReader:
 
     def read(self, machine: Machine, extra: tuple[Callable[..., Any], ...], carries: Carried) -> System:
         """The system of one machine in its place, including its parts."""
-        composite = machine.parts is not None
         carries = by_part(machine, carries)
         parts = [self._part(child, name, carries.get(name)) for name, child in below(machine)]
         reader = self._reader(machine)
@@ -196,9 +181,7 @@ class CompositeReader:
         self.step_constraints += reader.step_constraints
         self.derived = own.derived  # the outermost model is read last
         own = replace(own, properties=tuple(p for p in own.properties if p.kind is not Kind.DEADLOCK))
-        if not composite:
-            return own
-        return self._composed(machine, own, parts)
+        return own if machine.parts is None else self._composed(machine, own, parts)
 
     def _reader(self, machine: Machine) -> Reader:
         reader = Reader(machine.model, self.without_properties, self.free, within(machine, self.whole), self.abstract)

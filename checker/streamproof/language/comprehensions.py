@@ -14,7 +14,7 @@ from streamproof.language.terms import Term, is_formula, simple
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr
-from streamproof.system.formula import Atom, Formula
+from streamproof.system.formula import Formula
 from streamproof.system.unbounded import exists, forall, total
 
 
@@ -136,12 +136,7 @@ def quantified(ev: Evaluator, node: ast.GeneratorExp, frame: Frame, name: str) -
         return part if name == "all" else b.not_(part)
 
     each_round(ev, node.generators, frame, judge)
-    whole = (b.and_ if name == "all" else b.or_)(parts, where(frame, node))
-    if not said:
-        return simple(whole)
-    if parts:
-        said.append((b.TRUE, Atom(whole, text(node), where(frame, node))))
-    return together(said, where(frame, node), every=name == "all")
+    return together(name, parts, said, text(node), where(frame, node))
 
 
 def indices(ev: Evaluator, node: ast.GeneratorExp, frame: Frame) -> Over | None:

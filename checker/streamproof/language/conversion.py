@@ -163,17 +163,8 @@ def to_value(sort: Sort, given: Any, loc: Loc | None) -> Value:
         case OptionSort(element):
             return None if given is None else to_value(element, given, loc)
         case RecordSort(fields):
-            names = [n for n, _ in fields]
             if isinstance(given, Mapping):
-                for key in given:
-                    if key not in names:
-                        raise ModelError(
-                            f"no field {key!r} in {sort}", loc=loc, remedy=f"its fields are {', '.join(names)}"
-                        )
-                missing = [n for n in names if n not in given]
-                if missing:
-                    raise ModelError(f"field {missing[0]!r} of {sort} is not given", loc=loc, remedy="give every field")
-                return tuple(to_value(s, given[n], loc) for n, s in fields)
+                given = by_field(sort, given, loc)
             if isinstance(given, tuple | list) and len(given) == len(fields):
                 return tuple(to_value(s, v, loc) for (_, s), v in zip(fields, given, strict=True))
         case UnionSort():
@@ -184,12 +175,9 @@ def to_value(sort: Sort, given: Any, loc: Loc | None) -> Value:
                 return (type(given).__name__, to_value(own, given._values, loc))
             if isinstance(given, tuple) and contains(sort, given):
                 return given
-        case BagSort(item=item, capacity=capacity):
+        case BagSort(item=item):
             if isinstance(given, tuple | list):
-                if len(given) > capacity:
-                    raise ModelError(
-                        f"{len(given)} elements do not fit into {sort}", loc=loc, remedy="raise the capacity"
-                    )
+                expect_room(sort, len(given), loc)
                 return bag_of(sort, (to_value(item, v, loc) for v in given))
         case ArraySort(index, element):
             keys = index_keys(index)
@@ -197,12 +185,9 @@ def to_value(sort: Sort, given: Any, loc: Loc | None) -> Value:
                 return tuple(to_value(element, given[k], loc) for k in keys)
             if isinstance(given, tuple | list) and len(given) == len(keys):
                 return tuple(to_value(element, v, loc) for v in given)
-        case QueueSort(element, capacity):
+        case QueueSort(element):
             if isinstance(given, tuple | list):
-                if len(given) > capacity:
-                    raise ModelError(
-                        f"{len(given)} elements do not fit into {sort}", loc=loc, remedy="raise the capacity"
-                    )
+                expect_room(sort, len(given), loc)
                 return tuple(to_value(element, v, loc) for v in given)
         case SetSort(element):
             if isinstance(given, AbstractSet | tuple | list):
@@ -210,6 +195,30 @@ def to_value(sort: Sort, given: Any, loc: Loc | None) -> Value:
         case _:
             assert_never(sort)
     raise mismatch(sort, "None" if given is None else f"{given!r} ({type(given).__name__})", loc)
+
+
+def by_field(sort: RecordSort, given: Mapping[Any, Any], loc: Loc | None) -> list[Any]:
+    """The values of the fields, in order, from those by name. Raises `ModelError` for a missing or unknown field."""
+    names = [n for n, _ in sort.fields]
+    for key in given:
+        if key not in names:
+            raise no_field(sort, key, loc)
+    missing = [n for n in names if n not in given]
+    if missing:
+        raise ModelError(f"field {missing[0]!r} of {sort} is not given", loc=loc, remedy="give every field")
+    return [given[n] for n in names]
+
+
+def no_field(sort: RecordSort, name: Any, loc: Loc | None) -> ModelError:
+    """The error for an unknown record field."""
+    names = ", ".join(n for n, _ in sort.fields)
+    return ModelError(f"no field {name!r} in {sort}", loc=loc, remedy=f"its fields are {names}")
+
+
+def expect_room(sort: QueueSort | BagSort, number: int, loc: Loc | None) -> None:
+    """Raises `ModelError` for more elements than the capacity."""
+    if number > sort.capacity:
+        raise ModelError(f"{number} elements do not fit into {sort}", loc=loc, remedy="raise the capacity")
 
 
 def mismatch(sort: Sort, what: str, loc: Loc | None) -> ModelError:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import linecache
 import re
 import sys
 import types
@@ -18,6 +17,7 @@ from typing import Any, get_args
 
 from streamproof.language.conversion import plain
 from streamproof.language.primitives import MARK, is_marker
+from streamproof.language.sources import parsed, source_of
 from streamproof.system.errors import Loc, ModelError, did_you_mean
 from streamproof.system.records import dataclass
 
@@ -38,10 +38,8 @@ def check_class(cls: type) -> None:
     node = _body(cls, file, own) if file is not None else None
     if file is None or node is None:
         return
-    if cls.__qualname__ == cls.__name__ and not vars(cls).get(
-        "variant"
-    ):  # variants are registered by the name of the variant
-        _check_name(file, cls.__name__)
+    if cls.__qualname__ == cls.__name__ and not vars(cls).get("variant"):  # variants are registered by that name
+        _check_names(file, {cls.__name__})
     _Body(file, cls.__name__).walk(node.body, {})
     scope = {**space, **vars(cls)}
     for method, within in _methods(node.body):
@@ -52,27 +50,24 @@ def check_class(cls: type) -> None:
 
 def check_module(functions: Iterable[types.FunctionType]) -> None:
     """Raises `ModelError` if a module defines one of these properties, stated outside a class, twice."""
+    names: dict[str, set[str]] = {}
     for function in functions:
         if function.__qualname__ == function.__name__:
-            _check_name(function.__code__.co_filename, function.__name__)
+            names.setdefault(function.__code__.co_filename, set()).add(function.__name__)
+    for file, own in names.items():
+        _check_names(file, own)
 
 
-def _check_name(file: str, name: str) -> None:
-    text = "".join(_lines(file))
-    if (
-        len(re.findall(rf"^[ \t]*(?:(?:async[ \t]+def|def|class)[ \t]+{name}\b|{name}[ \t]*[:=])", text, re.MULTILINE))
-        < 2
-    ):
-        return  # the common case; parsing a file takes about 10 ms
-    tree = tree_of(file)
+def _check_names(file: str, names: set[str]) -> None:
+    tree = parsed(source_of(file))
     if tree is not None:
-        _Body(file, "", only=name).walk(tree.body, {})
+        _Body(file, "", names).walk(tree.body, {})
 
 
 class _Body:
-    """The names that a body defines; `only` restricts the result to one name."""
+    """The names that a body defines, or those among them that are in `only`."""
 
-    def __init__(self, file: str, owner: str, only: str | None = None) -> None:
+    def __init__(self, file: str, owner: str, only: Collection[str] | None = None) -> None:
         self._file, self._owner, self._only = file, owner, only
 
     def walk(self, body: Iterable[ast.AST], seen: dict[str, int]) -> None:
@@ -98,7 +93,7 @@ class _Body:
                     self.walk(getattr(node, part, ()), seen)
 
     def _define(self, name: str, node: ast.AST, seen: dict[str, int]) -> None:
-        if self._only not in (None, name) or name == "_":
+        if name == "_" or (self._only is not None and name not in self._only):
             return
         line, here = seen.get(name), getattr(node, "lineno", 0)
         reads = any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(_head(node)))
@@ -230,53 +225,10 @@ def _named(decorator: ast.expr, scope: Mapping[str, Any]) -> Any:
 def _body(cls: type, file: str, own: Sequence[types.FunctionType]) -> ast.ClassDef | None:
     """The syntax tree of a class; None if its source is unavailable, as for a class made by `type`."""
     first = min((f.__code__.co_firstlineno for f in own if f.__code__.co_filename == file), default=0)
-    node = _alone(_lines(file), first, cls.__name__) if first else None
-    if node is not None:
-        return node
-    tree = tree_of(file)
+    tree = parsed(source_of(file))
     found = [] if tree is None else [n for name, n in _classes(tree, "") if name == cls.__qualname__]
     around = [n for n in found if n.lineno <= first <= (n.end_lineno or n.lineno)]
     return next(reversed(around or found), None)
-
-
-def _alone(lines: Sequence[str], inside: int, name: str) -> ast.ClassDef | None:
-    """The class of this name around a line, parsed from its own lines; None if they do not parse separately."""
-    begin = re.compile(rf"[ \t]*class[ \t]+{name}\b")
-    start = next((at for at in range(min(inside, len(lines)) - 1, -1, -1) if begin.match(lines[at])), None)
-    if start is None:
-        return None
-    indent = len(lines[start]) - len(lines[start].lstrip())
-    end = start + 1
-    while end < len(lines) and (
-        not (rest := lines[end].lstrip()) or rest[0] in "#)" or len(lines[end]) - len(rest) > indent
-    ):
-        end += 1
-    before = "\n" * (start - 1) + "if 1:\n" if indent and start else "\n" * start
-    try:
-        tree = ast.parse(before + "".join(lines[start:end]))
-    except SyntaxError:
-        return None
-    node = next((n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == name), None)
-    return node if node is not None and node.lineno <= inside <= (node.end_lineno or 0) else None
-
-
-def tree_of(file: str) -> ast.Module | None:
-    """The syntax tree of the current contents of a file; None if it does not parse."""
-    return _parsed("".join(_lines(file)))
-
-
-@lru_cache(maxsize=8)
-def _parsed(text: str) -> ast.Module | None:
-    try:
-        return ast.parse(text)
-    except SyntaxError:
-        return None
-
-
-def _lines(file: str) -> list[str]:
-    """The current lines of a file."""
-    linecache.checkcache(file)
-    return linecache.getlines(file)
 
 
 def _classes(node: ast.AST, path: str) -> Iterator[tuple[str, ast.ClassDef]]:
@@ -438,14 +390,6 @@ def _limits(given: Any, parameters: Mapping[str, ParameterType]) -> Wrong:
     return None
 
 
-def _name(given: Any, parameters: Mapping[str, ParameterType]) -> Wrong:
-    return None if isinstance(given, str) else (f"is {given!r}", "give a text")
-
-
-def _flag(given: Any, parameters: Mapping[str, ParameterType]) -> Wrong:
-    return None if isinstance(given, bool) else (f"is {given!r}", "give True or False")
-
-
 def _setup(given: Any, parameters: Mapping[str, ParameterType]) -> Wrong:
     needed = list(inspect.signature(given).parameters) if inspect.isfunction(given) else ["self"]
     return None if len(needed) == 1 else (f"takes {', '.join(needed) or 'nothing'}", "it takes self and nothing else")
@@ -454,8 +398,8 @@ def _setup(given: Any, parameters: Mapping[str, ParameterType]) -> Wrong:
 _CHECKS: dict[str, Callable[[Any, Mapping[str, ParameterType]], Wrong]] = {
     "sizes": _sizes,
     "limits": _limits,
-    "name": _name,
-    "check_deadlock": _flag,
+    "name": lambda given, _: None if isinstance(given, str) else (f"is {given!r}", "give a text"),
+    "check_deadlock": lambda given, _: None if isinstance(given, bool) else (f"is {given!r}", "give True or False"),
     "setup": _setup,
     "parts": _setup,
 }

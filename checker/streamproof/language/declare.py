@@ -298,16 +298,20 @@ def Record(init: Any = None, **fields: Decl) -> Decl:
     if not fields:
         raise ModelError("a Record needs at least one field", loc=loc, remedy="write Record(holder=Range(0, 3))")
     for name in fields:
-        if name.startswith("_"):
-            raise ModelError(f"field {name!r} starts with an underscore", loc=loc, remedy="such names are reserved")
-        if not name.isidentifier():
-            raise ModelError(f"field {name!r} is not an identifier", loc=loc, remedy="use letters, digits and _")
+        _expect_name("field", name, loc)
     decls = {n: _element(d, loc) for n, d in fields.items()}
     sort = RecordSort(tuple((n, d.sort) for n, d in decls.items()))
     if init is None and math.prod(len(d.first) for d in decls.values()) > FIRST_LIMIT.get():
         raise _too_many(sort, FIRST_LIMIT.get(), loc)
     decl = _decl(sort, init, product(*(d.first for d in decls.values())))
     return replace(decl, guessed=init is None and any(d.guessed for d in decls.values()))
+
+
+def _expect_name(what: str, name: str, loc: Loc | None) -> None:
+    if name.startswith("_"):
+        raise ModelError(f"{what} {name!r} starts with an underscore", loc=loc, remedy="such names are reserved")
+    if not name.isidentifier():
+        raise ModelError(f"{what} {name!r} is not an identifier", loc=loc, remedy="use letters, digits and _")
 
 
 def Union(*cases: Any, init: Any = None) -> Decl:
@@ -507,14 +511,7 @@ class State:
         if unnamed:
             raise ModelError("a state variable has no name", loc=loc, remedy="write State(name=sort, ...)")
         for name, given in variables.items():
-            if name.startswith("_"):
-                raise ModelError(
-                    f"state variable {name!r} starts with an underscore", loc=loc, remedy="such names are reserved"
-                )
-            if not name.isidentifier():
-                raise ModelError(
-                    f"state variable {name!r} is not an identifier", loc=loc, remedy="use letters, digits and _"
-                )
+            _expect_name("state variable", name, loc)
             if is_empty(_element(given, loc).sort):
                 raise ModelError(
                     f"{name} has no value, because {given.sort} is empty",

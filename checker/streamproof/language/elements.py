@@ -8,7 +8,7 @@ from typing import Any
 
 from streamproof.language import lvalues, sequences
 from streamproof.language.conversion import in_order
-from streamproof.language.lift import natural
+from streamproof.language.lift import condition_of, natural
 from streamproof.language.lowering_context import Context
 from streamproof.language.symbolic_parameters import SymbolicRange, sort_of
 from streamproof.language.terms import (
@@ -331,7 +331,7 @@ def distinct(context: Context, items: list[tuple[Expr, Term]], equal: Any, loc: 
     """A local set: an element is present unless it equals an earlier present one."""
     kept: list[tuple[Expr, Term]] = []
     for there, v in items:
-        again = [b.and_((c, _as_expr(equal(context, v, w, loc)))) for c, w in kept]
+        again = [b.and_((c, condition_of(equal(context, v, w, loc)))) for c, w in kept]
         here = b.and_((there, b.not_(b.or_(again))))
         if here is not b.FALSE:
             kept.append((here, v))
@@ -379,7 +379,3 @@ def _number(there: Expr, value: Term, loc: Loc) -> Expr | None:
         term = b.unwrap(term, loc)
     sort = None if term is None else term.sort
     return term if isinstance(sort.element if isinstance(sort, OptionSort) else sort, BoolSort | RangeSort) else None
-
-
-def _as_expr(value: Term) -> Expr:
-    return value if is_expr(value) else b.truth(bool(value))

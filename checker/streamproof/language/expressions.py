@@ -17,7 +17,7 @@ from streamproof.language.calls import formula
 from streamproof.language.comprehensions import comprehended
 from streamproof.language.conversion import expect_faithful
 from streamproof.language.elements import distinct, generator, refuse_used_up, unconditional
-from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, boolean, where
+from streamproof.language.lowering_context import Evaluator, Frame, Halt, boolean, where
 from streamproof.language.lvalues import dereference, replaced
 from streamproof.language.primitives import OPERATORS, always, eventually, leads_to
 from streamproof.language.sources import text
@@ -125,7 +125,11 @@ def spread(ev: Evaluator, nodes: list[ast.expr], frame: Frame) -> Iterator[Term]
 
 def _make_set(ev: Evaluator, items: list[tuple[Expr, Term]], node: ast.expr, frame: Frame) -> Term:
     if any(symbolic(v) or there is not b.TRUE for there, v in items):
-        _expect_hashable(ev, [v for _, v in items], node, frame)
+        for _, v in items:
+            if isinstance(v, HeapCell | Several):
+                raise ModelError(
+                    f"{describe(v)} cannot be a member of a set", loc=where(frame, node), remedy="use a tuple instead"
+                )
         return distinct(ev.context, items, operators.equal, where(frame, node))
     try:
         return frozenset(v for _, v in items)
@@ -133,14 +137,6 @@ def _make_set(ev: Evaluator, items: list[tuple[Expr, Term]], node: ast.expr, fra
         raise ModelError(
             f"a set needs hashable members: {error}", loc=where(frame, node), remedy="use tuples instead of lists"
         ) from None
-
-
-def _expect_hashable(ev: Evaluator, items: list[Term], node: ast.expr, frame: Frame) -> None:
-    for v in items:
-        if isinstance(v, HeapCell | Several):
-            raise ModelError(
-                f"{describe(v)} cannot be a member of a set", loc=where(frame, node), remedy="use a tuple instead"
-            )
 
 
 def dict_key(ev: Evaluator, key: Term, node: ast.expr, frame: Frame) -> Any:
@@ -196,8 +192,7 @@ def binary(ev: Evaluator, node: ast.BinOp, frame: Frame) -> Term:
 
 def name_value(ev: Evaluator, node: ast.Name, frame: Frame) -> Term:
     """The value of a name: local, enclosing scope, module or built-in."""
-    scope: Frame | None = frame
-    while scope is not None:
+    for scope in frame.scopes():
         if node.id in scope.locals:
             found = scope.locals[node.id]
             if isinstance(found, Undefined):
@@ -211,7 +206,6 @@ def name_value(ev: Evaluator, node: ast.Name, frame: Frame) -> Term:
                 loc=where(frame, node),
                 remedy="assign it first; a name that is assigned anywhere in a function is local to it",
             )
-        scope = scope.parent
     cells = closed_over(frame)
     if node.id in cells:
         return cells[node.id]
@@ -219,12 +213,11 @@ def name_value(ev: Evaluator, node: ast.Name, frame: Frame) -> Term:
         return frame.globals[node.id]
     found = getattr(builtins, node.id, _MISSING)
     if found is _MISSING:
-        names = [*frame.locals, *frame.globals, *ev.context.sorts]
-        raise ModelError(
-            f"name {node.id!r} is not defined",
-            loc=where(frame, node),
-            remedy=_state_hint(ev.context, node.id) or suggest(node.id, names, "define or import it"),
-        )
+        remedy = f"the state variable is s.{node.id}"
+        if node.id not in ev.context.sorts:
+            names = [*frame.locals, *frame.globals, *ev.context.sorts]
+            remedy = suggest(node.id, names, "define or import it")
+        raise ModelError(f"name {node.id!r} is not defined", loc=where(frame, node), remedy=remedy)
     return found
 
 
@@ -346,9 +339,7 @@ def _refuse_values_of_now(ev: Evaluator, argument: ast.expr, frame: Frame) -> No
     for node in ast.walk(argument):
         if not isinstance(node, ast.Name):
             continue
-        scope: Frame | None = frame
-        while scope is not None and node.id not in scope.locals:
-            scope = scope.parent
+        scope = next((scope for scope in frame.scopes() if node.id in scope.locals), None)
         if scope is not None and _of_now(ev, scope.locals[node.id]):
             raise ModelError(
                 f"{node.id!r} was read in another state than the one that is meant here",
@@ -416,10 +407,6 @@ def conditional(ev: Evaluator, node: ast.IfExp, frame: Frame) -> Term:
         lambda: ev.value(node.orelse, frame),
         where(frame, node),
     )
-
-
-def _state_hint(context: Context, name: str) -> str:
-    return f"the state variable is s.{name}" if name in context.sorts else ""
 
 
 def closed_over(frame: Frame) -> dict[str, Any]:

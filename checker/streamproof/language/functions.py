@@ -17,7 +17,7 @@ from streamproof.language.comprehensions import each_round, indices, quantified,
 from streamproof.language.conversion import in_order
 from streamproof.language.elements import elements, in_sequence, refuse_early, refuse_iterator, refuse_used_up
 from streamproof.language.expressions import closed_over, spread, temporal_operator
-from streamproof.language.lift import merge
+from streamproof.language.lift import condition_of, merge
 from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, Pick, where
 from streamproof.language.model import with_guards
 from streamproof.language.primitives import NOTHING, Disabled, NoPick, choose, enabled, first, is_operator, require
@@ -61,11 +61,9 @@ def _from_inside(model: Any, value: Term) -> Term:
 def means(ev: Evaluator, node: ast.expr, target: Any, frame: Frame) -> bool:
     """Whether a name, plain or qualified by a module, refers to `target`."""
     if isinstance(node, ast.Name):
-        scope: Frame | None = frame
-        while scope is not None:
+        for scope in frame.scopes():
             if node.id in scope.locals or node.id in scope.own:
                 return scope.locals.get(node.id) is target
-            scope = scope.parent
         cells = closed_over(frame)
         default = cells.get(node.id, frame.globals.get(node.id, getattr(builtins, node.id, None)))
         return default is target
@@ -97,14 +95,12 @@ def call(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None = None) -
         return _first(ev, node, frame)
     if function is require:
         raise ModelError("require(...) is a statement of its own", loc=loc, remedy="write it on a line by itself")
-    if function in (builtins.all, builtins.any) and len(node.args) == 1 and not node.keywords:
-        only = node.args[0]
-        if isinstance(only, ast.GeneratorExp):
+    only = node.args[0] if len(node.args) == 1 and not node.keywords else None
+    if isinstance(only, ast.GeneratorExp):
+        if function in (builtins.all, builtins.any):
             return quantified(ev, only, frame, function.__name__)
-    if function is builtins.sum and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
-        over = indices(ev, node.args[0], frame)
-        if over is not None:
-            return summed(ev, node.args[0], over, frame)
+        if function is builtins.sum and (over := indices(ev, only, frame)) is not None:
+            return summed(ev, only, over, frame)
     args = list(spread(ev, node.args, frame))
     kwargs: dict[str, Term] = {}
     for k in node.keywords:
@@ -171,8 +167,7 @@ def _enabled(ev: Evaluator, node: ast.Call, frame: Frame) -> Term:
                 put[own] = operators.integer(ev.context, given, loc, name)
                 parts.append(b.in_domain(put[own], own.sort))
             else:
-                same = operators.equal(ev.context, given, own, loc)
-                parts.append(same if is_expr(same) else b.truth(bool(same)))
+                parts.append(condition_of(operators.equal(ev.context, given, own, loc)))
         if state.after:
             put |= {b.var(n, s): b.next_(n, s) for n, s in ev.context.sorts.items()}
         change = Substitution(put)
@@ -437,9 +432,7 @@ def _call_closure(
 def _super(ev: Evaluator, node: ast.Call, frame: Frame) -> Term:
     cls = closed_over(frame).get("__class__")
     first = next(iter(inspect.signature(frame.function).parameters), None)
-    scope: Frame | None = frame
-    while scope is not None and first not in scope.locals:
-        scope = scope.parent
+    scope = next((scope for scope in frame.scopes() if first in scope.locals), None)
     if cls is None or first is None or scope is None:
         raise ModelError("super() outside a method", loc=where(frame, node), remedy="call the function by its name")
     return super(cls, scope.locals[first])

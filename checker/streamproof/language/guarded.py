@@ -35,7 +35,7 @@ from streamproof.language.rewritten import (
     put_guards,
 )
 from streamproof.language.sound import calls, is_free, is_sound, is_sound_code, looks, public_code, reached
-from streamproof.language.sources import PACKAGE, caller, is_standard
+from streamproof.language.sources import PACKAGE, caller, innermost, is_standard, line_of
 from streamproof.language.symbolic_parameters import (
     SymbolicInt,
     is_condition,
@@ -202,13 +202,8 @@ def _left(error: BaseException) -> None:
 
 def _raised_at(error: BaseException) -> Loc | None:
     """The user's innermost line in the traceback."""
-    found, trace = None, error.__traceback__
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        if is_users(code.co_filename):
-            found = Loc(code.co_filename, trace.tb_lineno, code.co_name)
-        trace = trace.tb_next
-    return found
+    trace = innermost(error, is_users)
+    return None if trace is None else line_of(trace)
 
 
 def _is_raised(error: BaseException) -> bool:

@@ -17,7 +17,15 @@ from typing import Any, Protocol
 
 from streamproof.language import sequences
 from streamproof.language.cases import Case, fields_of, unknown_case
-from streamproof.language.conversion import expect_faithful, is_faithful, mismatch, plain, unknown_member
+from streamproof.language.conversion import (
+    by_field,
+    expect_faithful,
+    expect_room,
+    is_faithful,
+    mismatch,
+    plain,
+    unknown_member,
+)
 from streamproof.language.terms import (
     Cases,
     HeapCell,
@@ -35,7 +43,7 @@ from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Const, Expr, Insert, Ite, Push
 from streamproof.system.leaves import SET_LIMIT
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,
@@ -70,20 +78,20 @@ def lifted(have: Sort, want: Sort) -> Sort | None:
         case (EnumSort(few), EnumSort(many)) if type(have) is EnumSort and type(want) is EnumSort:
             plain = not have.symmetric and not want.symmetric and set(few) <= set(many)
             return want if plain or have == want else None
-        case (OptionSort(x), OptionSort(y)):
-            inner = lifted(x, y)
-            return None if inner is None else OptionSort(inner)
-        case (SetSort(x), SetSort(y)) if cardinality_up_to(x, SET_LIMIT) <= SET_LIMIT:
-            inner = lifted(x, y)
-            return None if inner is None else SetSort(inner)
-        case (QueueSort(x, capacity), QueueSort(y, _)):
-            inner = lifted(x, y)
-            return None if inner is None else QueueSort(inner, capacity)
         case (BagSort(), _) | (_, BagSort()):
             return have if compatible(have, want) else None
-        case (ArraySort(i, x), ArraySort(j, y)) if i == j and not isinstance(i, TermRange):
+        case (SetSort(x), SetSort()) if cardinality_up_to(x, SET_LIMIT) > SET_LIMIT:
+            return have if have == want else None
+        case (ArraySort(i), ArraySort(j)) if i != j or isinstance(i, TermRange):
+            return have if have == want else None
+        case (
+            (OptionSort(x), OptionSort(y))
+            | (SetSort(x), SetSort(y))
+            | (QueueSort(x), QueueSort(y))
+            | (ArraySort(_, x), ArraySort(_, y))
+        ):
             inner = lifted(x, y)
-            return None if inner is None else ArraySort(i, inner)
+            return None if inner is None else replace(have, element=inner)
         case (RecordSort(f), RecordSort(g)) if [n for n, _ in f] == [n for n, _ in g]:
             made = [(n, lifted(x, y)) for (n, x), (_, y) in zip(f, g, strict=True)]
             return (
@@ -115,19 +123,6 @@ def recast(term: Expr, sort: Sort, loc: Loc | None) -> Expr:
         case OptionSort(element), _:
             inside = b.some(recast(b.unwrap(term, loc), element, loc), loc)
             return b.ite(b.is_none(term, loc), b.const(sort, None, loc), inside, loc)
-        case ArraySort(index, element), _:
-            parts = (recast(b.select(term, b.const(index, key)), element, loc) for key in values(index))
-            return b.make_array(sort, parts, loc)
-        case RecordSort(fields), _:
-            return b.make_record(sort, [recast(b.field(term, n), s, loc) for n, s in fields], loc)
-        case UnionSort(), _:
-            return by_case(term, sort, lambda name, part: recast(part, sort.payload(name), loc))
-        case QueueSort(element, capacity), _:
-            queue, n = b.const(sort, (), loc), b.length(term)
-            for at in range(capacity):
-                longer = b.push(queue, recast(b.peek(term, b.num(at)), element, loc), loc)
-                queue = b.ite(b.less(b.num(at), n), longer, queue, loc)
-            return queue
         case SetSort(element), _:
             assert isinstance(term.sort, SetSort)
             made = b.const(sort, frozenset(), loc)
@@ -135,15 +130,30 @@ def recast(term: Expr, sort: Sort, loc: Loc | None) -> Expr:
                 there = b.member(term, b.const(term.sort.element, value))
                 made = b.ite(there, b.insert(made, b.const(element, value), loc), made, loc)
             return made
-    raise AssertionError(f"{term.sort} has no Enum")
+    return _by_component(term, sort, lambda part, own: recast(part, own, loc), loc)
 
 
-def by_case(term: Expr, sort: UnionSort, change: Callable[[str, Expr], Expr]) -> Expr:
-    """A value of a union as one of `sort`, which has its cases; `change` gives the new fields of a case."""
-    assert isinstance(term.sort, UnionSort)
-    names = term.sort.tag.members
-    made = [(b.is_case(term, n), b.make_case(sort, n, change(n, b.payload(term, n)), term.loc)) for n in names]
-    return _chosen(made, term.loc)
+def _by_component(term: Expr, sort: Sort, change: Callable[[Expr, Sort], Expr], loc: Loc | None) -> Expr:
+    """An array, record, union or queue as a value of `sort`; `change` gives a component as a value of its new sort."""
+    match sort:
+        case ArraySort(index, element):
+            parts = [change(b.select(term, b.const(index, key)), element) for key in values(index)]
+            return b.make_array(sort, parts, loc)
+        case RecordSort(fields):
+            return b.make_record(sort, [change(b.field(term, n), s) for n, s in fields], loc)
+        case UnionSort():
+            assert isinstance(term.sort, UnionSort)
+            payloads = [(n, change(b.payload(term, n), sort.payload(n))) for n in term.sort.tag.members]
+            made = [(b.is_case(term, n), b.make_case(sort, n, payload, term.loc)) for n, payload in payloads]
+            return _chosen(made, term.loc)
+        case QueueSort(element, capacity):
+            queue, length = b.const(sort, (), loc), b.length(term)
+            for at in range(capacity):
+                longer = b.push(queue, change(b.peek(term, b.num(at)), element), loc)
+                queue = b.ite(b.less(b.num(at), length), longer, queue, loc)
+            return queue
+        case _:
+            raise AssertionError(f"{term.sort} has no components of other sorts")
 
 
 def _fitting(term: Expr, sort: Sort, loc: Loc | None) -> Expr:
@@ -248,8 +258,8 @@ class _Lifting:
                 if value not in members:
                     raise unknown_member(sort, value, loc)
                 return b.const(sort, value, loc)
-            case RecordSort(fields) if isinstance(value, Mapping):
-                return self.record(sort, self.by_name(sort, [n for n, _ in fields], value))
+            case RecordSort() if isinstance(value, Mapping):
+                return self.record(sort, by_field(sort, value, loc))
             case RecordSort(fields) if isinstance(value, tuple | list) and len(value) == len(fields):
                 return self.record(sort, value)
             case UnionSort() if isinstance(value, NewCase):
@@ -287,16 +297,6 @@ class _Lifting:
             return recast(term, wider, self.loc)
         raise mismatch(sort, describe(term), self.loc)
 
-    def by_name(self, sort: RecordSort, names: list[str], value: Mapping[Any, Any]) -> list[Any]:
-        for key in value:
-            if key not in names:
-                remedy = f"its fields are {', '.join(names)}"
-                raise ModelError(f"no field {key!r} in {sort}", loc=self.loc, remedy=remedy)
-        missing = [n for n in names if n not in value]
-        if missing:
-            raise ModelError(f"field {missing[0]!r} of {sort} is not given", loc=self.loc, remedy="give every field")
-        return [value[n] for n in names]
-
     def record(self, sort: RecordSort, parts: Iterable[Any]) -> Expr:
         made = [self.to_term(v, s, True) for v, (_, s) in zip(parts, sort.fields, strict=True)]
         own = RecordSort(tuple((n, part.sort) for (n, _), part in zip(sort.fields, made, strict=True)))
@@ -316,8 +316,7 @@ class _Lifting:
         return b.make_array(ArraySort(sort.index, _joined(sort.element, made)), made, self.loc)
 
     def queue(self, sort: QueueSort, parts: tuple[Any, ...] | list[Any]) -> Expr:
-        if len(parts) > sort.capacity:
-            raise ModelError(f"{len(parts)} elements do not fit into {sort}", loc=self.loc, remedy="raise the capacity")
+        expect_room(sort, len(parts), self.loc)
         made = [self.to_term(v, sort.element, True) for v in parts]
         queue = b.const(QueueSort(_joined(sort.element, made), sort.capacity), (), self.loc)
         for part in made:
@@ -376,26 +375,15 @@ def widened(term: Expr, sort: Sort) -> Expr:
             return b.const(sort, value if contains(sort, value) else default(sort))
         case _, Ite(cond=cond, then=then, other=other):
             return b.ite(cond, widened(then, sort), widened(other, sort), term.loc)
-        case ArraySort(index, element), _ if not isinstance(index, TermRange):
-            parts = [widened(b.select(term, b.const(index, key)), element) for key in values(index)]
-            return b.make_array(sort, parts, term.loc)
-        case RecordSort(fields), _:
-            return b.make_record(sort, [widened(b.field(term, name), part) for name, part in fields], term.loc)
-        case UnionSort(), _:
-            return by_case(term, sort, lambda name, part: widened(part, sort.payload(name)))
+        case (ArraySort(index=TermRange()), _) | (OptionSort(), _):
+            return term
         case SetSort(), Insert(set_=rest, value=value):
             return b.insert(widened(rest, sort), value, term.loc)
         case SetSort(), _:
             return b.union(term, b.const(sort, frozenset()), term.loc)
         case QueueSort(element), Push(queue=rest, value=value):
             return b.push(widened(rest, sort), widened(value, element), term.loc)
-        case QueueSort(element, capacity), _:
-            queue, n = b.const(sort, ()), b.length(term)
-            for at in range(capacity):
-                longer = b.push(queue, widened(b.peek(term, b.num(at)), element))
-                queue = b.ite(b.less(b.num(at), n), longer, queue)
-            return queue
-    return term
+    return _by_component(term, sort, widened, term.loc)
 
 
 def natural(value: Term, loc: Loc | None) -> Expr | None:
@@ -413,6 +401,11 @@ def natural(value: Term, loc: Loc | None) -> Expr | None:
             return None
         return b.ite(value.cond, then, other, loc)
     return None
+
+
+def condition_of(value: Term) -> Expr:
+    """The truth value of a comparison as a term."""
+    return value if is_expr(value) else b.truth(bool(value))
 
 
 def as_any_term(value: Term, loc: Loc | None) -> Expr | None:

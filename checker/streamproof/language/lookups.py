@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamproof.language.conversion import expect_faithful, plain
-from streamproof.language.lift import merge
+from streamproof.language.lift import condition_of, merge
 from streamproof.language.lowering_context import Context
 from streamproof.language.operators import equal, integer
 from streamproof.language.terms import Term, describe, is_expr
@@ -48,17 +48,14 @@ def pick_from_dict(context: Context, content: Mapping[object, Term], key: Term, 
         fit = as_key(k, key.sort, loc) if is_expr(key) else k
         if fit is ABSENT:
             continue
-        same = equal(context, key, fit, loc)
-        hits.append((same if is_expr(same) else b.truth(bool(same)), v))
+        hits.append((condition_of(equal(context, key, fit, loc)), v))
     if isinstance(content, Counter) or (isinstance(content, defaultdict) and content.default_factory is not None):
         result: Term = _missing(content, loc)
-        for cond, value in reversed(hits):
-            result = merge(cond, value, result, loc)
-        return result
-    operands = ((text, key),) if is_expr(key) else ()
-    context.check(b.not_(b.or_([c for c, _ in hits])), f"{text} is not a key of the dict", loc, *operands)
-    result = hits[-1][1]  # without a hit, the check above ended the path
-    for cond, value in reversed(hits[:-1]):
+    else:
+        operands = ((text, key),) if is_expr(key) else ()
+        context.check(b.not_(b.or_([c for c, _ in hits])), f"{text} is not a key of the dict", loc, *operands)
+        result = hits.pop()[1]  # without a hit, the check above ended the path
+    for cond, value in reversed(hits):
         result = merge(cond, value, result, loc)
     return result
 

@@ -43,6 +43,7 @@ from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Const, Expr
 from streamproof.system.formula import Formula
 from streamproof.system.model import Check, Conjunct, Derived, Instance, Kind, Property
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import RangeSort, Sort
 from streamproof.system.verdict import Measure
 
@@ -142,10 +143,20 @@ class Lowering:
                     raise
                 raise ModelError(error.message, loc=where(frame, statement), remedy=error.remedy) from None
 
+    def _entered(self, function: Any, args: list[Term]) -> tuple[Frame, ast.FunctionDef]:
+        return enter(self, function, args, {}, 0, None), definition(underlying(function))
+
+    def _expect_result(self, frame: Frame, node: ast.FunctionDef, at: ast.AST, what: str = "") -> None:
+        if frame.returned is not b.TRUE and not returns_always(node.body):
+            raise ModelError(
+                f"{node.name}() does not return{what} on every path",
+                loc=where(frame, at),
+                remedy="end with 'return ...'",
+            )
+
     def action(self, function: Any, args: list[Term]) -> None:
         """Lowers an action for the choices in the script. Raises `ModelError`."""
-        frame = enter(self, function, args, {}, 0, None)
-        node = definition(underlying(function))
+        frame, node = self._entered(function, args)
         try:
             self.block(node.body, frame)
         except Halt:
@@ -160,8 +171,7 @@ class Lowering:
 
     def predicate(self, function: Any, args: list[Term]) -> tuple[Expr, tuple[Conjunct, ...]]:
         """The condition of a property function, split into conjuncts if the function ends in a single ``return``."""
-        frame = enter(self, function, args, {}, 0, None)
-        node = definition(underlying(function))
+        frame, node = self._entered(function, args)
         last = node.body[-1]
         try:
             self.block(node.body[:-1], frame)
@@ -172,37 +182,23 @@ class Lowering:
                 self.block([last], frame)
         except Halt:
             return b.FALSE, ()
-        if frame.returned is not b.TRUE and not returns_always(node.body):
-            raise ModelError(
-                f"{node.name}() does not return a condition on every path",
-                loc=where(frame, node),
-                remedy="end with 'return ...'",
-            )
+        self._expect_result(frame, node, node, " a condition")
         cond = boolean(lvalues.dereference(self.context, frame.result), where(frame, last))
         return cond, (Conjunct(cond, node.name, where(frame, node)),)
 
     def returned(self, function: Any, args: list[Term]) -> tuple[Term, Loc]:
         """The return value of a function of the state, fully dereferenced, and its position."""
-        frame = enter(self, function, args, {}, 0, None)
-        node = definition(underlying(function))
+        frame, node = self._entered(function, args)
         self.block(node.body, frame)
-        loc = where(frame, node.body[-1])
-        if frame.returned is not b.TRUE and not returns_always(node.body):
-            raise ModelError(f"{node.name}() does not return on every path", loc=loc, remedy="end with 'return ...'")
-        return lvalues.resolve_deep(self.context, frame.result), loc
+        self._expect_result(frame, node, node.body[-1])
+        return lvalues.resolve_deep(self.context, frame.result), where(frame, node.body[-1])
 
     def behaviour(self, function: Any, args: list[Term]) -> Formula:
         """The formula of a temporal property."""
-        frame = enter(self, function, args, {}, 0, None)
-        node = definition(underlying(function))
+        frame, node = self._entered(function, args)
         loc = where(frame, node.body[-1])
         self.block(node.body, frame)
-        if frame.returned is not b.TRUE and not returns_always(node.body):
-            raise ModelError(
-                f"{node.name}() does not return a formula on every path",
-                loc=where(frame, node),
-                remedy="end with 'return ...'",
-            )
+        self._expect_result(frame, node, node, " a formula")
         value = lvalues.dereference(self.context, frame.result)
         if not isinstance(value, bool) and not is_formula(value):
             raise ModelError(
@@ -214,26 +210,22 @@ class Lowering:
         return formula(self.context, value, node.name, loc)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
 class PropertyReader:
-    """Lowers functions of the state of one machine. `rules` gives the instances of a rule, for `enabled`."""
+    """Lowers functions of the state of one machine."""
 
-    def __init__(
-        self,
-        model: Model,
-        sorts: dict[str, Sort],
-        names: ScopeNames | None,
-        free: frozenset[str],
-        outside: OutsideCalls,
-        rules: Callable[[types.MethodType, StateRef, Loc], Sequence[Instance]],
-    ) -> None:
-        self.model, self.sorts, self.names, self.free, self.outside, self.rules = (
-            model,
-            sorts,
-            names,
-            free,
-            outside,
-            rules,
-        )
+    model: Model
+    sorts: dict[str, Sort]
+    names: ScopeNames | None
+    free: frozenset[str]
+    outside: OutsideCalls
+    rules: Callable[[types.MethodType, StateRef, Loc], Sequence[Instance]]
+    """Gives the instances of a rule, for `enabled`."""
+
+    def _context(self, name: str, **more: Any) -> Context:
+        """The context of a function of states."""
+        state = {n: b.var(n, s) for n, s in self.sorts.items()}
+        return Context(self.sorts, state, f"{name}()", in_action=False, **more)
 
     def property(self, name: str, mark: PropertyMark, function: Callable[..., Any]) -> Property:
         """A property, or a lemma. Raises `ModelError`."""
@@ -243,23 +235,8 @@ class PropertyReader:
         return Property(name, mark.kind, expr, parts, checks, place(function), inspect.getdoc(function) or "")
 
     def _temporal(self, name: str, function: Callable[..., Any]) -> Property:
-        got = parameters(function)
-        if len(got) != 2:
-            raise ModelError(
-                f"{name}({', '.join(got)}) is a temporal property",
-                loc=place(function),
-                remedy=f"write def {name}(self, s): there is no next state in it",
-            )
-        context = Context(
-            sorts=self.sorts,
-            state={n: b.var(n, s) for n, s in self.sorts.items()},
-            label=f"{name}()",
-            in_action=False,
-            temporal=True,
-            free=self.free,
-            outside=self.outside,
-            rules=self.rules,
-        )
+        _expect_parameters(function, name, "a temporal property", "(self, s)", ": there is no next state in it")
+        context = self._context(name, temporal=True, free=self.free, outside=self.outside, rules=self.rules)
         formula = Lowering(context).behaviour(function, [self.model, StateRef(names=self.names)])
         checks = tuple(p.check for p in context.checks)
         doc = inspect.getdoc(function) or ""
@@ -270,13 +247,10 @@ class PropertyReader:
     ) -> tuple[Expr, tuple[Conjunct, ...], tuple[Check, ...]]:
         """A condition on one state, or on the two of a step: its term, conjuncts and checks. Raises `ModelError`."""
         name = function.__name__
-        got = parameters(function)
-        if len(got) != 1 + states:
-            shape = "(self, s)" if states == 1 else "(self, s, t)"
-            kind = "a condition on states" if states == 1 else "a condition on steps"
-            raise ModelError(
-                f"{name}({', '.join(got)}) is {kind}", loc=place(function), remedy=f"write def {name}{shape}"
-            )
+        if states == 1:
+            _expect_parameters(function, name, "a condition on states", "(self, s)")
+        else:
+            _expect_parameters(function, name, "a condition on steps", "(self, s, t)")
         args: list[Any] = [self.model, StateRef(names=self.names), StateRef(True, self.names)][: 1 + states]
         outside = OutsideCalls()
         found = self.condition(function, args, outside)
@@ -294,35 +268,14 @@ class PropertyReader:
         self, function: Callable[..., Any], args: list[Any], outside: OutsideCalls
     ) -> tuple[Expr, tuple[Conjunct, ...], tuple[Check, ...]]:
         """The condition that a function returns for these arguments; `outside` records its calls into ordinary Python."""
-        context = Context(
-            sorts=self.sorts,
-            state={n: b.var(n, s) for n, s in self.sorts.items()},
-            label=f"{function.__name__}()",
-            in_action=False,
-            free=self.free,
-            outside=outside,
-            rules=self.rules,
-        )
+        context = self._context(function.__name__, free=self.free, outside=outside, rules=self.rules)
         expr, parts = Lowering(context).predicate(function, args)
         return expr, parts, tuple(p.check for p in context.checks)
 
     def derived(self, name: str, function: types.FunctionType) -> Derived:
         """A value of each state."""
-        got = parameters(function)
-        if len(got) != 2:
-            raise ModelError(
-                f"{name}({', '.join(got)}) is a value of every state",
-                loc=place(function),
-                remedy=f"write def {name}(self, s)",
-            )
-        context = Context(
-            sorts=self.sorts,
-            state={n: b.var(n, s) for n, s in self.sorts.items()},
-            label=f"{name}()",
-            in_action=False,
-            outside=self.outside,
-            rules=self.rules,
-        )
+        _expect_parameters(function, name, "a value of every state", "(self, s)")
+        context = self._context(name, outside=self.outside, rules=self.rules)
         value, loc = Lowering(context).returned(function, [self.model, StateRef(names=self.names)])
         expr = as_any_term(value, loc)
         if expr is None:
@@ -336,15 +289,8 @@ class PropertyReader:
 
     def measure(self, name: str, function: Callable[..., Any], unchanged: MutationGuard) -> Measure | None:
         """A quantity; None if it is None in every state. `unchanged` guards what ordinary Python code could mutate."""
-        got = list(inspect.signature(function, follow_wrapped=False).parameters)
-        if len(got) != 2:
-            raise ModelError(
-                f"{name}({', '.join(got)}) is a number for every state",
-                loc=place(function),
-                remedy=f"write def {name}(self, s)",
-            )
-        state = {n: b.var(n, s) for n, s in self.sorts.items()}
-        context = Context(sorts=self.sorts, state=state, label=f"{name}()", in_action=False)
+        _expect_parameters(function, name, "a number for every state", "(self, s)")
+        context = self._context(name)
         value, loc = Lowering(context).returned(function, [self.model, StateRef(names=self.names)])
         if context.outside.impure:
             unchanged.check(function)
@@ -366,6 +312,15 @@ class PropertyReader:
         expr, _, checks = self.predicate(function, states)
         expect_total(checks, f"@{mark} {function.__name__}", f"a condition on {what}", "of them")
         return expr
+
+
+def _expect_parameters(function: Callable[..., Any], name: str, kind: str, shape: str, more: str = "") -> None:
+    """Raises `ModelError` unless a function has as many parameters as `shape`."""
+    got = parameters(function)
+    if len(got) != len(shape.split(",")):
+        raise ModelError(
+            f"{name}({', '.join(got)}) is {kind}", loc=place(function), remedy=f"write def {name}{shape}{more}"
+        )
 
 
 def expect_total(checks: Sequence[Check], where: str, condition: str, everywhere: str) -> None:

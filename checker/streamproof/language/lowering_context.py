@@ -14,7 +14,18 @@ from types import MethodType
 from typing import Any, Protocol
 
 from streamproof.language.lift import merge, same
-from streamproof.language.terms import HeapCell, PartialList, Ref, StateRef, Term, Undefined, describe, is_expr, known
+from streamproof.language.terms import (
+    Cases,
+    HeapCell,
+    PartialList,
+    Ref,
+    StateRef,
+    Term,
+    Undefined,
+    describe,
+    is_expr,
+    known,
+)
 from streamproof.system import build as b
 from streamproof.system.assume import GuardFacts
 from streamproof.system.errors import Loc, ModelError
@@ -60,6 +71,13 @@ class Frame:
 
     def __post_init__(self) -> None:
         self.lines = lines_of(self.file, getattr(self.function, "__name__", ""))
+
+    def scopes(self) -> Iterator[Frame]:
+        """This frame and those around it."""
+        scope: Frame | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -365,6 +383,10 @@ class Context:
         if values[0] is _NOWHERE or values[1] is _NOWHERE:
             return values[1] if values[0] is _NOWHERE else values[0]
         return merge(cond, values[0], values[1], loc)
+
+    def by_case(self, value: Cases, run: Callable[[Term], Term], loc: Loc) -> Term:
+        """The result of `run` for either side of a conditional value."""
+        return self.conditional(value.cond, partial(run, value.then), partial(run, value.other), loc)
 
 
 def _merge_contents(cond: Expr, a: Content, c: Content, loc: Loc) -> Content:

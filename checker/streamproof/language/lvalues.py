@@ -23,26 +23,10 @@ from streamproof.language.terms import (
     symbolic,
 )
 from streamproof.system import build as b
+from streamproof.system import sorts
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.records import replace
-from streamproof.system.sorts import (
-    ArraySort,
-    BagSort,
-    EnumSort,
-    KeySort,
-    OptionSort,
-    RecordSort,
-    Scalar,
-    Sort,
-    TermRange,
-    UnionSort,
-    compatible,
-    default,
-    is_empty,
-    is_scalar,
-    position,
-)
 
 
 def outdated(context: Context, ref: Ref) -> Replacement | None:
@@ -99,9 +83,9 @@ def _within(ref: Ref, place: Ref) -> bool:
     return True
 
 
-def by_value(sort: Sort) -> bool:
+def by_value(sort: sorts.Sort) -> bool:
     """Whether values of a sort are read by value: scalars, options and unions."""
-    return is_scalar(sort) or isinstance(sort, OptionSort | UnionSort)
+    return sorts.is_scalar(sort) or isinstance(sort, sorts.OptionSort | sorts.UnionSort)
 
 
 def load(context: Context, ref: Ref) -> Term:
@@ -109,7 +93,7 @@ def load(context: Context, ref: Ref) -> Term:
     return read(context, ref) if by_value(ref.sort) else ref
 
 
-def variable(context: Context, name: str, sort: Sort) -> Term:
+def variable(context: Context, name: str, sort: sorts.Sort) -> Term:
     """A state variable, as loaded by `load`."""
     return context.state[name] if by_value(sort) else Ref(name, (), sort, context.generation)
 
@@ -144,7 +128,7 @@ def resolve_deep(context: Context, value: Term) -> Term:
     return value
 
 
-def convert(context: Context, value: Term, sort: Sort, loc: Loc, text: str) -> Expr:
+def convert(context: Context, value: Term, sort: sorts.Sort, loc: Loc, text: str) -> Expr:
     """`value` as an expression of `sort`; an option is unwrapped, with a check that it is present."""
 
     def unwrap(term: Expr, inside: bool) -> Expr:
@@ -159,66 +143,58 @@ def unwrap_option(context: Context, term: Expr, loc: Loc, text: str) -> Expr:
     return b.unwrap(term, loc)
 
 
-def index_term(context: Context, sort: ArraySort, key: Term, loc: Loc, text: str) -> Expr:
+def index_term(context: Context, sort: sorts.ArraySort, key: Term, loc: Loc, text: str) -> Expr:
     """`key` as an index of `sort`, with a check if it may be outside."""
     key = dereference(context, key)
-    if isinstance(sort.index, KeySort) or is_empty(sort.index):
+    if isinstance(sort.index, sorts.KeySort) or sorts.is_empty(sort.index):
         return _keyed(context, sort.index, resolve_deep(context, key), loc, text)
     if isinstance(key, Cases):
-        one, two = key.then, key.other
-        chosen: Expr = context.conditional(
-            key.cond,
-            lambda: index_term(context, sort, one, loc, text),
-            lambda: index_term(context, sort, two, loc, text),
-            loc,
-        )
+        chosen: Expr = context.by_case(key, lambda one: index_term(context, sort, one, loc, text), loc)
         return chosen
     if not symbolic(key) and type(key) is not bool:
         expect_faithful(key, loc)
         key = conversion.plain(key)
     is_known, host = known(key)
-    if is_known and not is_expr(key) and type(host) is not type(default(sort.index)):
+    if is_known and not is_expr(key) and type(host) is not type(sorts.default(sort.index)):
         raise ModelError(f"{describe(key)} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")
-    if is_known and isinstance(sort.index, TermRange) and isinstance(host, int):
+    if is_known and isinstance(sort.index, sorts.TermRange) and isinstance(host, int):
         key, is_known = b.num(host), False
     if is_known and not is_expr(key):
-        if isinstance(sort.index, EnumSort) and host not in sort.index.members:
+        if isinstance(sort.index, sorts.EnumSort) and host not in sort.index.members:
             raise unknown_member(sort.index, host, loc)
-        if position(sort.index, host) is None:
+        if sorts.position(sort.index, host) is None:
             context.check(b.TRUE, f"index outside {sort.index}", loc, (text, b.num(host)))
         return b.const(sort.index, host, loc)
     if not is_expr(key):
         raise ModelError(f"{describe(key)} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")
-    if isinstance(key.sort, OptionSort):
+    if isinstance(key.sort, sorts.OptionSort):
         key = unwrap_option(context, key, loc, text)
-    if isinstance(key.sort, EnumSort) and lifted(key.sort, sort.index) is not None:
+    if isinstance(key.sort, sorts.EnumSort) and lifted(key.sort, sort.index) is not None:
         key = recast(key, sort.index, loc)
-    if not compatible(key.sort, sort.index):
+    if not sorts.compatible(key.sort, sort.index):
         raise ModelError(f"{describe(key)} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")
     index: Expr = key
     context.check(b.not_(b.in_domain(index, sort.index)), f"index outside {sort.index}", loc, (text, index))
     return index
 
 
-def _keyed(context: Context, index: Scalar, key: Term, loc: Loc, text: str) -> Expr:
+def _keyed(context: Context, index: sorts.Scalar, key: Term, loc: Loc, text: str) -> Expr:
     """`key` as one of the keys of an array, with a check if it may be none of them."""
 
     def present(part: Term) -> Term:
         if type(part) is tuple:
             return tuple(map(present, part))
-        return unwrap_option(context, part, loc, text) if is_expr(part) and isinstance(part.sort, OptionSort) else part
+        return (
+            unwrap_option(context, part, loc, text)
+            if is_expr(part) and isinstance(part.sort, sorts.OptionSort)
+            else part
+        )
 
     if (split := cases_of(key)) is not None:
-        one, two = split.then, split.other
-        chosen: Expr = context.conditional(
-            split.cond,
-            lambda: _keyed(context, index, one, loc, text),
-            lambda: _keyed(context, index, two, loc, text),
-            loc,
-        )
+        chosen: Expr = context.by_case(split, lambda one: _keyed(context, index, one, loc, text), loc)
         return chosen
     key = present(key)
-    term, outside = key_term(index, key, loc) if isinstance(index, KeySort) else (b.num(0), b.TRUE)
+    term, outside = key_term(index, key, loc) if isinstance(index, sorts.KeySort) else (b.num(0), b.TRUE)
     if outside is not b.FALSE:
         parts = [(name, as_operand(part)) for name, part in named_parts(text, key)]
         context.check(outside, f"index outside {index}", loc, *parts)
@@ -227,14 +203,14 @@ def _keyed(context: Context, index: Scalar, key: Term, loc: Loc, text: str) -> E
 
 def item(context: Context, ref: Ref, key: Term, loc: Loc, text: str) -> Ref:
     """A reference to an array element."""
-    assert isinstance(ref.sort, ArraySort)
-    if isinstance(ref.sort, BagSort):
+    assert isinstance(ref.sort, sorts.ArraySort)
+    if isinstance(ref.sort, sorts.BagSort):
         remedy = f"write {ref}.count({text}), {ref}.add({text}) or {ref}.remove({text})"
         raise ModelError("a Bag is not indexed", loc=loc, remedy=remedy)
     return _part(context, ref, ("index", index_term(context, ref.sort, key, loc, text)), ref.sort.element, loc)
 
 
-def _part(context: Context, ref: Ref, step: tuple[str, Any], sort: Sort, loc: Loc) -> Ref:
+def _part(context: Context, ref: Ref, step: tuple[str, Any], sort: sorts.Sort, loc: Loc) -> Ref:
     """A reference to a component of `ref`."""
     one = replaced(context, ref, loc)
     return Ref(ref.root, (*ref.path, step), sort, context.generation if one is None else one.generation - 1)
@@ -242,18 +218,12 @@ def _part(context: Context, ref: Ref, step: tuple[str, Any], sort: Sort, loc: Lo
 
 def attribute(context: Context, ref: Ref, name: str, loc: Loc) -> Ref:
     """A reference to a record field."""
-    assert isinstance(ref.sort, RecordSort)
+    assert isinstance(ref.sort, sorts.RecordSort)
     try:
         at = ref.sort.index(name)
     except KeyError:
-        raise no_field(ref.sort, name, loc) from None
+        raise conversion.no_field(ref.sort, name, loc) from None
     return _part(context, ref, ("field", name), ref.sort.fields[at][1], loc)
-
-
-def no_field(sort: RecordSort, name: str, loc: Loc) -> ModelError:
-    """The error for an unknown record field."""
-    names = ", ".join(n for n, _ in sort.fields)
-    return ModelError(f"no field {name!r} in {sort}", loc=loc, remedy=f"its fields are {names}")
 
 
 def write(context: Context, ref: Ref, value: Term, loc: Loc, text: str) -> None:

@@ -29,7 +29,7 @@ from streamproof.language.primitives import ActionMark
 from streamproof.language.reader import declared
 from streamproof.language.sources import ordinary, place
 from streamproof.language.symbolic_parameters import SymbolicInt
-from streamproof.language.terms import Entry, PartFamily, ScopeNames, VariableName, Variables, describe
+from streamproof.language.terms import Entry, PartFamily, ScopeNames, VariableName, Variables, by_key, describe
 from streamproof.system.errors import Loc, ModelError, suggest
 from streamproof.system.records import dataclass
 
@@ -126,9 +126,7 @@ def parts_of(model: Model) -> Parts:
 def _models(given: Part | Each) -> Any:
     if isinstance(given, Part):
         return given.model
-    keys = [key for key, _ in given.parts]
-    models = tuple(p.model for _, p in given.parts)
-    return models if keys == list(range(len(keys))) else dict(zip(keys, models, strict=True))
+    return by_key(tuple(key for key, _ in given.parts), tuple(p.model for _, p in given.parts))
 
 
 def declarations(model: Model, *, free: bool) -> tuple[dict[str, Decl], Loc | None]:
@@ -256,18 +254,15 @@ def _declaration(machine: Machine, variable: str) -> Decl:
 def _hide(machine: Machine, given: Part | None) -> None:
     """The names visible from outside the machine, after renaming and hiding."""
     hidden: dict[tuple[str, str], str] = {}
-    hiding = [*(machine.parts.hidden if machine.parts else ())]
-    for texts, loc, by in (
-        *((p.places, p.loc, machine.path) for p in hiding),
-        *(((given.hidden, given.loc, machine.path),) if given else ()),
-    ):
+    hiding = [(p.places, p.loc) for p in (machine.parts.hidden if machine.parts else ())]
+    for texts, loc in (*hiding, *([(given.hidden, given.loc)] if given else [])):
         at = f"{loc.short}" if loc else "the composition"
         for text in texts:
             for owner, name in places_of(machine, parsed(text, loc), loc):
                 if name in owner.inside.entries:
                     hidden[owner.path, name] = at
                 else:
-                    machine.internal.setdefault(owner.called(name), (by, at))
+                    machine.internal.setdefault(owner.called(name), (machine.path, at))
     machine.outside = _masked(machine.inside, hidden)
     if machine.renamed:
         entries = {machine.renamed.get(n, n): e for n, e in machine.outside.entries.items()}

@@ -10,6 +10,7 @@ import ast
 
 from streamproof.language import operators
 from streamproof.language.cases import Case, fields_of, is_case_class, unknown_case
+from streamproof.language.lift import condition_of
 from streamproof.language.lowering_context import Evaluator, Frame, boolean, where
 from streamproof.language.lvalues import dereference
 from streamproof.language.sources import text
@@ -30,10 +31,7 @@ def isinstance_(ev: Evaluator, args: list[Term], loc: Loc) -> Term:
     subject, kinds = dereference(ev.context, args[0]), args[1]
     listed = kinds if isinstance(kinds, tuple) else getattr(kinds, "__args__", (kinds,))
     if isinstance(subject, Cases):
-        one, two = subject.then, subject.other
-        return ev.context.conditional(
-            subject.cond, lambda: isinstance_(ev, [one, kinds], loc), lambda: isinstance_(ev, [two, kinds], loc), loc
-        )
+        return ev.context.by_case(subject, lambda one: isinstance_(ev, [one, kinds], loc), loc)
     return b.or_([_of_case(subject, kind, loc)[0] for kind in listed], loc)
 
 
@@ -112,14 +110,14 @@ class _Matching:
                     raise ModelError("a name bound in a pattern with |", loc=loc, remedy="write one case for each")
                 return b.or_([cond for cond, _ in found], loc), ()
             case ast.MatchValue(value=value):
-                return self.truth(operators.equal(ev.context, subject, ev.value(value, self.frame), loc)), ()
+                return condition_of(operators.equal(ev.context, subject, ev.value(value, self.frame), loc)), ()
             case ast.MatchSingleton(value=value):
                 if value is not None and not (is_expr(subject) and isinstance(subject.sort, BoolSort)):
                     raise ModelError(f"{describe(subject)} is never {value}", loc=loc, remedy=REMEDY)
                 never = isinstance(subject, NewCase) or (is_expr(subject) and not isinstance(subject.sort, OptionSort))
                 if value is None and never:
                     return b.FALSE, ()
-                return self.truth(operators.equal(ev.context, subject, value, loc)), ()
+                return condition_of(operators.equal(ev.context, subject, value, loc)), ()
             case ast.MatchClass(cls=cls):
                 return self.of_class(subject, node, ev.value(cls, self.frame))
             case _:
@@ -146,10 +144,6 @@ class _Matching:
                 conditions.append(there)
                 bound += more
         return b.and_(conditions, loc), tuple(bound)
-
-    def truth(self, value: Term) -> Expr:
-        """A comparison as a condition."""
-        return value if is_expr(value) else b.truth(bool(value))
 
 
 def _covered(node: ast.pattern) -> frozenset[str]:

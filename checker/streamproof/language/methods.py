@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from streamproof.language import lvalues, sequences
 from streamproof.language.elements import elements, in_sequence, iterator
-from streamproof.language.lift import merge
+from streamproof.language.lift import condition_of, merge
 from streamproof.language.lowering_context import Context
 from streamproof.language.operators import equal, host, integer
 from streamproof.language.sequences import Items, count, inserted, listed, ranks, without
@@ -28,9 +28,21 @@ from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.sorts import BagSort, OptionSort, QueueSort, RangeSort, SetSort, Sort, default
 
-SET = "a Set has add, discard, remove, clear, len, in, | & - and <="
-BAG = "a Bag has add, discard, remove, clear, count, len, in, iteration, == and <="
+_KINDS: dict[type[Sort], tuple[str, str]] = {
+    QueueSort: ("a Queue", QUEUE),
+    SetSort: ("a Set", "a Set has add, discard, remove, clear, len, in, | & - and <="),
+    BagSort: ("a Bag", "a Bag has add, discard, remove, clear, count, len, in, iteration, == and <="),
+}
+"""The sorts that have methods, in words, and their methods."""
+_OTHERS = "only records have fields, only queues, sets and bags have methods; arrays are indexed"
 DICT = "a local dict has get, items, keys, values, copy, len, in and []"
+_LIST_METHODS = {
+    **dict.fromkeys(("clear", "reverse", "copy"), (0, 0)),
+    **dict.fromkeys(("append", "extend", "remove", "count", "index"), (1, 1)),
+    "pop": (0, 1),
+    "insert": (2, 2),
+}
+"""The methods of a local list, with the least and greatest number of arguments."""
 LIST = "a local list has append, extend, insert, pop, remove, clear, copy, reverse, count, index, len, in, + and []"
 
 
@@ -38,13 +50,7 @@ def method(context: Context, m: Method | Cases, args: list[Term], kwargs: dict[s
     """A method call on a place of the state, or on a local list or dict, one of several perhaps; `text` is the source of
     the owner."""
     if isinstance(m, Cases):
-        one, two = m.then, m.other
-        return context.conditional(
-            m.cond,
-            lambda: method(context, one, args, kwargs, loc, text),
-            lambda: method(context, two, args, kwargs, loc, text),
-            loc,
-        )
+        return context.by_case(m, lambda one: method(context, one, args, kwargs, loc, text), loc)
     if kwargs:
         raise ModelError(f"{m.name}() takes no keyword arguments", loc=loc, remedy="pass the value alone")
     if isinstance(m.owner, HeapCell):
@@ -62,87 +68,51 @@ def method(context: Context, m: Method | Cases, args: list[Term], kwargs: dict[s
     if is_expr(ref) and isinstance(ref.sort, BagSort):
         return _count(context, ref, args, loc, text)
     assert isinstance(ref, Ref)
-    if isinstance(ref.sort, BagSort):
-        return _bag_method(context, ref, m.name, args, loc, text)
     if isinstance(ref.sort, QueueSort):
         return _queue_method(context, ref, m.name, args, loc, text)
-    if isinstance(ref.sort, SetSort):
-        return _set_method(context, ref, m.name, args, loc, text)
+    if isinstance(ref.sort, SetSort | BagSort):
+        return _collection_method(context, ref, m.name, args, loc, text)
     raise no_method(ref.sort, m.name, loc)
 
 
 def no_method(sort: Sort, name: str, loc: Loc) -> ModelError:
     """The error for an unknown attribute of values of `sort`."""
-    match sort:
-        case QueueSort():
-            return ModelError(f"a Queue has no {name!r}", loc=loc, remedy=QUEUE)
-        case SetSort():
-            return ModelError(f"a Set has no {name!r}", loc=loc, remedy=SET)
-        case BagSort():
-            return ModelError(f"a Bag has no {name!r}", loc=loc, remedy=BAG)
-        case _:
-            return ModelError(
-                f"{sort} has no {name!r}",
-                loc=loc,
-                remedy="only records have fields, only queues, sets and bags have methods; arrays are indexed",
-            )
+    whole, remedy = _KINDS.get(type(sort), (str(sort), _OTHERS))
+    return ModelError(f"{whole} has no {name!r}", loc=loc, remedy=remedy)
 
 
-def _set_method(context: Context, ref: Ref, name: str, args: list[Term], loc: Loc, text: str) -> Term:
+def _collection_method(context: Context, ref: Ref, name: str, args: list[Term], loc: Loc, text: str) -> Term:
+    """A method of a set or a bag of the state, written as `text`."""
     sort = ref.sort
-    assert isinstance(sort, SetSort)
-    match name:
-        case "add" | "discard" | "remove":
-            arity(name, args, 1, 1, loc, f"write {text}.{name}(value)")
-            value = lvalues.convert(context, args[0], sort.element, loc, "the value")
-            whole = lvalues.read(context, ref)
-            if name == "add":
-                context.check(
-                    b.not_(b.in_domain(value, sort.element)),
-                    f"the value added to {text} leaves {sort.element}",
-                    loc,
-                    ("value", value),
-                )
-            if name == "remove":
-                context.check(
-                    b.not_(b.member(whole, value)), f"remove() of a value that is not in {text}", loc, ("value", value)
-                )
-            made = b.insert(whole, value, loc) if name == "add" else b.remove(whole, value, loc)
-            lvalues.store(context, ref, made, loc)
-            return None
-        case "clear":
-            arity(name, args, 0, 0, loc, f"write {text}.clear()")
-            lvalues.store(context, ref, b.const(sort, frozenset()), loc)
-            return None
-    raise no_method(sort, name, loc)
-
-
-def _bag_method(context: Context, ref: Ref, name: str, args: list[Term], loc: Loc, text: str) -> Term:
-    sort = ref.sort
-    assert isinstance(sort, BagSort)
+    assert isinstance(sort, SetSort | BagSort)
+    is_bag = isinstance(sort, BagSort)
+    if name == "count" and is_bag:
+        return _count(context, lvalues.read(context, ref), args, loc, text)
+    if name == "clear":
+        arity(name, args, 0, 0, loc, f"write {text}.clear()")
+        lvalues.store(context, ref, b.const(sort, default(sort)), loc)
+        return None
+    if name not in ("add", "discard", "remove"):
+        raise no_method(sort, name, loc)
+    item = sort.item if isinstance(sort, BagSort) else sort.element
+    arity(name, args, 1, 1, loc, f"write {text}.{name}(value)")
+    value = lvalues.convert(context, args[0], item, loc, "the value")
     whole = lvalues.read(context, ref)
-    match name:
-        case "count":
-            return _count(context, whole, args, loc, text)
-        case "add" | "discard" | "remove":
-            arity(name, args, 1, 1, loc, f"write {text}.{name}(value)")
-            value = lvalues.convert(context, args[0], sort.item, loc, "the value")
-            if name == "add":
-                full = b.less_eq(b.num(sort.capacity), b.bag_size(whole))
-                context.check(full, f"add to the full bag {text}", loc, (text, whole))
-                outside = b.not_(b.in_domain(value, sort.item))
-                context.check(outside, f"the value added to {text} leaves {sort.item}", loc, ("value", value))
-            if name == "remove":
-                absent = b.less_eq(sequences.count_of(whole, value, loc), b.num(0))
-                context.check(absent, f"remove() of a value that is not in {text}", loc, ("value", value))
-            made = (sequences.with_one if name == "add" else sequences.without_one)(whole, value, loc)
-            lvalues.store(context, ref, made, loc)
-            return None
-        case "clear":
-            arity(name, args, 0, 0, loc, f"write {text}.clear()")
-            lvalues.store(context, ref, b.const(sort, default(sort)), loc)
-            return None
-    raise no_method(sort, name, loc)
+    if name == "add":
+        if isinstance(sort, BagSort):
+            full = b.less_eq(b.num(sort.capacity), b.bag_size(whole))
+            context.check(full, f"add to the full bag {text}", loc, (text, whole))
+        _expect_value(context, value, item, f"the value added to {text}", loc)
+    if name == "remove":
+        zero = b.num(0)
+        absent = b.less_eq(sequences.count_of(whole, value, loc), zero) if is_bag else b.not_(b.member(whole, value))
+        context.check(absent, f"remove() of a value that is not in {text}", loc, ("value", value))
+    if is_bag:
+        made = (sequences.with_one if name == "add" else sequences.without_one)(whole, value, loc)
+    else:
+        made = (b.insert if name == "add" else b.remove)(whole, value, loc)
+    lvalues.store(context, ref, made, loc)
+    return None
 
 
 def _count(context: Context, whole: Expr, args: list[Term], loc: Loc, text: str) -> Term:
@@ -184,7 +154,7 @@ def _queue_method(context: Context, ref: Ref, name: str, args: list[Term], loc: 
             arity(name, args, 1, 1, loc, f"write {text}.push(value)")
             value = lvalues.convert(context, args[0], sort.element, loc, "the value")
             _expect_room(context, whole, f"push on the full queue {text}", loc, text)
-            _expect_value(context, value, sort, f"the value pushed on {text}", loc)
+            _expect_value(context, value, sort.element, f"the value pushed on {text}", loc)
             lvalues.store(context, ref, b.push(whole, value, loc), loc)
             return None
         case "pop" | "popleft" if not args:
@@ -202,7 +172,7 @@ def _queue_method(context: Context, ref: Ref, name: str, args: list[Term], loc: 
             index = _place(context, args[0], b.length(whole), loc)
             value = lvalues.convert(context, args[1], sort.element, loc, "the value")
             _expect_room(context, whole, f"insert into the full queue {text}", loc, text)
-            _expect_value(context, value, sort, f"the value inserted into {text}", loc)
+            _expect_value(context, value, sort.element, f"the value inserted into {text}", loc)
             lvalues.store(context, ref, _with_position(whole, sort, index, value, loc), loc)
             return None
         case "remove":
@@ -232,7 +202,7 @@ def _queue_method(context: Context, ref: Ref, name: str, args: list[Term], loc: 
         case "count" | "index":
             arity(name, args, 1, 1, loc, f"write {text}.{name}(value)")
             return _found(context, name, elements(context, whole, loc), args[0], loc, text)
-    raise ModelError(f"a Queue has no {name!r}", loc=loc, remedy=QUEUE)
+    raise no_method(sort, name, loc)
 
 
 def _expect_room(context: Context, whole: Expr, message: str, loc: Loc, text: str) -> None:
@@ -241,8 +211,8 @@ def _expect_room(context: Context, whole: Expr, message: str, loc: Loc, text: st
     context.check(full, message, loc, (text, whole))
 
 
-def _expect_value(context: Context, value: Expr, sort: QueueSort, what: str, loc: Loc) -> None:
-    context.check(b.not_(b.in_domain(value, sort.element)), f"{what} leaves {sort.element}", loc, ("value", value))
+def _expect_value(context: Context, value: Expr, sort: Sort, what: str, loc: Loc) -> None:
+    context.check(b.not_(b.in_domain(value, sort)), f"{what} leaves {sort}", loc, ("value", value))
 
 
 def queue_head(context: Context, whole: Expr, loc: Loc, text: str) -> Term:
@@ -301,57 +271,38 @@ def _list_method(context: Context, cell: HeapCell, name: str, args: list[Term], 
     """A method of a local list."""
     content = context.content(cell)
     assert isinstance(content, tuple | PartialList)
-    items = content.items if isinstance(content, PartialList) else tuple((b.TRUE, v) for v in content)
+    if name not in _LIST_METHODS:
+        raise ModelError(f"list.{name}() cannot be lowered", loc=loc, remedy=LIST)
+    arity(name, args, *_LIST_METHODS[name], loc, LIST)
     if isinstance(content, tuple) and name in ("insert", "pop") and all(isinstance(a, int) for a in args[:1]):
-        return _plain_method(context, cell, content, name, args, loc)
-    made: Items
+        changed = list(content)  # a known position of a list of known length
+        taken = host(context, lambda: getattr(changed, name)(*args), loc)
+        context.put(cell, tuple(changed))
+        return taken
+    items = content.items if isinstance(content, PartialList) else tuple((b.TRUE, v) for v in content)
+    made: Items = []
     match name:
         case "append":
-            arity(name, args, 1, 1, loc, LIST)
             made = [*items, (b.TRUE, args[0])]
         case "extend":
-            arity(name, args, 1, 1, loc, LIST)
             made = [*items, *in_sequence(context, args[0], loc)]
-        case "clear":
-            arity(name, args, 0, 0, loc, LIST)
-            made = []
         case "reverse":
-            arity(name, args, 0, 0, loc, LIST)
             made = items[::-1]
         case "copy":
-            arity(name, args, 0, 0, loc, LIST)
             return context.allocate(content)
         case "pop":
-            arity(name, args, 0, 1, loc, LIST)
             index = position_in(context, items, args[0] if args else -1, loc)
             taken = _at(items, index)
             context.put(cell, listed(without(items, [b.eq(rank, index) for rank in ranks(items)])))
             return taken
         case "insert":
-            arity(name, args, 2, 2, loc, LIST)
             made = inserted(items, _place(context, args[0], count(items), loc), args[1])
         case "remove":
-            arity(name, args, 1, 1, loc, LIST)
             made = without(items, _first(context, items, args[0], loc, "remove() of a value that is not in the list"))
         case "count" | "index":
-            arity(name, args, 1, 1, loc, LIST)
             return _found(context, name, items, args[0], loc, "the list")
-        case _:
-            raise ModelError(f"list.{name}() cannot be lowered", loc=loc, remedy=LIST)
     context.put(cell, listed(made))
     return None
-
-
-def _plain_method(
-    context: Context, cell: HeapCell, content: tuple[Term, ...], name: str, args: list[Term], loc: Loc
-) -> Term:
-    """``insert`` and ``pop`` at a known position of a list of known length."""
-    least, most = (2, 2) if name == "insert" else (0, 1)
-    arity(name, args, least, most, loc, LIST)
-    changed = list(content)
-    taken = host(context, lambda: getattr(changed, name)(*args), loc)
-    context.put(cell, tuple(changed))
-    return taken
 
 
 def position_in(context: Context, items: Items, at: Term, loc: Loc) -> Expr:
@@ -412,11 +363,7 @@ def _place(context: Context, at: Term, n: Expr, loc: Loc) -> Expr:
 
 def _matches(context: Context, items: Items, value: Term, loc: Loc) -> list[Expr]:
     """For each element, whether it is present and equal to `value`."""
-    found = []
-    for there, x in items:
-        alike = equal(context, x, value, loc)
-        found.append(b.and_((there, alike if is_expr(alike) else b.truth(bool(alike)))))
-    return found
+    return [b.and_((there, condition_of(equal(context, x, value, loc)))) for there, x in items]
 
 
 def _first(context: Context, items: Items, value: Term, loc: Loc, message: str) -> list[Expr]:

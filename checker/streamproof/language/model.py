@@ -123,10 +123,7 @@ class Model:
                 remedy = f"give it a type to make it one: {name}: int = ..." if untyped else f"its parameters: {known}"
                 raise UsageError(f"{type(self).title()} has no parameter {name!r}", remedy=remedy)
             kind, value = declared[name], plain(value)
-            if kind.kind is int and type(value) is SymbolicInt:
-                setattr(self, name, value)
-                continue
-            if not kind.accepts(value):
+            if not kind.accepts(value) and not (kind.kind is int and type(value) is SymbolicInt):
                 raise UsageError(f"{name}={value!r} is not a value of type {kind}", remedy=_example(kind))
             setattr(self, name, value)
         self._within_limits()

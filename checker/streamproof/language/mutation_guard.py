@@ -118,32 +118,8 @@ def _state(value: Any) -> bytes:
             return b""
 
 
-def _dict(value: Any) -> Parts:
-    return list(dict.keys(value)), list(dict.values(value))
-
-
-def _ordered(value: Any) -> Parts:
-    return list(OrderedDict.keys(value)), list(OrderedDict.values(value))
-
-
-def _default(value: Any) -> Parts:
-    return list(dict.keys(value)), [*dict.values(value), value.default_factory]
-
-
 def _referents(value: Any) -> Parts:
     return [], gc.get_referents(value)
-
-
-def _wrapped(value: Any) -> Parts:
-    return [], [value.__func__]
-
-
-def _partial(value: Any) -> Parts:
-    return [], [value.func, value.args, value.keywords]
-
-
-def _arguments(value: Any) -> Parts:
-    return [], [*value.args] if isinstance(value, BaseException) else []
 
 
 def _function(value: types.FunctionType) -> Parts:
@@ -184,24 +160,24 @@ def _memory(value: Any) -> Parts:
     return [], found
 
 
-def _variable(value: ContextVar[Any]) -> Parts:
-    return [], [value.get(None)]
-
-
 _SPECIAL: dict[type, Read] = {
-    dict: _dict,
-    OrderedDict: _ordered,
-    defaultdict: _default,
+    dict: lambda value: (list(dict.keys(value)), list(dict.values(value))),
+    OrderedDict: lambda value: (list(OrderedDict.keys(value)), list(OrderedDict.values(value))),
+    defaultdict: lambda value: (list(dict.keys(value)), [*dict.values(value), value.default_factory]),
     **dict.fromkeys((list, tuple, set, frozenset, deque, property, types.CellType, types.MethodType), _referents),
     **dict.fromkeys((types.MappingProxyType, types.BuiltinFunctionType), _referents),
-    **dict.fromkeys((staticmethod, classmethod), _wrapped),
+    **dict.fromkeys((staticmethod, classmethod), lambda value: ([], [value.__func__])),
     types.FunctionType: _function,
     types.ModuleType: _module,
-    partial: _partial,
+    partial: lambda value: ([], [value.func, value.args, value.keywords]),
     MEMORY: _memory,
-    ContextVar: _variable,
+    ContextVar: lambda value: ([], [value.get(None)]),
 }
-_BASES: dict[type, Read] = {**_SPECIAL, **dict.fromkeys((types.SimpleNamespace, BaseException), _arguments)}
+_BASES: dict[type, Read] = {
+    **_SPECIAL,
+    types.SimpleNamespace: lambda value: ([], []),
+    BaseException: lambda value: ([], [*value.args]),
+}
 """Further components of instances, beside attributes, by the class that contributes them."""
 
 

@@ -18,7 +18,7 @@ from streamproof.language.declare import Bool
 from streamproof.language.domains import as_member, members
 from streamproof.language.machines import Machine, below, instantiate, resolve_pattern
 from streamproof.language.model import Model, marked
-from streamproof.language.primitives import COPY, PICKS, ConstraintMark, Disabled, InitiallyMark, Picks, PropertyMark
+from streamproof.language.primitives import COPY, PICKS, Disabled, Picks, PropertyMark, StateMark
 from streamproof.language.reader import Scope, choice_conditions
 from streamproof.language.sources import RUNNING, CallSite, as_model_error, parameters
 from streamproof.language.terms import Entry, PartFamily, ScopeNames, VariableName
@@ -120,7 +120,7 @@ class Native:
         self._marked = {m.path: marked(type(m.model)) for m in machines}
         self._named = {m.called(action): (m, action) for m in machines for action in m.actions}
         self._declared = dict(self.whole.declared)
-        self._limits = [f for mark, f in self._marked[""].values() if isinstance(mark, ConstraintMark)]
+        self._limits = [f for mark, f in self._marked[""].values() if mark is StateMark.CONSTRAINT]
         self._step_limits = [f for f in self._limits if len(parameters(f)) == 3]
         if self._step_limits:  # the variable that records a broken constraint on steps
             self._declared[cut_name(self._declared)] = Bool()
@@ -142,7 +142,7 @@ class Native:
             (m, f)
             for m in _machines(self.whole)
             for mark, f in self._marked[m.path].values()
-            if isinstance(mark, InitiallyMark)
+            if mark is StateMark.INITIALLY
         ]
         for state in islice(product(*(d.first for d in self._declared.values())), most):
             if all(self._is_true(m, f, [state]) for m, f in predicates):

@@ -14,7 +14,7 @@ from streamproof.language import sequences
 from streamproof.language.cases import Case
 from streamproof.language.conversion import expect_faithful, is_faithful
 from streamproof.language.elements import distinct, elements, refuse_iterator, refuse_lazy
-from streamproof.language.lift import alike, bag_inside, lifted, natural, recast, to_term
+from streamproof.language.lift import alike, bag_inside, condition_of, lifted, natural, recast, to_term
 from streamproof.language.lowering_context import Context
 from streamproof.language.lvalues import convert, dereference, resolve_deep, unwrap_option
 from streamproof.language.sequences import count, ranks
@@ -146,11 +146,8 @@ def binary(context: Context, op: ast.operator, left: Term, right: Term, loc: Loc
     if isinstance(left, HeapCell) or isinstance(right, HeapCell):
         return _lists(context, op, left, right, loc)
     left, right = dereference(context, left), dereference(context, right)
-    sets = [x.sort for x in (left, right) if is_expr(x) and isinstance(x.sort, SetSort)]
-    if sets and type(op) in SETS:
-        wide = sets[-1] if lifted(sets[0], sets[-1]) is not None else sets[0]
-        x, y = convert(context, left, wide, loc, texts[0]), convert(context, right, wide, loc, texts[1])
-        return SETS[type(op)](x, y, loc)
+    if type(op) in SETS and (sets := _two_sets(context, left, right, loc, texts)) is not None:
+        return SETS[type(op)](*sets, loc)
     if _is_local_set(left) or _is_local_set(right):
         return _local_sets(context, op, left, right, loc)
     make = INTEGER.get(type(op))
@@ -164,6 +161,15 @@ def binary(context: Context, op: ast.operator, left: Term, right: Term, loc: Loc
     if isinstance(op, ast.FloorDiv | ast.Mod):
         context.check(b.eq(c, b.num(0)), f"division by zero: {texts[1]} is 0", loc, (texts[1], c))
     return make(a, c, loc)
+
+
+def _two_sets(context: Context, left: Term, right: Term, loc: Loc, texts: tuple[str, str]) -> tuple[Expr, Expr] | None:
+    """Two operands as sets of one sort, if one of them is a set of the state."""
+    sets = [x.sort for x in (left, right) if is_expr(x) and isinstance(x.sort, SetSort)]
+    if not sets:
+        return None
+    wide = sets[-1] if lifted(sets[0], sets[-1]) is not None else sets[0]
+    return convert(context, left, wide, loc, texts[0]), convert(context, right, wide, loc, texts[1])
 
 
 def _is_local_set(value: Term) -> bool:
@@ -191,7 +197,7 @@ def _local_sets(context: Context, op: ast.operator, left: Term, right: Term, loc
         return distinct(context, [*one, *two], equal, loc)
     kept = []
     for there, v in one:
-        common = _truth(contained(context, v, right, loc, ("element", "set")))
+        common = condition_of(contained(context, v, right, loc, ("element", "set")))
         kept.append((b.and_((there, common if isinstance(op, ast.BitAnd) else b.not_(common))), v))
     return distinct(context, kept, equal, loc)
 
@@ -250,26 +256,16 @@ def compare(context: Context, op: ast.cmpop, left: Term, right: Term, loc: Loc, 
         equals = equal(context, left, right, loc)
         return equals if isinstance(op, ast.Eq) else negated(equals, loc)
     left, right = dereference(context, left), dereference(context, right)
-    sets = [x.sort for x in (left, right) if is_expr(x) and isinstance(x.sort, SetSort)]
-    if sets:
-        wide = sets[-1] if lifted(sets[0], sets[-1]) is not None else sets[0]
-        x, y = convert(context, left, wide, loc, texts[0]), convert(context, right, wide, loc, texts[1])
-        return _subset(op, x, y, loc)
+    if (sets := _two_sets(context, left, right, loc, texts)) is not None:
+        return _subset(op, *sets, loc)
     for side in (left, right):
         if is_expr(side) and isinstance(side.sort, BagSort):
             return _included(context, op, left, right, side.sort, loc)
     if _is_local_set(left) or _is_local_set(right):
         return _local_subset(context, op, left, right, loc)
     a, c = integer(context, left, loc, texts[0]), integer(context, right, loc, texts[1])
-    match op:
-        case ast.Lt():
-            return b.less(a, c, loc)
-        case ast.LtE():
-            return b.less_eq(a, c, loc)
-        case ast.Gt():
-            return b.less(c, a, loc)
-        case _:
-            return b.less_eq(c, a, loc)
+    low, high = (c, a) if isinstance(op, ast.Gt | ast.GtE) else (a, c)
+    return (b.less_eq if isinstance(op, ast.LtE | ast.GtE) else b.less)(low, high, loc)
 
 
 def negated(value: Term, loc: Loc) -> Term:
@@ -297,7 +293,7 @@ def _local_subset(context: Context, op: ast.cmpop, left: Term, right: Term, loc:
     below = simple(b.and_(_inclusion(context, left, right, loc), loc))
     if isinstance(op, ast.LtE | ast.GtE):
         return below
-    return simple(b.and_((_truth(below), b.not_(_truth(_equal_sets(context, left, right, loc)))), loc))
+    return simple(b.and_((condition_of(below), b.not_(condition_of(_equal_sets(context, left, right, loc)))), loc))
 
 
 def _inclusion(context: Context, left: Term, right: Term, loc: Loc) -> list[Expr]:
@@ -310,20 +306,15 @@ def _inclusion(context: Context, left: Term, right: Term, loc: Loc) -> list[Expr
             )
     found = []
     for there, v in elements(context, left, loc):
-        found.append(b.implies(there, _truth(contained(context, v, right, loc, ("element", "set")))))
+        found.append(b.implies(there, condition_of(contained(context, v, right, loc, ("element", "set")))))
     return found
 
 
 def _subset(op: ast.cmpop, x: Expr, y: Expr, loc: Loc) -> Expr:
-    match op:
-        case ast.LtE():
-            return b.subset(x, y, loc)
-        case ast.GtE():
-            return b.subset(y, x, loc)
-        case ast.Lt():
-            return b.and_((b.subset(x, y), b.not_(b.eq(x, y))), loc)
-        case _:
-            return b.and_((b.subset(y, x), b.not_(b.eq(x, y))), loc)
+    small, large = (y, x) if isinstance(op, ast.Gt | ast.GtE) else (x, y)
+    if isinstance(op, ast.LtE | ast.GtE):
+        return b.subset(small, large, loc)
+    return b.and_((b.subset(small, large), b.not_(b.eq(x, y))), loc)
 
 
 def _included(context: Context, op: ast.cmpop, left: Term, right: Term, sort: BagSort, loc: Loc) -> Term:
@@ -346,10 +337,7 @@ def equal(context: Context, left: Term, right: Term, loc: Loc) -> Term:
     """`left == right`. A host value is converted to the sort of the other side, which detects a misspelt name."""
     left, right = dereference(context, left), dereference(context, right)
     if isinstance(left, Cases):
-        one, two = left.then, left.other
-        return context.conditional(
-            left.cond, lambda: equal(context, one, right, loc), lambda: equal(context, two, right, loc), loc
-        )
+        return context.by_case(left, lambda one: equal(context, one, right, loc), loc)
     if isinstance(right, Cases):
         return equal(context, right, left, loc)
     if is_expr(left) and is_expr(right):
@@ -363,7 +351,7 @@ def equal(context: Context, left: Term, right: Term, loc: Loc) -> Term:
     if type(left) is tuple and type(right) is tuple:
         if len(left) != len(right):
             return False
-        return simple(b.and_([_truth(equal(context, x, y, loc)) for x, y in zip(left, right, strict=True)], loc))
+        return simple(b.and_([condition_of(equal(context, x, y, loc)) for x, y in zip(left, right, strict=True)], loc))
     if isinstance(left, NewCase | Case) and right is None:
         return False
     if isinstance(left, NewCase | Case) and isinstance(right, NewCase | Case):
@@ -382,10 +370,6 @@ def equal(context: Context, left: Term, right: Term, loc: Loc) -> Term:
 
 def _parts(value: NewCase | Case) -> tuple[type[Case], tuple[Term, ...]]:
     return (value.kind, value.values) if isinstance(value, NewCase) else (type(value), value._values)
-
-
-def _truth(value: Term) -> Expr:
-    return value if is_expr(value) else b.truth(bool(value))
 
 
 def _equal_terms(x: Expr, y: Expr, loc: Loc) -> Term:
@@ -421,7 +405,7 @@ def _equal_containers(context: Context, left: Term, right: Term, loc: Loc) -> Te
     if isinstance(one, Mapping) and isinstance(two, Mapping):
         if set(one) != set(two):
             return False
-        return simple(b.and_([_truth(equal(context, v, two[k], loc)) for k, v in one.items()], loc))
+        return simple(b.and_([condition_of(equal(context, v, two[k], loc)) for k, v in one.items()], loc))
     if isinstance(one, PartialList) or isinstance(two, PartialList):
         return _equal_lists(context, left, right, loc)
     both_lists = (isinstance(left, HeapCell) or isinstance(one, list)) and (
@@ -444,7 +428,7 @@ def _equal_lists(context: Context, left: Term, right: Term, loc: Loc) -> Term:
         for (there, y), other in zip(two, ranks(two), strict=True):
             both = b.and_((here, there, b.eq(rank, other)))
             if both is not b.FALSE:
-                parts.append(b.implies(both, _truth(equal(context, x, y, loc))))
+                parts.append(b.implies(both, condition_of(equal(context, x, y, loc))))
     return simple(b.and_(parts, loc))
 
 
@@ -468,13 +452,7 @@ def contained(context: Context, needle: Term, hay: Term, loc: Loc, texts: tuple[
     if not symbolic(hay) and not is_faithful(hay):
         hay = _asked(context, needle, hay, loc)
     if isinstance(hay, Cases):
-        one, two = hay.then, hay.other
-        return context.conditional(
-            hay.cond,
-            lambda: contained(context, needle, one, loc, texts),
-            lambda: contained(context, needle, two, loc, texts),
-            loc,
-        )
+        return context.by_case(hay, lambda one: contained(context, needle, one, loc, texts), loc)
     if isinstance(hay, HeapCell):
         content = context.content(hay)
         hay = Several(content.items, once=False) if isinstance(content, PartialList) else tuple(content)
@@ -507,7 +485,7 @@ def contained(context: Context, needle: Term, hay: Term, loc: Loc, texts: tuple[
         if is_known and not is_expr(needle) and not symbolic(v):
             found.append(b.and_((there, b.truth(bool(host(context, lambda v=v: value == v, loc))))))  # type: ignore[misc]
         else:
-            found.append(b.and_((there, _truth(equal(context, needle, v, loc)))))
+            found.append(b.and_((there, condition_of(equal(context, needle, v, loc)))))
     return simple(b.or_(found, loc))
 
 

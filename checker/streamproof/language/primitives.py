@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import field
+from enum import Enum
 from typing import Any, NoReturn, TypeVar, overload
 
 from streamproof.language.conversion import plain
@@ -63,29 +64,14 @@ class RefinementMark:
     loc: Loc | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureMark:
-    """The mark of `measure`."""
+class StateMark(Enum):
+    """The marks of functions of the state that are neither rules nor properties, by the names of their decorators."""
 
-
-@dataclass(frozen=True, slots=True)
-class DerivedMark:
-    """The mark of `derived`."""
-
-
-@dataclass(frozen=True, slots=True)
-class TerminalMark:
-    """The mark of `terminal`."""
-
-
-@dataclass(frozen=True, slots=True)
-class InitiallyMark:
-    """The mark of `initially`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConstraintMark:
-    """The mark of `constraint`."""
+    MEASURE = "measure"
+    DERIVED = "derived"
+    TERMINAL = "terminal"
+    INITIALLY = "initially"
+    CONSTRAINT = "constraint"
 
 
 def put_mark(function: F, mark: Any) -> F:
@@ -283,16 +269,16 @@ temporal = _Marker(PropertyMark(Kind.TEMPORAL))
 """Marks ``(self, s)``: a formula of `always`, `eventually`, `leads_to`, `until`, true of every fair behaviour."""
 lemma = _Marker(PropertyMark(Kind.INVARIANT, lemma=True))
 """Marks a lemma: an auxiliary invariant for the induction engine."""
-measure = _Marker(MeasureMark())
+measure = _Marker(StateMark.MEASURE)
 """Marks ``(self, s) -> int``: a quantity; `check` reports its largest value over the reachable states."""
-derived = _Marker(DerivedMark())
+derived = _Marker(StateMark.DERIVED)
 """Marks ``(self, s)``: a value that traces show beside the variables."""
-terminal = _Marker(TerminalMark())
+terminal = _Marker(StateMark.TERMINAL)
 """Marks ``(self, s) -> bool``: terminal states; any other state without a successor is a deadlock."""
-constraint = _Marker(ConstraintMark())
+constraint = _Marker(StateMark.CONSTRAINT)
 """Marks ``(self, s) -> bool``: steps are followed from the states where it is true; or ``(self, s, t) -> bool``: the steps
 that are followed."""
-initially = _Marker(InitiallyMark())
+initially = _Marker(StateMark.INITIALLY)
 """Marks ``(self, s) -> bool``: the combinations of initial values that are initial states."""
 
 

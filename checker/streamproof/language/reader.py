@@ -23,12 +23,9 @@ from streamproof.language.mutation_guard import MutationGuard
 from streamproof.language.primitives import (
     MARK,
     ActionMark,
-    ConstraintMark,
-    DerivedMark,
-    InitiallyMark,
     PropertyMark,
     RefinementMark,
-    TerminalMark,
+    StateMark,
     choose,
 )
 from streamproof.language.sources import decoration, definition, ordinary, parameters, place
@@ -206,15 +203,15 @@ class Reader:
                     (lemmas if mark.lemma else props).append(self.properties.property(name, mark, function))
                 case RefinementMark() if not self.without_properties and not self.safety_only:
                     refinements.append((name, mark, function, len(props)))
-                case DerivedMark() if not self.without_properties and not self.safety_only:
+                case StateMark.DERIVED if not self.without_properties and not self.safety_only:
                     derived.append(self.properties.derived(name, function))
-                case TerminalMark():
+                case StateMark.TERMINAL:
                     cond, _, checks = self.properties.predicate(function, 1)
                     ends.append(cond)
                     self.end_checks += checks
-                case InitiallyMark():
+                case StateMark.INITIALLY:
                     initially = b.and_((initially, self.properties.total(function, "initially", "first values")))
-                case ConstraintMark():
+                case StateMark.CONSTRAINT:
                     self._expect_outermost(name, function)
                     on_steps = len(parameters(function)) == 3
                     limit = self.properties.total(
@@ -251,11 +248,7 @@ class Reader:
                 self.abstract, self.model, self.sorts, self._variables(), initially, name, mark, function, self.names
             )
             unchanged.check(function)
-        if self.model.check_deadlock and not self.without_properties:
-            doc = "Every reachable state has a successor or is terminal."
-            props.append(Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, checks=tuple(self.end_checks), doc=doc))
-        if termination:
-            props.append(Property(TERMINATION, Kind.TERMINATION, b.TRUE, doc="Every behaviour is finite."))
+        props += built_in(self.model.check_deadlock and not self.without_properties, self.end_checks, termination)
         return System(
             name=type(self.model).title(),
             variables=self._variables(),
@@ -323,12 +316,12 @@ class Reader:
             if at == 0 and outside.impure:
                 unchanged.check(function)
                 self.outside.impure = True
-            if at == 0 and outside.impure and made[:READ_AGAIN] != self._again(name, function, args):
-                raise ModelError(
-                    f"action {name} is not deterministic: two evaluations gave different rules",
-                    loc=place(function),
-                    remedy="nondeterminism comes from choose(...), not from random numbers or the clock",
-                )
+                if made[:READ_AGAIN] != [i for i, _ in islice(self.instances(name, function, args), READ_AGAIN)]:
+                    raise ModelError(
+                        f"action {name} is not deterministic: two evaluations gave different rules",
+                        loc=place(function),
+                        remedy="nondeterminism comes from choose(...), not from random numbers or the clock",
+                    )
             instances.extend(made)
             if len(instances) > INSTANCE_LIMIT:
                 raise too_many(name, f"{INSTANCE_LIMIT:,} instances", function)
@@ -355,10 +348,6 @@ class Reader:
             fair_branch=mark.branch,
         )
 
-    def _again(self, name: str, function: types.FunctionType, args: tuple[tuple[str, Any], ...]) -> list[Instance]:
-        """Reads the first instances of an action again, to detect nondeterminism."""
-        return [i for i, _ in islice(self.instances(name, function, args), READ_AGAIN)]
-
     def instances(
         self,
         name: str,
@@ -377,7 +366,8 @@ class Reader:
         given = [self.model, StateRef(names=self.names), *(v for _, v in args)]
         script: tuple[int, ...] | None = ()
         while script is not None:
-            context = Context(self.sorts, self._state(), label, script, free=self.free, outside=noted)
+            state = {n: b.var(n, s) for n, s in self.sorts.items()}
+            context = Context(self.sorts, state, label, script, free=self.free, outside=noted)
             Lowering(context).action(function, given)
             instance = self._instance(name, args, context)
             self._labels.setdefault(name, {}).update((p.value, None) for p in context.picks if p.labelled)
@@ -477,9 +467,6 @@ class Reader:
             self._instances[name] = [instance for made in found for instance, _ in made]
         return self._instances[name]
 
-    def _state(self) -> dict[str, Expr]:
-        return {n: b.var(n, s) for n, s in self.sorts.items()}
-
     def _instance(self, name: str, args: tuple[tuple[str, Any], ...], context: Context) -> Instance | None:
         updates = tuple((n, t) for n, t in context.state.items() if t is not b.var(n, self.sorts[n]))
         total = len(context.guards)
@@ -511,6 +498,15 @@ class Reader:
                 loc=place(function),
                 remedy="a constraint limits the whole: state it in the outermost model",
             )
+
+
+def built_in(deadlock: bool, checks: Sequence[Check], termination: bool) -> Iterator[Property]:
+    """The properties without a function; `checks` are those of the conditions on terminal states."""
+    if deadlock:
+        doc = "Every reachable state has a successor or is terminal."
+        yield Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, checks=tuple(checks), doc=doc)
+    if termination:
+        yield Property(TERMINATION, Kind.TERMINATION, b.TRUE, doc="Every behaviour is finite.")
 
 
 def _labels(function: types.FunctionType) -> Iterator[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import gc
-import linecache
 import sys
 import types
 import warnings
@@ -17,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from streamproof.language.sources import PACKAGE, WRITTEN, is_standard
+from streamproof.language.sources import PACKAGE, WRITTEN, is_standard, source_of
 
 CALL, READ, SAME, MATCHED = "(call)", "(read)", "(same)", "(matched)"
 DECORATED, PASSED, FAILURE = "(decorated)", "(passed)", "(failure)"
@@ -89,8 +88,7 @@ def _named(space: dict[str, Any]) -> list[Any]:
 
 
 def _rewritten(code: types.CodeType) -> types.CodeType | None:
-    linecache.checkcache(code.co_filename)
-    places = _places(code.co_filename, "".join(linecache.getlines(code.co_filename)))
+    places = _places(code.co_filename, source_of(code.co_filename))
     for plain, made in places.get(_key(code), ()):
         if plain == code:
             return made
@@ -165,8 +163,7 @@ class _Guarding(ast.NodeTransformer):
             return node
         if len(node.ops) > 1:
             return ast.copy_location(self._apart(node), node)
-        same: ast.expr = ast.Call(_guard(SAME), [node.left, node.comparators[0]], [])
-        return ast.copy_location(same if isinstance(node.ops[0], ast.Is) else ast.UnaryOp(ast.Not(), same), node)
+        return ast.copy_location(_compared(node.left, node.ops[0], node.comparators[0]), node)
 
     def _apart(self, node: ast.Compare) -> ast.expr:
         """A comparison chain as single comparisons; each operand but the first is evaluated once, into a temporary name."""
@@ -176,11 +173,7 @@ class _Guarding(ast.NodeTransformer):
             self._chained += 1
             name = f"(chained {self._chained})"
             kept = ast.NamedExpr(ast.Name(name, ast.Store()), right)
-            if isinstance(op, ast.Is | ast.IsNot):
-                same: ast.expr = ast.Call(_guard(SAME), [left, kept], [])
-                parts.append(same if isinstance(op, ast.Is) else ast.UnaryOp(ast.Not(), same))
-            else:
-                parts.append(ast.Compare(left, [op], [kept]))
+            parts.append(_compared(left, op, kept))
             left = ast.Name(name, ast.Load())
         return ast.BoolOp(ast.And(), parts)
 
@@ -268,3 +261,11 @@ class _Guarding(ast.NodeTransformer):
 
 def _guard(name: str) -> ast.expr:
     return ast.Name(name, ast.Load())
+
+
+def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
+    """One comparison, with a guard for identities."""
+    if not isinstance(op, ast.Is | ast.IsNot):
+        return ast.Compare(left, [op], [right])
+    same = ast.Call(_guard(SAME), [left, right], [])
+    return same if isinstance(op, ast.Is) else ast.UnaryOp(ast.Not(), same)

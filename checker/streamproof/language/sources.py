@@ -34,10 +34,27 @@ def code_of(function: types.FunctionType) -> types.CodeType:
     return WRITTEN[id(code)][0] if id(code) in WRITTEN else code
 
 
+def source_of(file: str) -> str:
+    """The current contents of a file."""
+    linecache.checkcache(file)
+    return "".join(linecache.getlines(file))
+
+
 @lru_cache(maxsize=64)
-def _parsed(filename: str, source: str) -> dict[tuple[str, int], tuple[ast.FunctionDef, frozenset[Any]]]:
+def parsed(source: str) -> ast.Module | None:
+    """The syntax tree of a file with these contents; None if it does not parse."""
+    try:
+        return ast.parse(source)
+    except SyntaxError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _functions(filename: str, source: str) -> dict[tuple[str, int], tuple[ast.FunctionDef, frozenset[Any]]]:
     """Every ``def`` of a file by name and first line, with its code object."""
-    tree = ast.parse(source, filename)
+    tree = parsed(source)
+    if tree is None:
+        return {}
     made: dict[tuple[str, int], set[Any]] = {}
     for code in codes(compile(tree, filename, "exec", dont_inherit=True)):
         made.setdefault((code.co_name, code.co_firstlineno), set()).add(_meaning(code))
@@ -66,12 +83,7 @@ def definition(function: types.FunctionType) -> ast.FunctionDef:
 def _definition(code: types.CodeType, filename: str) -> ast.FunctionDef:
     # The file is part of the key: Python compares code objects of two files with the same content as equal.
     loc = Loc(filename, code.co_firstlineno, code.co_name)
-    linecache.checkcache(filename)
-    key = (code.co_name, code.co_firstlineno)
-    try:
-        found = _parsed(filename, "".join(linecache.getlines(filename)))
-    except SyntaxError:
-        found = {}
+    key, found = (code.co_name, code.co_firstlineno), _functions(filename, source_of(filename))
     if key not in found:
         raise ModelError(
             f"the source of {code.co_name!r} cannot be read",
@@ -279,13 +291,24 @@ def ordinary(run: Callable[[], T], what: str, home: Loc | None) -> T:
 
 def _line(error: Exception, home: Loc | None) -> Loc | None:
     """The innermost traceback line in the file of `home`."""
-    loc, trace = home, error.__traceback__
+    trace = innermost(error, lambda file: home is not None and file == home.file)
+    return home if trace is None else line_of(trace)
+
+
+def innermost(error: BaseException, accepted: Callable[[str], bool]) -> TracebackType | None:
+    """The innermost traceback entry in an accepted file."""
+    found, trace = None, error.__traceback__
     while trace is not None:
-        code = trace.tb_frame.f_code
-        if home is not None and code.co_filename == home.file:
-            loc = Loc(code.co_filename, trace.tb_lineno, code.co_name)
+        if accepted(trace.tb_frame.f_code.co_filename):
+            found = trace
         trace = trace.tb_next
-    return loc
+    return found
+
+
+def line_of(trace: TracebackType) -> Loc:
+    """The line of a traceback entry."""
+    code = trace.tb_frame.f_code
+    return Loc(code.co_filename, trace.tb_lineno, code.co_name)
 
 
 def _meant(error: Exception) -> str:
@@ -378,20 +401,9 @@ class PythonError(EvaluationError):
 
 def as_model_error(error: Exception) -> PythonError | None:
     """The model error for an exception that Python raised because a partial operation was applied outside its domain."""
-    trace: TracebackType | None = None
-    step = error.__traceback__
-    while step is not None:
-        if not step.tb_frame.f_code.co_filename.startswith((PACKAGE, "<")):
-            trace = step
-        step = step.tb_next
-    if trace is None:
-        return None
-    frame = trace.tb_frame
-    loc = Loc(frame.f_code.co_filename, trace.tb_lineno, frame.f_code.co_name)
-    message = _error_text(error, source_node(frame, trace.tb_lasti))
-    if message is None:
-        return None
-    return PythonError(message, loc=loc, remedy=REMEDY)
+    trace = innermost(error, lambda file: not file.startswith((PACKAGE, "<")))
+    message = None if trace is None else _error_text(error, source_node(trace.tb_frame, trace.tb_lasti))
+    return None if trace is None or message is None else PythonError(message, loc=line_of(trace), remedy=REMEDY)
 
 
 def _error_text(error: Exception, node: ast.AST | None) -> str | None:

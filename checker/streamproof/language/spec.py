@@ -21,15 +21,14 @@ from streamproof.language.declarations import (
     class_place,
     known_names,
     parameter_types,
-    tree_of,
     wrong_values,
 )
 from streamproof.language.declare import Decl
 from streamproof.language.model import RESERVED, Model, marked
 from streamproof.language.mutation_guard import MutationGuard
-from streamproof.language.primitives import MARK, MeasureMark
+from streamproof.language.primitives import MARK, StateMark
 from streamproof.language.reader import Reader, deep
-from streamproof.language.sources import caller, code_of, codes, parameters, place
+from streamproof.language.sources import caller, code_of, codes, parameters, parsed, place, source_of
 from streamproof.language.terms import article
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Var, variables
@@ -147,10 +146,10 @@ def _named(cls: type[Model], outside: Iterable[Callable[..., Any]] = ()) -> Mapp
     own = marked(cls)
     outside = tuple(outside)
     check_module(f for f in outside if isinstance(f, types.FunctionType))
-    found = {name: function for name, (mark, function) in own.items() if isinstance(mark, MeasureMark)}
+    found = {name: function for name, (mark, function) in own.items() if mark is StateMark.MEASURE}
     for function in outside:
         name = function.__name__
-        if not isinstance(getattr(function, MARK, None), MeasureMark):
+        if getattr(function, MARK, None) is not StateMark.MEASURE:
             raise ModelError(
                 f"{name} is not marked as a measure", loc=place(function), remedy="decorate it with @measure"
             )
@@ -418,7 +417,7 @@ def _file(module: Any) -> str | None:
 def _used(file: str) -> set[str] | None:
     """Every name in a file, as code or text; None if it uses computed attribute names."""
     found = set[str]()
-    for node in ast.walk(tree_of(file) or ast.Module([], [])):
+    for node in ast.walk(parsed(source_of(file)) or ast.Module([], [])):
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
                 found.add(name)

@@ -390,12 +390,10 @@ def _expect_unshared(
         )
     if not isinstance(op, ast.BitOr | ast.BitAnd | ast.Sub | ast.BitXor) or not _is_set(now):
         return
-    scope: Frame | None = frame
     known: list[Term] = list(frame.given)
-    while scope is not None:
+    for scope in frame.scopes():
         own = target.id if isinstance(target, ast.Name) and scope is frame else None
         known += [v for name, v in scope.locals.items() if name != own]
-        scope = scope.parent
     for number, content in ev.context.heap.items():
         if isinstance(content, PartialList):
             known += [v for _, v in content.items]

@@ -158,6 +158,14 @@ class Hostile(metaclass=_Hostile):
         return False if other is self else _unknown(self)
 
 
+def _operation(make: Callable[..., Expr]) -> Callable[[Any, Any], Any]:
+    return lambda self, other: _combined(make, self, other)
+
+
+def _mirrored(make: Callable[..., Expr]) -> Callable[[Any, Any], Any]:
+    return lambda self, other: _combined(make, other, self)
+
+
 class SymbolicInt(Hostile):
     """A number or truth value that depends on free parameters; `term_of` gives its term."""
 
@@ -166,40 +174,17 @@ class SymbolicInt(Hostile):
     def __init__(self, expr: Expr) -> None:
         object.__setattr__(self, "expr", expr)
 
-    def __add__(self, other: Any) -> Any:
-        return _combined(b.add, self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return _combined(b.add, other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return _combined(b.sub, self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _combined(b.sub, other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return _combined(b.mul, self, other)
-
-    __rmul__ = __mul__
+    __add__, __radd__ = _operation(b.add), _mirrored(b.add)
+    __sub__, __rsub__ = _operation(b.sub), _mirrored(b.sub)
+    __mul__ = __rmul__ = _operation(b.mul)
+    __lt__, __gt__ = _operation(b.less), _mirrored(b.less)
+    __le__, __ge__ = _operation(b.less_eq), _mirrored(b.less_eq)
 
     def __neg__(self) -> Any:
         return _combined(b.sub, 0, self)
 
     def __pos__(self) -> Any:
         return _combined(b.add, 0, self)
-
-    def __lt__(self, other: Any) -> Any:
-        return _combined(b.less, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return _combined(b.less_eq, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return _combined(b.less, other, self)
-
-    def __ge__(self, other: Any) -> Any:
-        return _combined(b.less_eq, other, self)
 
     def __eq__(self, other: object) -> Any:
         if type(other) is not SymbolicInt and type(other) in _OTHERS:

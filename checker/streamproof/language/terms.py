@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeGuard, TypeVar
 from streamproof.language.cases import Case
 from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange, shown
 from streamproof.system import expr as e
-from streamproof.system.errors import Loc, ModelError, nearest
+from streamproof.system.errors import Loc, ModelError, suggest
 from streamproof.system.expr import Expr, Node
 from streamproof.system.formula import FORMULAS
 from streamproof.system.records import dataclass
@@ -78,11 +78,8 @@ class ScopeNames:
         shown = f"{self.path}.{name}" if self.path else name
         if name in self.hidden:
             raise ModelError(f"{shown} is hidden", loc=loc, remedy=f"{self.hidden[name]} hides it")
-        near = nearest(name, self.entries)
-        owner = self.path or "the state"
-        known = ", ".join(self.entries) or "nothing that is not hidden"
-        remedy = f"did you mean {near[0]!r}?" if near else f"{owner} has {known}"
-        raise ModelError(f"no state variable {shown!r}", loc=loc, remedy=remedy)
+        known = f"{self.path or 'the state'} has {', '.join(self.entries) or 'nothing that is not hidden'}"
+        raise ModelError(f"no state variable {shown!r}", loc=loc, remedy=suggest(name, self.entries, known))
 
     def parts(self) -> Iterator[ScopeNames]:
         """Its parts, in order."""
@@ -111,11 +108,13 @@ class PartFamily:
     members: tuple[ScopeNames, ...]
 
     def seen(self, look: Callable[[ScopeNames], T]) -> tuple[T, ...] | dict[Any, T]:
-        """The members as passed to a rule: a tuple if the keys are 0, 1, 2..., else a dict by key."""
-        found = tuple(map(look, self.members))
-        if self.keys == tuple(range(len(self.keys))):
-            return found
-        return dict(zip(self.keys, found, strict=True))
+        """The members as passed to a rule."""
+        return by_key(self.keys, tuple(map(look, self.members)))
+
+
+def by_key(keys: tuple[Any, ...], members: tuple[T, ...]) -> tuple[T, ...] | dict[Any, T]:
+    """The members of a family: a tuple if the keys are 0, 1, 2..., else a dict."""
+    return members if keys == tuple(range(len(keys))) else dict(zip(keys, members, strict=True))
 
 
 Entry: TypeAlias = VariableName | ScopeNames | PartFamily

@@ -7,14 +7,14 @@ state gets another one. Scalars and options are plain values. Assigning a contai
 from __future__ import annotations
 
 import ast
+import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, assert_never
 
 from streamproof.language.cases import Case, case_class, fields_of, unknown_case
-from streamproof.language.conversion import mismatch, named_parts, plain_key, unknown_member
-from streamproof.language.lvalues import no_field
+from streamproof.language.conversion import mismatch, named_parts, no_field, plain_key, unknown_member
 from streamproof.language.methods import no_method
 from streamproof.language.sources import CallSite, fail
 from streamproof.language.terms import describe
@@ -173,6 +173,11 @@ def _shown(sort: Sort, value: Value) -> str:
     return "None" if value is None else show(sort, value)
 
 
+def _expect_inside(sort: Sort, value: Value, spot: CallSite, put: str) -> None:
+    if not contains(sort, value):
+        raise fail(f"the value {put} {spot.owner()} leaves {sort}", spot, ("value", _shown(sort, value)))
+
+
 class RecordView(View):
     """Named fields, read and written as attributes."""
 
@@ -183,7 +188,7 @@ class RecordView(View):
             at = self._sort.index(name)
         except KeyError:
             spot = CallSite()
-            raise no_field(self._sort, name, spot.loc) from None  # type: ignore[arg-type]
+            raise no_field(self._sort, name, spot.loc) from None
         return self._sort.fields[at][1], at
 
     def __getattr__(self, name: str) -> Any:
@@ -276,10 +281,7 @@ class QueueView(View):
         if len(whole) + len(added) > self._sort.capacity:
             raise fail(f"{full} {spot.owner()}", spot, (spot.owner(), show(self._sort, whole)))
         for value in added:
-            if not contains(element, value):
-                raise fail(
-                    f"the value {leaves} {spot.owner()} leaves {element}", spot, ("value", _shown(element, value))
-                )
+            _expect_inside(element, value, spot, leaves)
         self._place.put((*whole[:place], *added, *whole[place:]))
 
     def push(self, given: Any) -> None:
@@ -364,6 +366,10 @@ class QueueView(View):
         return any(v == value for v in self)
 
 
+def _bag_comparison(apply: Callable[[Any, Any], bool]) -> Callable[[BagView, Any], bool]:
+    return lambda bag, other: apply(*bag._counters(other))
+
+
 class BagView(View):
     """A bounded multiset; iterated in the order of its item sort."""
 
@@ -382,8 +388,7 @@ class BagView(View):
         value, items = raw(item, given, spot, "the value"), bag_items(self._sort, self._place.get())
         if len(items) >= self._sort.capacity:
             raise fail(f"add to the full bag {spot.owner()}", spot, (spot.owner(), repr(self)))
-        if not contains(item, value):
-            raise fail(f"the value added to {spot.owner()} leaves {item}", spot, ("value", _shown(item, value)))
+        _expect_inside(item, value, spot, "added to")
         self._put([*items, value])
 
     def discard(self, given: Any) -> None:
@@ -397,8 +402,7 @@ class BagView(View):
         """Removes one occurrence of a value, which must be present."""
         spot = CallSite()
         if self._count(given, spot) == 0:
-            value = raw(self._sort.item, given, spot, "the value")
-            shown = _shown(self._sort.item, value)
+            shown = _shown(self._sort.item, raw(self._sort.item, given, spot, "the value"))
             raise fail(f"remove() of a value that is not in {spot.owner()}", spot, ("value", shown))
         self.discard(given)
 
@@ -429,21 +433,24 @@ class BagView(View):
             items = bag_items(sort, raw(sort, other, spot, "the other bag"))
         return Counter(bag_items(sort, self._place.get())), Counter(items)
 
-    def __le__(self, other: Any) -> bool:
-        own, theirs = self._counters(other)
-        return own <= theirs
+    __le__, __ge__ = _bag_comparison(operator.le), _bag_comparison(operator.ge)
+    __lt__, __gt__ = _bag_comparison(operator.lt), _bag_comparison(operator.gt)
 
-    def __ge__(self, other: Any) -> bool:
-        own, theirs = self._counters(other)
-        return own >= theirs
 
-    def __lt__(self, other: Any) -> bool:
-        own, theirs = self._counters(other)
-        return own < theirs
+_SetOperation = Callable[["SetView", Any], "SetView"]
 
-    def __gt__(self, other: Any) -> bool:
-        own, theirs = self._counters(other)
-        return own > theirs
+
+def _set_operations(apply: Callable[[Any, Any], Any]) -> tuple[_SetOperation, _SetOperation, _SetOperation]:
+    """An operator of sets: with the set as first operand, as second operand, and as the place of the result."""
+    return (
+        lambda own, other: own._made(apply(own._place.get(), own._members(other))),
+        lambda own, other: own._made(apply(own._members(other, first=True), own._place.get())),
+        lambda own, other: own._change(apply(own._place.get(), own._members(other))),
+    )
+
+
+def _set_comparison(apply: Callable[[Any, Any], Any], mirrored: type[ast.cmpop]) -> Callable[[SetView, Any], bool]:
+    return lambda own, other: bool(apply(own._place.get(), own._members(other, mirrored=mirrored)))
 
 
 class SetView(View):
@@ -468,8 +475,7 @@ class SetView(View):
         """Adds a value."""
         spot, element = CallSite(), self._sort.element
         value = raw(element, given, spot, "the value")
-        if not contains(element, value):
-            raise fail(f"the value added to {spot.owner()} leaves {element}", spot, ("value", _shown(element, value)))
+        _expect_inside(element, value, spot, "added to")
         self._place.put(self._place.get() | {value})
 
     def discard(self, given: Any) -> None:
@@ -501,41 +507,8 @@ class SetView(View):
             return value in self._place.get()  # also a value of a wider Enum
         return raw(self._sort.element, value, None, "") in self._place.get()
 
-    def __or__(self, other: Any) -> SetView:
-        return self._made(self._place.get() | self._members(other))
-
-    def __ror__(self, other: Any) -> SetView:
-        return self._made(self._members(other, first=True) | self._place.get())
-
-    def __and__(self, other: Any) -> SetView:
-        return self._made(self._place.get() & self._members(other))
-
-    def __rand__(self, other: Any) -> SetView:
-        return self._made(self._members(other, first=True) & self._place.get())
-
-    def __sub__(self, other: Any) -> SetView:
-        return self._made(self._place.get() - self._members(other))
-
-    def __rsub__(self, other: Any) -> SetView:
-        return self._made(self._members(other, first=True) - self._place.get())
-
-    def __ior__(self, other: Any) -> SetView:
-        return self._change(self._place.get() | self._members(other))
-
-    def __iand__(self, other: Any) -> SetView:
-        return self._change(self._place.get() & self._members(other))
-
-    def __isub__(self, other: Any) -> SetView:
-        return self._change(self._place.get() - self._members(other))
-
-    def __le__(self, other: Any) -> bool:
-        return bool(self._place.get() <= self._members(other, mirrored=ast.GtE))
-
-    def __lt__(self, other: Any) -> bool:
-        return bool(self._place.get() < self._members(other, mirrored=ast.Gt))
-
-    def __ge__(self, other: Any) -> bool:
-        return bool(self._place.get() >= self._members(other, mirrored=ast.LtE))
-
-    def __gt__(self, other: Any) -> bool:
-        return bool(self._place.get() > self._members(other, mirrored=ast.Lt))
+    __or__, __ror__, __ior__ = _set_operations(operator.or_)
+    __and__, __rand__, __iand__ = _set_operations(operator.and_)
+    __sub__, __rsub__, __isub__ = _set_operations(operator.sub)
+    __le__, __lt__ = _set_comparison(operator.le, ast.GtE), _set_comparison(operator.lt, ast.Gt)
+    __ge__, __gt__ = _set_comparison(operator.ge, ast.LtE), _set_comparison(operator.gt, ast.Lt)
