@@ -121,7 +121,8 @@ def agrees(sort: Sort, value: Value, recorded: Any) -> bool:
             known = places(index)
             return all(agrees(element, value[known[key]], own) for key, own in recorded.items())
         case ArraySort(_, element) | QueueSort(element):
-            return _all(element, value, recorded)
+            same_length = recorded is not None and len(value) == len(recorded)
+            return same_length and all(agrees(element, a, b) for a, b in zip(value, recorded, strict=True))
         case RecordSort(fields):
             own = {name: (inner, part) for (name, inner), part in zip(fields, value, strict=True)}
             return recorded is not None and all(agrees(*own[name], part) for name, part in recorded.items())
@@ -153,12 +154,3 @@ def _matched(item: Sort, found: list[Value], recorded: list[Any]) -> bool:
 def places(index: Sort) -> dict[str, int]:
     """The position of each key of an array, by its text and by its JSON."""
     return {text: at for at, key in enumerate(values(index)) for text in (str(key), json.dumps(key))}
-
-
-def _all(element: Sort, own: Iterable[Value], recorded: list[Any] | None) -> bool:
-    parts = list(own)
-    return (
-        recorded is not None
-        and len(parts) == len(recorded)
-        and all(agrees(element, a, b) for a, b in zip(parts, recorded, strict=True))
-    )

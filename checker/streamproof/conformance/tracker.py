@@ -16,7 +16,7 @@ line names the state that it changes. An accepted merge is always a behaviour of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, replace
 from typing import Any
 
@@ -57,20 +57,15 @@ START = Path(None, ())
 _Belief = dict[State, Path]
 
 
-@dataclass(slots=True)
 class _Reader:
     """A position in a stream: `first` is the position of the first remaining observation, `early` are later ones that
     have been accepted already."""
 
-    observations: Sequence[Observation]
-    silent: frozenset[str]
-    first: int = 0
-    early: set[int] = field(default_factory=set)
-
-    @classmethod
-    def of(cls, stream: Stream) -> _Reader:
-        """A reader of one process's account."""
-        return cls(stream.observations, stream.actions if stream.ends else frozenset())
+    def __init__(self, stream: Stream) -> None:
+        self.observations = stream.observations
+        self.silent: frozenset[str] = stream.actions if stream.ends else frozenset()
+        self.first = 0
+        self.early: set[int] = set()
 
     @property
     def head(self) -> Observation | None:
@@ -115,7 +110,7 @@ class Tracker:
 
     def run(self) -> Tracked:
         """Follows the whole log. Raises `EvaluationError` for an error of the machine."""
-        readers = [_Reader.of(stream) for stream in self.task.streams]
+        readers = [_Reader(stream) for stream in self.task.streams]
         self._see(readers)
         belief = dict.fromkeys(self._steps.interpreter.initial_states(), START)
         events: list[Event] = []

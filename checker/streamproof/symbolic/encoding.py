@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import combinations
+from operator import le
 from typing import Any, assert_never, cast
 
 from streamproof.symbolic.terms import Terms
@@ -132,8 +133,8 @@ class Encoding(SolverContext):
             return self.all_of(())
         lo, hi = interval(sort)
         theory, value = self._theory, self._theory.read(self._now[name], sort)
-        low = [theory.less_eq(theory.literal(lo), value)] if lo > -INFINITY else []
-        high = [theory.less_eq(value, theory.literal(hi))] if hi < INFINITY else []
+        low = [theory.apply(le, theory.literal(lo), value)] if lo > -INFINITY else []
+        high = [theory.apply(le, value, theory.literal(hi))] if hi < INFINITY else []
         return self.all_of([*low, *high])
 
     # --- paths -------------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ proof is confirmed with the other encoding. `benchmarks/symbolic_numbers.py` pri
 
 from __future__ import annotations
 
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, assert_never
@@ -96,10 +95,6 @@ class Theory(ABC):
     ) -> Term:
         """A comparison, sum, difference or product; `sort` is that of a numeric result."""
         return function(*self.level(left, right, sort))
-
-    def less_eq(self, left: Term, right: Term) -> Term:
-        """`left <= right`."""
-        return self.apply(operator.le, left, right)
 
     @abstractmethod
     def floor_div(self, left: Term, right: Term, sort: RangeSort) -> Term:

@@ -47,316 +47,285 @@ _LOGICAL: Final = (
     rf" from the physical slot \(SlotRequestId\{{(?P<req>{HEX})\}}\)"
 )
 
-_GRAPH = ("ExecutionGraph",)
 _MASTER = ("JobMaster",)
-_ADAPTIVE = ("AdaptiveScheduler",)
 _EXECUTOR = ("TaskExecutor",)
-_PARTITIONS = ("ResultPartitionManager",)
 _SLOT_MANAGER = ("FineGrainedSlotManager", "DeclarativeSlotManager")
-_SYNCER = ("DefaultSlotStatusSyncer", "DefaultSlotTracker", *_SLOT_MANAGER)
-_SLOTS = ("FineGrainedTaskManagerTracker",)
-_POOL = ("DefaultDeclarativeSlotPool", "BlocklistDeclarativeSlotPool")
-_BRIDGE = ("DeclarativeSlotPoolBridge",)
-_SHARED = ("SharedSlot",)
-# The log of the ResourceManager has the name of the deployment's subclass.
 _MANAGER = ("StandaloneResourceManager", "ActiveResourceManager", "ResourceManager")
-_COORDINATOR = ("CheckpointCoordinator",)
-_DISPATCHER = ("StandaloneDispatcher", "MiniDispatcher", "Dispatcher")
-_ITERATIVE = (
-    "IterationHeadTask",
-    "IterationIntermediateTask",
-    "IterationTailTask",
-    "IterationSynchronizationSinkTask",
-    "AbstractIterativeTask",
-)
 
-# family, loggers, format (without the anchors)
-_TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
-    # Execution states, as the JobManager and as the TaskManager sees them.
-    (
-        "exec.transition",
-        _GRAPH,
-        rf"{_TASK} \({_ATTEMPT}\) switched from {_OLD_NEW}(?: on (?:\S?unassigned resource\S?|{_AT}))?\.",
-    ),
-    (
-        "exec.deploy",
-        _GRAPH,
-        rf"Deploying {_TASK} \(attempt #(?P<shown>\d+)\) with attempt id {_ATTEMPT} and vertex id {HEX}_\d+ to {_AT}"
-        rf" with allocation id {_ALLOC}",
-    ),
-    (
-        "exec.ignored",
-        _GRAPH,
-        rf"Ignoring transition of vertex {_TASK} - execution #(?P<number>\d+) to (?P<new>{_STATE})"
-        rf" while being (?P<old>{_STATE})\.",
-    ),
-    ("exec.discard", _GRAPH, rf"Discarding the results produced by task execution {_ATTEMPT}\."),
-    (
-        "job.transition",
-        _GRAPH,
-        rf"Job (?P<name>.*) \({_JOB}\) switched from state (?P<old>{_JOB_STATE}) to (?P<new>{_JOB_STATE})\.",
-    ),
-    (
-        "graph.vertex",
-        _GRAPH,
-        rf"Connecting ExecutionJobVertex (?P<vertex>{HEX}) \((?P<task>.*)\) to (?P<inputs>\d+) predecessors\.",
-    ),
-    (
-        "graph.edge",
-        _GRAPH,
-        rf"Connecting input (?P<input>\d+) of vertex (?P<vertex>{HEX}) \((?P<task>.*)\) to intermediate result referenced"
-        rf" via (?:predecessor (?P<source>{HEX}) \(.*\)|ID (?P<dataset>{HEX}))\.",
-    ),
-    ("job.graph", _GRAPH, rf"Created execution graph (?P<graph>{HEX}) for job {_JOB}\."),
-    (
-        "tm.transition",
-        ("Task",),
+_TABLE: Final[Mapping[tuple[str, ...], Mapping[str, str | tuple[str, ...]]]] = {
+    # Execution states, as the JobManager sees them.
+    ("ExecutionGraph",): {
+        "exec.transition": (
+            rf"{_TASK} \({_ATTEMPT}\) switched from {_OLD_NEW}(?: on (?:\S?unassigned resource\S?|{_AT}))?\."
+        ),
+        "exec.deploy": (
+            rf"Deploying {_TASK} \(attempt #(?P<shown>\d+)\) with attempt id {_ATTEMPT} and vertex id {HEX}_\d+ to {_AT}"
+            rf" with allocation id {_ALLOC}"
+        ),
+        "exec.ignored": (
+            rf"Ignoring transition of vertex {_TASK} - execution #(?P<number>\d+) to (?P<new>{_STATE})"
+            rf" while being (?P<old>{_STATE})\."
+        ),
+        "exec.discard": rf"Discarding the results produced by task execution {_ATTEMPT}\.",
+        "job.transition": (
+            rf"Job (?P<name>.*) \({_JOB}\) switched from state (?P<old>{_JOB_STATE}) to (?P<new>{_JOB_STATE})\."
+        ),
+        "graph.vertex": (
+            rf"Connecting ExecutionJobVertex (?P<vertex>{HEX}) \((?P<task>.*)\) to (?P<inputs>\d+) predecessors\."
+        ),
+        "graph.edge": (
+            rf"Connecting input (?P<input>\d+) of vertex (?P<vertex>{HEX}) \((?P<task>.*)\) to intermediate result referenced"
+            rf" via (?:predecessor (?P<source>{HEX}) \(.*\)|ID (?P<dataset>{HEX}))\."
+        ),
+        "job.graph": rf"Created execution graph (?P<graph>{HEX}) for job {_JOB}\.",
+    },
+    # Execution states, as a TaskManager sees them.
+    ("Task",): {
         # At DEBUG the exception of a cancelled task follows as a stack trace.
-        rf"{_TASK_ATTEMPT} switched from {_OLD_NEW}"
-        r"(?: with failure cause:(?: (?P<cause>.+))?| due to CancelTaskException:?)?\.?",
-    ),
-    ("tm.submit", _EXECUTOR, rf"Received task {_TASK_ATTEMPT}, deploy into slot with allocation id {_ALLOC}\."),
-    (
-        "tm.final",
-        _EXECUTOR,
-        rf"Un-registering task and sending final execution state (?P<new>{_STATE}) to JobManager for task"
-        rf" {_TASK}#(?P<shown>\d+) {_ATTEMPT}\.",
-    ),
-    ("tm.failext", ("Task",), rf"Attempting to (?P<what>cancel|fail) task(?: externally)? {_TASK_ATTEMPT}\."),
+        "tm.transition": (
+            rf"{_TASK_ATTEMPT} switched from {_OLD_NEW}"
+            r"(?: with failure cause:(?: (?P<cause>.+))?| due to CancelTaskException:?)?\.?"
+        ),
+        "tm.failext": rf"Attempting to (?P<what>cancel|fail) task(?: externally)? {_TASK_ATTEMPT}\.",
+    },
+    _EXECUTOR: {
+        "tm.submit": rf"Received task {_TASK_ATTEMPT}, deploy into slot with allocation id {_ALLOC}\.",
+        "tm.final": (
+            rf"Un-registering task and sending final execution state (?P<new>{_STATE}) to JobManager for task"
+            rf" {_TASK}#(?P<shown>\d+) {_ATTEMPT}\."
+        ),
+        "slot.tm.request": (
+            rf"Receive slot request {_ALLOC} for job {_JOB} from resource manager"
+            rf" with leader id (?P<leader>{HEX})\."
+        ),
+        "slot.tm.offer": rf"Offer reserved slots to the leader of job {_JOB}\.",
+        "tm.closejm": rf"Close JobManager connection for job {_JOB}\.",
+        "tm.estjm": rf"Establish JobManager connection for job {_JOB}\.",
+        "tm.closerm": rf"Close ResourceManager connection (?P<id>{HEX})\.",
+    },
     # Region failover.
-    (
-        "region.built",
-        ("DefaultExecutionTopology",),
-        r"Built (?P<new>\d+) new pipelined regions in (?P<ms>\d+) ms, total (?P<total>\d+) pipelined regions currently\.",
-    ),
-    ("failover.strategy", _MASTER, rf"Using failover strategy (?P<strategy>\S+) for (?P<name>.*) \({_JOB}\)\."),
-    ("failover.restart", _MASTER, rf"(?P<count>\d+) tasks will be restarted to recover the failed task {_ATTEMPT}\."),
-    ("failover.archive", _MASTER, rf"Archive local failure causing attempt {_ATTEMPT} to fail: (?P<cause>.*)"),
-    # A global failure (a coordinator, a checkpoint limit), or the final failure of the job.
-    ("failover.global", _MASTER, r"Trying to recover from a global failure\."),
-    ("failover.global.restart", _MASTER, r"(?P<count>\d+) tasks will be restarted to recover from a global failure\."),
-    ("failover.global.archive", _MASTER, r"Archive global failure\."),
-    ("sched.strategy", _MASTER, r"Starting scheduling with scheduling strategy \[(?P<strategy>\S+)\]"),
-    ("sched.adaptive", _ADAPTIVE, rf"Running initialization on master for job (?P<name>.*) \({_JOB}\)\."),
-    ("sched.adaptive", _ADAPTIVE, rf"Job {_JOB} reached terminal state (?P<new>{_JOB_STATE})\."),
+    ("DefaultExecutionTopology",): {
+        "region.built": (
+            r"Built (?P<new>\d+) new pipelined regions in (?P<ms>\d+) ms, total (?P<total>\d+) pipelined regions currently\."
+        ),
+    },
+    _MASTER: {
+        "failover.strategy": rf"Using failover strategy (?P<strategy>\S+) for (?P<name>.*) \({_JOB}\)\.",
+        "failover.restart": rf"(?P<count>\d+) tasks will be restarted to recover the failed task {_ATTEMPT}\.",
+        "failover.archive": rf"Archive local failure causing attempt {_ATTEMPT} to fail: (?P<cause>.*)",
+        # A global failure (a coordinator, a checkpoint limit), or the final failure of the job.
+        "failover.global": r"Trying to recover from a global failure\.",
+        "failover.global.restart": r"(?P<count>\d+) tasks will be restarted to recover from a global failure\.",
+        "failover.global.archive": r"Archive global failure\.",
+        "sched.strategy": r"Starting scheduling with scheduling strategy \[(?P<strategy>\S+)\]",
+        "jm.disconnect": rf"Disconnect TaskExecutor {_TM} because: (?P<why>.*)",
+    },
+    ("AdaptiveScheduler",): {
+        "sched.adaptive": (
+            rf"Running initialization on master for job (?P<name>.*) \({_JOB}\)\.",
+            rf"Job {_JOB} reached terminal state (?P<new>{_JOB_STATE})\.",
+        ),
+    },
     # Checkpoints, as the JobMaster's coordinator logs them.
-    (
-        "ckpt.trigger",
-        _COORDINATOR,
-        rf"Triggering checkpoint {_CHECKPOINT} \(type=(?P<kind>\w+)\b.*\) @ \d+ for job {_JOB}\.",
-    ),
-    (
-        "ckpt.complete",
-        _COORDINATOR,
-        rf"Completed checkpoint {_CHECKPOINT} for job {_JOB} \((?P<bytes>\d+) bytes\b.*\)\.",
-    ),
-    ("ckpt.expired", _COORDINATOR, rf"Checkpoint {_CHECKPOINT} of job {_JOB} expired before completing\."),
-    ("ckpt.declined", _COORDINATOR, rf"Decline checkpoint {_CHECKPOINT} by task \S+ of job {_JOB} at .*\."),
-    (
-        "ckpt.failed",
-        ("CheckpointFailureManager",),
-        rf"Failed to trigger or complete checkpoint {_CHECKPOINT} for job {_JOB}\. \(\d+ consecutive .*\)",
-    ),
-    ("ckpt.none", _COORDINATOR, r"No checkpoint found during restore\."),
-    (
-        "ckpt.restore",
-        _COORDINATOR,
-        rf"Restoring job {_JOB} from (?P<kind>\D+) {_CHECKPOINT} @ \d+ for {HEX} located at .*\.",
-    ),
-    ("ckpt.savepoint", _COORDINATOR, rf"Starting job {_JOB} from savepoint .*"),
-    ("job.terminal", _DISPATCHER, rf"Job {_JOB} reached terminal state (?P<new>{_JOB_STATE})\."),
+    ("CheckpointCoordinator",): {
+        "ckpt.trigger": rf"Triggering checkpoint {_CHECKPOINT} \(type=(?P<kind>\w+)\b.*\) @ \d+ for job {_JOB}\.",
+        "ckpt.complete": rf"Completed checkpoint {_CHECKPOINT} for job {_JOB} \((?P<bytes>\d+) bytes\b.*\)\.",
+        "ckpt.expired": rf"Checkpoint {_CHECKPOINT} of job {_JOB} expired before completing\.",
+        "ckpt.declined": rf"Decline checkpoint {_CHECKPOINT} by task \S+ of job {_JOB} at .*\.",
+        "ckpt.none": r"No checkpoint found during restore\.",
+        "ckpt.restore": rf"Restoring job {_JOB} from (?P<kind>\D+) {_CHECKPOINT} @ \d+ for {HEX} located at .*\.",
+        "ckpt.savepoint": rf"Starting job {_JOB} from savepoint .*",
+    },
+    ("CheckpointFailureManager",): {
+        "ckpt.failed": (
+            rf"Failed to trigger or complete checkpoint {_CHECKPOINT} for job {_JOB}\. \(\d+ consecutive .*\)"
+        ),
+    },
+    ("StandaloneDispatcher", "MiniDispatcher", "Dispatcher"): {
+        "job.terminal": rf"Job {_JOB} reached terminal state (?P<new>{_JOB_STATE})\.",
+    },
     # Life of a result partition.
-    ("part.registered", _PARTITIONS, rf"Registered (?P<kind>\w+) {_PARTITION} {_STORE}\."),
-    ("part.init", ("ResultPartition",), rf"Sort-merge partition {_PARTITION} initialized\."),
-    (
-        "part.file",
-        ("ResultPartition",),
-        r"New partitioned file produced: PartitionedFile\{numRegions=(?P<regions>\d+), numSubpartitions=(?P<subparts>\d+),"
-        r" dataFilePath=(?>(?P<path>.*?), ).*\}\.",
-    ),
-    ("part.subfinished", ("PipelinedSubpartition",), rf"{_TASK_ATTEMPT}: Finished {_SUBPARTITION}"),
-    ("part.subreleased", ("PipelinedSubpartition",), rf"{_TASK_ATTEMPT}: Released {_SUBPARTITION}"),
-    (
-        "part.view",
-        ("PipelinedSubpartition",),
-        rf"{_TASK_ATTEMPT}: Creating read view for subpartition (?P<sub>\d+) of partition {_PARTITION}\.",
-    ),
-    ("part.consumed", _PARTITIONS, rf"Received consume notification from (?P<kind>\w+) {_PARTITION} {_STORE}\."),
-    ("part.request", _PARTITIONS, rf"Requesting {_RANGE} of (?P<kind>\w+) {_PARTITION} {_STORE}\."),
-    (
-        "part.reqremote",
-        ("RemoteInputChannel",),
-        rf"RemoteInputChannel \[.* at (?P<addr>\S++) \({_TM}\) \[-?\d+\]\]: Requesting REMOTE {_RANGE}"
-        rf" of partition {_PARTITION}\..*",
-    ),
-    (
-        "part.reqlocal",
-        ("LocalInputChannel",),
-        rf"LocalInputChannel \[.*\]: Requesting LOCAL {_RANGE} of partition {_PARTITION}\..*",
-    ),
-    ("part.releasing", ("ResultPartition",), rf"{_TASK_ATTEMPT}: Releasing (?P<kind>\w+) {_PARTITION} {_STORE}\."),
-    (
-        "part.released",
-        _PARTITIONS,
-        rf"Released partition (?P<dataset>{HEX})#(?P<pnum>\d+) produced by (?P<producer>{ATTEMPT_TEXT})\.",
-    ),
-    (
-        "part.tmrelease",
-        ("TaskExecutorPartitionTrackerImpl",),
-        rf"Releasing Job Partitions \[(?P<partitions>(?:{PARTITION_TEXT}(?:, )?)*)\](?: for job {_JOB})?\.?",
-    ),
-    (
-        "gate.created",
-        ("SingleInputGateFactory",),
-        rf"{_TASK_ATTEMPT}: Created (?P<channels>\d+) input channels \(local: (?P<local>\d+), remote: (?P<remote>\d+),"
-        r" unknown: (?P<unknown>\d+)\)\.",
-    ),
-    (
-        "gate.released",
-        ("SingleInputGate",),
-        rf"{_TASK_ATTEMPT}: Releasing SingleInputGate\{{.*gateIndex=(?P<gate>\d+)\}}\.",
-    ),
-    (
-        "gate.retrigger",
-        ("SingleInputGate",),
-        rf"{_TASK_ATTEMPT}: Retriggering partition request {_PARTITION}:(?:\[(?P<from>\d+), (?P<to>\d+)\]|(?P<sub>\d+))\.",
-    ),
+    ("ResultPartitionManager",): {
+        "part.registered": rf"Registered (?P<kind>\w+) {_PARTITION} {_STORE}\.",
+        "part.consumed": rf"Received consume notification from (?P<kind>\w+) {_PARTITION} {_STORE}\.",
+        "part.request": rf"Requesting {_RANGE} of (?P<kind>\w+) {_PARTITION} {_STORE}\.",
+        "part.released": (
+            rf"Released partition (?P<dataset>{HEX})#(?P<pnum>\d+) produced by (?P<producer>{ATTEMPT_TEXT})\."
+        ),
+    },
+    ("ResultPartition",): {
+        "part.init": rf"Sort-merge partition {_PARTITION} initialized\.",
+        "part.file": (
+            r"New partitioned file produced: PartitionedFile\{numRegions=(?P<regions>\d+),"
+            r" numSubpartitions=(?P<subparts>\d+), dataFilePath=(?>(?P<path>.*?), ).*\}\."
+        ),
+        "part.releasing": rf"{_TASK_ATTEMPT}: Releasing (?P<kind>\w+) {_PARTITION} {_STORE}\.",
+    },
+    ("PipelinedSubpartition",): {
+        "part.subfinished": rf"{_TASK_ATTEMPT}: Finished {_SUBPARTITION}",
+        "part.subreleased": rf"{_TASK_ATTEMPT}: Released {_SUBPARTITION}",
+        "part.view": rf"{_TASK_ATTEMPT}: Creating read view for subpartition (?P<sub>\d+) of partition {_PARTITION}\.",
+    },
+    ("RemoteInputChannel",): {
+        "part.reqremote": (
+            rf"RemoteInputChannel \[.* at (?P<addr>\S++) \({_TM}\) \[-?\d+\]\]: Requesting REMOTE {_RANGE}"
+            rf" of partition {_PARTITION}\..*"
+        ),
+    },
+    ("LocalInputChannel",): {
+        "part.reqlocal": rf"LocalInputChannel \[.*\]: Requesting LOCAL {_RANGE} of partition {_PARTITION}\..*",
+    },
+    ("TaskExecutorPartitionTrackerImpl",): {
+        "part.tmrelease": (
+            rf"Releasing Job Partitions \[(?P<partitions>(?:{PARTITION_TEXT}(?:, )?)*)\](?: for job {_JOB})?\.?"
+        ),
+    },
+    ("SingleInputGateFactory",): {
+        "gate.created": (
+            rf"{_TASK_ATTEMPT}: Created (?P<channels>\d+) input channels \(local: (?P<local>\d+), remote: (?P<remote>\d+),"
+            r" unknown: (?P<unknown>\d+)\)\."
+        ),
+    },
+    ("SingleInputGate",): {
+        "gate.released": rf"{_TASK_ATTEMPT}: Releasing SingleInputGate\{{.*gateIndex=(?P<gate>\d+)\}}\.",
+        "gate.retrigger": (
+            rf"{_TASK_ATTEMPT}: Retriggering partition request {_PARTITION}:(?:\[(?P<from>\d+), (?P<to>\d+)\]|(?P<sub>\d+))\."
+        ),
+    },
     # Network: requests and buffers. Credits are not logged.
-    (
-        "net.partreq",
-        ("PartitionRequestServerHandler",),
-        rf"Read channel on (?P<addr>\S+): PartitionRequest\({_PARTITION}:(?:\[(?P<from>\d+), (?P<to>\d+)\]|(?P<sub>\d+))"
-        r":(?P<credit>\d+)\)\.",
-    ),
-    (
-        "net.partreq.client",
-        ("NettyPartitionRequestClient",),
-        rf"Requesting {_RANGE} of partition {_PARTITION} with (?P<delay>\d+) ms delay\.",
-    ),
-    (
-        "net.connfail",
-        ("PartitionRequestClientFactory",),
-        r"Failed(?: (?P<n>\d+) times?)? to connect to (?P<addr>\S+)\. (?P<what>Giving up|Retrying)\.",
-    ),
-    ("buf.pool", ("LocalBufferPool",), r"Using a local buffer pool with (?P<min>\d+)-(?P<max>\d+) buffers"),
+    ("PartitionRequestServerHandler",): {
+        "net.partreq": (
+            rf"Read channel on (?P<addr>\S+): PartitionRequest\({_PARTITION}:(?:\[(?P<from>\d+), (?P<to>\d+)\]|(?P<sub>\d+))"
+            r":(?P<credit>\d+)\)\."
+        ),
+    },
+    ("NettyPartitionRequestClient",): {
+        "net.partreq.client": rf"Requesting {_RANGE} of partition {_PARTITION} with (?P<delay>\d+) ms delay\.",
+    },
+    ("PartitionRequestClientFactory",): {
+        "net.connfail": r"Failed(?: (?P<n>\d+) times?)? to connect to (?P<addr>\S+)\. (?P<what>Giving up|Retrying)\.",
+    },
+    ("LocalBufferPool",): {
+        "buf.pool": r"Using a local buffer pool with (?P<min>\d+)-(?P<max>\d+) buffers",
+    },
     # Slots: resource manager, TaskManager, JobMaster.
-    ("slot.require", _SLOT_MANAGER, rf"Received resource requirements from job {_JOB}: \[(?P<reqs>.*)\]"),
-    ("slot.clear", _SLOT_MANAGER, rf"Clearing resource requirements of job {_JOB}\.?"),
-    ("slot.unfulfilled", _SLOT_MANAGER, rf"Could not fulfill resource requirements of job {_JOB}\..*"),
-    (
-        "slot.rm.alloc",
-        _SYNCER,
-        rf"Starting allocation of slot {_ALLOC} from {_TM} for job {_JOB}"
-        rf" with resource profile {_PROFILE}\.",
-    ),
-    (
-        "slot.rm.alloc",
-        _SLOT_MANAGER,
-        rf"Starting allocation of slot {_TM}_(?P<index>\d+) for job {_JOB}"
-        rf" with resource profile {_PROFILE}\.",
-    ),
-    ("slot.rm.pending", _SLOTS, rf"Add pending slot with allocationId {_ALLOC}\."),
-    ("slot.rm.complete", _SLOTS, rf"Complete slot allocation with allocationId {_ALLOC}\."),
-    ("slot.rm.freed", _SLOTS, rf"Free allocated slot with allocationId {_ALLOC}\."),
-    ("slot.rm.freeing", _SYNCER, rf"Freeing slot {_ALLOC}(?P<report> by slot report)?\."),
-    ("slot.rm.freeing", _SLOT_MANAGER, rf"Freeing slot {_TM}_(?P<index>\d+)\."),
-    (
-        "slot.tm.request",
-        _EXECUTOR,
-        rf"Receive slot request {_ALLOC} for job {_JOB} from resource manager"
-        rf" with leader id (?P<leader>{HEX})\.",
-    ),
-    ("slot.tm.alloc", ("TaskSlotTableImpl",), rf"Allocated slot for {_ALLOC} with resources {_PROFILE}\."),
-    ("slot.tm.activate", ("TaskSlotTableImpl",), rf"Activate slot {_ALLOC}\."),
-    (
-        "slot.tm.free",
-        ("TaskSlotTableImpl",),
-        r"Free slot TaskSlot\(index:(?P<index>-?\d+), state:(?P<state>\w+), resource profile: .*,"
-        rf" allocationId: {_ALLOC}, jobId: {_JOB}\)\.",
-    ),
-    ("slot.tm.offer", _EXECUTOR, rf"Offer reserved slots to the leader of job {_JOB}\."),
-    ("slot.jm.offers", _POOL, rf"Received (?P<offers>\[.*\]) slot offers from TaskExecutor {_AT}\."),
-    # While the job restarts, offers are registered without a comparison with its requirements.
-    ("slot.jm.offers", _POOL, rf"Register slots (?P<offers>\[.*\]) from TaskManager {_AT}\."),
-    ("slot.jm.match", _POOL, rf"Matched slot offer {_ALLOC} to requirement {_PROFILE}\."),
-    (
-        "slot.jm.newreq",
-        _BRIDGE,
-        rf"Request new allocated (?P<batch>batch )?slot with slot request id {_REQUEST}"
-        rf" and resource profile {_PROFILE}",
-    ),
-    ("slot.jm.reserve", _BRIDGE, rf"Reserve slot {_ALLOC} for slot request id {_REQUEST}"),
-    ("slot.jm.release", _BRIDGE, rf"Release slot with slot request id {_REQUEST}\.?"),
-    (
-        "slot.jm.notenough",
-        _BRIDGE,
-        r"Could not acquire the minimum required resources, failing slot requests\. Acquired: (?P<acq>.*)\."
-        r" Current slot pool status: (?P<status>.*)",
-    ),
-    ("slot.jm.freereserved", _POOL, rf"Free reserved slot {_ALLOC}\."),
-    ("slot.jm.releasing", _POOL, rf"Releasing slot \[{_ALLOC}\]\."),
-    ("slot.logical.request", _SHARED, rf"Request a {_LOGICAL}"),
-    ("slot.logical.alloc", _SHARED, rf"Allocated {_LOGICAL}"),
-    ("slot.logical.remove", _SHARED, rf"Remove {_LOGICAL}"),
-    ("slot.shared.release", _SHARED, rf"Release shared slot (?P<ext>externally )?\({_REQUEST}\)"),
-    # Registration, heartbeats, disconnects.
-    ("rm.register", _MANAGER, rf"Registering TaskManager with ResourceID {_TM} \((?P<addr>.*)\) at ResourceManager"),
-    (
-        "rm.slotregister",
-        _SLOT_MANAGER,
-        rf"(?P<what>Registering|Unregistering) task executor {_TM}(?: under (?P<inst>{HEX}) at| from)"
-        r" the slot manager\.",
-    ),
-    ("rm.close", _MANAGER, rf"Closing TaskExecutor connection {_TM} because: (?P<why>.*)"),
-    (
-        "hb.unreachable",
-        (*_MANAGER, *_MASTER, *_EXECUTOR),
-        r"(?:The )?(?P<what>TaskManager|JobManager|ResourceManager) with id (?P<id>\S+) is no longer reachable\.",
-    ),
-    (
-        "hb.timeout",
-        (*_MANAGER, *_MASTER, *_EXECUTOR),
-        r"(?:The heartbeat of|Heartbeat of) (?P<what>TaskManager|JobManager|ResourceManager) with id (?P<id>\S+) timed out\.",
-    ),
-    (
-        "hb.mark",
-        ("DefaultHeartbeatMonitor", "HeartbeatMonitorImpl"),
-        r"Mark heartbeat target (?P<id>\S+) as unreachable because (?P<n>\d+) consecutive heartbeat RPCs have failed\.",
-    ),
-    ("hb.trigger", (*_MANAGER, *_MASTER), r"Trigger heartbeat request\."),
-    ("hb.recv", (*_MANAGER, *_MASTER, *_EXECUTOR), r"Received heartbeat(?P<request> request)? from (?P<id>\S+)\."),
-    ("jm.disconnect", _MASTER, rf"Disconnect TaskExecutor {_TM} because: (?P<why>.*)"),
-    ("tm.closejm", _EXECUTOR, rf"Close JobManager connection for job {_JOB}\."),
-    ("tm.estjm", _EXECUTOR, rf"Establish JobManager connection for job {_JOB}\."),
-    ("tm.closerm", _EXECUTOR, rf"Close ResourceManager connection (?P<id>{HEX})\."),
+    _SLOT_MANAGER: {
+        "slot.require": rf"Received resource requirements from job {_JOB}: \[(?P<reqs>.*)\]",
+        "slot.clear": rf"Clearing resource requirements of job {_JOB}\.?",
+        "slot.unfulfilled": rf"Could not fulfill resource requirements of job {_JOB}\..*",
+        "slot.rm.alloc": (
+            rf"Starting allocation of slot {_TM}_(?P<index>\d+) for job {_JOB}"
+            rf" with resource profile {_PROFILE}\."
+        ),
+        "slot.rm.freeing": rf"Freeing slot {_TM}_(?P<index>\d+)\.",
+        "rm.slotregister": (
+            rf"(?P<what>Registering|Unregistering) task executor {_TM}(?: under (?P<inst>{HEX}) at| from)"
+            r" the slot manager\."
+        ),
+    },
+    ("DefaultSlotStatusSyncer", "DefaultSlotTracker", *_SLOT_MANAGER): {
+        "slot.rm.alloc": (
+            rf"Starting allocation of slot {_ALLOC} from {_TM} for job {_JOB}"
+            rf" with resource profile {_PROFILE}\."
+        ),
+        "slot.rm.freeing": rf"Freeing slot {_ALLOC}(?P<report> by slot report)?\.",
+    },
+    ("FineGrainedTaskManagerTracker",): {
+        "slot.rm.pending": rf"Add pending slot with allocationId {_ALLOC}\.",
+        "slot.rm.complete": rf"Complete slot allocation with allocationId {_ALLOC}\.",
+        "slot.rm.freed": rf"Free allocated slot with allocationId {_ALLOC}\.",
+    },
+    ("TaskSlotTableImpl",): {
+        "slot.tm.alloc": rf"Allocated slot for {_ALLOC} with resources {_PROFILE}\.",
+        "slot.tm.activate": rf"Activate slot {_ALLOC}\.",
+        "slot.tm.free": (
+            r"Free slot TaskSlot\(index:(?P<index>-?\d+), state:(?P<state>\w+), resource profile: .*,"
+            rf" allocationId: {_ALLOC}, jobId: {_JOB}\)\."
+        ),
+    },
+    ("DefaultDeclarativeSlotPool", "BlocklistDeclarativeSlotPool"): {
+        # While the job restarts, offers are registered without a comparison with its requirements.
+        "slot.jm.offers": (
+            rf"Received (?P<offers>\[.*\]) slot offers from TaskExecutor {_AT}\.",
+            rf"Register slots (?P<offers>\[.*\]) from TaskManager {_AT}\.",
+        ),
+        "slot.jm.match": rf"Matched slot offer {_ALLOC} to requirement {_PROFILE}\.",
+        "slot.jm.freereserved": rf"Free reserved slot {_ALLOC}\.",
+        "slot.jm.releasing": rf"Releasing slot \[{_ALLOC}\]\.",
+    },
+    ("DeclarativeSlotPoolBridge",): {
+        "slot.jm.newreq": (
+            rf"Request new allocated (?P<batch>batch )?slot with slot request id {_REQUEST}"
+            rf" and resource profile {_PROFILE}"
+        ),
+        "slot.jm.reserve": rf"Reserve slot {_ALLOC} for slot request id {_REQUEST}",
+        "slot.jm.release": rf"Release slot with slot request id {_REQUEST}\.?",
+        "slot.jm.notenough": (
+            r"Could not acquire the minimum required resources, failing slot requests\. Acquired: (?P<acq>.*)\."
+            r" Current slot pool status: (?P<status>.*)"
+        ),
+    },
+    ("SharedSlot",): {
+        "slot.logical.request": rf"Request a {_LOGICAL}",
+        "slot.logical.alloc": rf"Allocated {_LOGICAL}",
+        "slot.logical.remove": rf"Remove {_LOGICAL}",
+        "slot.shared.release": rf"Release shared slot (?P<ext>externally )?\({_REQUEST}\)",
+    },
+    # Registration, heartbeats, disconnects. The log of the ResourceManager has the name of the deployment's subclass.
+    _MANAGER: {
+        "rm.register": rf"Registering TaskManager with ResourceID {_TM} \((?P<addr>.*)\) at ResourceManager",
+        "rm.close": rf"Closing TaskExecutor connection {_TM} because: (?P<why>.*)",
+    },
+    (*_MANAGER, *_MASTER, *_EXECUTOR): {
+        "hb.unreachable": (
+            r"(?:The )?(?P<what>TaskManager|JobManager|ResourceManager) with id (?P<id>\S+) is no longer reachable\."
+        ),
+        "hb.timeout": (
+            r"(?:The heartbeat of|Heartbeat of) (?P<what>TaskManager|JobManager|ResourceManager) with id (?P<id>\S+)"
+            r" timed out\."
+        ),
+        "hb.recv": r"Received heartbeat(?P<request> request)? from (?P<id>\S+)\.",
+    },
+    ("DefaultHeartbeatMonitor", "HeartbeatMonitorImpl"): {
+        "hb.mark": (
+            r"Mark heartbeat target (?P<id>\S+) as unreachable because (?P<n>\d+) consecutive heartbeat RPCs have failed\."
+        ),
+    },
+    (*_MANAGER, *_MASTER): {
+        "hb.trigger": r"Trigger heartbeat request\.",
+    },
     # Loops of the DataSet API and of DataStream.iterate, both gone after 1.x.
     (
-        "loop.step",
-        _ITERATIVE,
-        r"(?P<what>starting|finishing|waiting for other workers in|head received termination request in|"
-        r"signaling that all workers are to terminate in|signaling that all workers are done in)"
-        rf" iteration \[(?P<step>\d+)\]:  {_TASK}",
-    ),
-    ("loop.worker", _ITERATIVE, rf"sending (?P<event>\w+) to sync:  {_TASK}"),
-    ("loop.final", _ITERATIVE, rf"streaming out final result after \[(?P<step>\d+)\] iterations:  {_TASK}"),
-    (
-        "loop.end",
-        _ITERATIVE,
-        r"(?P<why>maximum number of iterations|convergence reached after|empty workset convergence reached after)"
-        rf" \[(?P<step>\d+)\](?: iterations| reached), terminating\.\.\.:  {_TASK}",
-    ),
-    (
-        "loop.head",
-        ("StreamIterationHead",),
-        rf"Iteration head {_TASK}#(?P<number>\d+) (?P<what>added|removed) feedback queue under (?P<broker>\S+)",
-    ),
-    (
-        "loop.tail",
-        ("StreamIterationTail",),
-        rf"Iteration tail {_TASK}#(?P<number>\d+) (?P<what>trying to acquire|acquired) feedback queue"
-        r" (?:under )?(?P<broker>\S+)",
-    ),
-)
+        "IterationHeadTask",
+        "IterationIntermediateTask",
+        "IterationTailTask",
+        "IterationSynchronizationSinkTask",
+        "AbstractIterativeTask",
+    ): {
+        "loop.step": (
+            r"(?P<what>starting|finishing|waiting for other workers in|head received termination request in|"
+            r"signaling that all workers are to terminate in|signaling that all workers are done in)"
+            rf" iteration \[(?P<step>\d+)\]:  {_TASK}"
+        ),
+        "loop.worker": rf"sending (?P<event>\w+) to sync:  {_TASK}",
+        "loop.final": rf"streaming out final result after \[(?P<step>\d+)\] iterations:  {_TASK}",
+        "loop.end": (
+            r"(?P<why>maximum number of iterations|convergence reached after|empty workset convergence reached after)"
+            rf" \[(?P<step>\d+)\](?: iterations| reached), terminating\.\.\.:  {_TASK}"
+        ),
+    },
+    ("StreamIterationHead",): {
+        "loop.head": (
+            rf"Iteration head {_TASK}#(?P<number>\d+) (?P<what>added|removed) feedback queue under (?P<broker>\S+)"
+        ),
+    },
+    ("StreamIterationTail",): {
+        "loop.tail": (
+            rf"Iteration tail {_TASK}#(?P<number>\d+) (?P<what>trying to acquire|acquired) feedback queue"
+            r" (?:under )?(?P<broker>\S+)"
+        ),
+    },
+}
 
 _NUMBER: Final = re.compile(r"\(\?P<(\w+)>(?:-\?)?\\d\+\)")
 """In a format: an argument that is a number."""
@@ -427,10 +396,12 @@ class MessageForm:
 
 def _index() -> dict[str, tuple[MessageForm, ...]]:
     forms: dict[str, list[MessageForm]] = {}
-    for family, loggers, pattern in _TABLE:
-        form = MessageForm(family, re.compile(pattern, re.ASCII), frozenset(_NUMBER.findall(pattern)))
-        for logger in loggers:
-            forms.setdefault(logger, []).append(form)
+    for loggers, families in _TABLE.items():
+        for family, patterns in families.items():
+            for pattern in (patterns,) if isinstance(patterns, str) else patterns:
+                form = MessageForm(family, re.compile(pattern, re.ASCII), frozenset(_NUMBER.findall(pattern)))
+                for logger in loggers:
+                    forms.setdefault(logger, []).append(form)
     return {logger: tuple(found) for logger, found in forms.items()}
 
 

@@ -269,7 +269,7 @@ class TemporalChecker:
 
     def accepted(self, automaton: BuchiAutomaton) -> Lasso | None:
         """A fair lasso that the automaton accepts, or None."""
-        labels = Labels.of(self.graph, automaton)
+        labels = Labels(self.graph, automaton)
         reachable = ReachableProduct(self._fair, automaton, labels)
         for scc in automaton.sccs:
             product = reachable.enter(scc)

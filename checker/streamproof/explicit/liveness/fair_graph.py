@@ -123,21 +123,15 @@ class FairGraph:
         return self.constraints[constraint].fairness is Fairness.WEAK
 
 
-@dataclass(frozen=True)
 class Labels:
     """The valuations of all states for the truth tables of an automaton."""
 
-    valuations: npt.NDArray[np.uint16]
-    """Per state, the valuation of the automaton's conditions."""
-    atoms: int
-
-    @classmethod
-    def of(cls, graph: StateGraph, automaton: BuchiAutomaton) -> Labels:
-        """The valuation of every state."""
-        valuations = np.zeros(graph.states, dtype=np.uint16)
+    def __init__(self, graph: StateGraph, automaton: BuchiAutomaton) -> None:
+        self.atoms = len(automaton.conditions)
+        self.valuations: npt.NDArray[np.uint16] = np.zeros(graph.states, dtype=np.uint16)
+        """Per state, the valuation of the automaton's conditions."""
         for at, row in enumerate(graph.evaluate(automaton.conditions) if automaton.conditions else ()):
-            valuations |= row.astype(np.uint16) << at
-        return cls(valuations, len(automaton.conditions))
+            self.valuations |= row.astype(np.uint16) << at
 
     def mask(self, table: int, among: Numbers | None = None) -> Mask:
         """The states, or those of `among`, that satisfy a truth table."""

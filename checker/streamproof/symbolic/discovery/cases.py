@@ -13,23 +13,17 @@ from streamproof.system import expr as e
 from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.model import Instance
-from streamproof.system.records import dataclass
 from streamproof.system.sorts import BoolSort
 
 MOST_CASES = 32
 """Maximum number of cases per instance; further conditions remain inside the updates."""
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateCase:
-    """`known` maps terms to equal terms in this case; `updates` are the new values of the written variables."""
+def cases(instance: Instance) -> Iterator[tuple[Mapping[Expr, Expr], Mapping[str, Expr]]]:
+    """The cases of an instance of a scalar system, without those that its guard refutes syntactically.
 
-    known: Mapping[Expr, Expr]
-    updates: Mapping[str, Expr]
-
-
-def cases(instance: Instance) -> Iterator[UpdateCase]:
-    """The cases of an instance of a scalar system, without those that its guard refutes syntactically."""
+    Of each case, a mapping from terms to equal terms, and the new values of the written variables.
+    """
     given: dict[Expr, Expr] = {}
     for conjunct in instance.guard:
         _learn(given, conjunct.expr, True)
@@ -45,7 +39,7 @@ def cases(instance: Instance) -> Iterator[UpdateCase]:
         updates = {name: decided(term) for name, term in updates.items()}
         condition = next((c for term in updates.values() if (c := _condition(term)) is not None), None)
         if condition is None or room == 0:
-            yield UpdateCase(known, updates)
+            yield known, updates
             continue
         room -= 1
         for truth in (False, True):

@@ -88,12 +88,12 @@ def _equations(action: Action, system: System, places: tuple[Expr, ...]) -> Iter
     """Linear equations on the weights: one per case of each instance and per component of the change."""
     sorts = {v.name: v.sort for v in system.variables}
     for instance in action.instances:
-        for case in cases(instance):
-            known = Substitution(case.known)
-            after = Substitution({b.var(name, sorts[name]): value for name, value in case.updates.items()})
+        for equal, updates in cases(instance):
+            known = Substitution(equal)
+            after = Substitution({b.var(name, sorts[name]): value for name, value in updates.items()})
             parts: dict[Expr, dict[Expr, int | Fraction]] = {}
             for place in places:
-                if not e.variables(place) & case.updates.keys():
+                if not e.variables(place) & updates.keys():
                     continue
                 added = plus(amount(known(after(place))), amount(known(place)), -1)
                 for part, factor in added.items():
