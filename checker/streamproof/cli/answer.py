@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamproof import interrupts
 from streamproof.cli.outputs import MISTAKE, Folder, people, write_ci_files, write_json
-from streamproof.cli.selection import F, Selection, path_option
+from streamproof.cli.selection import Selection, path_option
 from streamproof.registry import first_line
 from streamproof.report.console import print_check
 from streamproof.report.model import CheckReport, Result
@@ -187,9 +187,8 @@ def _first_shown(finding: Finding) -> tuple[bool, int]:
     return finding.verdict is not Verdict.ERROR, 0 if finding.trace is None else len(finding.trace.steps)
 
 
-def out_option(function: F) -> F:
-    """The option for the folder of counterexamples, of which `trace_folder` makes the folder."""
-    return path_option("--out", "DIR", f"Folder for counterexamples.  [default: {DEFAULT_OUT}/MODEL]")(function)
+out_option = path_option("--out", "DIR", f"Folder for counterexamples.  [default: {DEFAULT_OUT}/MODEL]")
+"""The option for the folder of counterexamples, of which `trace_folder` makes the folder."""
 
 
 def trace_folder(out: Path | None, selection: Selection) -> Folder | None:

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from importlib import import_module
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -209,24 +208,16 @@ def amount(_: click.Context, __: click.Parameter, text: str | None) -> int | Non
         raise click.BadParameter(f"{error.message}; {error.remedy}") from None
 
 
+RESOURCES = ("tier", "workers", "memory", "spill", "checkpoint", "resume")
+
+
 def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options to a command, which receives them as the argument `resources`: a `SearchOptions` with these set."""
 
     @wraps(command)
-    def collected(
-        *args: Any,
-        tier: str,
-        workers: int | None,
-        checkpoint: Path | None,
-        resume: Path | None,
-        memory: int | None,
-        spill: Path | None,
-        **more: Any,
-    ) -> Any:
-        resources = SearchOptions(
-            tier=tier, workers=workers, checkpoint=checkpoint, resume=resume, memory=memory, spill=spill
-        )
-        return command(*args, resources=resources, **more)
+    def collected(*args: Any, **given: Any) -> Any:
+        resources = SearchOptions(**{name: given.pop(name) for name in RESOURCES})
+        return command(*args, resources=resources, **given)
 
     options = (
         choice_option(

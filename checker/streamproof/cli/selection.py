@@ -245,16 +245,15 @@ def model_options(function: F) -> F:
     return function
 
 
-def property_option(function: F) -> F:
-    """The option that chooses properties by name."""
-    return click.option(
-        "--property",
-        "properties",
-        metavar="NAME",
-        multiple=True,
-        shell_complete=complete_properties,
-        help="Only this property; may be repeated.",
-    )(function)
+property_option = click.option(
+    "--property",
+    "properties",
+    metavar="NAME",
+    multiple=True,
+    shell_complete=complete_properties,
+    help="Only this property; may be repeated.",
+)
+"""The option that chooses properties by name."""
 
 
 def _no_limit(_: click.Context, __: click.Parameter, seconds: float | None) -> float | None:
@@ -302,11 +301,10 @@ certificate_option = path_option(
 """The option that writes a certificate."""
 
 
-def json_option(function: F) -> F:
-    """The option that writes the answer as JSON."""
-    return click.option(
-        "--json",
-        "json_to",
-        metavar="FILE|-",
-        help="Write the result as JSON; - means standard output, and text then goes to standard error.",
-    )(function)
+json_option = click.option(
+    "--json",
+    "json_to",
+    metavar="FILE|-",
+    help="Write the result as JSON; - means standard output, and text then goes to standard error.",
+)
+"""The option that writes the answer as JSON."""

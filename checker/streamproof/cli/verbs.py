@@ -85,9 +85,7 @@ class Verb(click.Command):
         kwargs.setdefault("context_settings", {"help_option_names": ["-h", "--help"]})
         super().__init__(*args, **kwargs)
         self.example = example
-        self.params.append(
-            click.Option(["--traceback"], is_flag=True, hidden=True, expose_value=False, callback=_ask_traceback)
-        )
+        self.params.append(_traceback_option())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; an option with one value may be given once, and a path may be used for one output."""
@@ -243,13 +241,18 @@ def _options(ctx: click.Context) -> list[str]:
     return [name[2:] for option in shown for name in option.opts if name.startswith("--")]
 
 
-def _ask_traceback(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
-    if value:
-        ctx.find_root().meta[TRACEBACK] = True
-
-
 TRACEBACK = "streamproof.traceback"
 """Key of the context's `meta` for the hidden option --traceback."""
+
+
+def _traceback_option() -> click.Option:
+    """The option that shows Python's traceback of errors; it may be given before and after the verb."""
+
+    def ask(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+        if value:
+            ctx.find_root().meta[TRACEBACK] = True
+
+    return click.Option(["--traceback"], is_flag=True, hidden=True, expose_value=False, callback=ask)
 
 
 NAME = "streamproof"
@@ -291,17 +294,6 @@ _MODULES = {
     )
 }
 
-cli = Verbs(
-    NAME,
-    modules=_MODULES,
-    help=_HELP,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    params=[
-        click.Option(["--traceback"], is_flag=True, hidden=True, help="Show Python's traceback of errors."),
-    ],
-    callback=lambda traceback: click.get_current_context().meta.update({TRACEBACK: traceback}),
-)
-
 
 def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     """Print the version and the commit, and end."""
@@ -312,15 +304,22 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
         context.exit()
 
 
-cli.params.append(
-    click.Option(
-        ["-V", "--version"],
-        is_flag=True,
-        expose_value=False,
-        is_eager=True,
-        callback=_version,
-        help="Show the version and exit.",
-    )
+cli = Verbs(
+    NAME,
+    modules=_MODULES,
+    help=_HELP,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    params=[
+        _traceback_option(),
+        click.Option(
+            ["-V", "--version"],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_version,
+            help="Show the version and exit.",
+        ),
+    ],
 )
 
 
