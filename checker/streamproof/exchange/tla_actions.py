@@ -170,7 +170,7 @@ class Actions:
         columns: list[list[tuple[str, Known]]] = []
         for at, column in enumerate(zip(*rows, strict=True)):
             texts = parameter_texts([value for _, value in column], [row[at] for row in sorts])
-            if len(set(texts)) > 1:
+            if len({text for text, _ in texts}) > 1:
                 name = self.writer.names.bound(column[0][0])
                 while name in names:
                     name = self.writer.names.bound(f"{name}_")

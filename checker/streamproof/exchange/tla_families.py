@@ -71,15 +71,8 @@ def walked(roots: Iterable[Terms]) -> Iterator[tuple[Terms, list[Terms]]]:
                 stack.append(part)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordTexts:
-    """The fields of a record with the texts of their values."""
-
-    fields: tuple[tuple[str, str], ...]
-
-
-Known = int | tuple[Any, ...] | RecordTexts | None
-"""The value of a parameter if it is a number or a tuple, or the texts of the fields of a record."""
+Known = int | tuple[Any, ...] | dict[str, str] | None
+"""The value of a parameter if it is a number or a tuple, or the texts of a record's values by its fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +119,10 @@ def _record_texts(values: Sequence[Any], sorts: Sequence[Sort | None]) -> list[t
         text = literal(sort, value)
         names = fields(sort) if isinstance(sort, RecordSort) else case_fields(sort, value[0])
         parts = zip(names, value[1] if isinstance(sort, UnionSort) else value, strict=True)
-        texts = tuple((name, literal(own, part).lines[0]) for (name, own), part in parts)
+        texts = {name: literal(own, part).lines[0] for (name, own), part in parts}
         if len(text.lines) > 1:
             return None
-        found.append((text.lines[0], RecordTexts(texts)))
+        found.append((text.lines[0], texts))
     return found
 
 
@@ -284,7 +277,7 @@ class Tables:
             near = _near(name, given, values)
             if near is not None:
                 return near
-            records = [dict(v.fields) for v in given if isinstance(v, RecordTexts)]
+            records = [v for v in given if isinstance(v, dict)]
             for part in records[0] if len(records) == len(lines) else ():
                 if lines == [(v.get(part, ""),) for v in records]:
                     return atom(f"{name}.{part}")
