@@ -268,6 +268,19 @@ def test_a_sum_is_known_at_first_where_every_part_of_it_is(tmp_path: Path, start
     assert ("none" in proved(read(tmp_path, STARTS % start), "n")) is holds
 
 
+@pytest.mark.parametrize("start", ["5", "start=5"])
+def test_a_sum_over_any_number_of_indices_has_no_start(tmp_path: Path, start: str) -> None:
+    """It is refused, by position and by name; `5 + sum(...)` says the same."""
+    text = STARTS % "all(s.b[c] == 0 for c in range(self.n))"
+    text += f"""
+    @invariant
+    def begun(self, s):
+        return sum((s.b[c] for c in range(self.n)), {start}) >= 5
+"""
+    with pytest.raises(StreamproofError, match="which has any number of elements"):
+        Spec(read(tmp_path, text)).parametric(["n"])
+
+
 def test_indices_that_differ_deep_inside_have_witnesses_of_their_own(tmp_path: Path) -> None:
     """Two indices whose texts begin alike are two: each `any` inside has its own witness."""
     deep = "s.k" + " + 1 - 1" * 0
