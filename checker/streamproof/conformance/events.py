@@ -16,7 +16,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from itertools import chain
 from pathlib import Path
@@ -28,6 +28,7 @@ from streamproof.conformance.event_table import COLUMNS, REQUIRED, json_value, r
 from streamproof.conformance.otlp import is_otlp, otlp_events
 from streamproof.system.errors import InputError, Loc
 from streamproof.system.files import EVENTS, write
+from streamproof.system.options import setting
 from streamproof.system.reading import LINE, bounded_lines, json_problem
 from streamproof.system.text import visible_json
 
@@ -62,14 +63,9 @@ def read_events(path: str | os.PathLike[str], *, without_torn_line: bool = False
 _KEPT: ContextVar[dict[tuple[Path, bool], tuple[Event, ...]] | None] = ContextVar("event logs", default=None)
 
 
-@contextmanager
-def logs_read_once() -> Iterator[None]:
+def logs_read_once() -> AbstractContextManager[None]:
     """Within it, each event log is read once: for several bindings of the same files."""
-    token = _KEPT.set({})
-    try:
-        yield
-    finally:
-        _KEPT.reset(token)
+    return setting(_KEPT, {})
 
 
 def write_ndjson(events: Iterable[Event], path: str | os.PathLike[str]) -> int:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING
 
@@ -27,6 +25,7 @@ from streamproof.explicit.writer import (
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import encode
 from streamproof.system.model import Kind, State, System
+from streamproof.system.options import uncollected
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised
 
@@ -192,7 +191,7 @@ class Search(LevelSearch):
         self._compile_steps()
         self._compile_watches()
         self._noted = (array("i"), array("i"), array("i")) if self._wants_graph else None
-        with _no_collection():
+        with uncollected():  # states are tuples of scalars
             super().run()
 
     def _start(self) -> None:
@@ -355,15 +354,3 @@ def starts(scalarised: Scalarised, system: System) -> Iterator[list[State]]:
     rows = [tuple(dict.fromkeys(encode(v.sort, value) for value in v.initial)) for v in original.variables]
     keep = keeper(system, system.initially)
     yield from map(keep, batches(tuple(chain.from_iterable(parts)) for parts in product(*rows)))
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Inside, the garbage collector is off: states are tuples of scalars and never form reference cycles."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

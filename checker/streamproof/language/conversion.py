@@ -15,7 +15,7 @@ import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import lru_cache
 from itertools import islice, product
@@ -28,6 +28,7 @@ from streamproof.language.terms import Cases, Term, is_expr, symbolic
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, nearest
 from streamproof.system.expr import Expr
+from streamproof.system.options import setting
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     ArraySort,
@@ -373,14 +374,9 @@ INITIAL_LIMIT: Final = 5_000_000
 FIRST_LIMIT: ContextVar[int] = ContextVar("limit", default=INITIAL_LIMIT)
 
 
-@contextmanager
-def first_values_at_most(number: int) -> Iterator[None]:
+def first_values_at_most(number: int) -> AbstractContextManager[None]:
     """Within this context, raises `ModelError` for variables with more initial values than the given maximum."""
-    token = FIRST_LIMIT.set(number)
-    try:
-        yield
-    finally:
-        FIRST_LIMIT.reset(token)
+    return setting(FIRST_LIMIT, number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import resource
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from streamproof.interrupts import TimeUp, busy, doing, limit
 from streamproof.interrupts import answer as answer
 from streamproof.system.errors import OutOfTime, UsageError
 from streamproof.system.records import annotated, dataclass
+
+T = TypeVar("T")
 
 AUTO, PYTHON, COMPILED = "auto", "python", "compiled"
 TIERS = (AUTO, PYTHON, COMPILED)
@@ -207,6 +211,28 @@ def bytes_about(amount: int) -> str:
         return exact
     unit = next((name for name in ("TB", "GB", "MB") if amount >= _WRITTEN[name]), "B")
     return f"{amount / _WRITTEN[unit]:.3g}{unit}"
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Inside, the garbage collector is off: for many objects without reference cycles."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@contextmanager
+def setting(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Inside, a context variable has another value."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 @contextmanager

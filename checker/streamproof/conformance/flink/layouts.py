@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
@@ -25,6 +25,7 @@ from streamproof.conformance.flink.log_records import Problem, cleaned
 from streamproof.conformance.flink.message_forms import FORMS, resembles
 from streamproof.conformance.flink.pattern_layouts import PatternReader, compile_pattern, usual_patterns
 from streamproof.system.errors import InputError
+from streamproof.system.options import setting
 from streamproof.system.records import dataclass
 
 PROBED: Final = 2000
@@ -36,14 +37,9 @@ _LONGEST: Final = 1 << 16
 _stated: ContextVar[PatternReader | None] = ContextVar("pattern", default=None)
 
 
-@contextmanager
-def with_pattern(pattern: str | None) -> Iterator[None]:
+def with_pattern(pattern: str | None) -> AbstractContextManager[None]:
     """Reads logs by a pattern of log4j or logback that the user gives. Raises `InputError` for an unsuitable one."""
-    token = _stated.set(None if pattern is None else compile_pattern(pattern))
-    try:
-        yield
-    finally:
-        _stated.reset(token)
+    return setting(_stated, None if pattern is None else compile_pattern(pattern))
 
 
 class JsonReader:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import field, replace
 from pathlib import Path
@@ -33,6 +33,7 @@ from streamproof.conformance.flink.message_forms import FORMS, LONGEST, resemble
 from streamproof.conformance.flink.rest import find_rest
 from streamproof.conformance.flink.run import FlinkRun, Process, Role
 from streamproof.system.errors import InputError
+from streamproof.system.options import setting
 from streamproof.system.reading import read_regular
 from streamproof.system.records import dataclass
 
@@ -78,14 +79,9 @@ def read_run(source: str | os.PathLike[str] | RunFiles) -> FlinkRun:
 _LAST: ContextVar[dict[RunFiles, FlinkRun] | None] = ContextVar("the last run that was read", default=None)
 
 
-@contextmanager
-def read_once() -> Iterator[None]:
+def read_once() -> AbstractContextManager[None]:
     """Within it, a run is not read again if it was the last one read: for several bindings of the same files."""
-    token = _LAST.set({})
-    try:
-        yield
-    finally:
-        _LAST.reset(token)
+    return setting(_LAST, {})
 
 
 @dataclass(slots=True)

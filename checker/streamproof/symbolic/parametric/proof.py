@@ -11,7 +11,6 @@ than the claims that the proof names.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
@@ -21,6 +20,7 @@ from streamproof.symbolic.parametric.steps import SAFE, StepQuestions, SwitchedS
 from streamproof.symbolic.solver import Effort, SolverAnswer, SolverBudget
 from streamproof.system import build as b
 from streamproof.system.model import Property
+from streamproof.system.options import uncollected
 from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
 
@@ -87,13 +87,8 @@ def prove_any(
                 break
             helpful = [c for c in attempt.alive.values() if c.found]
 
-    collecting = gc.isenabled()
-    gc.disable()  # terms contain no cycles, and the collector would take three times as long as building them
-    try:
+    with uncollected():  # the collector would take three times as long as building the terms
         budget.run("proving", work)
-    finally:
-        if collecting:
-            gc.enable()
     proved = tuple(n for n in wanted if n in attempt.proof)
     lemmas = tuple(p.name for p in parametric.system.lemmas if p.name in attempt.proof)
     found = tuple(c.name for c in attempt.claims if c.found and c.name in attempt.proof)
