@@ -41,9 +41,10 @@ from streamproof import (
 from streamproof.agree.ground_induction import NotInductive, check_induction
 from streamproof.agree.readings import compare_readings
 from streamproof.symbolic.parametric import AnySize, prove_any
+from streamproof.symbolic.parametric.bounds import bound_candidates
 from streamproof.symbolic.parametric.claims import claim, products
 from streamproof.symbolic.parametric.equality import difference
-from streamproof.symbolic.parametric.laws import law_candidates
+from streamproof.symbolic.parametric.laws import drift_candidates, law_candidates
 from streamproof.symbolic.parametric.steps import SAFE
 from streamproof.system import build as b
 from streamproof.system.ground import ground
@@ -739,6 +740,34 @@ class Composite(Loose):
 def test_composite_values_beside_numbers_without_bounds() -> None:
     """Their parts are compared and changed one by one; `ANY` is every value."""
     assert prove(Composite, "most").proved == ("counted", "idle_is_empty", "right_is_empty")
+
+
+class Inside(Loose):
+    """Arrays of any length inside other values."""
+
+    n: int = 2
+    limits = {"n": (1, None)}
+
+    def state(self):
+        told = Array(Range(0, self.n - 1), Bool())
+        return State(rows=Array(Range(0, 1), told), box=Record(told=told), last=Option(told), got=Nat())
+
+    @action
+    def get(self, s):
+        s.got += 1
+
+    @invariant
+    def few(self, s):
+        return s.got <= 3
+
+
+def test_no_claims_are_discovered_about_arrays_of_any_length_inside_other_values() -> None:
+    """The property stays open, as without the discovery."""
+    spec = Spec(Inside)
+    parametric = spec.parametric(["n"])
+    assert law_candidates(parametric) == drift_candidates(parametric) == []
+    assert bound_candidates(parametric, lambda values: spec.system(**values)) == []
+    assert "few" in prove(Inside, "n", discover=True).ctis
 
 
 class Helpers(Loose):

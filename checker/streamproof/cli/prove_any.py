@@ -160,7 +160,7 @@ class Small:
     searched: list[Searched]
     violating: System | None
 
-    def holdsparameters_text(self, name: str) -> tuple[Mapping[str, int], ...]:
+    def holds_at(self, name: str) -> tuple[Mapping[str, int], ...]:
         """The values at which a property holds."""
         return tuple(
             s.values for s in self.searched if name in s.findings and s.findings[name].verdict is Verdict.HOLDS
@@ -243,9 +243,9 @@ def _finding(parametric: Parametric, proof: AnySize, small: Small, prop: Propert
     if violated is not None:
         values, finding = violated
         because = f"at {parameters_text(values)}: {finding.because}"
-        holds = small.holdsparameters_text(prop.name)
+        holds = small.holds_at(prop.name)
         return Finding(prop.name, prop.kind, Verdict.VIOLATED, finding.trace, because, sizes=holds)
-    holds = small.holdsparameters_text(prop.name)
+    holds = small.holds_at(prop.name)
     more = f" and at {len(holds) - SIZES_SHOWN} more" if len(holds) > SIZES_SHOWN else ""
     seen = f"; it holds at {' and at '.join(map(parameters_text, holds[:SIZES_SHOWN]))}{more}" if holds else ""
     because = f"{_why_open(parametric, proof, prop.name)}{seen}"

@@ -33,6 +33,8 @@ class _Place:
 def bound_candidates(parametric: Parametric, instantiate: Instantiate) -> list[ParametricClaim]:
     """Bounds on one and two leaves, and exclusions by control states, that all sampled states satisfy."""
     view = local(parametric)
+    if view is None:
+        return []
     finder = _Finder(parametric, view, list(samples(parametric, view, instantiate)))
     found: dict[str, ParametricClaim] = {}
     for claim in finder.claims():

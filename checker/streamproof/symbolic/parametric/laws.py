@@ -40,6 +40,8 @@ def _found(
     parametric: Parametric, look: Callable[[System], Iterable[Law]], relations: tuple[str, ...]
 ) -> list[ParametricClaim]:
     view = local(parametric)
+    if view is None:
+        return []
     finder = _Finder(parametric, view)
     left_out = list(dict.fromkeys(forgetting(view.system)))[:MOST_LEFT_OUT]
     groups: list[set[str] | None] = [None]

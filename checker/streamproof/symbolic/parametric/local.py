@@ -19,7 +19,7 @@ from streamproof.system.leaves import leaves
 from streamproof.system.model import Action, Instance, System, Variable
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
-from streamproof.system.sorts import ArraySort, RangeSort, Sort, TermRange
+from streamproof.system.sorts import ArraySort, OptionSort, RangeSort, RecordSort, Sort, TermRange
 from streamproof.system.unbounded import EACH, Forall, Parametric, Total
 
 
@@ -33,8 +33,9 @@ class Local:
     index: Mapping[str, Expr]
 
 
-def local(parametric: Parametric) -> Local:
-    """The local view of a system whose sorts `Universe.fresh` supports."""
+def local(parametric: Parametric) -> Local | None:
+    """The local view of a system whose sorts `Universe.fresh` supports; None if an array of unbounded length is inside
+    another value."""
     system = parametric.system
     variables: list[Variable] = []
     terms: dict[str, Expr] = {}
@@ -45,6 +46,8 @@ def local(parametric: Parametric) -> Local:
         if bound is not None:
             assert isinstance(sort, ArraySort)
             sort, term = sort.element, b.select(term, bound)
+        if _is_unbounded(sort):
+            return None
         for leaf, part in zip(leaves(sort, v.name), leaf_terms(sort, term), strict=True):
             terms[leaf.name] = part
             index |= {} if bound is None else {leaf.name: bound}
@@ -62,6 +65,19 @@ def own_index(sort: Sort) -> Expr | None:
     if isinstance(sort, ArraySort) and isinstance(sort.index, TermRange):
         return b.var(EACH, sort.index)
     return None
+
+
+def _is_unbounded(sort: Sort) -> bool:
+    """Whether a value of this sort has an array of unbounded length in it."""
+    match sort:
+        case ArraySort(index, element):
+            return isinstance(index, TermRange) or _is_unbounded(element)
+        case RecordSort(fields):
+            return any(_is_unbounded(inner) for _, inner in fields)
+        case OptionSort(element):
+            return _is_unbounded(element)
+        case _:
+            return False
 
 
 def _instance(instance: Instance, sorts: Mapping[str, Sort]) -> Instance:
