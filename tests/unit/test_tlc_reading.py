@@ -1,13 +1,16 @@
-"""What TLC prints, read back: counts, violations, behaviours with loops, values of every sort."""
+"""What TLC prints and dumps, read back: counts, violations, behaviours with loops, values of every sort."""
 
 from __future__ import annotations
 
+import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from streamproof.exchange.tla import export
 from streamproof.exchange.tlc import trace_of
+from streamproof.exchange.tlc_dump import trace_of_dump
 from streamproof.exchange.tlc_run import Printed, Violation, read_report
 from streamproof.exchange.tlc_values import Unreadable, read_state, read_value
 from streamproof.exchange.tool_run import Refuted
@@ -15,6 +18,7 @@ from streamproof.system import (
     ArraySort,
     BoolSort,
     EnumSort,
+    InputError,
     OptionSort,
     QueueSort,
     RangeSort,
@@ -229,3 +233,30 @@ def test_behaviours_that_are_none_of_ours_are_refuted(relay: System, toggle: Sys
     )
     with pytest.raises(Refuted, match="no action leads from state 1 of TLC's behaviour to state 2"):
         trace_of(relay, export(relay), Violation("p", tuple(Printed("send", row) for row in rows)))
+
+
+def dumped(*rows: dict[str, Any], back_to: int | None = None) -> str:
+    """What TLC writes with ``-dumpTrace json``."""
+    states = [[number, row] for number, row in enumerate(rows, start=1)]
+    pairs = [*pairwise(states), *([(states[-1], states[back_to - 1])] if back_to else [])]
+    actions = [[a, {"name": "send", "location": {"module": "m"}}, b] for a, b in pairs]
+    return json.dumps({"state": states, "action": actions})
+
+
+def test_dumped_behaviours_are_read(relay: System, toggle: System) -> None:
+    """Functions from 0 are objects, sequences lists; a step back closes the loop."""
+    rows = (
+        {"pool": 1, "backlog": {"0": 1, "1": 0}, "wire": []},
+        {"pool": 0, "backlog": {"0": 0, "1": 0}, "wire": ["DATA"]},
+    )
+    trace = trace_of_dump(relay, export(relay), dumped(*rows))
+    assert trace.states == ((1, (1, 0), ()), (0, (0, 0), ("DATA",)))
+    assert [s.label for s in trace.steps] == ["send(c=0)"]
+    around = trace_of_dump(toggle, export(toggle), dumped({"on": False}, {"on": True}, back_to=1))
+    assert (len(around.steps), around.loop) == (2, 0)
+    with pytest.raises(InputError, match="not a behaviour that TLC wrote"):
+        trace_of_dump(toggle, export(toggle), "{}")
+    with pytest.raises(Refuted, match="no action leads from state 1"):
+        trace_of_dump(relay, export(relay), dumped(rows[0], {**rows[0], "pool": 0}))
+    with pytest.raises(Unreadable, match="no value of Bool for on"):
+        trace_of_dump(toggle, export(toggle), dumped({"on": 1}))

@@ -16,7 +16,7 @@ from streamproof.exchange.tlc_values import read_state
 from streamproof.exchange.tool_run import Refuted, ToolCounts, ToolVerdict
 from streamproof.system.errors import SystemFailure
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Kind, System
+from streamproof.system.model import Kind, State, System
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Trace, Verdict
 
@@ -196,7 +196,16 @@ def trace_of(system: System, model: Tla, violation: Violation) -> Trace:
     """
     states = [read_state(system, model.variables, printed.text) for printed in violation.states]
     actions = [model.actions.get(printed.operator or "") for printed in violation.states]
-    back_to, stutters = violation.back_to, violation.stutters
+    return replayed(system, states, actions, violation.back_to, stutters=violation.stutters)
+
+
+def replayed(
+    system: System, states: Sequence[State], actions: Sequence[str | None], back_to: int | None, *, stutters: bool
+) -> Trace:
+    """The trace of these states and of the actions that led to them, which may be unknown; as `trace_of`.
+
+    `back_to`: the number, from 1, of the state at which the loop begins; `stutters`: the last state repeats for ever.
+    """
     interpreter = Interpreter(system)
     if not states or states[0] not in set(interpreter.initial_states()):
         raise Refuted("TLC's behaviour does not begin in an initial state")

@@ -61,6 +61,11 @@ def read_value(sort: Sort, text: str, about: str = "a value") -> Value:
     return value
 
 
+def printed_keys(sort: KeySort) -> list[str]:
+    """The keys as TLC prints them."""
+    return list(map(_printed, sort.keys if alike(sort.keys) else sort.members))
+
+
 def _printed(key: Any) -> str:
     """A key as TLC prints it: like `key_text`, but negative numbers have no parentheses."""
     if isinstance(key, tuple):
