@@ -188,6 +188,24 @@ class Careless(Post, variant="careless"):
         s.seen[a].remove(s.desk[a].size)
 
 
+class Tide(Model):
+    """A variable, with a property of steps."""
+
+    def state(self):
+        """A level."""
+        return State(level=Range(0, 2))
+
+    @action
+    def turn(self, s):
+        """Two up, or one down."""
+        s.level = (s.level + 2) % 3
+
+    @step
+    def rises(self, s, t):
+        """It never falls."""
+        return t.level >= s.level
+
+
 class Absent(Model):
     """Sets of which one element may be absent, on either side of an operator."""
 
@@ -293,6 +311,14 @@ def test_step_takes_arguments_and_picks() -> None:
     assert native.step(state, "write", a=0, picks=(1, "high")) == after
     assert native.step(state, "write", 1, picks=(0, "low")) is None
     assert native.step(state, "write", 0, picks=(0, "low")) is None
+
+
+def test_states_of_a_property_may_be_mappings() -> None:
+    """A property accepts states as `step` does, for a step too."""
+    native = Native(Tide())
+    assert native.holds("rises", {"level": 1}, {"level": 2})
+    assert not native.holds("rises", {"level": 1}, (0,))
+    assert native.step({"level": 1}, "turn") == (0,)
 
 
 def test_wrong_calls_are_refused() -> None:

@@ -314,6 +314,10 @@ LEGAL = {
         "@invariant\ndef low(self, s):\n    return False\n",
         "class N(M):\n    low = None\nSPEC = Spec(N)\n",
     ),
+    "a class in place of an import": (
+        "",
+        "try:\n    from nowhere import N\nexcept ImportError:\n    class N(M):\n        pass\nSPEC = Spec(N)\n",
+    ),
     "inherited twice": (
         "@invariant\ndef low(self, s):\n    return False\n",
         "class Left(M):\n    def low(self, s):\n        return s.n < 4\nclass Right(M):\n    pass\n"

@@ -141,6 +141,15 @@ def test_a_function_that_moved_is_refused(tmp_path: Path) -> None:
         definition(function)
 
 
+def test_a_file_that_no_longer_compiles_is_refused(tmp_path: Path) -> None:
+    """It has a tree, but no code."""
+    function = functions(loaded(tmp_path, SOURCE))["plain"]
+    (tmp_path / "written.py").write_text(SOURCE + "\nreturn 3\n")
+    os.utime(tmp_path / "written.py", (1, 1))
+    with pytest.raises(ModelError, match="the source of 'plain' cannot be read"):
+        definition(function)
+
+
 def test_a_lambda_in_a_decorator_is_not_the_function_below_it(tmp_path: Path) -> None:
     """Both begin at one line; only the ``def`` has a body that is read."""
     text = """

@@ -59,7 +59,7 @@ def check_module(functions: Iterable[types.FunctionType]) -> None:
 
 
 def _check_names(file: str, names: set[str]) -> None:
-    tree = parsed(source_of(file))
+    tree = parsed(file, source_of(file))
     if tree is not None:
         _Body(file, "", names).walk(tree.body, {})
 
@@ -74,6 +74,8 @@ class _Body:
         """Adds the names that statements define to `seen`, with their lines; alternative branches are processed
         separately."""
         for node in body:
+            if self._only is not None and isinstance(node, ast.Import | ast.ImportFrom):
+                continue  # a module may define what it could not import
             for name in _bound(node):
                 self._define(name, node, seen)
             if isinstance(node, _DEFINES):
@@ -225,7 +227,7 @@ def _named(decorator: ast.expr, scope: Mapping[str, Any]) -> Any:
 def _body(cls: type, file: str, own: Sequence[types.FunctionType]) -> ast.ClassDef | None:
     """The syntax tree of a class; None if its source is unavailable, as for a class made by `type`."""
     first = min((f.__code__.co_firstlineno for f in own if f.__code__.co_filename == file), default=0)
-    tree = parsed(source_of(file))
+    tree = parsed(file, source_of(file))
     found = [] if tree is None else [n for name, n in _classes(tree, "") if name == cls.__qualname__]
     around = [n for n in found if n.lineno <= first <= (n.end_lineno or n.lineno)]
     return next(reversed(around or found), None)

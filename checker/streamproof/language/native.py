@@ -203,10 +203,15 @@ class Native:
         after = self._moved(state, moves, picks, "" if instance.of else instance.label)
         return None if after is None else self._cut(state, after)
 
-    def holds(self, prop: str | Callable[..., Any], state: Values, after: Values | None = None) -> bool:
+    def holds(
+        self,
+        prop: str | Callable[..., Any],
+        state: Values | Mapping[str, Any],
+        after: Values | Mapping[str, Any] | None = None,
+    ) -> bool:
         """Whether a property holds in a state, or for the step to `after`; ``"lane.bounded"`` is the conjunction over
         all lanes. Raises `KeyError` for an unknown name."""
-        states = [state] if after is None else [state, after]
+        states = [self.values(s) for s in (state, after) if s is not None]
         if callable(prop):
             return self._is_true(self.whole, prop, states)
         *path, name = prop.split(".")
@@ -219,7 +224,7 @@ class Native:
         answers = []
         for machine, mark, function in found:
             mine = [leaf.name for leaf in machine.inside.leaves()]
-            same = after is not None and all(self._at(state, n) == self._at(after, n) for n in mine)
+            same = after is not None and all(self._at(states[0], n) == self._at(states[-1], n) for n in mine)
             idle = bool(path) and isinstance(mark, PropertyMark) and mark.kind is Kind.STEP and same
             answers.append(idle or self._is_true(machine, function, states))
         some = any(isinstance(mark, PropertyMark) and mark.kind is Kind.REACHABLE for _, mark, _ in found)

@@ -41,10 +41,10 @@ def source_of(file: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def parsed(source: str) -> ast.Module | None:
+def parsed(filename: str, source: str) -> ast.Module | None:
     """The syntax tree of a file with these contents; None if it does not parse."""
     try:
-        return ast.parse(source)
+        return ast.parse(source, filename)
     except SyntaxError:
         return None
 
@@ -52,11 +52,15 @@ def parsed(source: str) -> ast.Module | None:
 @lru_cache(maxsize=64)
 def _functions(filename: str, source: str) -> dict[tuple[str, int], tuple[ast.FunctionDef, frozenset[Any]]]:
     """Every ``def`` of a file by name and first line, with its code object."""
-    tree = parsed(source)
+    tree = parsed(filename, source)
     if tree is None:
         return {}
+    try:
+        whole = compile(tree, filename, "exec", dont_inherit=True)
+    except SyntaxError:  # such as a 'return' outside functions, which has a tree
+        return {}
     made: dict[tuple[str, int], set[Any]] = {}
-    for code in codes(compile(tree, filename, "exec", dont_inherit=True)):
+    for code in codes(whole):
         made.setdefault((code.co_name, code.co_firstlineno), set()).add(_meaning(code))
     found = {}
     for node in _statements(tree):

@@ -417,7 +417,7 @@ def _file(module: Any) -> str | None:
 def _used(file: str) -> set[str] | None:
     """Every name in a file, as code or text; None if it uses computed attribute names."""
     found = set[str]()
-    for node in ast.walk(parsed(source_of(file)) or ast.Module([], [])):
+    for node in ast.walk(parsed(file, source_of(file)) or ast.Module([], [])):
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
                 found.add(name)
