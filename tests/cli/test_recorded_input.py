@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -62,6 +63,24 @@ def test_what_collectors_put_around_lines_is_taken_off(streamproof: Any, run: Pa
             log.write_bytes(b"\xef\xbb\xbf" + log.read_bytes())
     done = streamproof("validate", "run")
     assert (done.code, done.out, done.err) == (0, plain.out, plain.err)
+
+
+@pytest.mark.parametrize(
+    ("magic", "kind"),
+    [
+        (b"PK\x03\x04", "a zip archive"),
+        (b"\x04\x22\x4d\x18", "compressed by lz4"),
+        (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    ],
+)
+def test_an_archive_in_a_gzipped_file_is_named(streamproof: Any, folder: Path, magic: bytes, kind: str) -> None:
+    """It is not read as text."""
+    (folder / "plain").write_bytes(magic + bytes(600))
+    (folder / "log").write_bytes(gzip.compress(magic + bytes(600)))
+    for name in ("plain", "log"):
+        done = streamproof("validate", name)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith(f"streamproof: error: {name} is {kind}\n  unpack it")
 
 
 def test_compressed_logs_that_are_not_read_are_named(streamproof: Any, run: Path) -> None:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from streamproof.conformance.flink.archives import format_of, is_tar, unsupported
+from streamproof.conformance.flink.archives import format_inside, format_of, is_tar, unsupported
 from streamproof.system.errors import InputError
 from streamproof.system.reading import why_no_file
 
@@ -18,7 +18,9 @@ _TAR: Final = "a tar archive"
 
 def packed_as(file: Path) -> str:
     """The compression or archive format of a file, as the end of a sentence; empty for plain and gzipped text."""
-    return _UNPACKED.get(format_of(file)) or unsupported(file) or (_TAR if is_tar(file) else "")
+    found = format_of(file)
+    found = format_inside(file) if found == "gzip" else found or unsupported(file)
+    return _UNPACKED.get(found, "" if found == "gzip" else found) or (_TAR if is_tar(file) else "")
 
 
 def expect_recorded(path: Path, *, archives: bool = False) -> None:

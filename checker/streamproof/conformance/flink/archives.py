@@ -104,12 +104,21 @@ def unsupported(file: Path) -> str:
 
 def is_tar(file: Path) -> bool:
     """Whether a file is a tar archive, compressed or not."""
+    return _unpacked_start(file)[_USTAR[0] :].startswith(_USTAR[1])
+
+
+def format_inside(file: Path) -> str:
+    """As `format_of` or `unsupported`, of the unpacked content."""
+    start = _unpacked_start(file)
+    return next((name for magic, name in (_FORMATS | _OTHERS).items() if start.startswith(magic)), "")
+
+
+def _unpacked_start(file: Path) -> bytes:
     try:
         with open_bounded(file) as stream:
-            start = stream.read(512)
+            return stream.read(512)
     except (OSError, Bomb, *DAMAGED):
-        return False
-    return start[_USTAR[0] : _USTAR[0] + 5] == _USTAR[1]
+        return b""
 
 
 def open_bounded(file: Path) -> IO[bytes]:
