@@ -284,6 +284,42 @@ class _Begun(_Turns):
         return State(**{**dict(_Turns.state(self).items()), **dict(first.items())})
 
 
+class _Broken(Model):
+    """A step property that one step breaks, and whose evaluation fails at another step out of the same state."""
+
+    check_deadlock = False
+
+    def setup(self) -> None:
+        self.worker = Symmetric(3, "w")
+
+    def state(self) -> State:
+        return State(held=Array(self.worker, Bool()), number=Range(0, 2))
+
+    @action(w="worker")
+    def take(self, s: Any, w: str) -> None:
+        s.held[w] = True
+
+    @action(w="worker")
+    def fail(self, s: Any, w: str) -> None:
+        require(s.held[w])
+        s.number = 1
+
+    @action(w="worker")
+    def jump(self, s: Any, w: str) -> None:
+        require(s.held[w])
+        s.number = 2
+
+    @step
+    def slow(self, s: Any, t: Any) -> Any:
+        return s.number > 0 or (t.number != 2 and 1 // (1 - t.number) == 1)
+
+
+def test_the_step_shown_is_the_one_that_decides() -> None:
+    """Of several steps out of a state, the one that breaks the property, whatever else fails there."""
+    found = [explore(_Broken.system(), SearchOptions(symmetry=given)).finding("slow") for given in (False, True)]
+    assert [(f.verdict, f.because) for f in found] == [(Verdict.VIOLATED, "broken by step 2, jump(w=w1)")] * 2
+
+
 class _OneRule(_Turns):
     """A rule for one of them alone."""
 

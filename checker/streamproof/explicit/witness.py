@@ -53,7 +53,7 @@ class Witnesses:
     def finding(self, prop: Property, number: int, instance: Instance | None, *, mistake: bool) -> Finding:
         """The finding for a property that a state decides, or the step of `instance` from it; with `mistake`, its
         evaluation fails there. The trace is a shortest one."""
-        trace = self.to(number) if instance is None else self._step(number, instance, prop)
+        trace = self.to(number) if instance is None else self._step(number, instance, prop, mistake=mistake)
         found = self._interpreter.decided(prop, trace)
         if found is None or (found.verdict is Verdict.ERROR) is not mistake:
             claims = {
@@ -102,23 +102,22 @@ class Witnesses:
             return trace, mistake
         raise self._refuted("the model makes a mistake", trace)
 
-    def _step(self, number: int, instance: Instance, prop: Property) -> Trace:
-        """A behaviour that ends with the step of `instance` at which `prop` is false or its evaluation fails."""
+    def _step(self, number: int, instance: Instance, prop: Property, *, mistake: bool) -> Trace:
+        """A behaviour that ends with the step of `instance` at which `prop` is false or, with `mistake`, its evaluation
+        fails."""
         trace = self.to(number)
         if self._symmetry is not None:
-            instance = self._counterpart(trace.states[-1], prop) or instance
+            instance = self._counterpart(trace.states[-1], prop, mistake=mistake) or instance
         after = self._interpreter.take(instance, trace.states[-1])
         if after is None:
             raise self._refuted(f"{instance.label} is enabled", trace)
         return Trace((*trace.states, after), (*trace.steps, instance))
 
-    def _counterpart(self, state: State, prop: Property) -> Instance | None:
-        """The instance of the original system whose step from `state` breaks `prop`, or None."""
+    def _counterpart(self, state: State, prop: Property, *, mistake: bool) -> Instance | None:
+        """The instance of the original system whose step from `state` breaks `prop`, or fails its evaluation; or None."""
         for step in self._interpreter.steps(state):
-            try:
-                if not self._interpreter.holds(prop, state, step.state):
-                    return step.instance
-            except EvaluationError:
+            found = self._interpreter.decided(prop, Trace((state, step.state), (step.instance,)))
+            if found is not None and (found.verdict is Verdict.ERROR) is mistake:
                 return step.instance
         return None
 
