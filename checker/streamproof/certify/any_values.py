@@ -37,6 +37,15 @@ class Values(Evaluation):
         """The value of a term. Raises `NoValue`."""
         return self.value(term)
 
+    def value(self, term: e.Expr) -> Any:
+        """As the interpreter's, also of a very deep term with quantifiers, whose bodies have no value of their own."""
+        try:
+            return self._value(term)
+        except RecursionError:
+            for part in e.unfinished(term, self._known, _operands):
+                self._known[part] = self._value(part)
+            return self._known[term]
+
     def range(self, sort: Any) -> range:
         """The indices in a range."""
         if isinstance(sort, TermRange):
@@ -56,6 +65,11 @@ class Values(Evaluation):
                 return {**whole, at: self(term.value)} if isinstance(term, e.Store) else whole[at]
             case _:
                 return super()._compute(term)
+
+
+def _operands(term: Any) -> tuple[e.Expr, ...]:
+    """The subterms with values under the same names."""
+    return () if isinstance(term, Forall | Total) else e.children(term)
 
 
 def refuted(parametric: Parametric, obligation: ProofObligation) -> str | None:

@@ -58,7 +58,7 @@ from streamproof.system.sorts import (
     TermRange,
     values,
 )
-from streamproof.system.unbounded import Forall, Parametric
+from streamproof.system.unbounded import Forall, Parametric, forall
 
 pytestmark = pytest.mark.usefixtures("small_heap")
 
@@ -612,3 +612,13 @@ def test_a_translation_that_is_too_strong_is_noticed(monkeypatch: pytest.MonkeyP
                 next(contradictions(parametric, *((100, 20) if only else (20, 2)), build=build, initial=initial), None)
             )
     assert any(found)
+
+
+def test_quantifiers_in_very_deep_terms_have_values() -> None:
+    """A term deeper than Python's stack is evaluated like any other."""
+    x, n = b.var("x", RangeSort(0, 5_000)), b.var("n", RangeSort(0, INFINITY))
+    at = b.var("at", TermRange(0, INFINITY, b.num(0), n, "Range(0, n)"))
+    deep = b.ite(forall(at, b.less_eq(at, x)), b.num(5), b.num(6))
+    for k in range(3_000):
+        deep = b.ite(b.eq(x, b.num(k)), b.num(7), deep)
+    assert [Values({"x": 4_000, "n": n})(deep) for n in (3, 4_001)] == [5, 6]
