@@ -94,6 +94,46 @@ def test_an_honest_certificate_of_a_file_needs_the_file_named(folder: Path, stre
     assert "shows this of moved.py" in done.err
 
 
+COUNTING = """
+from streamproof import Model, Nat, State, action, invariant
+
+
+class Counting(Model):
+    check_deadlock = False
+    limits = {"n": (0, None)}
+    n: int = 2
+
+    def state(self):
+        return State(x=Nat())
+
+    @action
+    def up(self, s):
+        s.x += 1
+
+    @invariant
+    def größe(self, s):
+        return s.x >= 0
+"""
+
+
+@pytest.mark.parametrize("words", [["check", "-p", "n=1", "--max-states", "9"], ["prove", "--any", "n"]])
+def test_a_certificate_is_verified_on_a_terminal_without_its_letters(
+    words: list[str], folder: Path, streamproof: Command
+) -> None:
+    """A letter that the output's encoding lacks is a question mark, and no error."""
+    finite = words[0] == "check"
+    text = COUNTING.replace("x=Nat()", "x=Range(0, 3)").replace("Nat", "Range") if finite else COUNTING
+    (folder / "counting.py").write_text(text.replace("s.x += 1", "s.x = (s.x + 1) % 3" if finite else "s.x += 1"))
+    written = streamproof(words[0], "counting.py", *words[1:], "-q", "--certificate", "c")
+    assert written.code == 0, written
+    done = subprocess.run(
+        [sys.executable, "-m", "streamproof", "verify-certificate", "c", "--model", "counting.py", "-q"],
+        capture_output=True, text=True, cwd=folder, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("  gr??e  holds\n")
+
+
 BOMBS = {
     "bytes": (
         b'{"values":[' + b"[]," * 20_000_000 + b"[]]}",

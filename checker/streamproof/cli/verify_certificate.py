@@ -23,7 +23,7 @@ from streamproof.system.errors import Exit, StreamproofError, UsageError, reject
 from streamproof.system.files import GENERATOR, SCRIPTS, SMTLIB, Content, Form, expect_writable, write_all
 from streamproof.system.model import System
 from streamproof.system.reading import MOST_EVIDENCE, parsed, read_regular
-from streamproof.system.text import Line, line, visible
+from streamproof.system.text import Line, encodable, line, visible
 from streamproof.system.unbounded import Parametric
 
 if TYPE_CHECKING:
@@ -118,19 +118,27 @@ def command(
     write_json({**document, **_verdict(header, None, begun), **graph}, json_to)
     stream = people(json_to)
     width = max((len(name) for name in header["claims"]), default=0)
+
+    def write(text: str) -> None:
+        stream.write(encodable(text, stream))
+
     for name, verdict in header["claims"].items():
-        stream.write(f"  {name:{width}}  {verdict}\n")
+        write(f"  {name:{width}}  {verdict}\n")
     if (text := header["constraint"]) is not None:
-        stream.write(f"the claims are within the constraint {text}: no step from a state outside is followed\n")
+        within = f"the claims are within the constraint {text}: no step from a state outside is followed"
+        if shown is None:
+            write(f"{within}\n")
+        else:
+            print_lines([line(within)], stream)
     if (counts := header["counts"]) is not None:
-        stream.write(
+        write(
             f"{counts['generated']} states generated, {counts['distinct']} distinct states, depth {counts['depth']}\n"
         )
     if shown is not None:
         print_lines(_shown_lines(shown, smt), stream)
     words = [header["model"], *header["options"]]
     subject = visible(" ".join(words) if shown is None else shlex.join(words))
-    stream.write(f"accepted: {certificate} shows this of {subject} ({time.perf_counter() - begun:.2f} s)\n")
+    write(f"accepted: {certificate} shows this of {subject} ({time.perf_counter() - begun:.2f} s)\n")
     stream.flush()
     return Exit.HOLDS
 
