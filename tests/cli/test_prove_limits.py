@@ -163,10 +163,21 @@ def test_limits_are_told(streamproof: Any) -> None:
     assert f"inf for never. [default: {SECONDS:g}, with --rank 60 for each property]" in text
 
 
-def test_there_may_be_no_limit(streamproof: Any, credits: None) -> None:
-    """`--timeout inf` is none, for proofs of one instance."""
-    done = streamproof("prove", "credits.py", "-p", "records=3", "--timeout", "inf", "-q")
-    assert done.code == 0
+@pytest.mark.parametrize("option", ["--timeout", "--query-timeout"])
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("credits.py", "-p", "records=3"), 0),
+        (("reference.ewd840", "--any", "n"), 0),
+        (("reference.ewd840", "--property", "end_is_detected", "--rank", "token_at"), 160),
+    ],
+    ids=["instance", "every size", "rank"],
+)
+def test_there_may_be_no_limit(streamproof: Any, credits: None, words: tuple[str, ...], code: int, option: str) -> None:
+    """`inf` is none, for a run and for a query, and is what the command shown has."""
+    done = streamproof("prove", *words, option, "inf", "-q")
+    assert (done.code, done.err) == (code, "")
+    assert f"{option} inf" in " ".join(done.out.split())
 
 
 def test_the_seconds_go_on_during_a_question(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,6 +128,7 @@ def command(
     limits, and lemmas are discovered. Ends with 0 when all properties are proved.
     """
     begun, auto = time.perf_counter(), next(iter(PROVERS))
+    patience = None if query_timeout is None else min(query_timeout, MOST_PATIENCE)
     selection = select(model, variant, size, parameters, properties)
     chosen = [p.name for p in selection.listed() if properties or p.kind in PROVABLE]
     left_out = [p.name for p in selection.listed() if p.name not in chosen]
@@ -158,7 +159,8 @@ def command(
         if rank is not None:
             if certificate is not None:
                 raise UsageError("a proof by a ranking function has no certificate", remedy="leave out --certificate")
-            return answer_ranked(request, names, chosen, rank, query_timeout, timeout)
+            limit = None if timeout is None else min(timeout, MOST_PATIENCE)
+            return answer_ranked(request, names, chosen, rank, patience, limit)
         system = _instance(selection, names)
         if system is None:
             for name in ("--k", "--depth"):
@@ -168,7 +170,7 @@ def command(
                 raise UsageError("--any does not support --engine", remedy="leave out --engine, or --any")
             from streamproof.cli.prove_any import answer_any
 
-            seconds = ANY_QUERY_SECONDS if query_timeout is None else query_timeout
+            seconds = ANY_QUERY_SECONDS if patience is None else patience
             return answer_any(request, names, chosen, left_out, seconds, _seconds(timeout, SECONDS), certificate)
         if certificate is not None and any(system.property(name).kind is Kind.TEMPORAL for name in chosen):
             raise UsageError(
@@ -180,7 +182,7 @@ def command(
             max_depth=depth + 1,
             time_limit=_seconds(timeout, SECONDS),
             max_k=k,
-            query_limit=None if query_timeout is None else min(query_timeout, MOST_PATIENCE),
+            query_limit=patience,
         )
         with Ticking(live=not quiet) as progress:
             proof = cast("Proof", PROVERS[engine].run(system, options, on_progress=progress))
