@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,11 @@ def workers(mark: str) -> list[int]:
 
 def ports(pids: list[int]) -> set[int]:
     """The ports on which processes listen."""
-    own = {os.readlink(f) for pid in pids for f in Path(f"/proc/{pid}/fd").iterdir() if f.is_symlink()}
+    own = set()
+    for pid in pids:
+        for file in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(FileNotFoundError):  # closed since it was listed
+                own.add(os.readlink(file))
     rows = (row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:])
     return {int(row[1].split(":")[1], 16) for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in own}
 
