@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -60,7 +61,7 @@ class Vocabulary:
         return self._partial[term]
 
 
-class Passage:
+class Passage(ABC):
     """Expressions in one place, under one LET: the known conditions there, and the names so far."""
 
     def __init__(
@@ -190,6 +191,6 @@ class Passage:
             number += 1
         return name
 
+    @abstractmethod
     def _text(self, terms: Terms) -> Text:
         """The text of one term, whose operands may have names."""
-        raise NotImplementedError

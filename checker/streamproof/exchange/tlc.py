@@ -204,7 +204,8 @@ def replayed(
 ) -> Trace:
     """The trace of these states and of the actions that led to them, which may be unknown; as `trace_of`.
 
-    `back_to`: the number, from 1, of the state at which the loop begins; `stutters`: the last state repeats for ever.
+    `back_to` is the number, from 1, of the first state of the cycle. With `stutters`, the behaviour ends in infinite
+    stuttering.
     """
     interpreter = Interpreter(system)
     if not states or states[0] not in set(interpreter.initial_states()):
