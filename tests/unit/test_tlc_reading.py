@@ -254,8 +254,16 @@ def test_dumped_behaviours_are_read(relay: System, toggle: System) -> None:
     assert [s.label for s in trace.steps] == ["send(c=0)"]
     around = trace_of_dump(toggle, export(toggle), dumped({"on": False}, {"on": True}, back_to=1))
     assert (len(around.steps), around.loop) == (2, 0)
-    with pytest.raises(InputError, match="not a behaviour that TLC wrote"):
-        trace_of_dump(toggle, export(toggle), "{}")
+    for text in (
+        "",
+        "[]",
+        "{}",
+        '{"state": [[1e999, {}]], "action": []}',
+        '{"state": [[1, 5]], "action": []}',
+        "[" * 9_999,
+    ):
+        with pytest.raises(InputError, match="not a behaviour that TLC wrote"):
+            trace_of_dump(toggle, export(toggle), text)
     with pytest.raises(Refuted, match="no action leads from state 1"):
         trace_of_dump(relay, export(relay), dumped(rows[0], {**rows[0], "pool": 0}))
     with pytest.raises(Unreadable, match="no value of Bool for on"):

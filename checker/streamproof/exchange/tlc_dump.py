@@ -41,7 +41,7 @@ def trace_of_dump(system: System, model: Tla, text: str) -> Trace:
         document = json.loads(text)
         rows = {int(number): dict(state) for number, state in document["state"]}
         moves = [(int(before[0]), action["name"], int(after[0])) for before, action, after in document["action"]]
-    except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
         raise InputError(f"not a behaviour that TLC wrote with -dumpTrace json: {error}") from None
     steps = {after: name for before, name, after in moves if before < after}
     back = next((after for before, _, after in moves if before >= after), None)
