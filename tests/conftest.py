@@ -97,6 +97,15 @@ def _what_tests_made_is_forgotten(tmp_path_factory: pytest.TempPathFactory) -> I
         gc.collect()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _caches_of_a_file_end_with_it(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a file of tests computes once for all of them, such as a million nodes of syntax trees."""
+    yield
+    for found in vars(request.module).values():
+        if type(found) is functools._lru_cache_wrapper and found.__module__ == request.module.__name__:
+            found.cache_clear()
+
+
 @pytest.fixture(scope="module")
 def small_heap() -> Iterator[None]:
     """Readings with free parameters look through the heap for functions of the model's files: of what was there before

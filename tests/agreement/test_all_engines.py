@@ -82,6 +82,7 @@ def test_the_comparison_can_fail(panel: Any) -> None:
             referee.compare(replace(opinion, **change))
 
 
+@pytest.mark.long
 @needs_spin
 def test_five_systems_with_spin(panel: Any) -> None:
     """Spin counts the same states, steps and levels, and decides every property alike, as early."""

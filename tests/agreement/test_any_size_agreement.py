@@ -321,6 +321,7 @@ def test_credit_with_any_buffers_and_any_budget(channels: int) -> None:
     _expect_all_proved(parametric, {"channels": channels})
 
 
+@pytest.mark.long
 def test_credit_with_any_number_of_channels() -> None:
     """So they are for any number of channels too, where sums run over all of them."""
     parametric = SPEC.parametric(("channels", "exclusive", "floating", "depth"))
@@ -330,6 +331,7 @@ def test_credit_with_any_number_of_channels() -> None:
     _expect_all_proved(parametric, {})
 
 
+@pytest.mark.long
 def test_lost_announcements_never_let_a_buffer_arrive_without_a_place() -> None:
     """Credits may be lost, for any number of channels: there are at most as many as free buffers, which is enough."""
     parametric = SPEC.parametric(("channels", "exclusive", "floating", "depth"), "lost-announcement")

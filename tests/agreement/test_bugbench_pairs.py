@@ -39,6 +39,7 @@ def answer(tool: str, side: Side) -> tuple[Kind, Verdict, int | None]:
     return decided.kind, decided.verdict, decided.length
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("ticket", "tool"), share(CASES, 2))
 def test_other_tools_confirm_the_pair(ticket: str, tool: str, request: pytest.FixtureRequest) -> None:
     """The defect is found after as many steps, and the fix holds at the same parameters."""

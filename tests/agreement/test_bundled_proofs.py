@@ -118,7 +118,7 @@ def asked(system: System) -> list[str]:
     return [p.name for p in system.properties if p.kind in PROVABLE]
 
 
-@pytest.mark.parametrize(("model", "variant", "size"), share(bundled(), 6))
+@pytest.mark.parametrize(("model", "variant", "size"), share(bundled(), 6, first=1))
 def test_induction_and_pdr_agree(
     model: str, variant: str | None, size: str | None, request: pytest.FixtureRequest
 ) -> None:

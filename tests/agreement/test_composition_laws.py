@@ -129,6 +129,7 @@ def test_an_idle_machine_changes_nothing() -> None:
         assert verdicts(replace(whole, properties=system.properties)) == verdicts(system)
 
 
+@pytest.mark.long
 def test_fair_behaviours_beside_an_idle_machine() -> None:
     """Temporal properties under fairness are decided alike beside a machine that does nothing."""
     decided = 0
@@ -150,6 +151,7 @@ def test_independent_machines_multiply() -> None:
         )
 
 
+@pytest.mark.long
 def test_order_does_not_matter() -> None:
     """Side by side is commutative: counts and verdicts are the same, whichever comes first."""
     for one, other in pairs(most=30):
@@ -265,7 +267,8 @@ def test_engines_agree_on_compositions(panel: Any, seeds: int, least: int) -> No
 
 
 @needs_spin
-@pytest.mark.parametrize(("seeds", "least"), share([(2, 1), (5, 2)], 2))
+@pytest.mark.parametrize(("seeds", "least"), [(2, 1), (5, 2)])
+@pytest.mark.long
 def test_spin_agrees_on_compositions(panel: Any, seeds: int, least: int) -> None:
     """Spin counts and decides random compositions alike."""
     compared = 0

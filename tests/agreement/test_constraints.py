@@ -12,6 +12,7 @@ import pytest
 
 from quick_tlc import QUICK
 from random_constraints import corpus, step_condition
+from shares import share
 from streamproof.agree import asking
 from streamproof.exchange import tla, tlc_run
 from streamproof.exchange.tla import Means, Tla, TlcClaim, TlcRun
@@ -48,7 +49,7 @@ def test_all_engines_agree(panel: Any, expect: Any, seeds: range, systems: int) 
 
 @pytest.mark.parametrize(
     ("seeds", "systems"),
-    [(range(20), 8), pytest.param(range(20, 1000), 480, marks=pytest.mark.long)],
+    [pytest.param(range(20), 8, marks=pytest.mark.long), pytest.param(range(20, 1000), 480, marks=pytest.mark.long)],
     ids=["few", "many"],
 )
 def test_formulas_concern_behaviours_inside(panel: Any, seeds: range, systems: int) -> None:
@@ -71,7 +72,7 @@ def test_formulas_concern_behaviours_inside(panel: Any, seeds: range, systems: i
     [(range(22), 8), pytest.param(range(22, 1000), 400, marks=pytest.mark.long)],
     ids=["few", "many"],
 )
-@pytest.mark.parametrize("temporal", [False, True])
+@pytest.mark.parametrize("temporal", share([False, True], 2))
 def test_constraints_on_steps(panel: Any, expect: Any, seeds: range, systems: int, temporal: bool) -> None:
     """Counts, states, verdicts and lengths in every engine; the constraint decides some of the verdicts."""
     compared = changed = 0
@@ -103,7 +104,7 @@ class _Cutting(TlcRun):
     ("seeds", "temporal"),
     [
         ((3, 5), False),
-        ((10,), True),
+        pytest.param((10,), True, marks=pytest.mark.long),
         pytest.param(range(60), False, marks=pytest.mark.long),
         pytest.param(range(60), True, marks=pytest.mark.long),
     ],

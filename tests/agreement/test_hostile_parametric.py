@@ -77,6 +77,7 @@ def test_reading_alone(first: int, tmp_path: Path) -> None:
     examined(range(first, first + CHUNK), tmp_path, hostile=True, grounding=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("site", share(SITES, 6))
 def test_some_conditions_are_caught_by_the_reading_alone(site: str, tmp_path: Path) -> None:
     """Each condition at one of the sites: it is read as what it means, or refused at a line of the model."""

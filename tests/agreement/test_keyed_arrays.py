@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from quick_tlc import QUICK
+from shares import share
 from streamproof import (
     Array,
     Bool,
@@ -169,7 +170,7 @@ def native_agrees(model: type[Model], most: int = 300) -> None:
     assert len(seen) > 100
 
 
-@pytest.mark.parametrize(("model", "distinct"), [(Edges, 3 * 3**5), (Keys, None), (Workers, None)])
+@pytest.mark.parametrize(("model", "distinct"), share([(Edges, 3 * 3**5), (Keys, None), (Workers, None)], 2))
 def test_engines_and_native_execution_agree(panel: Any, model: type[Model], distinct: int | None) -> None:
     """Both tiers and the solver agree with the interpreter; counts are exact: no element without a key."""
     system = model.system()

@@ -358,6 +358,7 @@ def test_refinement_of_a_bundled_model(variant: str | None) -> None:
 # --- what the decision is given
 
 
+@pytest.mark.long
 def test_automata_of_one_shape() -> None:
     """The automaton put together from one of a formula of the same shape is the one made for the formula itself."""
     choices: tuple[Formula, ...] = (*ATOMS, NotF(ATOMS[0]), AndF(ATOMS[:2]), Atom(b.TRUE), Atom(b.FALSE))

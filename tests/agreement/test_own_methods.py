@@ -335,7 +335,7 @@ def outcome(folder: Path, number: int, value: str, rule: str) -> str:
     return "read"
 
 
-@pytest.mark.parametrize("value", share(sorted({value for value, _ in CASES}), 12))
+@pytest.mark.parametrize("value", share(sorted({value for value, _ in CASES}), 24))
 def test_own_methods(value: str, tmp_path: Path) -> None:
     """No rule is read as something else than what Python computes; values that are as plain ones are read."""
     rules = [rule for v, rule in CASES if v == value]

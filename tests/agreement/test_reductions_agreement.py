@@ -113,12 +113,14 @@ def test_partial_order_on_random_systems() -> None:
     assert found["mistake"] >= 12
 
 
+@pytest.mark.long
 def test_partial_order_on_processes() -> None:
     """Nor on systems of processes, with and without symmetry."""
     assert outcomes(symmetric_system, range(25), por=True)["smaller"] >= 4
     assert outcomes(symmetric_system, range(25), por=True, symmetry=True)["smaller"] >= 7
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draw", [random_system, symmetric_system])
 def test_every_place_is_reached_in_as_many_steps(draw: Draw) -> None:
     """Asked about any one reachable state, the reduced search finds it, by a shortest way."""
@@ -209,6 +211,7 @@ def same_orbits(draw: Draw, seeds: range) -> Counter[str]:
     return found
 
 
+@pytest.mark.long
 def test_symmetry_on_processes() -> None:
     """One state of each reachable orbit is met, on the right level, with the same verdicts and lengths."""
     found = same_orbits(symmetric_system, range(100))
@@ -226,6 +229,7 @@ def partial(random: Random) -> System:
     return symmetric_system(random, picking=True, favourite=True)
 
 
+@pytest.mark.long
 def test_symmetry_of_picks() -> None:
     """Where a rule makes one pick for each process, exchanging processes exchanges the picks: the reduction is made."""
     found = same_orbits(picking, range(30))

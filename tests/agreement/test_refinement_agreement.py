@@ -24,7 +24,8 @@ from streamproof.system.refinement import Refinement
 from streamproof.system.temporal import fairness_of
 
 
-@pytest.mark.parametrize("seeds", [range(11), pytest.param(range(11, 20), marks=pytest.mark.long)], ids=["few", "more"])
+@pytest.mark.long
+@pytest.mark.parametrize("seeds", [range(11), range(11, 20)], ids=["few", "more"])
 def test_bits_that_are_turned_over_change_no_behaviour(seeds: range) -> None:
     """The referee gives the same verdict on a formula about steps and on its translation to states."""
     seen: Counter[bool] = Counter()

@@ -57,6 +57,7 @@ def test_random_systems() -> None:
     assert seen["stutters"] >= 4
 
 
+@pytest.mark.long
 def test_bounded_model_checking_finds_lassos() -> None:
     """What the solver finds within a bound is violated, by a lasso that the referee judges."""
     seen: Counter[str] = Counter()

@@ -87,6 +87,7 @@ def test_random_temporal_systems() -> None:
     assert min(seen["holds"], seen["violated"]) > 0
 
 
+@pytest.mark.long
 def test_a_claim_that_a_state_breaks() -> None:
     """Without fairness, what is always so is broken in a state: Spin tells of an assertion then, and of no cycle."""
     x = b.var("x", BOOL)
@@ -153,7 +154,7 @@ def test_only_temporal_properties_have_texts_of_their_own() -> None:
 VARIANTS = [(name, variant) for name in bundled() for variant in (None, *find(name).spec.model.variants)]
 
 
-@pytest.mark.parametrize("name", share(bundled(), 16, first=1))
+@pytest.mark.parametrize("name", share(bundled(), 16, first=3))
 def test_every_bundled_model_is_exported(name: str) -> None:
     """Each is written, with a text for each temporal property."""
     _written(small_system(name))
@@ -173,6 +174,7 @@ def _written(system: System) -> None:
             assert all("ltl claim {" in part.text for part in spin.claimed(system, prop.name))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", share(["baton_channels", "checkpoints", "lifecycle_failover", "region_slots", "regions", "slot_pool"], 3)
 )

@@ -138,7 +138,7 @@ def verdicts_agree(system: System) -> None:
                 verify(system, answer.property, answer.trace)
 
 
-@pytest.mark.parametrize("row", share(COUNTED, 12, whole=True), ids=name)
+@pytest.mark.parametrize("row", share(COUNTED, 24, whole=True), ids=name)
 def test_bundled_models_are_counted_alike(jar: Path, row: Row) -> None:
     """Distinct states, generated ones and depth are equal."""
     counts_agree(built(row))
@@ -176,6 +176,7 @@ def test_every_variant_is_a_module_for_tlas_parser(jar: Path, tmp_path: Path, va
     assert done.stdout.count("Semantic processing of module") >= len(modules)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:int argument support is deprecated")
 @pytest.mark.parametrize("third", share(range(3), 3))
 def test_a_grammar_of_tla_reads_what_is_exported(third: int) -> None:
@@ -216,6 +217,7 @@ def test_random_systems_are_decided_alike(jar: Path) -> None:
     _each(range(13, 14), random_system, verdicts_agree)
 
 
+@pytest.mark.long
 def test_random_formulas_are_decided_alike(jar: Path) -> None:
     """Temporal formulas, with until and release, under fairness of every kind."""
     _each(range(1, 2), temporal_system, verdicts_agree)
@@ -310,7 +312,8 @@ def test_constraints_under_fairness_are_decided_alike(jar: Path, seeds: range) -
         verdicts_agree(system)
 
 
-@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 80), marks=pytest.mark.long)], ids=["few", "many"])
+@pytest.mark.long
+@pytest.mark.parametrize("seeds", [range(1), range(1, 80)], ids=["few", "many"])
 def test_partial_fairness_is_decided_alike(jar: Path, seeds: range) -> None:
     """WF and SF of a part of an action, among its parameters and picks."""
     for seed in seeds:
@@ -330,6 +333,7 @@ def test_written_models_are_counted_and_decided_alike(jar: Path, tmp_path: Path,
             verdicts_agree(made.system)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", share(["none", "step", "start", "fairness", "both"], 5))
 def test_refinements_are_counted_and_decided_alike(jar: Path, tmp_path: Path, fault: str) -> None:
     """Images of arrays, of a record and of single variables have operators, whatever the refinement does wrong."""

@@ -35,6 +35,7 @@ from streamproof.system.sorts import BOOL, RangeSort, RecordSort, UnionSort
 from streamproof.traces.replay import replay_labels
 
 
+@pytest.mark.long
 def test_letters_in_every_engine(panel: Any) -> None:
     """One model with unions in all containers: counts, states and verdicts of interpreter, both tiers and the solver."""
     system = Letters.system()

@@ -50,7 +50,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "variant"), share(CASES, 8))
+@pytest.mark.parametrize(("name", "variant"), share(CASES, 16))
 def test_every_verdict_on_a_bundled_model_is_certified(searched: Any, name: str, variant: str | None) -> None:
     """All properties of a model or variant are claimed but what is promised of steps, and the claims are accepted."""
     system = small_system(name, variant)
@@ -108,6 +108,7 @@ def test_strong_fairness_needs_a_table_within_a_table(searched: Any, lock: Syste
         changed.verify()
 
 
+@pytest.mark.long
 def test_two_workers_give_the_same_claims(searched: Any, model: Any) -> None:
     """The compiled tier numbers states of several workers in another way; levels, ranks and claims are accepted."""
     for system in (model("failover"), model("reference.ewd840")):

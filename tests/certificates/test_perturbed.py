@@ -80,7 +80,7 @@ def edited(value: Any) -> Iterator[Any]:
             yield from ([*value[:at], other, *value[at + 1 :]] for other in edited(part))
 
 
-@pytest.fixture(params=share(KINDS, 4, first=1))
+@pytest.fixture(params=share(KINDS, 6, first=2))
 def certificate(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
     """A certificate of each kind, as the command line writes it."""
     monkeypatch.chdir(tmp_path)

@@ -308,6 +308,7 @@ def test_ranks_of_termination_must_fall(whole: Any) -> None:
     assert "NaN" in _refused(MAGIC + hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest, whole.system)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("every", share([40, 20], 2))
 def test_ranks_of_temporal_properties_are_checked(every: int, fair: Any) -> None:
     """Ranks all alike, missing, in tables that are missing; or in one state raised above all others, or lowered below."""
@@ -364,6 +365,7 @@ def test_ranks_never_show_what_is_false(seeds: int, searched: Any) -> None:
 # --- induction ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_no_lemma_that_is_needed_can_be_left_out(induction: Any) -> None:
     """Without one of the lemmas the rest is not inductive; it is said what does not follow."""
     (proof,) = induction.evidence["proofs"]

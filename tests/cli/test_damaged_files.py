@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from shares import share
+
 Command = Callable[..., Any]
 DEEP = "[" * 200_000
 LIST = "streamproof-out/counter/.streamproof.json"
@@ -141,7 +143,8 @@ def test_a_point_of_another_form(at: str, value: Any, why: str, folder: Path, st
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
-def test_one_damaged_file_does_not_end_a_report(folder: Path, streamproof: Command) -> None:
+@pytest.mark.parametrize("whole", share([False, True], 2))
+def test_one_damaged_file_does_not_end_a_report(folder: Path, streamproof: Command, whole: bool) -> None:
     """In a folder it is named and left out; by itself it is refused, and so is a folder that holds nothing else."""
     event = {"trace": "t", "process": "p", "seq": 0, "event": "start"}
     damaged = {
@@ -159,7 +162,8 @@ def test_one_damaged_file_does_not_end_a_report(folder: Path, streamproof: Comma
         for name, text in damaged.items():
             (folder / at / name).write_bytes(text)
     (folder / "good" / "run.ndjson").write_text(json.dumps(event) + "\n")
-    for place in ("bad", *(f"bad/{name}" for name in damaged)):
+    alone = [f"bad/{name}" for name in damaged] if whole else []
+    for place in ("bad", *alone):
         assert streamproof("report", place, "--out", "page", "--master", "local[1]").code == 2
     done = streamproof("report", "good", "--out", "page", "--master", "local[1]", "--json", "report.json")
     assert done.code == 0, done.err

@@ -117,8 +117,9 @@ class Counting(Model):
 
 
 @pytest.mark.parametrize("words", [["check", "-p", "n=1", "--max-states", "9"], ["prove", "--any", "n"]])
+@pytest.mark.parametrize("colours", [{}, {"FORCE_COLOR": "1"}], ids=["plain", "coloured"])
 def test_a_certificate_is_verified_on_a_terminal_without_its_letters(
-    words: list[str], folder: Path, streamproof: Command
+    words: list[str], colours: dict[str, str], folder: Path, streamproof: Command
 ) -> None:
     """A letter that the output's encoding lacks is a question mark, and no error."""
     finite = words[0] == "check"
@@ -128,10 +129,10 @@ def test_a_certificate_is_verified_on_a_terminal_without_its_letters(
     assert written.code == 0, written
     done = subprocess.run(
         [sys.executable, "-m", "streamproof", "verify-certificate", "c", "--model", "counting.py", "-q"],
-        capture_output=True, text=True, cwd=folder, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True, text=True, cwd=folder, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii", **colours},
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("  gr??e  holds\n")
+    assert re.sub("\x1b\\[[0-9;]*m", "", done.stdout).startswith("  gr??e  holds\n")
 
 
 BOMBS = {
@@ -145,7 +146,7 @@ BOMBS = {
 }
 
 
-@pytest.mark.parametrize("kind", BOMBS)
+@pytest.mark.parametrize("kind", share(BOMBS, 2, first=1))
 @pytest.mark.parametrize("options", share([[], ["--any", "n"]], 2))
 def test_what_a_certificate_unpacks_to_is_bounded(kind: str, options: list[str], folder: Path) -> None:
     """A small file that unpacks to a large one is rejected within a gigabyte, also one for every size."""

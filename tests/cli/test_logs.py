@@ -177,6 +177,7 @@ def test_errors_of_the_validation_are_shown(streamproof: Any, folder: Path, monk
     assert done.err == "streamproof: error: runs/plan.json is not a job graph\n  give the answer of /jobs/ID/plan\n"
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_recorded_runs_become_a_report(streamproof: Any, folder: Path) -> None:

@@ -144,7 +144,11 @@ CASES: dict[tuple[str, str], list[Case]] = {
     ("validate", "--junit"): [Case("validate a-taskfail-1 --junit at.xml")],
     ("validate", "--sarif"): [Case("validate a-taskfail-1 --sarif at.sarif")],
     ("report", "--out"): [
-        Case("report verdicts.json --out at", before="validate a-taskfail-1 --json verdicts.json", marks=(pytest.mark.spark,))
+        Case(
+            "report verdicts.json --out at",
+            before="validate a-taskfail-1 --json verdicts.json",
+            marks=(pytest.mark.spark, pytest.mark.long),
+        )
     ],
     ("report", "--json"): [
         Case(
@@ -294,7 +298,7 @@ FULL = [
 ]
 
 
-@pytest.mark.parametrize("case", share(FULL, 9, first=1), ids=lambda case: case.words)
+@pytest.mark.parametrize("case", share(FULL, 18, first=1), ids=lambda case: case.words)
 def test_a_full_disk_leaves_nothing_behind(case: Case, place: Path, streamproof: Command) -> None:
     """When there is no room, one message says so, older files are as they were, and there are no new ones, nor folders."""
     produced(streamproof, place, case)

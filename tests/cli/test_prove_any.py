@@ -131,6 +131,7 @@ def test_a_proof_for_every_size(streamproof: Any, pool: Path, golden: Callable[[
     golden("prove_any", done.out)
 
 
+@pytest.mark.long
 def test_json_says_for_which_sizes(streamproof: Any, pool: Path) -> None:
     """`sizes` is "any" where it is proved, and the values at which it was found to hold where it is not."""
     done = streamproof("prove", "pool.py", "--any", "size", "--any", "users", "--property", "bounded", "--property", "few",

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from shares import share
 from streamproof.registry import bundled, find
 
 HEAD = """
@@ -424,7 +423,8 @@ def test_variables_and_properties_that_decide_nothing_are_named(streamproof: Any
     assert "; ranges and parameters alone decide it" in done.out
 
 
-@pytest.mark.parametrize("variants", share([False, True], 2))
+@pytest.mark.parametrize("variants", [False, True])
+@pytest.mark.long
 def test_bundled_models_have_no_warnings(variants: bool) -> None:
     """No model of ours, and no variant, has a function that nothing calls, or a variable of no use."""
     for name in bundled():

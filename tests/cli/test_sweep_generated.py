@@ -183,6 +183,7 @@ def test_other_processes_find_the_same(streamproof: Any, words: Path) -> None:
     assert json.loads(done.stdout)["generated"] == here["generated"]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_spark_finds_the_same(streamproof: Any, words: Path) -> None:

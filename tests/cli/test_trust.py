@@ -71,6 +71,7 @@ def test_what_has_no_certificate_is_told(streamproof: Any, folder: Any) -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_reduced_search_has_certificates_for_behaviours_only(streamproof: Any) -> None:
     """What holds of a search by partial-order reduction has none, and a line says so; the proof for every size has one."""
     asked = ("check", "reference.dining_philosophers", "-p", "philosophers=3", "--por", "-q", "--certificate", "c")
@@ -131,7 +132,7 @@ def test_a_difference_is_told_with_a_state(streamproof: Any, monkeypatch: pytest
 def test_a_proof_for_every_size_is_verified_by_two_solvers(streamproof: Any, folder: Any) -> None:
     """The lemma graph and the answers are in the JSON, the scripts in a folder; a changed file is rejected."""
     assert streamproof("prove", "reference.ewd840", "--any", "n", "-q", "--certificate", "a").code == 0
-    done = streamproof("verify-certificate", "a", "--smt", "scripts", "--json", "-")
+    done = streamproof("verify-certificate", "a", "--smt", "scripts", "--json", "-", "--query-timeout", "inf")
     assert done.code == 0
     graph = json.loads(done.out)["lemma_graph"]
     assert (graph["schema"], graph["any"]) == ("streamproof.lemma-graph/1", {"n": [None, None]})

@@ -182,6 +182,7 @@ def outcome(function: Callable[..., Any], *args: Any) -> Any:
         return str(error)
 
 
+@pytest.mark.long
 def test_a_footprint_determines_a_step() -> None:
     """Steps are those of the interpreter, also in other states that agree in the cells read."""
     agreeing = 0

@@ -151,11 +151,13 @@ def recorded(jdk: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, 
     return printed, [json.loads(line) for line in lines]
 
 
+@pytest.mark.long
 def test_a_program_does_what_it_did(recorded: tuple[str, list[dict[str, Any]]]) -> None:
     """Values that are returned and exceptions that are thrown pass through the recording methods."""
     assert recorded[0].splitlines() == ["null", "42", "not blocked", "4"]
 
 
+@pytest.mark.long
 def test_calls_that_return_are_recorded(recorded: tuple[str, list[dict[str, Any]]]) -> None:
     """One line a hooked call, in order, with what it was given and returned and the counters; none for one that throws."""
     lines = recorded[1]

@@ -123,6 +123,7 @@ def compare(seeds: range, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Coun
     return seen
 
 
+@pytest.mark.long
 def test_overlapping_restarts_are_judged_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small jobs with up to six failures, half of them tampered with."""
     seen = compare(range(24), tmp_path, monkeypatch)

@@ -124,6 +124,7 @@ def test_accepted_runs_have_no_cluster(tmp_path: Path) -> None:
     assert "cluster" not in frontier_dot(found)
 
 
+@pytest.mark.long
 def test_validate_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """`--dot` writes the file, in a new folder too, and replaces only files of its own kind."""
     monkeypatch.chdir(tmp_path)

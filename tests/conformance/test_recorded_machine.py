@@ -32,6 +32,7 @@ def logged_graphs(draw: st.DrawFn) -> LoggedGraph:
     return LoggedGraph("j", "job", vertices, tuple(edges), (), True, (), "log")
 
 
+@pytest.mark.long
 @settings(max_examples=300)
 @given(logged_graphs(), st.data())
 def test_restart_sets_are_those_of_the_failover_machine(logged: LoggedGraph, data: st.DataObject) -> None:

@@ -40,7 +40,8 @@ def test_tampered_runs_are_rejected_at_the_line(name: str, kinds: int, flink_log
     assert check(flink_logs / name, 1) == kinds
 
 
-@pytest.mark.parametrize(("name", "kinds"), share([("stream", 24), ("rand2", 27), ("global", 22)], 3))
+@pytest.mark.parametrize(("name", "kinds"), [("stream", 24), ("rand2", 27), ("global", 22)])
+@pytest.mark.long
 def test_tampered_runs_with_rare_turns_are_rejected_at_the_line(name: str, kinds: int, flink_more: Path) -> None:
     """The same where failures overlap, the whole job fails, and executors are lost."""
     assert check(flink_more / name, 1) == kinds
@@ -56,6 +57,7 @@ def test_every_edit_is_caught(flink_logs: Path, flink_more: Path) -> None:
     assert sum(check(run, None) for run in runs) > 350
 
 
+@pytest.mark.long
 def test_the_documented_table_is_the_tools(flink_logs: Path, flink_more: Path) -> None:
     """The users' page lists every kind of edit, as often as its command makes them; all but exchanged neighbours are hits."""
     page = (ROOT / "docs" / "how-to-validate-flink.md").read_text()

@@ -85,7 +85,7 @@ def answer(command: str, folder: Path) -> Any:
 
 
 def _marks(command: str) -> list[pytest.MarkDecorator]:
-    found = [pytest.mark.spark] if command in ON_SPARK else []
+    found = [pytest.mark.spark, pytest.mark.long] if command in ON_SPARK else []
     return [*found, pytest.mark.long] if "compare" in command else found
 
 

@@ -21,7 +21,7 @@ COUNTS = {
 """Distinct states, generated states and depth."""
 
 
-@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 2), ids=str)
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 4), ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """Credit is conserved and nothing overflows; each broken rule shows in what is expected of it."""
     established(SPEC, variant, COUNTS[variant])

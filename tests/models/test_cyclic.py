@@ -225,6 +225,7 @@ def test_the_table_of_quantities(table: Table) -> None:
     assert found == SIZES
 
 
+@pytest.mark.long
 def test_a_column_of_the_table() -> None:
     """One policy, as in the whole table."""
     some = ("forward-first",)

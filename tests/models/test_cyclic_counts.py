@@ -59,6 +59,7 @@ def test_what_is_proved_for_every_capacity(variant: str | None, free: str, opera
     assert told == dict.fromkeys(("conserved", "within_capacity", "never_stuck", "spill_bounded"), ("holds", "any"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("variant", "free", "broken"),
     share(

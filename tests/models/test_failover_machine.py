@@ -98,6 +98,7 @@ def test_stopping_at_created_regions_is_harmless(topology: str) -> None:
     assert _not_holding("stop-at-created", topology=topology) <= {"finishes_after_restart"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("topology", share(["mixed", "diamond", "all-to-all", "tee"], 4))
 def test_properties_follow_by_induction(topology: str) -> None:
     """With the lemmas, every invariant, step property and deadlock freedom is proved by induction, whatever is reachable."""

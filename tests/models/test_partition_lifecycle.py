@@ -86,6 +86,7 @@ def test_the_machine_holds_at_other_sizes(
     assert (result.counts.distinct, result.counts.generated, result.counts.depth) == counts
 
 
+@pytest.mark.long
 def test_the_counts_at_medium() -> None:
     """Two TaskExecutors, consumers, failures and recoveries: every property holds in more than a million states."""
     result = explore(SPEC.system(**SPEC.model.sizes["medium"]))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from model_verdicts import established
+from shares import share
 from streamproof.cli.verbs import run
 from streamproof.explicit import explore
 from streamproof.system import Verdict
@@ -95,7 +96,7 @@ def test_descriptors_in_the_message_need_no_blob(topology: str) -> None:
     assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
 
 
-@pytest.mark.parametrize("variant", ["no-merging", "merge-within-logical-region-only"])
+@pytest.mark.parametrize("variant", share(["merge-within-logical-region-only", "no-merging"], 2))
 def test_a_cycle_of_regions_needs_lazy_scheduling(variant: str) -> None:
     """With all regions scheduled at once the same job graphs finish, as long as there are slots for all tasks."""
     result = explore(SPEC.system(variant, eager=True))

@@ -259,6 +259,7 @@ def test_verdicts_are_drawn_worst_first(made: tuple[Path, ReportResult]) -> None
     assert '<span class="sub bad">hang</span>' in page
 
 
+@pytest.mark.long
 def test_equal_inputs_give_equal_bytes_and_leave_other_files(made: tuple[Path, ReportResult]) -> None:
     """A second report over the first one changes nothing, and keeps what others put there."""
     home, _ = made
@@ -269,6 +270,7 @@ def test_equal_inputs_give_equal_bytes_and_leave_other_files(made: tuple[Path, R
     (home / "out" / "notes.md").unlink()
 
 
+@pytest.mark.long
 def test_verdicts_alone_and_logs_alone_make_a_report(tmp_path: Path, write: Any, event: Any, verdict: Any) -> None:
     """Either kind of input will do; the tables of the other are there and empty."""
     build_report([write(tmp_path / "v.ndjson", [verdict("r")])], tmp_path / "a")
@@ -281,6 +283,7 @@ def test_verdicts_alone_and_logs_alone_make_a_report(tmp_path: Path, write: Any,
     assert "No verdicts were given" in result.html.read_text()
 
 
+@pytest.mark.long
 def test_a_repeated_verdict_counts_once(tmp_path: Path, write: Any, verdict: Any) -> None:
     """The same record in two files, its keys in another order, is one verdict."""
     record = verdict("r")
@@ -311,6 +314,7 @@ def test_two_logs_of_one_name_are_refused(tmp_path: Path, write: Any, event: Any
     assert refused.value.message == f"two event logs for run 'r': {a} and {b}"
 
 
+@pytest.mark.long
 def test_logs_that_name_their_run_and_parts_of_a_data_set_add_up(tmp_path: Path, write: Any, event: Any) -> None:
     """A run may be spread over files when the events say so, or when the files are parts of one data set."""
     for number in range(2):
@@ -323,6 +327,7 @@ def test_logs_that_name_their_run_and_parts_of_a_data_set_add_up(tmp_path: Path,
     ]
 
 
+@pytest.mark.long
 def test_a_second_log_of_a_run_states_the_run(tmp_path: Path, write: Any, event: Any, verdict: Any) -> None:
     """The events that a second model was validated with belong to the run of its verdict, whatever the file is called."""
     write(tmp_path / "in" / "r.ndjson", [event("start")])
@@ -347,13 +352,14 @@ _GOOD = '{"trace": "t", "process": "p", "seq": 1, "event": "e"}\n'
                 "c.ndjson": (_GOOD + '{"event": "e"}\n', ":2: the event has no `trace`"),
             },
         ),
-        (
+        pytest.param(
             0,
             {
                 "a.json": (_DOCUMENT, ": not a JSON document: Expecting value: line 3"),
                 "b.json": ('{"schema": "streamproof.validate/1"}', ": the document has no list `verdicts`"),
                 "c.json": (_DOCUMENT + '{"run": "r"}]}', ", verdicts[0]: the verdict has no `model`"),
             },
+            marks=pytest.mark.long,
         ),
     ],
     ids=["events", "verdicts"],
@@ -375,6 +381,7 @@ def test_what_is_not_understood_is_named_and_left_out(
     assert result.events == 1 + events
 
 
+@pytest.mark.long
 def test_bad_lines_are_counted_behind_other_pieces_and_compression(tmp_path: Path) -> None:
     """Line numbers count from the start of the file, also when it was read in pieces or is compressed."""
     text = _GOOD * 60_000 + "no event\n" + _GOOD + "neither\n"
@@ -389,6 +396,7 @@ def test_bad_lines_are_counted_behind_other_pieces_and_compression(tmp_path: Pat
     assert result.events == 2 * 60_001
 
 
+@pytest.mark.long
 def test_a_file_cut_off_in_the_middle_is_named(tmp_path: Path, event: Any) -> None:
     """Of a compressed log whose end is missing, what can be read is in the report."""
     text = "".join(json.dumps(event(f"e{number * 7919 % 10007}")) + "\n" for number in range(20_000))
@@ -399,6 +407,7 @@ def test_a_file_cut_off_in_the_middle_is_named(tmp_path: Path, event: Any) -> No
     assert 0 < result.events <= 20_000
 
 
+@pytest.mark.long
 def test_relative_paths_are_shown_as_given_and_read_from_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Any, event: Any
 ) -> None:
@@ -410,6 +419,7 @@ def test_relative_paths_are_shown_as_given_and_read_from_here(
     assert "<code>in/a.ndjson</code>" in Path("out/report.html").read_text()
 
 
+@pytest.mark.long
 def test_a_bad_row_of_parquet_is_named(tmp_path: Path, write: Any, event: Any) -> None:
     """Rows count from 1, as lines do."""
     path = write(tmp_path / "x.parquet", [event("start"), event("start"), event(None)])

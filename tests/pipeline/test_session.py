@@ -110,6 +110,7 @@ def test_interrupts_stay_the_program_s_own(spark: Any) -> None:
     assert getattr(signal.getsignal(signal.SIGINT), "__module__", None) != "pyspark.core.context"
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_master_that_is_none_is_refused_with_what_spark_said() -> None:
     """What the JVM writes while it starts reaches the user only when it fails, and then as one line."""

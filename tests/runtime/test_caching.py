@@ -50,6 +50,7 @@ def check(seed: int, folder: Path) -> int:
     return sum(edge.exchange_type == CACHING for edge in stored)
 
 
+@pytest.mark.long
 def test_caching_runs_are_right(tmp_path: Path) -> None:
     """Through failures."""
     assert sum(check(seed, tmp_path) for seed in range(8)) > 5
@@ -81,6 +82,7 @@ def made_again(exchange_type: str, seeds: int) -> tuple[int, int]:
     return missed, again
 
 
+@pytest.mark.long
 def test_what_is_cached_is_not_made_again() -> None:
     """If the sums are lost, they are computed from the numbers that are still stored; what was released is made again."""
     missed, again = made_again(CACHING, 70)

@@ -92,6 +92,7 @@ class Full(MemoryCheckpoints):
         super().save(checkpoint, snapshots)
 
 
+@pytest.mark.long
 def test_a_checkpoint_that_cannot_be_stored_is_aborted(tmp_path: Path) -> None:
     """The one before stays the latest, and the log is accepted; both judges agree on what is not such a log."""
     module = readings()
@@ -249,6 +250,7 @@ def test_a_run_on_processes_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
     assert {v.answer for v in judge(BINDING.plan(logs, None), "checkpoints")} == {"accepted"}
 
 
+@pytest.mark.long
 def test_every_event_of_a_followed_job_is_matched(tmp_path: Path) -> None:
     """Also two snapshots of one subtask with the same number, of different attempts."""
     repeated = 0

@@ -37,6 +37,7 @@ def check(seed: int, level: str, folder: Path) -> int:
     return outcome.attempts - 1
 
 
+@pytest.mark.long
 def test_random_batch_jobs_are_exactly_once(tmp_path: Path) -> None:
     """With crashes, lost connections and lost partitions at any time."""
     restarts = sum(check(seed, "heavy" if seed % 4 else "none", tmp_path) for seed in range(12))
@@ -49,6 +50,7 @@ def test_many_random_batch_jobs_are_exactly_once(tmp_path: Path) -> None:
     assert sum(check(seed, "heavy", tmp_path) for seed in range(2000)) > 1000
 
 
+@pytest.mark.long
 def test_only_the_regions_concerned_start_again() -> None:
     """In some run a region fails and a finished one stays finished; in another a producer runs again."""
     counts: set[tuple[int, ...]] = set()
@@ -83,6 +85,7 @@ def test_each_variant_is_caught(variant: str, tmp_path: Path) -> None:
     assert caught(variant, tmp_path)
 
 
+@pytest.mark.long
 def test_tampered_logs_are_rejected(tmp_path: Path) -> None:
     """Each changed attempt, set of regions, partition or decision is rejected, or is no log; so is a missing event."""
     simulation = Simulation(example("sales").job(), seed=56, level="heavy")

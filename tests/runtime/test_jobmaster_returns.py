@@ -45,6 +45,7 @@ def check(seed: int, folder: Path) -> int:
     return simulation.master.incarnation
 
 
+@pytest.mark.long
 def test_batch_jobs_survive_their_jobmaster(tmp_path: Path) -> None:
     """Beside crashes of TaskExecutors and all other faults."""
     assert sum(check(seed, tmp_path) for seed in range(12)) > 3

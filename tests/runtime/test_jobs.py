@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from runtime_runs import JOBS, example, verdicts
+from shares import share
 from streamproof.conformance import judge
 from streamproof_runtime import Connected, Job, JobError, Scope, Stream
 from streamproof_runtime.jobmaster.regions import regions
@@ -27,7 +28,7 @@ def same(found: Any, expected: Any, tolerance: float) -> bool:
     return abs(found - expected) <= tolerance if isinstance(expected, float) else bool(found == expected)
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", share(JOBS, 2))
 def test_results_are_right_under_heavy_faults(name: str) -> None:
     """Every example ends with its expected result, whatever fails; some of the runs have restarted."""
     module = example(name)

@@ -71,6 +71,7 @@ def test_runs_by_every_policy_are_right_and_accepted(name: str, policy: str, tmp
     assert wrong(records_of(outcome), known) is None
 
 
+@pytest.mark.long
 def test_a_run_on_processes_spills_to_disk_and_is_accepted(tmp_path: Path) -> None:
     """A TaskExecutor is killed; each record leaves alone, so that more than 64 buffers are fed back."""
     job = tmp_path / "job.py"
@@ -201,6 +202,7 @@ def test_thousands_of_changed_logs_are_judged_alike(tmp_path: Path) -> None:
     assert all(answers[kind, True] > 50 for kind in KINDS)
 
 
+@pytest.mark.long
 def test_a_policy_that_is_violated_is_rejected(tmp_path: Path) -> None:
     """The log of one policy is not that of another."""
     found = Counter[tuple[str, str]]()
@@ -217,6 +219,7 @@ def test_a_policy_that_is_violated_is_rejected(tmp_path: Path) -> None:
     assert all(found[p, o] == (p != o) for p, o in found)
 
 
+@pytest.mark.long
 def test_unreadable_events_are_errors_with_their_line(tmp_path: Path) -> None:
     """Unknown channels and items, numbers that are none, a state without its parts, and loops that cannot be opened."""
     records = records_of(run("doubling", 0)[1])

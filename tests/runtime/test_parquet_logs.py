@@ -15,6 +15,7 @@ import pytest
 
 from runtime_processes import run
 from runtime_runs import EXAMPLES
+from shares import share
 from streamproof.cli.run_logs import in_parquet, run_in_parquet
 from streamproof.conformance import read_events, validate_paths
 from streamproof.system import StreamproofError
@@ -97,7 +98,7 @@ def test_a_torn_last_line_and_an_empty_log(recorded: Path, tmp_path: Path) -> No
     assert answer(folder) == before
 
 
-@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(n, marks=pytest.mark.long) for n in range(6, 60))])
+@pytest.mark.parametrize("seed", share(range(60), 20))
 def test_tampered_logs_have_the_same_verdicts(recorded: Path, seed: int, tmp_path: Path) -> None:
     """A lie gets the same verdict, at the same line, for the same reason."""
     folder, choice = copied(recorded, tmp_path), random.Random(seed)
@@ -200,6 +201,7 @@ def test_no_changed_bit_changes_an_event(recorded: Path, tmp_path: Path, every: 
     assert refused > len(content) // every
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_spark_asks_for_clocks(spark: Any, recorded: Path, tmp_path: Path) -> None:
     """Process, number and name are columns, a clock is a map, arguments are JSON: what Spark finds is what the log has."""

@@ -132,6 +132,7 @@ def released(seed: int, folder: Path, changes: int) -> tuple[int, int, int]:
     return len(found), *compared(records, altered, changes if found else 0, judges, seed)
 
 
+@pytest.mark.long
 def test_idle_taskexecutors_are_released_when_they_store_nothing(tmp_path: Path) -> None:
     """Results are right, other ones start when they are needed, and the judges agree."""
     found, *counts = map(sum, zip(*(released(seed, tmp_path, 3) for seed in range(8)), strict=True))
@@ -172,6 +173,7 @@ def test_each_variant_is_caught(variant: str, tmp_path: Path) -> None:
     pytest.fail("not caught")
 
 
+@pytest.mark.long
 def test_a_lost_jobmaster_costs_partitions() -> None:
     """A TaskExecutor that loses it deletes what it has stored."""
     records = [r for seed in (3, 7, 11, 15, 19, 23) for r in stored_events(seed, "severe")]

@@ -217,6 +217,7 @@ def test_feedback_spills_to_disk(tmp_path: Path) -> None:
     assert {f.name for f in tmp_path.iterdir()} <= {"job.py", "__pycache__"}
 
 
+@pytest.mark.long
 def test_jobs_fail_for_good_with_their_reason(tmp_path: Path) -> None:
     """A user function that raises, records that cannot be sent, and no restart left."""
     text = "from streamproof_runtime import Job\ndef job():\n    made = Job('bad')\n    "

@@ -55,6 +55,7 @@ def check(seed: int, folder: Path) -> int:
     return outcome.attempts - 1
 
 
+@pytest.mark.long
 def test_eager_runs_are_right(tmp_path: Path) -> None:
     """Readers wait for their partitions, also through failures."""
     assert sum(check(seed, tmp_path) for seed in (0, 7, 34, 65, 77)) > 10

@@ -16,6 +16,7 @@ def one_of_each_kind(run: Path, *, of_slots: bool) -> list[Outcome]:
     return [outcome(run, edit) for edit in kinds.values()]
 
 
+@pytest.mark.long
 def test_lies_about_slots_are_caught(tmp_path: Path) -> None:
     """One of each kind in a run with lost connections, in which slots fail and time out."""
     (run,) = recorded(tmp_path, ["batch-69"])

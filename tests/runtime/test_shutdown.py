@@ -158,6 +158,7 @@ def test_a_full_disk_is_one_message(tmp_path: Path) -> None:
     assert not [f for f in tmp_path.rglob("*") if f.is_file() and f.suffix != ".ndjson"]
 
 
+@pytest.mark.long
 def test_partitions_on_a_full_disk_fail_the_job(tmp_path: Path) -> None:
     """With the operator that stores them."""
     file = tmp_path / "job.py"

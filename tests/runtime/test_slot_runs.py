@@ -133,6 +133,7 @@ def slowly(seed: int, folder: Path, changes: int) -> tuple[int, int]:
     return changed_logs.compared(slot_events(outcome), partial(changed, random.Random(seed)), changes, judges, seed)
 
 
+@pytest.mark.long
 def test_two_judges_agree_where_slot_messages_are_slow(tmp_path: Path) -> None:
     """Two failures of one slot are on their way in run 308, and the second is lost."""
     counts = [slowly(seed, tmp_path, 4) for seed in (0, 1, 2, 308)]

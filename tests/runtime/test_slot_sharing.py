@@ -14,6 +14,7 @@ import pytest
 from batch_jobs import grouped as grouped_batch
 from runtime_processes import run
 from runtime_slot_judge import accepts
+from shares import share
 from streamproof.conformance import InputError, judge
 from streamproof_runtime import Job, JobError, Stream
 from streamproof_runtime.command import Simulated
@@ -210,7 +211,7 @@ def shared(records: Records) -> list[dict[str, list[str]]]:
     return [r["args"]["subtasks"] for r in records if r["event"] == "slots_reserved"]
 
 
-@pytest.mark.parametrize("mode", ["streaming", "batch"])
+@pytest.mark.parametrize("mode", share(["streaming", "batch"], 2))
 def test_runs_with_groups(mode: str, tmp_path: Path) -> None:
     """The job requires as many slots as its groups need, uses no more, and its results are right; all judges accept."""
     restarts = 0
@@ -296,6 +297,7 @@ def change(draw: random.Random, records: Records) -> None:
             r["args"]["co_located"] = [*r["args"]["co_located"], names[:2] if len(names) > 1 else names]
 
 
+@pytest.mark.long
 def test_random_jobs_with_groups(tmp_path: Path) -> None:
     """Some of several groups."""
     found = [check(seed, tmp_path, 5) for seed in range(7)]

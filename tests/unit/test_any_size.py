@@ -171,6 +171,7 @@ class SomeIndex(Loose):
         return all(s.x[i] == 0 for i in range(self.n)) or all(s.x[i] == 1 for i in range(self.n))
 
 
+@pytest.mark.long
 def test_an_index_may_have_no_values() -> None:
     """`any` over an index that may be empty is not proved, over one that has a value it is; an empty sum is 0."""
     assert prove(SomeIndex, "n", "k").proved == ("one_at_least", "nothing_adds_up", "all_or_none")
@@ -202,6 +203,7 @@ class TwoAlternatives(Loose):
         return all(not (s.x[i] and s.y[i]) for i in range(self.n))
 
 
+@pytest.mark.long
 def test_two_conditions_may_fail_at_two_indices() -> None:
     """A disjunction of conditions on every index is broken by one index for each: it is not proved."""
     assert prove(TwoAlternatives, "n").proved == ()
@@ -1486,6 +1488,7 @@ class Begun(Loose):
         return all(s.x[i] <= self.m for i in range(self.n))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(60)
 def test_initial_states_are_not_searched_for_without_end() -> None:
     """The grounding check looks at so many combinations of first values; the solver compares the conditions."""

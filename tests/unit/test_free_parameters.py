@@ -161,7 +161,7 @@ def attempted(model: type[Model]) -> tuple[tuple[str, ...], StreamproofError | N
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
-@pytest.mark.parametrize("way", share(WAYS, 6))
+@pytest.mark.parametrize("way", share(WAYS, 6, first=1))
 def test_what_a_free_parameter_does_not_answer_is_refused(tmp_path: Path, way: str) -> None:
     """A model that breaks at n = 8 is never proved, however the number is asked for; what is refused names its line."""
     before, asked = WAYS[way]
@@ -174,7 +174,8 @@ def test_what_a_free_parameter_does_not_answer_is_refused(tmp_path: Path, way: s
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @pytest.mark.parametrize(
-    "hostile", ["self.n is self.m", "type(self.n) is int", "BLIND(self.n) is int", "len({self.n, self.m}) == 1"]
+    "hostile",
+    share(["self.n is self.m", "type(self.n) is int", "len({self.n, self.m}) == 1", "BLIND(self.n) is int"], 4),
 )
 def test_identity_and_type_in_setup_are_refused_at_their_line(tmp_path: Path, hostile: str) -> None:
     """An object cannot refuse to be looked at: the copy of the function that runs refuses."""
@@ -194,7 +195,7 @@ BENIGN = [
 ]
 
 
-@pytest.mark.parametrize(("first", "second"), BENIGN)
+@pytest.mark.parametrize(("first", "second"), share(BENIGN, 2))
 def test_arithmetic_and_storing_are_allowed(tmp_path: Path, first: str, second: str) -> None:
     """A free parameter is added, compared, stored, handed on, and is never None or a text."""
     before = (

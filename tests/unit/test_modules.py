@@ -120,7 +120,12 @@ EVERYTHING = {"cyclic": 103, "lifecycle_failover": 101}
         ("credit_connection", "language.refinement explicit.liveness", "explicit.compiled language.composition traces"),
         ("credit_barriers", "language.composition explicit.compiled", "language.refinement traces"),
         ("cyclic", "language.refinement traces.render", "system.temporal explicit.simulation"),
-        ("lifecycle_failover", "language.composition traces.render", "language.refinement"),
+        pytest.param(
+            "lifecycle_failover",
+            "language.composition traces.render",
+            "language.refinement",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_a_check_loads_what_it_needs(model: str, needed: str, needless: str, tmp_path: Path) -> None:

@@ -185,6 +185,7 @@ def test_a_wrong_invariant_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> N
     assert finding.verdict is Verdict.INCONCLUSIVE
 
 
+@pytest.mark.long
 def test_a_dropped_clause_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """An invariant with one of its clauses missing is proved no more: the answer is open, not wrong."""
     whole = Pdr.run

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from random_systems import temporal_system
+from shares import share
 from streamproof import (
     ANY,
     WEAK,
@@ -94,6 +95,7 @@ class Lazy(Drain, variant="lazy"):
         super().receive(s)
 
 
+@pytest.mark.long
 def test_any_number_of_buffers_is_drained() -> None:
     """For every depth: what is left counts twice, as it has two steps to go. The search finds it."""
     found = prove_by_ranking(Spec(Drain).endless(["depth"]), "drained")
@@ -103,13 +105,13 @@ def test_any_number_of_buffers_is_drained() -> None:
     assert found.finding.because.endswith("for every value of depth")
 
 
-@pytest.mark.parametrize("rank", ["2*left + wire", "3*s.left + s.wire + 1"])
+@pytest.mark.parametrize("rank", share(["2*left + wire", "3*s.left + s.wire + 1"], 2))
 def test_a_rank_may_be_given(rank: str) -> None:
     """Any that works will do; nothing else is tried."""
     assert prove_by_ranking(Spec(Drain).endless(["depth"]), "drained", rank=rank).finding.verdict is Verdict.HOLDS
 
 
-@pytest.mark.parametrize("rank", ["left", "left + wire", "wire - 5", "depth - left"])
+@pytest.mark.parametrize("rank", share(["wire - 5", "left + wire", "left", "depth - left"], 2))
 def test_a_rank_that_shows_nothing_is_not_believed(rank: str) -> None:
     """One that stays the same, one that grows, one that becomes negative."""
     found = prove_by_ranking(Spec(Drain).endless(["depth"]), "drained", rank=rank)

@@ -188,6 +188,7 @@ def test_without_actions_there_is_no_step() -> None:
     assert states(encoding, encoding.at(encoding.transition, 0), 0) == set()
 
 
+@pytest.mark.long
 def test_deep_terms_are_translated() -> None:
     """A term nested deeper than Python's limit of recursion keeps its meaning: x negated an even number of times."""
     x, y = b.var("x", RangeSort(0, 1)), b.var("y", RangeSort(0, 1))

@@ -439,6 +439,7 @@ def test_a_proof_that_never_shows_safety_is_not_confirmed() -> None:
     assert not confirms(scalarised, [Round(1, [EVEN], safe=False, simple=False, integers=False)], SolverBudget())
 
 
+@pytest.mark.long
 def test_sums_that_bit_vectors_do_not_decide_are_left_to_integers() -> None:
     """A conservation law over many counters is proved in seconds, as integers get their turn early."""
     sort = RangeSort(0, 9)

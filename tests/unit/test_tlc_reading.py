@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +15,13 @@ from streamproof.exchange.tlc_dump import trace_of_dump
 from streamproof.exchange.tlc_run import Printed, Violation, read_report
 from streamproof.exchange.tlc_values import Unreadable, read_state, read_value
 from streamproof.exchange.tool_run import Refuted
+from streamproof.registry import find
 from streamproof.system import (
     ArraySort,
     BoolSort,
     EnumSort,
     InputError,
+    Interpreter,
     OptionSort,
     QueueSort,
     RangeSort,
@@ -268,3 +271,56 @@ def test_dumped_behaviours_are_read(relay: System, toggle: System) -> None:
         trace_of_dump(relay, export(relay), dumped(rows[0], {**rows[0], "pool": 0}))
     with pytest.raises(Unreadable, match="no value of Bool for on"):
         trace_of_dump(toggle, export(toggle), dumped({"on": 1}))
+
+
+BAGS = """from streamproof import *
+
+class Lot(Case):
+    item: int
+
+class Nothing(Case):
+    pass
+
+class Bags(Model):
+    def state(self):
+        return State(bag=Bag({sort}, capacity=2))
+
+    @action
+    def put(self, s):
+        require(len(s.bag) == 0)
+        s.bag.add({value})
+"""
+
+
+@pytest.mark.parametrize(
+    ("sort", "value", "keys"),
+    [
+        (
+            "Record(y=Range(-1, 0), x=Bool())",
+            "{'y': -1, 'x': False}",
+            [f"[x |-> {x}, y |-> {y}]" for x in ("FALSE", "TRUE") for y in (-1, 0)],
+        ),
+        (
+            "Option(Range(0, 1))",
+            "1",
+            ['[tag |-> "Some", value |-> 1]', '[tag |-> "None", value |-> 0]', '[tag |-> "Some", value |-> 0]'],
+        ),
+        (
+            "Union(Lot(item=Range(0, 1)), Nothing())",
+            "Lot(item=1)",
+            ['[type |-> "Lot", item |-> 1]', '[type |-> "Lot", item |-> 0]', '[type |-> "Nothing"]'],
+        ),
+        ("Range(-1, 1)", "-1", ["-1", "0", "1"]),
+    ],
+    ids=["record", "option", "union", "number"],
+)
+def test_dumped_bags_are_read(tmp_path: Path, sort: str, value: str, keys: list[str]) -> None:
+    """The keys of an object are the possible elements of a bag as TLC prints them, in any order."""
+    (tmp_path / "bags.py").write_text(BAGS.format(sort=sort, value=value))
+    system = find(f"{tmp_path / 'bags.py'}").system(None, {})
+    model = export(system)
+    machine = Interpreter(system)
+    (before,) = machine.initial_states()
+    (step,) = machine.steps(before)
+    rows = ({"bag": dict.fromkeys(keys, 0)}, {"bag": {k: int(k == keys[0]) for k in keys}})
+    assert trace_of_dump(system, model, dumped(*rows)).states == (before, step.state)

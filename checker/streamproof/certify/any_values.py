@@ -32,6 +32,8 @@ class Values(Evaluation):
     def __init__(self, names: Any, following: Any = None) -> None:
         index: Any = {name: name for name in names}
         super().__init__(index, names, following)
+        self._without = set[e.Expr]()
+        """Terms that were found to have no value."""
 
     def __call__(self, term: e.Expr) -> Any:
         """The value of a term. Raises `NoValue`."""
@@ -42,9 +44,14 @@ class Values(Evaluation):
         try:
             return self._value(term)
         except RecursionError:
-            for part in e.unfinished(term, self._known, _operands):
-                self._known[part] = self._value(part)
-            return self._known[term]
+            done = set[e.Expr]()
+            for part in e.unfinished(term, done, _operands):
+                done.add(part)
+                try:
+                    self._value(part)
+                except NoValue:  # its value may not be needed
+                    self._without.add(part)
+            return self._value(term)
 
     def range(self, sort: Any) -> range:
         """The indices in a range."""
@@ -53,6 +60,8 @@ class Values(Evaluation):
         return range(sort.lo, sort.hi + 1)
 
     def _compute(self, term: Any) -> Any:
+        if term in self._without:
+            raise NoValue("an operand has no value")
         match term:
             case Forall(bound=e.Var(name=name) as bound, body=body) | Total(bound=e.Var(name=name) as bound, body=body):
                 names: Any = self._state

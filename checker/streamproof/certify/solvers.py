@@ -15,6 +15,8 @@ from streamproof.system.records import dataclass
 
 PATIENCE = 60.0
 """Time limit of a solver for one script, in seconds."""
+MOST_PATIENCE = 1_000_000.0
+"""Largest time limit in seconds; solvers count milliseconds in 32 bits."""
 GRACE = 15.0
 """Seconds beyond twice the limit after which an unresponsive solver is killed."""
 UNSAT, SAT, UNKNOWN, ERROR = "unsat", "sat", "unknown", "error"
@@ -38,6 +40,7 @@ def present(solver: str) -> bool:
 def solve(solver: str, scripts: Sequence[str], report: Callable[[str], None], seconds: float = PATIENCE) -> Answers:
     """The answers of `solver` (``z3`` or ``cvc5``) to each script; ``unknown`` for a crash or timeout."""
     version, answers = "", list[str]()
+    seconds = min(seconds, MOST_PATIENCE)
     while len(answers) < len(scripts):
         done = len(answers)
         version, some = _run(solver, scripts[done:], seconds, lambda n, done=done: report(_shown(solver, done + n)))  # type: ignore[misc]

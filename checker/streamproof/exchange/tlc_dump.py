@@ -10,7 +10,7 @@ from streamproof.exchange.tla import Tla
 from streamproof.exchange.tla_names import string
 from streamproof.exchange.tla_values import UNIT, alike, case_fields, fields, tag_field
 from streamproof.exchange.tlc import replayed
-from streamproof.exchange.tlc_values import Unreadable, printed_keys
+from streamproof.exchange.tlc_values import Unreadable, printed_keys, read_value
 from streamproof.system.errors import InputError
 from streamproof.system.model import System
 from streamproof.system.sorts import (
@@ -26,6 +26,7 @@ from streamproof.system.sorts import (
     Sort,
     UnionSort,
     Value,
+    ValueKeys,
     values,
 )
 from streamproof.system.verdict import Trace
@@ -79,6 +80,9 @@ def _decoded(sort: Sort, data: Any, about: str) -> Value:
         case OptionSort(element):
             if isinstance(data, Mapping) and data["tag"] in ("None", "Some"):
                 return None if data["tag"] == "None" else _decoded(element, data["value"], about)
+        case ArraySort(ValueKeys() as index, element) if isinstance(data, Mapping):
+            texts_of = {read_value(index, text, about): text for text in data}
+            found = tuple(_decoded(element, data[texts_of[k]], f"{about}[{k}]") for k in values(index))
         case ArraySort(index, element):
             keys = tuple(values(index))
             tuples = isinstance(index, KeySort) and alike(index.keys)

@@ -69,9 +69,12 @@ _VERDICTS: dict[Verdict, Style] = {
 def print_lines(lines: Iterable[Line], stream: TextIO | None = None) -> None:
     """Write styled lines to `stream` (default: standard output): with colours on a terminal, else as plain text."""
     stream = stream or sys.stdout
-    lines = [replace(one, spans=tuple(StyledText(abridged(s.text), s.style) for s in one.spans)) for one in lines]
+    lines = [
+        replace(one, spans=tuple(StyledText(encodable(abridged(s.text), stream), s.style) for s in one.spans))
+        for one in lines
+    ]
     if not stream.isatty() and not os.environ.get("FORCE_COLOR"):
-        inner(stream).write(visible(encodable(text(lines, PLAIN_WIDTH), stream), lines=True))
+        inner(stream).write(visible(text(lines, PLAIN_WIDTH), lines=True))
         return
     # Not needed in a pipe, and as slow to import as the check of a small model.
     from rich.console import Console

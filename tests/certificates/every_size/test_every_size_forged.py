@@ -111,6 +111,7 @@ def test_no_part_of_the_file_can_be_changed(request: Any, name: str, drop: bool)
     assert tried > 60
 
 
+@pytest.mark.long
 def test_no_assumption_can_be_dropped(ring: Any, buffers: Any) -> None:
     """Not even when the script is made again: each obligation assumes only what it needs."""
     dropped = 0
@@ -225,16 +226,19 @@ def _code(written: Any, tmp_path: Path, *words: str, **changed: Any) -> int:
 
 @pytest.mark.parametrize(
     "options",
-    [
-        ["--variant", "wrong-guard", "--any", "n"],
-        ["--any", "n", "--any", "n"],
-        ["--any", "n,n"],
-        ["--any", ",n"],
-        ["--any", "n", "-p", "n=3"],
-        ["--any", "n", "--any"],
-        ["--any", ["n"]],
-        "--any n",
-    ],
+    share(
+        [
+            ["--variant", "wrong-guard", "--any", "n"],
+            ["--any", "n", "--any", "n"],
+            ["--any", "n,n"],
+            ["--any", ",n"],
+            ["--any", "n", "-p", "n=3"],
+            ["--any", "n", "--any"],
+            ["--any", ["n"]],
+            "--any n",
+        ],
+        4,
+    ),
     ids=str,
 )
 def test_the_options_that_are_printed_are_those_of_the_system(written: Any, tmp_path: Path, options: Any) -> None:
