@@ -298,6 +298,7 @@ def _true(universe: Universe, formula: Any) -> bool:
 BROKEN = {name: set(expected) for name, expected in SPEC.expected.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variant", share(SPEC.model.variants, 16))
 def test_no_broken_rule_of_credit_is_proved(variant: str) -> None:
     """What a variant breaks at one size is not proved for every size, with any number of channels or with two."""

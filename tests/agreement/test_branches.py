@@ -46,6 +46,7 @@ def made(source: str, folder: Path, name: str) -> type[Model]:
     return model
 
 
+@pytest.mark.long
 @FEW
 def test_random_models(panel: Any, tmp_path: Path, seeds: range) -> None:
     """Every engine agrees on both; native execution takes the same steps; each branch is counted by its steps."""

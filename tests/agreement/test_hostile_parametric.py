@@ -43,6 +43,7 @@ def test_hostile_models(models: int, least: int, tmp_path: Path) -> None:
     assert sum(t.special for t in trials) >= least
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("models", share([2, 4], 2))
 def test_benign_models(models: int, tmp_path: Path) -> None:
     """Models without hostile Python are read, and most of their properties proved."""

@@ -170,7 +170,7 @@ def native_agrees(model: type[Model], most: int = 300) -> None:
     assert len(seen) > 100
 
 
-@pytest.mark.parametrize(("model", "distinct"), share([(Edges, 3 * 3**5), (Keys, None), (Workers, None)], 2))
+@pytest.mark.parametrize(("model", "distinct"), share([(Edges, 3 * 3**5), (Keys, None), (Workers, None)], 3))
 def test_engines_and_native_execution_agree(panel: Any, model: type[Model], distinct: int | None) -> None:
     """Both tiers and the solver agree with the interpreter; counts are exact: no element without a key."""
     system = model.system()

@@ -105,11 +105,12 @@ def confirm(system: System, finding: Finding, seen: Counter[str]) -> None:
             {"stutters": 150, "repeats": 50, "long": 15, "far": 15, "strong": 20},
             marks=pytest.mark.long,
         ),
-        (
+        pytest.param(
             "compiled",
             30,
             {"holds": 12, "violated": 24, "error": 1},
             {"stutters": 12, "repeats": 8, "long": 3, "strong": 5},
+            marks=pytest.mark.long,
         ),
         pytest.param(
             "compiled",
@@ -328,8 +329,9 @@ def temporal_models() -> list[tuple[str, str | None]]:
 
 @pytest.mark.parametrize(
     ("part", "parts", "least"),
-    [(0, 12 * PARTS, 0), *(pytest.param(part, PARTS, 5, marks=pytest.mark.long) for part in range(PARTS))],
+    [(0, 12 * PARTS, 0), *((part, PARTS, 5) for part in range(PARTS))],
 )
+@pytest.mark.long
 def test_bundled_models(part: int, parts: int, least: int) -> None:
     """Every temporal property of every model and variant below the bound: the same findings and lassos from both tiers."""
     seen: Counter[str] = Counter()

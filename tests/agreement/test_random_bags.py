@@ -59,11 +59,8 @@ def engines_agree(panel: Any, expect: Any, model: type[Model]) -> Counter[str]:
     return seen
 
 
-@pytest.mark.parametrize(
-    ("seeds", "step"),
-    [(range(40), 10), pytest.param(range(1000, 3000), 8, marks=pytest.mark.long)],
-    ids=["few", "many"],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("seeds", "step"), [(range(40), 10), (range(1000, 3000), 8)], ids=["few", "many"])
 def test_random_models_with_bags(panel: Any, expect: Any, tmp_path: Path, seeds: range, step: int) -> None:
     """Each in two readings, some in all engines."""
     seen: Counter[str] = Counter()

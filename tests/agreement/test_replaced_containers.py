@@ -295,6 +295,7 @@ def check(folder: Path, examples: int) -> None:
     assert stats["replaced"] >= examples // 100, stats
 
 
+@pytest.mark.long
 def test_random_rules_that_replace_containers(tmp_path: Path) -> None:
     """60 of them: the same next state as in plain Python."""
     check(tmp_path, 60)

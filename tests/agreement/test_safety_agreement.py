@@ -87,10 +87,11 @@ def test_bounded_model_checking_finds_lassos() -> None:
     ("engine", "counts"),
     [
         (Engine.INDUCTION, {"holds": 4, "violated": 3, "inconclusive": 6}),
-        pytest.param(Engine.PDR, {"holds": 5, "violated": 4, "inconclusive": 4}, marks=pytest.mark.long),
+        (Engine.PDR, {"holds": 5, "violated": 4, "inconclusive": 4}),
     ],
     ids=["induction", "pdr"],
 )
+@pytest.mark.long
 def test_proofs_of_temporal_properties(engine: Engine, counts: dict[str, int]) -> None:
     """Whatever induction or PDR decides is what the referee says; how much each decides is fixed.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+import pytest
+
 from random_systems import temporal_system
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Fairness, Verdict
@@ -13,6 +15,7 @@ from streamproof.system.reference import reference
 from streamproof.system.temporal import fairness_of, true_of
 
 
+@pytest.mark.long
 def test_random_systems_need_no_scheduler() -> None:
     """The system with rounds and bits has no fairness, and its formula the same truth; lassos lose the steps put in."""
     seen: Counter[str] = Counter()

@@ -42,6 +42,7 @@ def test_the_committed_counterexamples_are_right(streamproof: Any) -> None:
     assert (done.code, done.err) == (0, "")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", share(range(20), 20, 13))
 def test_the_committed_counterexamples_replay(part: int, streamproof: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As above, for a twentieth of the models and without searches: committed traces are taken for the shortest."""

@@ -89,7 +89,7 @@ def test_a_time_limit_covers_reading_the_model(tmp_path: Path, verb: str, which:
         assert "time limit of 1 s reached while reading the model" in done.stderr
 
 
-@pytest.mark.parametrize("which", sorted(HARD))
+@pytest.mark.parametrize("which", share(sorted(HARD), 3))
 def test_what_does_not_react_to_a_time_limit_is_killed(tmp_path: Path, which: str) -> None:
     """Code that swallows every exception, or never comes back to Python, ends too."""
     (tmp_path / "m.py").write_text(ENDLESS[which])
@@ -197,7 +197,7 @@ def test_the_size_of_a_variable_is_checked_before_it_is_built(tmp_path: Path, si
     assert "m.py:9: a variable of Array(Range(0, " in done.stderr
 
 
-@pytest.mark.parametrize("seconds", ["0.4", "1", "2"])
+@pytest.mark.parametrize("seconds", share(["0.4", "1", "2"], 3))
 def test_proofs_for_every_size_end_with_their_time(tmp_path: Path, seconds: str) -> None:
     """Wherever the time goes, into reading, comparing or proving, the answer is inconclusive."""
     proof = "prove credit -p channels=12 --any exclusive,floating,depth -q --timeout"  # takes half a minute

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from shares import share
 from streamproof_runtime.command import Simulated
 from streamproof_runtime.errors import RuntimeFailure
 
@@ -128,7 +129,7 @@ def job():
 
 
 @pytest.mark.parametrize(
-    ("waits", "caught"), [(True, False), (True, True), (False, False)], ids=["function", "caught", "loop"]
+    ("waits", "caught"), share([(True, False), (True, True), (False, False)], 3), ids=["function", "caught", "loop"]
 )
 def test_a_simulation_without_end_is_ended(
     streamproof: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waits: bool, caught: bool

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from shares import share
 from streamproof import entries
 
 HEAVY = (
@@ -46,12 +47,7 @@ print(code, *(name for name in sys.modules if name.split(".")[0] == "streamproof
 
 @pytest.mark.parametrize(
     ("model", "most"),
-    [
-        ("regions", 90),
-        ("partition_lifecycle", 90),
-        ("baton", 90),
-        ("slots", 97),
-    ],
+    share([("regions", 90), ("partition_lifecycle", 90), ("slots", 97), ("baton", 90)], 2),
 )
 def test_a_check_loads_few_modules(tmp_path: Path, model: str, most: int) -> None:
     """A check of a bundled model loads a bounded number of the program's modules: what it does not need stays unloaded."""

@@ -156,6 +156,7 @@ def closure(system: System, hidden: frozenset[str], states: tuple[State, ...]) -
     return found
 
 
+@pytest.mark.long
 def test_delayed_hidden_actions_change_nothing() -> None:
     """On random logs of random machines; the states kept are fewer."""
     seen: Counter[str] = Counter()

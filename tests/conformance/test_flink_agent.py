@@ -177,6 +177,7 @@ def test_calls_that_return_are_recorded(recorded: tuple[str, list[dict[str, Any]
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_records_tell_when_a_call_began_and_ended(recorded: tuple[str, list[dict[str, Any]]]) -> None:
     """Places in the order of the process rise, a call begins before it ends, and the thread is named as it is."""
     places = [(one["args"]["q0"], one["seq"]) for one in recorded[1]]

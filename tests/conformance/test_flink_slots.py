@@ -55,6 +55,7 @@ def test_every_recorded_run_is_accepted(part: int, flink_logs: Path, flink_more:
     assert not any("rejected" in verdicts for verdicts in found.values())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", share(range(8), 8))
 def test_disturbed_copies_are_not_rejected(
     part: int, disturbing: ModuleType, flink_logs: Path, flink_more: Path, flink_live: Path

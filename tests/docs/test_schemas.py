@@ -91,7 +91,7 @@ def _marks(command: str) -> list[pytest.MarkDecorator]:
 
 @pytest.mark.parametrize(
     ("more", "command", "table"),
-    share([pytest.param(*row, id=row[1], marks=_marks(row[1])) for row in TABLES], 2),
+    share([pytest.param(*row, id=row[1], marks=_marks(row[1])) for row in TABLES], 4),
 )
 def test_fields(
     more: str,

@@ -35,6 +35,7 @@ def test_every_expected_verdict_is_established(variant: str | None) -> None:
     assert (result.counts.distinct, lengths) == COUNTS[variant]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("operators", share([2, 3], 2))
 @pytest.mark.parametrize(
     ("variant", "free"),

@@ -202,7 +202,7 @@ VIOLATED = {
     "completes-after-failure": r"checkpoint \d+ is pending: it is aborted before",
 }
 """What the first rejected log of a variant violates."""
-RARE = ("restores-older", "completes-partly", "held-forgotten")
+RARE = ("restores-older", "completes-partly", "held-forgotten", "completes-before-stored", "barrier-forwarded-early")
 """Variants whose tests take the longest: they are in the long tests."""
 
 

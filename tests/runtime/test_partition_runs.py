@@ -96,6 +96,7 @@ def both(seed: int, folder: Path, changes: int) -> tuple[int, int]:
     return compared(records, partial(changed, draw), changes, judges, seed)
 
 
+@pytest.mark.long
 def test_the_independent_judge_agrees(tmp_path: Path) -> None:
     """On runs and on changed copies."""
     counts = [both(seed, tmp_path, 5) for seed in range(8)]
