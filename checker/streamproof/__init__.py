@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from streamproof.language.model import Model
     from streamproof.language.native import Native
     from streamproof.language.primitives import (
-        NONE,
         STRONG,
         WEAK,
         action,
@@ -96,7 +95,7 @@ if TYPE_CHECKING:
     from streamproof.symbolic.proof import Proof as Proof
     from streamproof.symbolic.proof import prove as prove
     from streamproof.system.errors import EvaluationError, ModelError, StreamproofError, UsageError
-    from streamproof.system.model import System
+    from streamproof.system.model import Fairness, System
     from streamproof.system.options import SearchOptions as SearchOptions
     from streamproof.system.verdict import CheckResult as CheckResult
     from streamproof.system.verdict import Counts as Counts
@@ -118,7 +117,7 @@ AUTHORING = {
     "models": ("language.spec", "Model"),
     "rules": (
         "language.primitives",
-        "NONE STRONG WEAK action choose constraint enabled first initially require terminal",
+        "Fairness STRONG WEAK action choose constraint enabled first initially require terminal",
     ),
     "properties": ("language.primitives", "derived invariant lemma measure reachable step temporal"),
     "formulas": ("language.primitives", "always eventually leads_to until"),
@@ -197,7 +196,7 @@ __all__ = [  # noqa: RUF022 -- by kind
     "State",
     "Model",
     # rules
-    "NONE",
+    "Fairness",
     "STRONG",
     "WEAK",
     "action",

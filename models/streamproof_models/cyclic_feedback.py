@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from streamproof import NONE, WEAK, Bool, Enum, Model, Queue, Range, Record, State, action, choose, invariant, require
+from streamproof import (
+    WEAK,
+    Bool,
+    Enum,
+    Fairness,
+    Model,
+    Queue,
+    Range,
+    Record,
+    State,
+    action,
+    choose,
+    invariant,
+    require,
+)
 from streamproof_models.cyclic_parts import KINDS, all_rounds
 
 
@@ -166,7 +180,7 @@ class ReadTwice(FeedbackEdge, variant="read-twice"):
 class Forgotten(FeedbackEdge, variant="forgotten"):
     """Items on disk need not be read back."""
 
-    @action(fairness=NONE)
+    @action(fairness=Fairness.NONE)
     def read_back(self, s):
         """The same, without a fairness constraint."""
         super().read_back(s)

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from random_systems import random_system, temporal_system
-from streamproof.agree import asking
+from streamproof.agree import engines
 from streamproof.agree.comparing import differences
 from streamproof.agree.interpreter_result import InterpreterResult, expected, interpreter_result
-from streamproof.agree.opinion import Expected, Opinion
+from streamproof.agree.result import EngineResult, Expected
 from streamproof.exchange import spin, tlc, tlc_run
 from streamproof.system import (
     BOOL,
@@ -41,13 +41,13 @@ class Refereed:
 
     system: System
     ordered: Reference
-    opinion: Opinion
+    result: EngineResult
     unordered: Mapping[str, Expected]
 
-    def compare(self, opinion: Opinion) -> None:
+    def compare(self, other: EngineResult) -> None:
         """Fail with what differs, and the system."""
-        assert opinion.answers.keys() == {p.name for p in self.system.properties}, (opinion.why, repr(self.system))
-        found = [str(d) for d in differences(self.system, (self.opinion, opinion), self.unordered)]
+        assert other.answers.keys() == {p.name for p in self.system.properties}, (other.why, repr(self.system))
+        found = [str(d) for d in differences(self.system, (self.result, other), self.unordered)]
         assert not found, "\n".join((*found, repr(self.system)))
 
 
@@ -58,27 +58,27 @@ class Panel:
     def interpreter_result(system: System) -> Refereed:
         """The interpreter, which says what a system means."""
         said = interpreter_result(system)
-        return Refereed(system, said.found, said.opinion, said.expected)
+        return Refereed(system, said.found, said.result, said.expected)
 
     @staticmethod
-    def explored(system: System, tier: str) -> Opinion:
+    def explored(system: System, tier: str) -> EngineResult:
         """The explicit engine; its behaviours have been replayed by the interpreter."""
-        return asking.explored(system, tier)
+        return engines.explored(system, tier)
 
     @staticmethod
-    def bounded(system: System, depth: int, *, integers: bool = False) -> Opinion:
+    def bounded(system: System, depth: int, *, integers: bool = False) -> EngineResult:
         """The symbolic engine, for behaviours of so many steps."""
-        return asking.bounded(system, depth, integers=integers)
+        return engines.bounded(system, depth, integers=integers)
 
     @staticmethod
-    def spun(system: System, options: spin.SpinOptions) -> Opinion:
+    def run_spin(system: System, options: spin.SpinOptions) -> EngineResult:
         """Spin, breadth first."""
-        return asking.spun(system, options)
+        return engines.run_spin(system, options)
 
 
 @pytest.fixture(scope="session")
 def panel() -> Panel:
-    """Every engine's opinion."""
+    """Every engine's other."""
     return Panel()
 
 

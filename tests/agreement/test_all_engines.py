@@ -30,7 +30,7 @@ def _agree(panel: Any, system: System, *, with_spin: bool = False) -> bool:
     if not referee.ordered.levels:
         return False
     if with_spin:
-        referee.compare(panel.spun(system, SMALL))
+        referee.compare(panel.run_spin(system, SMALL))
         return True
     referee.compare(panel.explored(system, "python"))
     referee.compare(panel.explored(system, "compiled"))

@@ -274,8 +274,8 @@ def test_spin_agrees_on_compositions(panel: Any, seeds: int, least: int) -> None
     compared = 0
     for system in _mixed(range(100, 100 + seeds)):
         referee = panel.interpreter_result(system)
-        if referee.ordered.levels and referee.opinion.mistake is None:
-            referee.compare(panel.spun(system, spin.SpinOptions(hash_bits=12, depth=100_000, optimise="-O0")))
+        if referee.ordered.levels and referee.result.mistake is None:
+            referee.compare(panel.run_spin(system, spin.SpinOptions(hash_bits=12, depth=100_000, optimise="-O0")))
             compared += 1
     assert compared >= least
 

@@ -13,7 +13,7 @@ import pytest
 from quick_tlc import QUICK
 from random_constraints import corpus, step_condition
 from shares import share
-from streamproof.agree import asking
+from streamproof.agree import engines
 from streamproof.exchange import tla, tlc_run
 from streamproof.exchange.tla import Means, Tla, TlcClaim, TlcRun
 from streamproof.exchange.tlc_run import TlcReport
@@ -37,7 +37,7 @@ def test_all_engines_agree(panel: Any, expect: Any, seeds: range, systems: int) 
         referee = panel.interpreter_result(system)
         for opinion in (panel.explored(system, "python"), panel.explored(system, "compiled"), panel.bounded(system, 5)):
             referee.compare(opinion)
-        proved = asking.proved(system, 5)
+        proved = engines.proved(system, 5)
         allowed = expect(system)
         for name, answer in proved.answers.items():
             assert answer.verdict in {Verdict.INCONCLUSIVE, *allowed[name].verdicts}, (name, repr(system))
@@ -83,7 +83,7 @@ def test_constraints_on_steps(panel: Any, expect: Any, seeds: range, systems: in
         if not temporal:
             referee.compare(panel.bounded(system, 5))
             allowed = expect(system)
-            for name, answer in asking.proved(system, 5).answers.items():
+            for name, answer in engines.proved(system, 5).answers.items():
                 assert answer.verdict in {Verdict.INCONCLUSIVE, *allowed[name].verdicts}, (name, repr(system))
         without = reference(system.unconstrained).decisions
         changed += any(without[name].verdict is not d.verdict for name, d in reference(system).decisions.items())

@@ -119,7 +119,7 @@ class Heads(Model):
 def test_engines_agree_and_count_nothing_for_what_is_empty(panel: Any) -> None:
     """Without heads there are the four values of x; every engine says so."""
     referee = panel.interpreter_result(Heads.system())
-    assert (referee.opinion.distinct, referee.opinion.generated) == (4, 5)
+    assert (referee.result.distinct, referee.result.generated) == (4, 5)
     for opinion in (
         panel.explored(referee.system, "python"),
         panel.explored(referee.system, "compiled"),
@@ -134,7 +134,7 @@ def test_engines_agree_and_count_nothing_for_what_is_empty(panel: Any) -> None:
 def test_one_head_is_not_empty(panel: Any) -> None:
     """The same model with elements: the interpreter and both tiers agree."""
     referee = panel.interpreter_result(Heads.system(heads=1))
-    assert referee.opinion.distinct > 4
+    assert referee.result.distinct > 4
     for tier in ("python", "compiled"):
         referee.compare(panel.explored(referee.system, tier))
 
@@ -176,7 +176,7 @@ def test_a_system_without_leaves(panel: Any) -> None:
             return all(s.x) and not any(s.x)
 
     referee = panel.interpreter_result(Void.system())
-    assert referee.opinion.distinct == 1
+    assert referee.result.distinct == 1
     referee.compare(panel.explored(referee.system, "python"))
     for workers in (1, 2):
         counts = explore(referee.system, SearchOptions(tier="compiled", workers=workers)).counts

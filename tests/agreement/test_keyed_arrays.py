@@ -177,7 +177,7 @@ def test_engines_and_native_execution_agree(panel: Any, model: type[Model], dist
     referee = panel.interpreter_result(system)
     for opinion in (panel.explored(system, "python"), panel.explored(system, "compiled"), panel.bounded(system, 3)):
         referee.compare(opinion)
-    assert distinct is None or referee.opinion.distinct == distinct
+    assert distinct is None or referee.result.distinct == distinct
     native_agrees(model)
 
 

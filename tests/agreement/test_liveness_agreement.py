@@ -79,7 +79,7 @@ def confirm(system: System, finding: Finding, seen: Counter[str]) -> None:
     assert trace.loop is not None
     assert formula is not None
     assert not true_of(system, formula, trace)
-    assert all(owed.paid for owed in fairness_of(system, trace))
+    assert all(evidence.satisfied for evidence in fairness_of(system, trace))
     seen["strong"] += any(o.fairness is Fairness.STRONG and o.enabled is not None for o in finding.fair)
     seen["stutters" if trace.stutters else "repeats"] += 1
     seen["long"] += len(trace.steps) - trace.loop > 3

@@ -90,8 +90,8 @@ def test_random_refinements(seeds: range) -> None:
         fair = found.get("refined_fairness")
         if fair is not None and fair.verdict is Verdict.VIOLATED:
             assert fair.trace is not None
-            assert all(owed.paid for owed in fairness_of(system, fair.trace))
-            assert not all(owed.paid for owed in fairness_of(abstract, fair.trace))
+            assert all(evidence.satisfied for evidence in fairness_of(system, fair.trace))
+            assert not all(evidence.satisfied for evidence in fairness_of(abstract, fair.trace))
         if seed < 60:
             bounded = {f.property: f.verdict for f in bmc(system, 3, ["refined", "refined_start"]).findings}
             for name, verdict in bounded.items():

@@ -45,7 +45,7 @@ def test_random_systems() -> None:
             if finding.trace is not None:
                 lasso = safety.lasso(finding.trace)
                 assert not true_of(system, prop.formula, lasso)
-                assert all(owed.paid for owed in fairness_of(system, lasso))
+                assert all(evidence.satisfied for evidence in fairness_of(system, lasso))
                 seen["stutters" if lasso.stutters else "repeats"] += 1
     assert {kind: seen[kind] for kind in ("holds", "violated", "nothing to violate", "too large")} == {
         "holds": 18,
@@ -79,7 +79,7 @@ def test_bounded_model_checking_finds_lassos() -> None:
             lasso = safety.lasso(finding.trace)
             assert prop.formula is not None
             assert not true_of(system, prop.formula, lasso)
-            assert all(owed.paid for owed in fairness_of(system, lasso))
+            assert all(evidence.satisfied for evidence in fairness_of(system, lasso))
     assert seen == {"holds": 5, "violated": 4, "inconclusive": 2}
 
 

@@ -38,7 +38,7 @@ def test_random_systems_need_no_scheduler() -> None:
             if finding.trace is not None:
                 trace = form.trace(finding.trace)
                 assert not true_of(system, prop.formula, trace)
-                assert all(owed.paid for owed in fairness_of(system, trace))
+                assert all(evidence.satisfied for evidence in fairness_of(system, trace))
                 seen["stutters" if trace.stutters else "repeats"] += 1
     assert min(seen["holds"], seen["violated"], seen["rounds"], seen["strong"]) > 20
     assert min(seen["stutters"], seen["repeats"]) > 5

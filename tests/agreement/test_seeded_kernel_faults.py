@@ -16,15 +16,15 @@ from types import SimpleNamespace
 import pytest
 
 from shares import share
-from streamproof.agree import asking
+from streamproof.agree import engines
 from streamproof.agree.comparing import differences
-from streamproof.agree.opinion import Opinion
+from streamproof.agree.result import EngineResult
 from streamproof.explicit import kernel_compiler
 from streamproof.explicit.compiled import memory
 from streamproof.system import Action, Conjunct, Expr, Fairness, Instance, Kind, Property, RangeSort, System, Variable
 from streamproof.system import build as b
 
-Sound = dict[tuple[bool, bool], tuple[System, Opinion]]
+Sound = dict[tuple[bool, bool], tuple[System, EngineResult]]
 """Systems, by what they are like, with what the Python tier says."""
 
 MOST = 12
@@ -131,7 +131,7 @@ def sound() -> Sound:
     found = {}
     for wide, endless in product((False, True), repeat=2):
         system = _machine(wide=wide, endless=endless)
-        found[wide, endless] = system, asking.explored(system, "python")
+        found[wide, endless] = system, engines.explored(system, "python")
     return found
 
 
@@ -158,11 +158,11 @@ def _seed(patch: pytest.MonkeyPatch, name: str, old: str, new: str) -> None:
     patch.setattr(memory, "_written", lambda: f"{name}: {new} for {old}")
 
 
-def _compiled(system: System, workers: int) -> Opinion:
-    return asking.explored(system, "compiled", workers, seconds=10)
+def _compiled(system: System, workers: int) -> EngineResult:
+    return engines.explored(system, "compiled", workers, seconds=10)
 
 
-def _noticed(of: tuple[System, Opinion], workers: int) -> list[str]:
+def _noticed(of: tuple[System, EngineResult], workers: int) -> list[str]:
     system, said = of
     return [str(d) for d in differences(system, (said, _compiled(system, workers)))]
 

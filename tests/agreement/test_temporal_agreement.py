@@ -31,7 +31,7 @@ def _agree(system: System, tier: str, seen: Counter[str]) -> None:
         assert formula is not None
         assert not true_of(system, formula, trace)
         assert finding.fair == fairness_of(system, trace)
-        assert all(owed.paid for owed in finding.fair)
+        assert all(evidence.satisfied for evidence in finding.fair)
         seen["stutters" if trace.stutters else "repeats"] += 1
         seen["strong"] += any(o.fairness is Fairness.STRONG and o.enabled is not None for o in finding.fair)
 

@@ -26,7 +26,7 @@ from random_systems import random_system, temporal_system
 from shares import share
 from small_models import SMALL
 from streamproof import Spec
-from streamproof.agree.asking import checked_by_tlc
+from streamproof.agree.engines import run_tlc
 from streamproof.exchange import tlc, tlc_run
 from streamproof.exchange.tla import export
 from streamproof.explicit import explore
@@ -426,6 +426,6 @@ def test_check_agree_asks_it_and_says_what_it_was_not_asked(jar: Path) -> None:
     assert said["states"] == counted["states"] == {"distinct": 16, "generated": 97, "depth": 8}
     answers = {p["name"]: {a["verdict"] for a in p["answers"] if a["engine"] == "TLC"} for p in told["properties"]}
     assert answers == {"measured": {"holds"}, "deadlock": {"holds"}}
-    late = checked_by_tlc(find("reference.die_hard").system(None, {}), QUICK, seconds=0.5)
+    late = run_tlc(find("reference.die_hard").system(None, {}), QUICK, seconds=0.5)
     assert late.answers == {}
     assert "did not finish" in late.why["all"] or set(late.why) >= {"measured", "deadlock"}

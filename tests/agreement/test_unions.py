@@ -40,7 +40,7 @@ def test_letters_in_every_engine(panel: Any) -> None:
     """One model with unions in all containers: counts, states and verdicts of interpreter, both tiers and the solver."""
     system = Letters.system()
     referee = panel.interpreter_result(system)
-    assert (referee.opinion.distinct, referee.opinion.generated, len(referee.opinion.levels)) == (2904, 9111, 15)
+    assert (referee.result.distinct, referee.result.generated, len(referee.result.levels)) == (2904, 9111, 15)
     referee.compare(panel.explored(system, "python"))
     referee.compare(panel.explored(system, "compiled"))
     referee.compare(panel.bounded(system, 3))

@@ -80,7 +80,7 @@ def test_false_liveness_of_ewd840() -> None:
         finding = result.finding(name)
         assert finding.trace is not None
         verify(system, name, finding.trace)
-        assert [owed.paid for owed in finding.fair] == [True, True, True]
+        assert [evidence.satisfied for evidence in finding.fair] == [True, True, True]
     trace = result.finding("rests_are_detected").trace
     assert trace is not None
     assert trace.loop is not None

@@ -15,7 +15,6 @@ import pytest
 
 from shares import share
 from streamproof import (
-    NONE,
     STRONG,
     WEAK,
     Array,
@@ -245,7 +244,9 @@ def test_fairness_carries_over(lanes: System) -> None:
 
     class Eager(Lanes):
         def parts(self):
-            return Parts(a=Lane(), b=Lane()).together("hand", "a.pop()", "b.push()", fairness=NONE, doc="Over.")
+            return Parts(a=Lane(), b=Lane()).together(
+                "hand", "a.pop()", "b.push()", fairness=Fairness.NONE, doc="Over."
+            )
 
         def conserved(self, s):
             return True
@@ -648,6 +649,6 @@ def test_engines_agree(variant: str | None, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setenv(TLC_JAR, str(Path(package.submodule_search_locations[0]) / "tla2tools.jar"))
     agreement = agree(Lanes.system(variant, items=1), PanelLimits(depth=4))
     assert [str(d) for d in agreement.differences] == []
-    counting = {o.engine for o in agreement.opinions if o.distinct is not None}
+    counting = {o.engine for o in agreement.results if o.distinct is not None}
     assert counting >= {"python", "compiled", "compiled, 2 workers"}
     assert ("TLC" in counting) == (os.environ.get(TLC_JAR) is not None and tlc.installed() is None)

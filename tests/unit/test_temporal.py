@@ -42,7 +42,7 @@ from streamproof.system.formula import (
 )
 from streamproof.system.model import fairness_constraints
 from streamproof.system.temporal import fairness_of, true_of
-from streamproof.system.verdict import Owed
+from streamproof.system.verdict import FairnessEvidence
 
 NONE, WEAK, STRONG = Fairness.NONE, Fairness.WEAK, Fairness.STRONG
 DIAL = RangeSort(0, 5)
@@ -160,13 +160,13 @@ def test_fairness_of_a_lasso() -> None:
     named = {i.action: i for i in system.instances}
     trace = Trace(((0,), (1,), (2,)), (named["go"], named["turn"], named["back"]), loop=1)
     assert fairness_of(system, trace) == (
-        Owed("turn()", WEAK, taken=2, enabled=1, disabled=2),
-        Owed("leave()", STRONG, taken=None, enabled=1, disabled=2),
-        Owed("off()", WEAK, taken=None, enabled=1, disabled=None),
-        Owed("idle()", WEAK, taken=None, enabled=None, disabled=1),
+        FairnessEvidence("turn()", WEAK, taken=2, enabled=1, disabled=2),
+        FairnessEvidence("leave()", STRONG, taken=None, enabled=1, disabled=2),
+        FairnessEvidence("off()", WEAK, taken=None, enabled=1, disabled=None),
+        FairnessEvidence("idle()", WEAK, taken=None, enabled=None, disabled=1),
     )
-    assert [owed.paid for owed in fairness_of(system, trace)] == [True, False, False, True]
-    assert [owed.because for owed in fairness_of(system, trace)] == [
+    assert [evidence.satisfied for evidence in fairness_of(system, trace)] == [True, False, False, True]
+    assert [evidence.because for evidence in fairness_of(system, trace)] == [
         "taken by step 2",
         "enabled in state 1 and not taken on the cycle",
         "enabled in state 1 and not taken on the cycle",
@@ -216,7 +216,7 @@ def test_a_step_that_changes_nothing_is_stuttering() -> None:
     system = dial(move("turn", WEAK, (0, 0)), move("go", NONE, (0, 1)), comes=Eventually(at(1)))
     finding = explore(system).finding("comes")
     assert values(finding.trace) == ((0,), 0, True)
-    assert finding.fair == (Owed("turn()", WEAK, taken=None, enabled=None, disabled=0),)
+    assert finding.fair == (FairnessEvidence("turn()", WEAK, taken=None, enabled=None, disabled=0),)
 
 
 def test_strong_fairness_is_not_judged_on_a_whole_component() -> None:

@@ -11,54 +11,54 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from streamproof.agree.opinion import Answer, Expected, Opinion, OpinionDifference
+from streamproof.agree.result import Answer, EngineResult, Expected, ResultDifference
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.sorts import show
 from streamproof.system.verdict import Verdict
 
 
 def differences(
-    system: System, opinions: Sequence[Opinion], expected: Mapping[str, Expected] | None = None
-) -> Iterator[OpinionDifference]:
+    system: System, results: Sequence[EngineResult], expected: Mapping[str, Expected] | None = None
+) -> Iterator[ResultDifference]:
     """All differences between the results, each between the first engine with a figure and another one.
 
     `expected`: what the interpreter permits in any search order, if available; the first result is then the
     interpreter's.
     """
-    for opinion in opinions:
-        if opinion.unconfirmed is not None:
-            yield OpinionDifference("a behaviour", opinion.engine, opinion.unconfirmed, "the interpreter", "it is none")
-    tellers = [o for o in opinions if o.tells_mistakes]
+    for result in results:
+        if result.unconfirmed is not None:
+            yield ResultDifference("a behaviour", result.engine, result.unconfirmed, "the interpreter", "it is none")
+    tellers = [o for o in results if o.tells_mistakes]
     for other in tellers[1:]:
         if other.mistake != tellers[0].mistake:
             yield _difference("the model's first mistake", tellers[0], _at(tellers[0]), other, _at(other))
     if all(o.mistake is None for o in tellers):
-        yield from _counts(system, opinions)
+        yield from _counts(system, results)
     for prop in system.properties:
-        yield from _of_property(prop, opinions, expected)
+        yield from _of_property(prop, results, expected)
 
 
-def _at(opinion: Opinion) -> str:
-    return "there is none" if opinion.mistake is None else f"level {opinion.mistake}"
+def _at(result: EngineResult) -> str:
+    return "there is none" if result.mistake is None else f"level {result.mistake}"
 
 
 def _difference(
-    what: str, one: Opinion, one_says: object, other: Opinion, other_says: object, more: str = ""
-) -> OpinionDifference:
-    return OpinionDifference(what, one.engine, str(one_says), other.engine, str(other_says), more)
+    what: str, one: EngineResult, one_result: object, other: EngineResult, other_result: object, more: str = ""
+) -> ResultDifference:
+    return ResultDifference(what, one.engine, str(one_result), other.engine, str(other_result), more)
 
 
 # --- counts and states ----------------------------------------------------------------------------------------------
 
 
-def _counts(system: System, opinions: Sequence[Opinion]) -> Iterator[OpinionDifference]:
+def _counts(system: System, results: Sequence[EngineResult]) -> Iterator[ResultDifference]:
     for what in ("distinct", "generated", "depth"):
-        tellers = [o for o in opinions if getattr(o, what) is not None]
+        tellers = [o for o in results if getattr(o, what) is not None]
         for other in tellers[1:]:
             one = getattr(tellers[0], what)
             if getattr(other, what) != one:
                 yield _difference(what, tellers[0], one, other, getattr(other, what))
-    tellers = [o for o in opinions if o.levels is not None]
+    tellers = [o for o in results if o.levels is not None]
     for other in tellers[1:]:
         yield from _levels(system, tellers[0], other)
     ordered = [o for o in tellers if o.in_order and o.digest is not None]
@@ -68,7 +68,7 @@ def _counts(system: System, opinions: Sequence[Opinion]) -> Iterator[OpinionDiff
             yield _difference("the order of states", ordered[0], one.ordered, other, two.ordered)
 
 
-def _levels(system: System, one: Opinion, other: Opinion) -> Iterator[OpinionDifference]:
+def _levels(system: System, one: EngineResult, other: EngineResult) -> Iterator[ResultDifference]:
     """The first level on which two engines have different states, or different numbers of states."""
     assert one.levels is not None
     assert other.levels is not None
@@ -89,7 +89,7 @@ def _levels(system: System, one: Opinion, other: Opinion) -> Iterator[OpinionDif
         return
 
 
-def _example(system: System, one: Opinion, other: Opinion, level: int) -> str:
+def _example(system: System, one: EngineResult, other: EngineResult, level: int) -> str:
     """A state on a level of one of two engines only."""
     if one.states is None or other.states is None:
         return ""
@@ -101,21 +101,21 @@ def _example(system: System, one: Opinion, other: Opinion, level: int) -> str:
     return ""
 
 
-def _level(opinion: Opinion, level: int) -> set[State]:
-    assert opinion.levels is not None
-    assert opinion.states is not None
-    begin = sum(opinion.levels[:level])
-    size = opinion.levels[level] if level < len(opinion.levels) else 0
-    return set(islice(opinion.states(), begin, begin + size))
+def _level(result: EngineResult, level: int) -> set[State]:
+    assert result.levels is not None
+    assert result.states is not None
+    begin = sum(result.levels[:level])
+    size = result.levels[level] if level < len(result.levels) else 0
+    return set(islice(result.states(), begin, begin + size))
 
 
 # --- verdicts -------------------------------------------------------------------------------------------------------
 
 
 def _of_property(
-    prop: Property, opinions: Sequence[Opinion], expected: Mapping[str, Expected] | None
-) -> Iterator[OpinionDifference]:
-    answering = [o for o in opinions if prop.name in o.answers]
+    prop: Property, results: Sequence[EngineResult], expected: Mapping[str, Expected] | None
+) -> Iterator[ResultDifference]:
+    answering = [o for o in results if prop.name in o.answers]
     base = next((o for o in answering if o.horizon is None and _decided(o.answers[prop.name])), None)
     base = base or next((o for o in answering if _decided(o.answers[prop.name])), None)
     if base is None:
@@ -130,7 +130,7 @@ def _decided(answer: Answer) -> bool:
     return answer.verdict is not Verdict.INCONCLUSIVE
 
 
-def accepts(prop: Property, base: Opinion, other: Opinion, expected: Expected | None) -> bool:
+def accepts(prop: Property, base: EngineResult, other: EngineResult, expected: Expected | None) -> bool:
     """Whether an engine's answer is consistent with another's, and with the expected one, if the interpreter gave one."""
     exact, answer = base.answers[prop.name], other.answers[prop.name]
     endless = prop.kind in (Kind.TERMINATION, Kind.TEMPORAL)

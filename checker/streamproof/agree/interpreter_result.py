@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import chain
 
 from streamproof.agree.digest import digest
-from streamproof.agree.opinion import Answer, Expected, Opinion
+from streamproof.agree.result import Answer, EngineResult, Expected
 from streamproof.system.errors import EvaluationError
 from streamproof.system.formula import recurring, untils
 from streamproof.system.interpreter import Interpreter
@@ -29,7 +29,7 @@ MOST_NODES = 8_000
 class InterpreterResult:
     """The interpreter's result, and the answers it permits for other engines."""
 
-    opinion: Opinion
+    result: EngineResult
     expected: Mapping[str, Expected]
     found: Reference
 
@@ -56,7 +56,7 @@ def interpreter_result(system: System, *, thorough: bool = True) -> InterpreterR
         decisions |= reference(replace(system, properties=tuple(later))).decisions
     answers = {name: Answer(d.verdict, d.length, d.loop) for name, d in decisions.items()}
     counts = found.counts.inside
-    opinion = Opinion(
+    result = EngineResult(
         NAME,
         {p.name: answers[p.name] for p in system.properties if p.name in answers},
         counts.distinct,
@@ -71,7 +71,7 @@ def interpreter_result(system: System, *, thorough: bool = True) -> InterpreterR
         why=why,
         states=lambda: chain(*found.levels),
     )
-    return InterpreterResult(opinion, expected(system), found)
+    return InterpreterResult(result, expected(system), found)
 
 
 _ENDLESS = (Kind.TERMINATION, Kind.TEMPORAL)

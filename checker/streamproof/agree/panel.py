@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
-from streamproof.agree.asking import bounded, checked_by_tlc, explored, proved, spun
 from streamproof.agree.comparing import differences
+from streamproof.agree.engines import bounded, explored, proved, run_spin, run_tlc
 from streamproof.agree.interpreter_result import NAME as INTERPRETER
 from streamproof.agree.interpreter_result import interpreter_result
-from streamproof.agree.opinion import Answer, Expected, Opinion, OpinionDifference, silent
+from streamproof.agree.result import Answer, EngineResult, Expected, ResultDifference, no_answer
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Verdict
@@ -40,15 +40,15 @@ class Agreement:
     """The results of all engines, the interpreter's first, and every difference."""
 
     system: System
-    opinions: tuple[Opinion, ...]
-    differences: tuple[OpinionDifference, ...]
+    results: tuple[EngineResult, ...]
+    differences: tuple[ResultDifference, ...]
 
     def answer(self, name: str) -> Answer:
         """The answer of the first engine that decided a property; inconclusive if none did."""
         for unbounded in (True, False):
-            for opinion in self.opinions:
-                answer = opinion.answers.get(name)
-                if answer and answer.verdict is not Verdict.INCONCLUSIVE and (opinion.horizon is None) >= unbounded:
+            for result in self.results:
+                answer = result.answers.get(name)
+                if answer and answer.verdict is not Verdict.INCONCLUSIVE and (result.horizon is None) >= unbounded:
                     return answer
         return Answer(Verdict.INCONCLUSIVE)
 
@@ -57,21 +57,21 @@ def agree(
     system: System,
     limits: PanelLimits,
     report: Callable[[str], None] = lambda _: None,
-    answered: Callable[[Opinion], None] = lambda _: None,
+    answered: Callable[[EngineResult], None] = lambda _: None,
 ) -> Agreement:
     """Runs all engines on all properties of `system`. `report` receives progress, `answered` each result immediately."""
-    opinions: dict[str, Opinion] = {}
+    results: dict[str, EngineResult] = {}
 
-    def run(name: str, most: int | None, question: Callable[[], Opinion]) -> None:
-        size = next((o.distinct for o in opinions.values() if o.distinct is not None), None)
+    def run(name: str, most: int | None, question: Callable[[], EngineResult]) -> None:
+        size = next((o.distinct for o in results.values() if o.distinct is not None), None)
         if most is not None and size is not None and size > most:
-            opinions[name] = silent(name, f"not run: {size:,} states, its limit is {most:,}")
+            results[name] = no_answer(name, f"not run: {size:,} states, its limit is {most:,}")
         elif most is not None and size is None and name == INTERPRETER:
-            opinions[name] = silent(name, "not run: no engine counted the states")
+            results[name] = no_answer(name, "not run: no engine counted the states")
         else:
             report(f"running {name}")
-            opinions[name] = question()
-        answered(opinions[name])
+            results[name] = question()
+        answered(results[name])
 
     seconds = limits.seconds
     run(COMPILED, None, lambda: explored(system, COMPILED, seconds=seconds))
@@ -79,20 +79,20 @@ def agree(
     run(PYTHON, limits.python, lambda: explored(system, PYTHON, seconds=seconds))
     allowed: list[Mapping[str, Expected]] = []
 
-    def refereed() -> Opinion:
+    def refereed() -> EngineResult:
         said = interpreter_result(system, thorough=False)
         allowed.append(said.expected)
-        return said.opinion
+        return said.result
 
     run(INTERPRETER, limits.interpreter, refereed)
     run(BMC, None, lambda: bounded(system, limits.depth, seconds=seconds))
     run(INDUCTION, None, lambda: proved(system, limits.depth, seconds=seconds))
-    run(SPIN, limits.spin, lambda: spun(system, seconds=seconds))
+    run(SPIN, limits.spin, lambda: run_spin(system, seconds=seconds))
     if os.environ.get(TLC_JAR):
-        run(TLC, limits.tlc, lambda: checked_by_tlc(system, seconds=seconds))
+        run(TLC, limits.tlc, lambda: run_tlc(system, seconds=seconds))
     else:
-        opinions[TLC] = silent(TLC, f"not run: {TLC_JAR} is not set")
-        answered(opinions[TLC])
+        results[TLC] = no_answer(TLC, f"not run: {TLC_JAR} is not set")
+        answered(results[TLC])
     order = (INTERPRETER, PYTHON, COMPILED, f"{COMPILED}, 2 workers", BMC, INDUCTION, SPIN, TLC)
-    results = tuple(opinions[name] for name in order)
-    return Agreement(system, results, tuple(differences(system, results, next(iter(allowed), None))))
+    ordered = tuple(results[name] for name in order)
+    return Agreement(system, ordered, tuple(differences(system, ordered, next(iter(allowed), None))))

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from streamproof.agree.opinion import Answer, Opinion
 from streamproof.agree.panel import Agreement
+from streamproof.agree.result import Answer, EngineResult
 from streamproof.system.model import Property, System, parameter_json
 from streamproof.system.text import BLANK, Line, Style, StyledText, line, parameters_text
 from streamproof.system.verdict import Verdict
@@ -41,12 +41,12 @@ def heading_lines(system: System) -> Iterator[Line]:
     yield _row(COLUMNS, "faint")
 
 
-def opinion_line(opinion: Opinion) -> Line:
+def result_line(result: EngineResult) -> Line:
     """The figures of one engine."""
-    counts = (opinion.distinct, opinion.generated, opinion.depth)
+    counts = (result.distinct, result.generated, result.depth)
     figures_text = tuple("-" if figure is None else str(figure) for figure in counts)
-    shown = "-" if opinion.digest is None else opinion.digest.whole[:HASH_SHOWN]
-    return _row((opinion.engine, *figures_text, shown, f"{opinion.seconds:.2f}" if opinion.seconds else "-"), "plain")
+    shown = "-" if result.digest is None else result.digest.whole[:HASH_SHOWN]
+    return _row((result.engine, *figures_text, shown, f"{result.seconds:.2f}" if result.seconds else "-"), "plain")
 
 
 def _row(row: tuple[str, ...], style: Style) -> Line:
@@ -59,16 +59,16 @@ def agreement_lines(agreement: Agreement) -> Iterator[Line]:
     yield BLANK
     for prop in agreement.system.properties:
         yield from _answers(prop, agreement)
-    levels = next((o.levels for o in agreement.opinions if o.levels is not None), None)
+    levels = next((o.levels for o in agreement.results if o.levels is not None), None)
     if levels is not None:
         yield BLANK
         yield line(f"new states per level: {' '.join(map(str, levels))}", hang=2)
     yield BLANK
-    for opinion in agreement.opinions:
-        for what, why in opinion.why.items():
-            yield line(f"-  {opinion.engine}{'' if what == 'all' else f', {what}'}: {why}", hang=3)
+    for result in agreement.results:
+        for what, why in result.why.items():
+            yield line(f"-  {result.engine}{'' if what == 'all' else f', {what}'}: {why}", hang=3)
     if not agreement.differences:
-        answering = sum(1 for o in agreement.opinions if o.answers or o.distinct is not None)
+        answering = sum(1 for o in agreement.results if o.answers or o.distinct is not None)
         yield line(StyledText("they agree", "good"), f": {answering} engines")
     for difference in agreement.differences:
         yield line(StyledText("they differ", "failed"), f" in {difference}", hang=2)
@@ -77,11 +77,11 @@ def agreement_lines(agreement: Agreement) -> Iterator[Line]:
 def _answers(prop: Property, agreement: Agreement) -> Iterator[Line]:
     """Each different answer on its own line, with its engines."""
     given: dict[Answer, list[str]] = {}
-    for opinion in agreement.opinions:
-        if prop.name in opinion.answers:
-            given.setdefault(opinion.answers[prop.name], []).append(opinion.engine)
+    for result in agreement.results:
+        if prop.name in result.answers:
+            given.setdefault(result.answers[prop.name], []).append(result.engine)
     silent = [
-        o.engine for o in agreement.opinions if prop.name not in o.answers and (o.answers or o.distinct is not None)
+        o.engine for o in agreement.results if prop.name not in o.answers and (o.answers or o.distinct is not None)
     ]
     yield line(StyledText(prop.name, "title"), StyledText(f"  {prop.kind.value}", "faint"), indent=2)
     for answer, engines in given.items():
@@ -101,28 +101,28 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
         "parameters": {name: parameter_json(value) for name, value in system.parameters.items()},
         "constraint": None if system.constraint is None else system.constraint.text,
         "agree": not agreement.differences,
-        "engines": [_engine(opinion) for opinion in agreement.opinions],
+        "engines": [_engine(result) for result in agreement.results],
         "properties": [_property(prop, agreement) for prop in system.properties],
         "differences": [asdict(difference) for difference in agreement.differences],
     }
 
 
-def _engine(opinion: Opinion) -> dict[str, Any]:
+def _engine(result: EngineResult) -> dict[str, Any]:
     return {
-        "name": opinion.engine,
-        "states": {"distinct": opinion.distinct, "generated": opinion.generated, "depth": opinion.depth},
-        "levels": None if opinion.levels is None else list(opinion.levels),
-        "hash": None if opinion.digest is None else opinion.digest.whole,
-        "mistake_at_level": opinion.mistake,
-        "steps_ahead": None if opinion.horizon is None else opinion.horizon - 1,
-        "seconds": round(opinion.seconds, 6),
-        "missing": dict(opinion.why),
-        "unconfirmed": opinion.unconfirmed,
+        "name": result.engine,
+        "states": {"distinct": result.distinct, "generated": result.generated, "depth": result.depth},
+        "levels": None if result.levels is None else list(result.levels),
+        "hash": None if result.digest is None else result.digest.whole,
+        "mistake_at_level": result.mistake,
+        "steps_ahead": None if result.horizon is None else result.horizon - 1,
+        "seconds": round(result.seconds, 6),
+        "missing": dict(result.why),
+        "unconfirmed": result.unconfirmed,
     }
 
 
 def _property(prop: Property, agreement: Agreement) -> dict[str, Any]:
-    answers = ((o.engine, o.answers[prop.name]) for o in agreement.opinions if prop.name in o.answers)
+    answers = ((o.engine, o.answers[prop.name]) for o in agreement.results if prop.name in o.answers)
     return {
         "name": prop.name,
         "kind": prop.kind.value,

@@ -138,7 +138,7 @@ class Verifier:
                 return True
             return False
         if prop.formula is not None:
-            fair = all(owed.paid for owed in fairness_of(self.system, trace))
+            fair = all(evidence.satisfied for evidence in fairness_of(self.system, trace))
             return fair and not true_of(self.system, prop.formula, trace)
         if prop.kind is Kind.TERMINATION:
             return trace.loop is not None and trace.loop < len(trace.steps)
@@ -179,8 +179,8 @@ class Verifier:
             *self.interpreter.initial_states()
         }:
             reject("it lists a state twice, or its first level is not the initial states")
-        owed = enumerate(fairness_constraints(self.system))
-        fair = {id(self.system.instances[n]): 1 << k for k, constraint in owed for n in constraint.numbers}
+        constraints = enumerate(fairness_constraints(self.system))
+        fair = {id(self.system.instances[n]): 1 << k for k, constraint in constraints for n in constraint.numbers}
         generated, first = ends[0], 0
         for last, deeper in pairwise([*ends, ends[-1]]):
             self.report(f"{first:,} of {len(self.states):,} states")
@@ -210,8 +210,8 @@ class Endless:
 
     One that does is a path of nodes from an initial state where the formula is guessed false; the state of a step may stay
     the same. Ranks of nodes never rise along paths, so a path stays, in the end, among nodes of one rank. It cannot, where
-    those have no edges inside; or an *until* is guessed true in all and kept in none; or an action to which fairness is owed
-    is enabled in all and never taken. Where strong fairness is owed to actions that are never taken, the nodes that enable
+    those have no edges inside; or an *until* is guessed true in all and kept in none; or an action with a fairness constraint
+    is enabled in all and never taken. Where actions with strong fairness are never taken, the nodes that enable
     one are left for good, and the others of this rank have ranks of their own in the next table.
     """
 
@@ -242,7 +242,7 @@ class Endless:
         for k, until in enumerate(self.tableau.untils):
             if all(self.tableau.guesses[node[1]][k] and not self.true(until.right, node) for node in nodes):
                 return set()
-        idle = {1 << k: one for k, one in enumerate(self.tableau.owed) if not taken >> k & 1}
+        idle = {1 << k: one for k, one in enumerate(self.tableau.fairness) if not taken >> k & 1}
         if reduce(and_, (self.enabled[at] for at, _ in nodes)) & sum(idle):
             return set()
         strong = sum(bit for bit, one in idle.items() if one.fairness is Fairness.STRONG)

@@ -14,8 +14,8 @@ from streamproof.system.errors import Exit, UsageError
 from streamproof.system.verdict import Finding
 
 if TYPE_CHECKING:
-    from streamproof.agree.opinion import Opinion
     from streamproof.agree.panel import Agreement, PanelLimits
+    from streamproof.agree.result import EngineResult
 
 
 def limits_of(texts: Sequence[str], depth: int | None, seconds: float | None) -> PanelLimits:
@@ -40,7 +40,7 @@ def limits_of(texts: Sequence[str], depth: int | None, seconds: float | None) ->
 def run_agree(selection: Selection, limits: PanelLimits, json_to: str | None, *, quiet: bool) -> Exit:
     """Run all engines and print the comparison; the exit code is 162 if engines disagree, else that of the verdicts."""
     from streamproof.agree.panel import agree
-    from streamproof.agree.report import agreement_json, agreement_lines, heading_lines, opinion_line
+    from streamproof.agree.report import agreement_json, agreement_lines, heading_lines, result_line
     from streamproof.report.console import print_lines
 
     expect_json_writable(json_to, "streamproof.agree/1")
@@ -51,9 +51,9 @@ def run_agree(selection: Selection, limits: PanelLimits, json_to: str | None, *,
     print_lines(heading_lines(system), stream)
     with Status(live=not quiet) as status, interrupts.unlimited():  # each engine has its own limit
 
-        def answered(opinion: Opinion) -> None:
+        def answered(result: EngineResult) -> None:
             status.clear()
-            print_lines([opinion_line(opinion)], stream)
+            print_lines([result_line(result)], stream)
             stream.flush()
 
         agreement = agree(system, limits, status, answered)

@@ -161,7 +161,7 @@ class _Export:
             yield f" * {_comment(self.title)}"
             yield " * Violated where Spin finds an acceptance cycle:"
             yield f" *   spin -a {' '.join(SPIN_OPTIONS)} FILE && cc -O2 -DNOREDUCE -o pan pan.c && ./pan -a"
-            yield " * There are more states than the model has: fairness is spelt out, by a counter of what was owed and met"
+            yield " * More states than the model has: fairness is spelt out, by a counter of satisfied constraints"
             yield " * and by bits that steps turn over, and so is doing nothing, by a step of its own."
             yield " */"
             return

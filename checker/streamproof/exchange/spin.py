@@ -161,7 +161,7 @@ def _lasso_against(system: System, prop: Property, formula: Formula, options: Sp
         if not _claim_broken(report):
             continue
         trace = form.trace(_lasso(behaviour(form.system, model, read(report.trail))))
-        if true_of(system, formula, trace) or not all(owed.paid for owed in fairness_of(system, trace)):
+        if true_of(system, formula, trace) or not all(evidence.satisfied for evidence in fairness_of(system, trace)):
             raise Refuted(f"the cycle that Spin found does not violate {prop.name}, or is not fair")
         return trace
     return None

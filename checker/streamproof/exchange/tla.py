@@ -291,8 +291,8 @@ class _Export:
         yield from _definition("UnfairSpec", atom("Init /\\ [][Next]_vars"))
         if self.fair:
             words = {a.name: "WF_vars" if a.fairness is Fairness.WEAK else "SF_vars" for a in self.fair}
-            owed = [text for a in self.fair for text in self.actions.fairness(a, words[a.name])]
-            yield from _definition("Fairness", bulleted("/\\", owed), "Fairness constraints of the actions.")
+            texts = [text for a in self.fair for text in self.actions.fairness(a, words[a.name])]
+            yield from _definition("Fairness", bulleted("/\\", texts), "Fairness constraints of the actions.")
         yield from _definition("Spec", atom("UnfairSpec /\\ Fairness" if self.fair else "UnfairSpec"))
         mistakes = self.actions.mistakes()
         if mistakes:
@@ -476,7 +476,7 @@ class _Export:
             return
         if not is_watchable(formula):
             self.left_out.append(prop.name)
-            yield f"\\* {prop.name} is left out: no variable can stand for what it says of steps inside until or release."
+            yield f"\\* {prop.name} is left out: no variable can stand for its conditions on steps inside until or release."
             yield ""
             return
         module = self.names.new(f"{self.module}_{prop.name}")

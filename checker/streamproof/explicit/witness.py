@@ -11,7 +11,7 @@ from streamproof.system.errors import EvaluationError, Exit, StreamproofError
 from streamproof.system.interpreter import Interpreter, Step
 from streamproof.system.model import Instance, Kind, Property, State
 from streamproof.system.scalarise import Scalarised
-from streamproof.system.verdict import Finding, Owed, Trace, Verdict
+from streamproof.system.verdict import FairnessEvidence, Finding, Trace, Verdict
 
 if TYPE_CHECKING:
     from streamproof.explicit.reductions.symmetry import Symmetry
@@ -81,15 +81,15 @@ class Witnesses:
         loop = self._behaviour([*cycle, cycle[0]], initial=False)
         return Trace(stem.states + loop.states[1:-1], stem.steps + loop.steps, loop=len(stem) - 1)
 
-    def fair(self, prop: Property, trace: Trace) -> tuple[Owed, ...]:
+    def fair(self, prop: Property, trace: Trace) -> tuple[FairnessEvidence, ...]:
         """Confirms that a lasso is fair and makes the formula of `prop` false; returns its fairness constraints."""
         from streamproof.system.temporal import fairness_of, true_of
 
         assert prop.formula is not None, "a temporal property has a formula"
         self._confirm(not true_of(self._interpreter.system, prop.formula, trace), f"{prop.name} is false", trace)
         found = fairness_of(self._interpreter.system, trace)
-        for owed in found:
-            self._confirm(owed.paid, f"the behaviour is fair to {owed.label}", trace)
+        for evidence in found:
+            self._confirm(evidence.satisfied, f"the behaviour is fair to {evidence.label}", trace)
         return found
 
     def mistake_of_model(self, number: int) -> tuple[Trace, EvaluationError]:

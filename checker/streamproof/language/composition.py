@@ -191,7 +191,7 @@ class Parts:
             raise ModelError(
                 f"{fairness!r} is not a fairness constraint",
                 loc=loc,
-                remedy="it is NONE, WEAK or STRONG, without quotes",
+                remedy="it is WEAK, STRONG or Fairness.NONE, without quotes",
             )
         texts = _texts(participants, "together", loc)
         return self._with(joint=(*self.joint, Together(name, texts, fairness, doc, loc)))

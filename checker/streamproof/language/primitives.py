@@ -20,7 +20,6 @@ from streamproof.system.records import dataclass
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-NONE = Fairness.NONE
 WEAK = Fairness.WEAK
 STRONG = Fairness.STRONG
 
@@ -205,7 +204,9 @@ def first(options: Iterable[Any], default: Any = NOTHING) -> Any:
 def action(function: F, /) -> F: ...
 @overload
 def action(*, fairness: Fairness | PartialFairness = ..., **domains: Any) -> Callable[[F], F]: ...
-def action(function: Any = None, /, *more: Any, fairness: Fairness | PartialFairness = NONE, **domains: Any) -> Any:
+def action(
+    function: Any = None, /, *more: Any, fairness: Fairness | PartialFairness = Fairness.NONE, **domains: Any
+) -> Any:
     """Marks a method ``(self, s, ...)`` as a rule of the protocol.
 
     One keyword per further parameter gives its domain: the name of a model attribute (an int n means ``range(n)``), an
@@ -218,16 +219,16 @@ def action(function: Any = None, /, *more: Any, fairness: Fairness | PartialFair
             loc=caller(),
             remedy='write @action(c="channels") above def send(self, s, c)',
         )
-    part = fairness if isinstance(fairness, PartialFairness) else PartialFairness(NONE)
+    part = fairness if isinstance(fairness, PartialFairness) else PartialFairness(Fairness.NONE)
     fairness = fairness.fairness if isinstance(fairness, PartialFairness) else fairness
     if not isinstance(fairness, Fairness):
         raise ModelError(
             f"{fairness!r} is not a fairness constraint",
             loc=caller(),
-            remedy="it is NONE, WEAK or STRONG, without quotes",
+            remedy="it is WEAK, STRONG or Fairness.NONE, without quotes",
         )
     if function is not None:
-        return put_mark(function, ActionMark(NONE, ()))
+        return put_mark(function, ActionMark(Fairness.NONE, ()))
 
     def mark(f: F) -> F:
         return put_mark(f, ActionMark(fairness, tuple(domains.items()), part.condition, part.branch))

@@ -12,7 +12,16 @@ from typing import Any
 from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.model import Kind, parameter_json
 from streamproof.system.records import dataclass
-from streamproof.system.verdict import CheckResult, Condition, Counts, Coverage, Finding, Measured, Owed, Verdict
+from streamproof.system.verdict import (
+    CheckResult,
+    Condition,
+    Counts,
+    Coverage,
+    FairnessEvidence,
+    Finding,
+    Measured,
+    Verdict,
+)
 
 SCHEMA = "streamproof.check/1"
 
@@ -165,18 +174,18 @@ def _property(result: Result) -> dict[str, Any]:
         "vacuous": finding.vacuous,
         "within": finding.within,
         "trace": trace,
-        "fair": [_owed(owed) for owed in finding.fair],
+        "fair": [_evidence(one) for one in finding.fair],
         "sizes": finding.sizes if finding.sizes is None or isinstance(finding.sizes, str) else list(finding.sizes),
     }
 
 
-def _owed(owed: Owed) -> dict[str, Any]:
+def _evidence(one: FairnessEvidence) -> dict[str, Any]:
     return {
-        "instance": owed.label,
-        "fairness": owed.fairness.value,
-        "taken_by_step": owed.taken,
-        "enabled_in_state": owed.enabled,
-        "not_enabled_in_state": owed.disabled,
+        "instance": one.label,
+        "fairness": one.fairness.value,
+        "taken_by_step": one.taken,
+        "enabled_in_state": one.enabled,
+        "not_enabled_in_state": one.disabled,
     }
 
 

@@ -129,7 +129,7 @@ class _Attempt:
             if isinstance(s, EnumSort):  # terms of enums have no other values, whatever is computed
                 self.solver.add(now[n] >= 0, now[n] < len(s.members))
         self._refuse_quantifiers()
-        self.owed = fairness_constraints(self.system)
+        self.fairness = fairness_constraints(self.system)
         self.invariants: list[tuple[str, Expr]] = []
 
     def _refuse_quantifiers(self) -> None:
@@ -279,7 +279,7 @@ class _Attempt:
             return None
         if not self.valid(wait, at_most(b.num(0), rank)):
             return None
-        helpful = [o for o in self.owed if all(steps(instances[n], smaller(instances[n])) for n in o.numbers)]
+        helpful = [o for o in self.fairness if all(steps(instances[n], smaller(instances[n])) for n in o.numbers)]
         can = {o: enabled(self.system, o) for o in helpful}
         if not self.valid(wait, b.or_(can.values())):
             return None

@@ -101,8 +101,8 @@ def joined(system: System, joints: Sequence[Joint], blocked: Collection[Instance
     for joint in joints:
         instances = tuple(_instances(joint))
         alone |= {step.instance.key for steps in joint.participants for step in steps}
-        owed = {fairness[step.instance.action] for steps in joint.participants for step in steps}
-        strongest = max(owed, key=_STRENGTH.index, default=Fairness.NONE)
+        constraints = {fairness[step.instance.action] for steps in joint.participants for step in steps}
+        strongest = max(constraints, key=_STRENGTH.index, default=Fairness.NONE)
         names = tuple(name for name, _ in instances[0].args) if instances else ()
         given = strongest if joint.fairness is None else joint.fairness
         branches = dict.fromkeys(

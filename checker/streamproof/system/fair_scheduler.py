@@ -95,32 +95,32 @@ class Scheduled:
 
 def scheduled(system: System, formula: Formula, name: str = "formula") -> Scheduled:
     """`system` without fairness; its only property, called `name`, has the formula `Scheduled.whole`."""
-    owed = fairness_constraints(system)
+    fairness = fairness_constraints(system)
     idle = replace(system, actions=tuple(replace(a, fairness=Fairness.NONE) for a in system.actions))
     counted = by_states(idle, formula, name)
     staying = Instance(fresh(STAY, [a.name for a in system.actions]), (), (), (), ())
     actions = (*counted.system.actions, Action(staying.action, (), Fairness.NONE, (staying,)))
     result = Scheduled(system, replace(counted.system, actions=actions), counted.formula, None)
-    if owed:
-        result = _Rounds(system, result.system, owed).scheduled(counted.formula)
+    if fairness:
+        result = _Rounds(system, result.system, fairness).scheduled(counted.formula)
     prop = Property(name, Kind.TEMPORAL, b.TRUE, formula=result.whole)
     return replace(result, system=replace(result.system, properties=(prop,), terminal=None))
 
 
-def enabled(system: System, owed: FairnessConstraint) -> Expr:
+def enabled(system: System, constraint: FairnessConstraint) -> Expr:
     """Some instance of the constraint is enabled and changes the state."""
     options = []
-    for number in owed.numbers:
+    for number in constraint.numbers:
         instance = system.instances[number]
         changes = after(system, instance)(changing(system))
         options.append(b.and_((*(c.expr for c in instance.guard), changes)))
     return b.or_(options)
 
 
-def taken(system: System, owed: FairnessConstraint) -> Expr:
+def taken(system: System, constraint: FairnessConstraint) -> Expr:
     """The step condition that some instance of the constraint can make the step, possibly without a change."""
     options = []
-    for number in owed.numbers:
+    for number in constraint.numbers:
         instance = system.instances[number]
         written = dict(instance.updates)
         arrives = (b.eq(b.next_(v.name, v.sort), written.get(v.name, b.var(v.name, v.sort))) for v in system.variables)
@@ -134,17 +134,17 @@ class _Rounds:
 
     system: System
     extended: System
-    owed: tuple[FairnessConstraint, ...]
+    fairness: tuple[FairnessConstraint, ...]
 
     def __post_init__(self) -> None:
-        strong = [at for at, o in enumerate(self.owed) if o.fairness is Fairness.STRONG]
+        strong = [at for at, o in enumerate(self.fairness) if o.fairness is Fairness.STRONG]
         self.given_up = {at: b.var(fresh(f"given_up_{at + 1}", self.extended.index), BOOL) for at in strong}
-        self.end = len(self.owed)
+        self.end = len(self.fairness)
         self.dead = self.end + 1
         self.sort = RangeSort(0, self.dead if strong else self.end)
         self.round = b.var(fresh("round", self.extended.index), self.sort)
-        self.can = [enabled(self.system, o) for o in self.owed]
-        self.does = [taken(self.system, o) for o in self.owed]
+        self.can = [enabled(self.system, o) for o in self.fairness]
+        self.does = [taken(self.system, o) for o in self.fairness]
         self.moved = changing(self.system)
         self.broken = b.or_(b.and_((given_up, self.can[at])) for at, given_up in self.given_up.items())
 
@@ -169,7 +169,7 @@ class _Rounds:
         for at, given_up in self.given_up.items():
             assert isinstance(given_up, Var)
             free = (Conjunct(b.not_(given_up), "not given up", None),)
-            bare = Instance(name, (("of", self.owed[at].label),), (), free, ((given_up.name, b.TRUE),))
+            bare = Instance(name, (("of", self.fairness[at].label),), (), free, ((given_up.name, b.TRUE),))
             yield replace(bare, updates=(*bare.updates, *self._next(bare)))
 
     def _next(self, instance: Instance) -> tuple[tuple[str, Expr], ...]:

@@ -94,7 +94,7 @@ class Safety:
         found = self.scheduled.trace(Trace(tuple(states[:-1]), tuple(steps), begun))
         assert self.prop.formula is not None, "a temporal property has a formula"
         assert not true_of(self.original, self.prop.formula, found), "the lasso makes the formula false"
-        assert all(owed.paid for owed in fairness_of(self.original, found)), "the lasso is fair"
+        assert all(evidence.satisfied for evidence in fairness_of(self.original, found)), "the lasso is fair"
         return found
 
 

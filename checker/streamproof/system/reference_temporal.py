@@ -84,7 +84,7 @@ class ReferenceTableau:
         self.interpreter = Interpreter(system)
         self.untils = tuple(dict.fromkeys(untils(self.formula)))
         self.steps = tuple(dict.fromkeys(recurring(self.formula)))
-        self.owed: tuple[FairnessConstraint, ...] = fairness_constraints(system)
+        self.fairness: tuple[FairnessConstraint, ...] = fairness_constraints(system)
         self.guesses: tuple[Guess, ...] = tuple(product((False, True), repeat=len(self.untils) + len(self.steps)))
         self._known: dict[tuple[State, Formula], bool] = {}
         self._after: dict[tuple[Guess, tuple[bool, ...]], tuple[int, ...]] = {}
@@ -127,7 +127,7 @@ class _Search:
     def __init__(self, tableau: ReferenceTableau) -> None:
         self.tableau = tableau
         self.system, self.interpreter = tableau.system, tableau.interpreter
-        self.untils, self.steps, self.owed = tableau.untils, tableau.steps, tableau.owed
+        self.untils, self.steps, self.fairness = tableau.untils, tableau.steps, tableau.fairness
 
     def violated(self, initial: Sequence[State], states: Sequence[State]) -> bool:
         import networkx as nx
@@ -152,7 +152,7 @@ class _Search:
     def _facts(self, states: Sequence[State]) -> _Facts:
         enabled: dict[State, frozenset[int]] = {}
         takes: dict[tuple[State, State], set[int]] = {}
-        owner = {number: at for at, one in enumerate(self.owed) for number in one.numbers}
+        owner = {number: at for at, one in enumerate(self.fairness) for number in one.numbers}
         for state in states:
             here: set[int] = set()
             for number, instance in enumerate(self.system.instances):
@@ -193,11 +193,11 @@ class _Search:
             taken: set[int] = set()
             for (before, _), (after, _) in inner.edges:
                 taken |= facts.takes.get((before, after), frozenset())
-            unpaid = set(range(len(self.owed))) - taken
-            weak = {at for at in unpaid if self.owed[at].fairness is Fairness.WEAK}
+            missing = set(range(len(self.fairness))) - taken
+            weak = {at for at in missing if self.fairness[at].fairness is Fairness.WEAK}
             if any(all(at in facts.enabled[state] for state, _ in component) for at in weak):
                 continue
-            strong = unpaid - weak
+            strong = missing - weak
             left = {node for node in component if strong.isdisjoint(facts.enabled[node[0]])}
             if left == set(component):
                 yield from component

@@ -89,7 +89,7 @@ class Refinement:
                 views=views,
             ),
         ]
-        owed = fairness_constraints(self.abstract)
+        constraints = fairness_constraints(self.abstract)
         if any(a.fairness is not Fairness.NONE for a in self.abstract.actions):
             found.append(
                 Property(
@@ -100,7 +100,7 @@ class Refinement:
                     self.checks,
                     self.loc,
                     f"The fairness that {into} demands is kept.",
-                    AndF(tuple(map(self._fairness, owed))),
+                    AndF(tuple(map(self._fairness, constraints))),
                     views,
                 )
             )
@@ -154,14 +154,14 @@ class Refinement:
         )
         return self._seen(moved)
 
-    def _fairness(self, owed: FairnessConstraint) -> Formula:
-        instances = [self.abstract.instances[number] for number in owed.numbers]
+    def _fairness(self, constraint: FairnessConstraint) -> Formula:
+        instances = [self.abstract.instances[number] for number in constraint.numbers]
         enabled = b.or_(b.and_((self._enabled(i), self._changes(i))) for i in instances)
         moved = b.or_(b.not_(b.eq(self._next(term), term)) for term in self.mapping.values())
         step = b.and_((moved, b.or_(map(self._taken, instances))))
-        can = Atom(enabled, f"{owed.label} of {self.abstract.name} is enabled", self.loc)
-        taken = Recurs(step, f"{owed.label} of {self.abstract.name}", self.loc)
-        if owed.fairness is Fairness.WEAK:
+        can = Atom(enabled, f"{constraint.label} of {self.abstract.name} is enabled", self.loc)
+        taken = Recurs(step, f"{constraint.label} of {self.abstract.name}", self.loc)
+        if constraint.fairness is Fairness.WEAK:
             return OrF((Always(Eventually(NotF(can))), taken))
         return OrF((Eventually(Always(NotF(can))), taken))
 

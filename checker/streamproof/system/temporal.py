@@ -30,7 +30,7 @@ from streamproof.system.formula import (
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import FairnessConstraint, State, System, fairness_constraints
 from streamproof.system.records import dataclass
-from streamproof.system.verdict import Owed, Trace
+from streamproof.system.verdict import FairnessEvidence, Trace
 
 
 def true_of(system: System, formula: Formula, trace: Trace) -> bool:
@@ -84,12 +84,12 @@ class _Lasso:
         yield from range(start, at)
 
 
-def fairness_of(system: System, trace: Trace) -> tuple[Owed, ...]:
-    """The behaviour's treatment of every fair action instance; it is fair if each of them is `paid`.
+def fairness_of(system: System, trace: Trace) -> tuple[FairnessEvidence, ...]:
+    """The behaviour's treatment of every fair action instance; it is fair if each of them is `satisfied`.
 
     Raises `EvaluationError` for a model error.
     """
-    return tuple(_owed(Interpreter(system), constraint, trace) for constraint in fairness_constraints(system))
+    return tuple(_evidence(Interpreter(system), constraint, trace) for constraint in fairness_constraints(system))
 
 
 def postponed(system: System, trace: Trace) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ def cycle_steps(trace: Trace) -> Iterator[tuple[int, State, State]]:
             yield number + 1, before, after
 
 
-def _owed(interpreter: Interpreter, constraint: FairnessConstraint, trace: Trace) -> Owed:
+def _evidence(interpreter: Interpreter, constraint: FairnessConstraint, trace: Trace) -> FairnessEvidence:
     instances = [interpreter.system.instances[number] for number in constraint.numbers]
 
     def successors(state: State) -> set[State]:
@@ -130,4 +130,4 @@ def _owed(interpreter: Interpreter, constraint: FairnessConstraint, trace: Trace
     around = range(cycle_start(trace), len(trace.states))
     enabled = next((k for k in around if successors(trace.states[k])), None)
     disabled = next((k for k in around if not successors(trace.states[k])), None)
-    return Owed(constraint.label, constraint.fairness, taken, enabled, disabled)
+    return FairnessEvidence(constraint.label, constraint.fairness, taken, enabled, disabled)

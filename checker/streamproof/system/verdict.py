@@ -86,7 +86,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class Owed:
+class FairnessEvidence:
     """The treatment of one fair action instance by the cycle of a lasso.
 
     `taken`: the first step of the cycle, counted from 1, that takes the instance. `enabled`, `disabled`: the first
@@ -100,7 +100,7 @@ class Owed:
     disabled: int | None
 
     @property
-    def paid(self) -> bool:
+    def satisfied(self) -> bool:
         """Whether the lasso satisfies the fairness constraint."""
         if self.fairness is Fairness.NONE or self.taken is not None:
             return True
@@ -113,7 +113,7 @@ class Owed:
             return f"taken by step {self.taken}"
         if self.enabled is None:
             return "never enabled on the cycle"
-        if self.paid:
+        if self.satisfied:
             return f"not enabled in state {self.disabled}"
         return f"enabled in state {self.enabled} and not taken on the cycle"
 
@@ -132,7 +132,7 @@ class Finding:
     trace: Trace | None = None
     because: str = ""
     vacuous: bool = False
-    fair: tuple[Owed, ...] = ()
+    fair: tuple[FairnessEvidence, ...] = ()
     """For a violated temporal property: the treatment of each fair action instance by the cycle of `trace`."""
     sizes: str | tuple[Mapping[str, int], ...] | None = None
     """For parameterised verification: ``any`` if proved for every value of the free parameters, else the values at

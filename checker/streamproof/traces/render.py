@@ -279,8 +279,8 @@ def _fairness(system: System, trace: Trace) -> Iterator[Line]:
     from streamproof.system.temporal import fairness_of, postponed
 
     groups: dict[tuple[str, str], list[str]] = {}
-    for owed in fairness_of(system, trace):
-        groups.setdefault((owed.fairness.value, owed.because), []).append(owed.label)
+    for evidence in fairness_of(system, trace):
+        groups.setdefault((evidence.fairness.value, evidence.because), []).append(evidence.label)
     if not groups:
         yield line("No fairness constraints: every action may be postponed forever.", indent=2)
         return

@@ -121,9 +121,11 @@ def _temporal(system: System, prop: Property, trace: Trace) -> None:
     assert prop.formula is not None, "a temporal property has a formula"
     if true_of(system, prop.formula, trace):
         raise ReplayError(f"{prop.name} is true of the behaviour, so the trace does not violate it")
-    for owed in fairness_of(system, trace):
-        if not owed.paid:
-            raise ReplayError(f"the behaviour is not {owed.fairness.value}ly fair to {owed.label}: {owed.because}")
+    for evidence in fairness_of(system, trace):
+        if not evidence.satisfied:
+            raise ReplayError(
+                f"the behaviour is not {evidence.fairness.value}ly fair to {evidence.label}: {evidence.because}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

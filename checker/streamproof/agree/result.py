@@ -36,7 +36,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class EngineResult:
     """The result of one engine for a system.
 
     `answers`: by property, possibly not for all. `distinct`, `generated`, `depth`, `levels`, `digest`: None if the
@@ -67,9 +67,9 @@ class Opinion:
     """The states again, level by level, to show one that another engine does not have."""
 
 
-def silent(engine: str, why: str) -> Opinion:
+def no_answer(engine: str, why: str) -> EngineResult:
     """The result of an engine that did not run or did not answer."""
-    return Opinion(engine, why={"all": why})
+    return EngineResult(engine, why={"all": why})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +81,16 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class OpinionDifference:
+class ResultDifference:
     """A difference between two engines: its subject, both results, and a detail."""
 
     what: str
     one: str
-    one_says: str
+    one_result: str
     other: str
-    other_says: str
+    other_result: str
     detail: str = ""
 
     def __str__(self) -> str:
         where = f" ({self.detail})" if self.detail else ""
-        return f"{self.what}: {self.one} says {self.one_says}, {self.other} says {self.other_says}{where}"
+        return f"{self.what}: {self.one} says {self.one_result}, {self.other} says {self.other_result}{where}"

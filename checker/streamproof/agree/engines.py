@@ -1,4 +1,4 @@
-"""Asking each engine for its opinion. What an engine finds and the interpreter refutes is part of the opinion."""
+"""Asking each engine for its result. What an engine finds and the interpreter refutes is part of the result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from streamproof.agree.digest import digest
-from streamproof.agree.opinion import Answer, Opinion, silent
+from streamproof.agree.result import Answer, EngineResult, no_answer
 from streamproof.system.errors import Exit, StreamproofError, SystemFailure
 from streamproof.system.model import Kind, System
 from streamproof.system.options import SearchOptions
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 PROVABLE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
 
 
-def explored(system: System, tier: str, workers: int = 1, *, seconds: float | None = None) -> Opinion:
+def explored(system: System, tier: str, workers: int = 1, *, seconds: float | None = None) -> EngineResult:
     """The explicit engine, with one of its tiers."""
     from streamproof.explicit import explore
 
     name = f"{tier}, {workers} workers" if workers > 1 else tier
 
-    def run() -> Opinion:
+    def run() -> EngineResult:
         found = explore(system, SearchOptions(tier=tier, workers=workers, time_limit=seconds))
         if not found.complete and found.mistake is None:
-            return silent(name, f"stopped: {found.stopped}")
+            return no_answer(name, f"stopped: {found.stopped}")
         counts, mistake = found.counts.inside, found.mistake
-        return Opinion(
+        return EngineResult(
             name,
             {f.property: Answer.of(f) for f in found.findings},
             counts.distinct,
@@ -49,68 +49,68 @@ def explored(system: System, tier: str, workers: int = 1, *, seconds: float | No
     return _timed(name, run)
 
 
-def bounded(system: System, depth: int, *, seconds: float | None = None, integers: bool = False) -> Opinion:
+def bounded(system: System, depth: int, *, seconds: float | None = None, integers: bool = False) -> EngineResult:
     """Bounded model checking, for behaviours of at most `depth` steps."""
     from streamproof.symbolic import bmc
 
-    def run() -> Opinion:
+    def run() -> EngineResult:
         result = bmc(system, depth, seconds=seconds, integers=integers)
-        return Opinion(
+        return EngineResult(
             "bmc",
             {f.property: Answer.of(f) for f in result.findings},
             horizon=result.depth + 1,
             complete=result.complete,
-            why={"all": f"looked {result.depth} steps ahead, at no single state"},
+            why={"all": f"bounded to {result.depth} step{'' if result.depth == 1 else 's'}; does not count states"},
         )
 
     return _timed("bmc", run)
 
 
-def proved(system: System, depth: int, *, seconds: float | None = None) -> Opinion:
+def proved(system: System, depth: int, *, seconds: float | None = None) -> EngineResult:
     """The symbolic engine, by induction, for all behaviours."""
     from streamproof.symbolic import prove
 
     asked = [p.name for p in system.properties if p.kind in PROVABLE]
     if not asked:
-        return silent("induction", "there is no invariant, step property or deadlock to prove")
+        return no_answer("induction", "there is no invariant, step property or deadlock to prove")
 
-    def run() -> Opinion:
+    def run() -> EngineResult:
         result = prove(system, asked, depth=depth, seconds=seconds)
         answers = {f.property: Answer.of(f) for f in result.findings}
-        return Opinion("induction", answers, horizon=result.depth + 1, why={"all": "not a matter of induction"})
+        return EngineResult("induction", answers, horizon=result.depth + 1, why={"all": "not supported by induction"})
 
     return _timed("induction", run)
 
 
-def spun(system: System, options: SpinOptions | None = None, *, seconds: float | None = None) -> Opinion:
+def run_spin(system: System, options: SpinOptions | None = None, *, seconds: float | None = None) -> EngineResult:
     """Spin, breadth first; with `seconds`, not asked about endless behaviours when they are over."""
     from streamproof.exchange import spin
 
     return _asked("Spin", spin, system, spin.SpinOptions() if options is None else options, seconds)
 
 
-def checked_by_tlc(system: System, options: TlcOptions | None = None, *, seconds: float | None = None) -> Opinion:
-    """TLC, on the system's TLA+ text; its behaviours are taken by the interpreter. `seconds` as for `spun`."""
+def run_tlc(system: System, options: TlcOptions | None = None, *, seconds: float | None = None) -> EngineResult:
+    """TLC, on the system's TLA+ text; its behaviours are taken by the interpreter. `seconds` as for `run_spin`."""
     from streamproof.exchange import tlc
 
     return _asked("TLC", tlc, system, tlc.TlcOptions() if options is None else options, seconds)
 
 
-def _asked(name: str, checker: Any, system: System, options: Any, seconds: float | None) -> Opinion:
-    """The opinion of another model checker: `checker` is the module that runs it."""
+def _asked(name: str, checker: Any, system: System, options: Any, seconds: float | None) -> EngineResult:
+    """The result of another model checker: `checker` is the module that runs it."""
     begun = time.perf_counter()
     missing = checker.installed()
     if missing is not None:
-        return silent(name, missing)
+        return no_answer(name, missing)
 
-    def run() -> Opinion:
+    def run() -> EngineResult:
         counted = checker.count(system, options if seconds is None else replace(options, seconds=seconds))
         answers, why = _decided(checker.decide, system, options, begun, seconds)
         if name == "Spin" and counted.truncated is not None:
-            return silent(name, f"its search was cut short: {counted.truncated}")
+            return no_answer(name, f"its search was cut short: {counted.truncated}")
         # Spin counts the states outside a constraint too.
         inside = counted.truncated is None and (name != "Spin" or system.constraint is None)
-        return Opinion(
+        return EngineResult(
             name,
             answers,
             counted.distinct if inside else None,
@@ -118,7 +118,7 @@ def _asked(name: str, checker: Any, system: System, options: Any, seconds: float
             counted.depth if inside else None,
             mistake=counted.mistake,
             tells_mistakes=True,
-            why=why | {"all": f"not told by {name}"},
+            why=why | {"all": f"not reported by {name}"},
         )
 
     return _timed(name, run)
@@ -143,7 +143,7 @@ def _decided(
     for names in ([p.name for p in system.properties if p.name not in endless], *([name] for name in endless)):
         left = seconds - (time.perf_counter() - begun)
         if left < 1:
-            why |= dict.fromkeys(names, f"not asked: {seconds:g} s were over")
+            why |= dict.fromkeys(names, f"not run: the time limit of {seconds:g} s was reached")
             continue
         try:
             found = decide(system, names, replace(options, seconds=min(left, options.seconds)))
@@ -154,13 +154,13 @@ def _decided(
     return answers, why
 
 
-def _timed(engine: str, run: Callable[[], Opinion]) -> Opinion:
-    """The opinion of an engine, with its time; none if it cannot answer, or the interpreter refuted what it found."""
+def _timed(engine: str, run: Callable[[], EngineResult]) -> EngineResult:
+    """The result of an engine, with its time; none if it cannot answer, or the interpreter refuted what it found."""
     begun = time.perf_counter()
     try:
-        opinion = run()
+        result = run()
     except StreamproofError as error:
-        opinion = silent(engine, error.message)
+        result = no_answer(engine, error.message)
         if error.exit_code in (Exit.DISAGREE, Exit.EVALUATION):  # a mistake of the model is found, not raised
-            opinion = Opinion(engine, unconfirmed=error.message, why={"all": "refuted by the interpreter"})
-    return replace(opinion, seconds=time.perf_counter() - begun)
+            result = EngineResult(engine, unconfirmed=error.message, why={"all": "refuted by the interpreter"})
+    return replace(result, seconds=time.perf_counter() - begun)
