@@ -401,7 +401,7 @@ def _stateless(module: types.ModuleType) -> dict[str, Spec | type[Model]]:
 
 
 def _import_file(path: Path) -> types.ModuleType:
-    """Run a user's file as a module with a unique name; it can import modules of its folder (`neighbours`).
+    """Run a user's file as a module with a unique name; it can import modules of its folder (`entries.admit`).
 
     Compiled here, not by the import system, whose cache misses edits within the same second.
     """

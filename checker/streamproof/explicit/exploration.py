@@ -145,7 +145,7 @@ def _compiled(task: SearchTask) -> LevelSearch:
 
 @dataclass(frozen=True)
 class Exploration(CheckResult):
-    """The result of a search of the state space. `stopped` is the value of a `limits.Stop`.
+    """The result of a search of the state space. `stopped` is the value of a `level_search.Stop`.
 
     `counts`, `states()` and `coverage` do not include states that a reduction leaves out.
     """

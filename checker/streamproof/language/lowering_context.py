@@ -134,7 +134,7 @@ class OutsideCalls:
     """Calls into ordinary Python during the lowering of a rule."""
 
     impure: bool = False
-    """Whether a call may be nondeterministic (see `purity`)."""
+    """Whether a call may be nondeterministic (see `access.is_pure_call`)."""
 
 
 @dataclass(slots=True)

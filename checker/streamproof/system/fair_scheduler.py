@@ -5,7 +5,7 @@ constraint in turn, so that the fair behaviours are those with infinitely many r
 number of constraints, whereas one bit per constraint would multiply them by two to that number. A constraint of weak
 fairness is met where it is disabled or taken; one of strong fairness where it is taken, or after it was given up, a
 step that guesses that it is never enabled again: if it is, the round never ends. Step conditions in a formula become
-bits (`step_bits`).
+bits (`constraint.by_states`).
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class LeadsTo:
 class Recurs:
     """Infinitely often, a step changes the state and satisfies `step`, which also reads the next state.
 
-    This expresses the fairness of an action; `step_bits` expresses it by state conditions.
+    This expresses the fairness of an action; `constraint.by_states` expresses it by state conditions.
     """
 
     step: Expr
