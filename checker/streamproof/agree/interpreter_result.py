@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
+from typing import assert_never
 
 from streamproof.agree.digest import digest
 from streamproof.agree.result import Answer, EngineResult, Expected
@@ -136,8 +137,12 @@ def _events(
             yield from (v for s, t in arriving if (v := _value(interpreter, prop, s, t)) is not Verdict.HOLDS)
         case Kind.REACHABLE:
             yield from (v for s in level if (v := _value(interpreter, prop, s)) is not Verdict.VIOLATED)
-        case _:
+        case Kind.INVARIANT:
             yield from (v for s in level if (v := _value(interpreter, prop, s)) is not Verdict.HOLDS)
+        case Kind.TERMINATION | Kind.TEMPORAL:
+            raise AssertionError(f"{prop.name} is decided by no single state or step")
+        case _:
+            assert_never(prop.kind)
 
 
 def _value(interpreter: Interpreter, prop: Property, state: State, after: State | None = None) -> Verdict:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any
+from typing import Any, assert_never
 
 from streamproof.system.errors import InputError, Loc, did_you_mean
 from streamproof.system.sorts import (
@@ -90,6 +90,8 @@ def expect_value(sort: Sort, recorded: Any, name: str, loc: Loc | None) -> None:
             expect(type(recorded) is int, "an integer")
         case EnumSort(members):
             expect(recorded in members, "one of the names", members)
+        case _:
+            assert_never(sort)
 
 
 def _is_recorded_whole(sort: Sort) -> bool:
@@ -97,8 +99,12 @@ def _is_recorded_whole(sort: Sort) -> bool:
     match sort:
         case OptionSort(element) | SetSort(element) | QueueSort(element) | BagSort(item=element):
             return _is_recorded_whole(element)
+        case BoolSort() | RangeSort() | EnumSort():
+            return True
+        case RecordSort() | UnionSort() | ArraySort():
+            return False
         case _:
-            return isinstance(sort, BoolSort | RangeSort | EnumSort)
+            assert_never(sort)
 
 
 def _expect_fields(fields: tuple[tuple[str, Sort], ...], recorded: Any, name: str, loc: Loc | None) -> None:
@@ -133,6 +139,8 @@ def agrees(sort: Sort, value: Value, recorded: Any) -> bool:
             return recorded is not None and _matched(element, list(value), recorded)
         case BoolSort() | RangeSort() | EnumSort():
             return type(recorded) is type(value) and bool(recorded == value)
+        case _:
+            assert_never(sort)
 
 
 def _matched(item: Sort, found: list[Value], recorded: list[Any]) -> bool:

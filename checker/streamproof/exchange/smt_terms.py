@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import assert_never
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -162,6 +163,8 @@ class Scalar:
                     yield SmtEvent(prop, b.and_((stuck, b.not_(legal), b.not_(self.mistake))), b.FALSE)
                 case Kind.TERMINATION | Kind.TEMPORAL:
                     continue
+                case _:
+                    assert_never(prop.kind)
 
     def stepped(self, event: Expr, instance: Instance) -> Expr:
         """A step condition as a condition on the state before a step of the instance."""

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import field
 from enum import Enum
 from functools import partial
+from typing import assert_never
 
 from streamproof.exchange.tla_actions import Actions
 from streamproof.exchange.tla_behaviours import (
@@ -334,6 +335,8 @@ class _Export:
                     yield from self._termination(prop)
                 case Kind.TEMPORAL:
                     yield from self._temporal(prop, simple)
+                case _:
+                    assert_never(prop.kind)
 
     def _claim(self, prop: Property, name: str, means: Means, *, temporal: bool = False, idle: bool = False) -> None:
         self.main.append(TlcClaim(name, prop.name, means, temporal, idle))

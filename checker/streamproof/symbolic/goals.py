@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.theory import Term
@@ -74,8 +75,12 @@ def _event(encoding: Encoding, prop: Property) -> Term:
             return encoding.all_of([encoding.stuck, encoding.no(encoding.mistake)])
         case Kind.REACHABLE:
             return encoding.any_of([wrong, encoding.term(prop.expr)])
-        case _:
+        case Kind.INVARIANT | Kind.STEP:
             return encoding.any_of([wrong, encoding.no(encoding.term(prop.expr))])
+        case Kind.TERMINATION | Kind.TEMPORAL:
+            raise AssertionError(f"{prop.name} is decided by no single state or step")
+        case _:
+            assert_never(prop.kind)
 
 
 def finding(prop: Property, verdict: Verdict, because: str) -> Finding:

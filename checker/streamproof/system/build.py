@@ -8,6 +8,7 @@ Those of scalars, arrays and records are in `basics`; those of queues and sets, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any, assert_never
 
 from streamproof.system import expr as e
 from streamproof.system.basics import (
@@ -225,48 +226,56 @@ def _never_above(left: Expr, right: Expr) -> bool:
 
 
 def in_domain(term: Expr, sort: Sort) -> Expr:
-    """The condition that `term` is a value of `sort`; TRUE if its own sort implies it."""
-    match term.sort, sort:
-        case (RangeSort() as own, TermRange(least=least, most=most)):
+    """The condition that `term`, of a compatible sort, is a value of `sort`; TRUE if its own sort implies it."""
+    if not compatible(sort, term.sort):
+        raise bad(f"a value of {sort} expected", None, term)
+    return _in_domain(term, sort)
+
+
+def _in_domain(term: Expr, sort: Sort) -> Expr:
+    own: Any = term.sort
+    """Of the same class as `sort`."""
+    match sort:
+        case BoolSort() | EnumSort():
+            return TRUE
+        case TermRange(least=least, most=most):
             ends = (own.least, own.most) if isinstance(own, TermRange) else (term, term)
             low = TRUE if _never_above(least, ends[0]) else less_eq(least, term)
             return and_((low, TRUE if _never_above(ends[1], most) else less_eq(term, most)))
-        case (RangeSort(lo, hi), RangeSort(lo2, hi2)):
-            low = TRUE if lo2 <= lo else less_eq(num(lo2), term)
-            high = TRUE if hi <= hi2 else less_eq(term, num(hi2))
+        case RangeSort(lo, hi):
+            low = TRUE if lo <= own.lo else less_eq(num(lo), term)
+            high = TRUE if own.hi <= hi else less_eq(term, num(hi))
             return and_((low, high))
-        case (OptionSort(x), OptionSort(y)):
-            return (
-                TRUE
-                if isinstance(term, e.Const) and term.value is None
-                else or_((is_none(term), in_domain(unwrap(term), y)))
-                if x != y
-                else TRUE
-            )
-        case (BagSort(), BagSort(capacity=n)):
-            return TRUE if term.sort.capacity <= n else less_eq(bag_size(term), num(n))
-        case (ArraySort(i, x), ArraySort(_, y)):
-            return TRUE if x == y else and_(in_domain(select(term, const(i, k)), y) for k in values(i))
-        case (RecordSort(f), RecordSort(g)):
-            return and_(in_domain(field(term, n), s) for n, s in g) if f != g else TRUE
-        case (UnionSort(f), UnionSort(g)):
-            if f == g:
+        case OptionSort(element):
+            if own.element == element or (isinstance(term, e.Const) and term.value is None):
                 return TRUE
-            return and_(or_((not_(is_case(term, n)), in_domain(payload(term, n), s))) for n, s in g)
-        case (QueueSort(x, m), QueueSort(y, n)):
-            fits = TRUE if m <= n else less_eq(length(term), num(n))
-            inside = (
-                TRUE
-                if x == y
-                else and_(or_((less_eq(length(term), num(k)), in_domain(peek(term, num(k)), y))) for k in range(m))
-            )
-            return and_((fits, inside))
-        case (SetSort(x), SetSort(y)):
-            if x == y:
+            return or_((is_none(term), _in_domain(unwrap(term), element)))
+        case BagSort(capacity=capacity):
+            return TRUE if own.capacity <= capacity else less_eq(bag_size(term), num(capacity))
+        case ArraySort(index, element):
+            if own.element == element:
                 return TRUE
-            return and_(not_(member(term, const(x, v))) for v in values(x) if not contains(y, v))
+            return and_(_in_domain(select(term, const(index, k)), element) for k in values(index))
+        case RecordSort(fields):
+            return TRUE if own == sort else and_(_in_domain(field(term, n), s) for n, s in fields)
+        case UnionSort(cases):
+            if own == sort:
+                return TRUE
+            return and_(or_((not_(is_case(term, n)), _in_domain(payload(term, n), s))) for n, s in cases)
+        case QueueSort(element, capacity):
+            fits = TRUE if own.capacity <= capacity else less_eq(length(term), num(capacity))
+            if own.element == element:
+                return fits
+            places = map(num, range(own.capacity))
+            return and_((fits, *(or_((less_eq(length(term), k), _in_domain(peek(term, k), element))) for k in places)))
+        case SetSort(element):
+            if own.element == element:
+                return TRUE
+            return and_(
+                not_(member(term, const(own.element, v))) for v in values(own.element) if not contains(element, v)
+            )
         case _:
-            return TRUE
+            assert_never(sort)
 
 
 OPERATIONS: Mapping[type[Expr], Callable[..., Expr]] = {

@@ -23,7 +23,7 @@ The *default* of a sort is its first value in the order of `values`; total expre
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from itertools import combinations, product
@@ -301,8 +301,10 @@ def is_empty(sort: Sort) -> bool:
             return any(is_empty(s) for _, s in fields)
         case ArraySort(index, element):
             return not is_empty(index) and is_empty(element)
-        case _:
+        case BoolSort() | EnumSort() | UnionSort() | OptionSort() | QueueSort() | SetSort():
             return False
+        case _:
+            assert_never(sort)
 
 
 def is_scalar(sort: Sort) -> bool:
@@ -527,19 +529,34 @@ def compatible(a: Sort, b: Sort) -> bool:
     assignment)."""
     if a is b:
         return True
-    match a, b:
-        case (RangeSort(), RangeSort()):
-            return True
-        case (OptionSort(x), OptionSort(y)) | (SetSort(x), SetSort(y)) | (QueueSort(x, _), QueueSort(y, _)):
-            return compatible(x, y)
-        case (ArraySort(i, x), ArraySort(j, y)):
-            return i == j and compatible(x, y) and isinstance(a, BagSort) == isinstance(b, BagSort)
-        case (RecordSort(f), RecordSort(g)) | (UnionSort(f), UnionSort(g)):
-            return tuple(n for n, _ in f) == tuple(n for n, _ in g) and all(
-                compatible(x, y) for (_, x), (_, y) in zip(f, g, strict=True)
-            )
-        case _:
+    match a:
+        case BoolSort() | EnumSort():
             return a == b
+        case RangeSort():
+            return isinstance(b, RangeSort)
+        case RecordSort(fields):
+            return isinstance(b, RecordSort) and _compatible_parts(fields, b.fields)
+        case UnionSort(cases):
+            return isinstance(b, UnionSort) and _compatible_parts(cases, b.cases)
+        case OptionSort(element):
+            return isinstance(b, OptionSort) and compatible(element, b.element)
+        case ArraySort(index, element):
+            if not isinstance(b, ArraySort) or isinstance(a, BagSort) != isinstance(b, BagSort):
+                return False
+            return index == b.index and compatible(element, b.element)
+        case QueueSort(element):
+            return isinstance(b, QueueSort) and compatible(element, b.element)
+        case SetSort(element):
+            return isinstance(b, SetSort) and compatible(element, b.element)
+        case _:
+            assert_never(a)
+
+
+def _compatible_parts(some: Sequence[tuple[str, Sort]], others: Sequence[tuple[str, Sort]]) -> bool:
+    """Whether fields or cases have the same names in the same order, and compatible sorts."""
+    return [name for name, _ in some] == [name for name, _ in others] and all(
+        compatible(x, y) for (_, x), (_, y) in zip(some, others, strict=True)
+    )
 
 
 def show(sort: Sort, value: Value) -> str:

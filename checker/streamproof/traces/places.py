@@ -11,6 +11,7 @@ update or the array below. So the places explain the actual value; the term may 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import assert_never
 
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr, children
@@ -20,7 +21,11 @@ from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     ArraySort,
     BagSort,
+    BoolSort,
+    EnumSort,
     OptionSort,
+    QueueSort,
+    RangeSort,
     RecordSort,
     SetSort,
     Sort,
@@ -100,8 +105,10 @@ def look(system: System, place: Place, state: State, prefix: str = "") -> Seen:
             case RecordSort(fields):
                 where = sort.index(key)
                 sort, value, text = fields[where][1], value[where], f"{text}.{key}"
-            case _:
+            case BoolSort() | RangeSort() | EnumSort() | UnionSort() | QueueSort() | SetSort():
                 return Seen(text, sort, value)
+            case _:
+                assert_never(sort)
     return Seen(text, sort, value)
 
 
@@ -142,8 +149,10 @@ def _differences(sort: Sort, old: Value, new: Value, keys: tuple[Value, ...], te
         case RecordSort(fields):
             for (name, inner), a, b in zip(fields, old, new, strict=True):
                 yield from _differences(inner, a, b, (*keys, name), f"{text}.{name}")
-        case _:
+        case BoolSort() | RangeSort() | EnumSort() | QueueSort() | SetSort() | OptionSort() | UnionSort() | ArraySort():
             yield keys, text, sort, old, new
+        case _:
+            assert_never(sort)
 
 
 def leaves(system: System, state: State) -> Iterator[tuple[Place, Seen]]:
@@ -166,8 +175,10 @@ def _leaves(sort: Sort, value: Value, keys: tuple[Value, ...], text: str) -> Ite
         case RecordSort(fields):
             for (name, inner), v in zip(fields, value, strict=True):
                 yield from _leaves(inner, v, (*keys, name), f"{text}.{name}")
-        case _:
+        case BoolSort() | RangeSort() | EnumSort() | QueueSort() | SetSort() | OptionSort() | UnionSort() | ArraySort():
             yield keys, text, sort, value
+        case _:
+            assert_never(sort)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ same as styled lines, which the console colours.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 from streamproof.system.errors import Loc, StreamproofError
 from streamproof.system.expr import Expr
@@ -269,6 +270,8 @@ def _conclusion(system: System, prop: Property, trace: Trace, explanation: Expla
             yield from _fairness(system, trace)
         case Kind.TERMINATION | Kind.REACHABLE:
             pass
+        case _:
+            assert_never(prop.kind)
     skipped = len(trace.steps) - len(explanation.steps)
     if explanation.steps and skipped:
         yield line(f"Steps that this depends on: {', '.join(map(str, explanation.steps))}", indent=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from streamproof.system import build as b
 from streamproof.system.expr import Const, Expr, FloorDiv, LessEq, Mod, Mul, Var, intern, subterms
@@ -42,8 +43,10 @@ def claim(parametric: Parametric, prop: Property) -> ParametricClaim | None:
             return ParametricClaim(prop.name, b.and_([prop.expr, *checks]), prop.kind is Kind.STEP)
         case Kind.DEADLOCK:
             return ParametricClaim(prop.name, b.and_([b.or_(_going(parametric)), *checks]))
-        case _:
+        case Kind.REACHABLE | Kind.TERMINATION | Kind.TEMPORAL:
             return None
+        case _:
+            assert_never(prop.kind)
 
 
 def _going(parametric: Parametric) -> Iterator[Expr]:
