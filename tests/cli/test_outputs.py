@@ -18,6 +18,7 @@ import click
 import pytest
 
 from shares import share
+from streamproof.cli.export import FORMS
 from streamproof.cli.verbs import cli
 
 Command = Callable[..., Any]
@@ -129,6 +130,7 @@ CASES: dict[tuple[str, str], list[Case]] = {
         Case("export counter.py --format itf --property low --out at.itf.json"),
         Case("export counter.py --format dot --out at.dot"),
         Case("export counter.py --format dot --out at"),
+        Case("export counter.py --format sequence --out at"),
         Case("export counter.py --format promela --out at.pml"),
         Case("export counter.py --format tla --out at"),
         Case("export counter.py --format smtlib --out at.smt2"),
@@ -189,6 +191,12 @@ def test_every_option_that_names_an_output_is_here() -> None:
             ):
                 found.add((verb, option.opts[-1]))
     assert found == CASES.keys() | READ_ONLY
+
+
+def test_every_export_format_is_here() -> None:
+    """The cases of ``export --out`` have each format of the verb."""
+    used = {case.words.split("--format ")[1].split()[0] for case in CASES["export", "--out"]}
+    assert used == FORMS.keys()
 
 
 @pytest.fixture

@@ -4,17 +4,36 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
 import streamproof
-from streamproof import SearchOptions
+from streamproof import SearchOptions, exchange
+from streamproof.agree.panel import PanelLimits, agree
 from streamproof.cli.engines import CHECKS, PROVERS
 from streamproof.cli.evidence import Unconfirmed, confirm
 from streamproof.system import Exit, Finding, Kind, System, UsageError, Verdict
 from streamproof.traces.replay import replay_labels
 
 ENGINES = {**CHECKS, **PROVERS}
+IN_PANEL = {
+    "explicit": {"python", "compiled", "compiled, 2 workers"},
+    "bmc": {"bmc"},
+    "induction": {"induction"},
+    "spin": {"Spin"},
+    "tlc": {"TLC"},
+}
+"""The names in the panel of `check --agree`, by engine of the registry or by outside tool."""
+NOT_IN_PANEL = {
+    "auto": "it runs the other provers in turn",
+    "discovery": "it adds lemmas to induction, which is in the panel",
+    "pdr": "it proves the same kinds of property as induction, which is in the panel",
+}
+"""Why an engine is not in the panel. COMPARED compares its verdicts with the interpreter's."""
+COMPARED = Path(__file__).parents[1] / "agreement" / "test_pdr_agreement.py"
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -28,6 +47,19 @@ def test_engines_answer(name: str, relay: System) -> None:
     assert [len(f.trace.steps) for f in result.findings if f.trace] == [2, 2]
     assert all(f.because for f in result.findings)
     assert not result.interrupted
+
+
+def test_each_engine_is_in_the_panel_or_has_a_reason(relay: System) -> None:
+    """An engine of the registry or an outside tool is in the panel of `check --agree`, or is listed above with a reason."""
+    modules = {m.name: import_module(f"{exchange.__name__}.{m.name}") for m in iter_modules(exchange.__path__)}
+    tools = {
+        name.removesuffix("_run") for name, m in modules.items() if name.endswith("_run") and hasattr(m, "installed")
+    }
+    assert tools == {"spin", "tlc"}
+    assert sorted([*IN_PANEL, *NOT_IN_PANEL]) == sorted({*ENGINES, *tools})
+    panel = agree(relay, PanelLimits(spin=0, tlc=0, depth=1))
+    assert {opinion.engine for opinion in panel.opinions} == {"interpreter"}.union(*IN_PANEL.values())
+    assert all(f'"{name}"' in COMPARED.read_text(encoding="utf-8") for name in NOT_IN_PANEL)
 
 
 @pytest.mark.parametrize(

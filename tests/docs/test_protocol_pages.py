@@ -1,0 +1,60 @@
+"""Each bundled protocol has a page under docs/ and a file of tests under tests/models/, and both name it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from streamproof.registry import bundled
+
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = [name for name in bundled() if not name.startswith("reference.")]
+PAGES = {
+    "baton_channels": "protocols/compositions.md",
+    "buffer_pool": "bugbench.md",
+    "credit_barriers": "protocols/credit.md",
+    "credit_channel": "how-to-validate-flink-credit.md",
+    "credit_connection": "protocols/credit.md",
+    "credit_flush": "protocols/credit.md",
+    "credit_locks": "protocols/credit.md",
+    "cyclic_counts": "protocols/cyclic.md",
+    "lifecycle_failover": "protocols/compositions.md",
+    "partition_counts": "protocols/partition-lifecycle.md",
+    "partition_states": "bugbench.md",
+    "region_placement": "bugbench.md",
+    "region_slots": "protocols/compositions.md",
+    "shared_slot": "bugbench.md",
+    "slot_owners": "protocols/slots.md",
+    "slot_pool": "protocols/slots.md",
+    "task_attempt": "how-to-validate-flink.md",
+}
+"""The pages of models that share one, below docs/; any other model has a page of its own name under docs/protocols/."""
+TESTS = {
+    "baton_channels": "test_compositions.py",
+    "buffer_pool": "test_defects.py",
+    "failover": "test_failover_machine.py",
+    "lifecycle_failover": "test_compositions.py",
+    "partition_states": "test_defects.py",
+    "region_placement": "test_defects.py",
+    "region_slots": "test_compositions.py",
+    "shared_slot": "test_defects.py",
+}
+"""The tests of models that share a file; those of any other model are in the file of its name."""
+
+
+def test_the_lists_name_bundled_models() -> None:
+    """A model in the lists of this test is bundled, and there are as many bundled protocols as there were, or more."""
+    assert {*PAGES, *TESTS} <= {*MODELS}
+    assert len(MODELS) >= 25
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_each_protocol_has_a_page_and_tests(model: str) -> None:
+    """The page and the file of tests of a bundled protocol exist and name the model."""
+    page = ROOT / "docs" / PAGES.get(model, f"protocols/{model.replace('_', '-')}.md")
+    tests = ROOT / "tests" / "models" / TESTS.get(model, f"test_{model}.py")
+    for file in (page, tests):
+        assert file.is_file(), f"{model}: write {file.relative_to(ROOT)}, or name another file in this test"
+        assert re.search(rf"\b{model}\b", file.read_text(encoding="utf-8")), f"{file.relative_to(ROOT)}: no {model}"
