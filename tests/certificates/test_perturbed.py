@@ -109,30 +109,36 @@ def test_what_is_printed_was_checked(certificate: bytes) -> None:
     header, evidence = parse(certificate)
     true = printed(certificate)
     assert true is not None
+    rejected = 0
     for other in edited(header):
         said = printed(packed(other, evidence))
         if said is None:
+            rejected += 1
             continue
         assert said[0]["counts"] in (true[0]["counts"], None)
         assert repr(said[0]["counts"]) in (repr(true[0]["counts"]), "None")
         assert said[0]["claims"].items() <= true[0]["claims"].items()
         assert said[0]["model"] == true[0]["model"]
         assert list(map(str.strip, said[0]["options"])) == true[0]["options"]  # " 2" is the same number
+    assert rejected >= 50
 
 
 def test_evidence_counts(certificate: bytes) -> None:
     """Evidence with a part changed is rejected, or shows the very same."""
     header, evidence = parse(certificate)
     true, tried = printed(certificate), list(edited(evidence))
+    assert true is not None
     random = Random(len(tried))
-    for other in tried if len(tried) < MOST else random.sample(tried, MOST):
-        assert printed(packed(header, other)) in (None, true)
+    shown = [printed(packed(header, other)) for other in (tried if len(tried) < MOST else random.sample(tried, MOST))]
+    assert all(said in (None, true) for said in shown)
+    assert shown.count(None) >= 40
 
 
 def test_model_given_is_the_model_printed(certificate: bytes) -> None:
     """With `--model` what the certificate calls its model is not looked at, and not printed."""
     header, evidence = parse(certificate)
     said = printed(packed({**header, "model": "of another name\x1b[2J"}, evidence), "--model", header["model"])
+    assert said is not None
     assert said == printed(certificate)
 
 

@@ -55,12 +55,16 @@ def test_channels_of_the_bundled_agent_are_accepted(flink_agent: Path) -> None:
     records = verdicts(flink_agent)
     assert {r["verdict"] for r in records} == {"accepted"}
     assert {r["run"] for r in records} == {p.name for p in flink_agent.iterdir()}
+    assert sum(r["events"]["matched"] for r in records) == 4463
 
 
 def test_traces_of_the_bundled_agent_are_event_logs(flink_agent: Path) -> None:
     """The agent's lines are read as event logs, too."""
-    for file in sorted(flink_agent.glob("*/*.ndjson")):
+    files = sorted(flink_agent.glob("*/*.ndjson"))
+    assert len(files) == 8
+    for file in files:
         events = read_events(file)
+        assert events, file
         assert [e.seq for e in events] == sorted(e.seq for e in events)
         assert {e.process for e in events} == {file.name.partition(".")[0]}
 

@@ -158,6 +158,9 @@ def test_facts_about_a_run(flink_logs: Path) -> None:
 def test_a_process_counts_its_events(flink_logs: Path) -> None:
     """Within each process events are numbered 0, 1, 2, ... in the order of the log."""
     run = read_run(flink_logs / "a-pipelined-1")
+    assert (
+        {*run.processes} == {event.process for event in run.events} == {"jobmanager", "taskmanager-0", "taskmanager-1"}
+    )
     for process in run.processes:
         events = [event for event in run.events if event.process == process]
         assert [event.seq for event in events] == list(range(len(events)))

@@ -295,6 +295,8 @@ def test_other_sources_of_the_job_graph(flink_live: Path, tmp_path: Path) -> Non
 
 def test_recorded_lines_are_recognised(flink_live: Path) -> None:
     """The helper that rewrites logs finds every record: none is lost before the reader sees it."""
-    for log in (flink_live / RUN).glob("*.log"):
+    logs = list((flink_live / RUN).glob("*.log"))
+    assert len(logs) == 3
+    for log in logs:
         heads = sum(line[:4] == "2026" for line in log.read_text().splitlines())
-        assert sum(1 for _ in records(log)) == heads
+        assert sum(1 for _ in records(log)) == heads > 0

@@ -347,11 +347,15 @@ def test_co_located_operators_share_slots() -> None:
     numbers = job.source("numbers", range(12), parallelism=3)
     one = numbers.process("one", keep, 2).co_location_group("k")
     one.rebalance().process("two", keep, 3).rebalance().process("three", keep, 2).co_location_group("k").collect("all")
+    reserved = 0
     for seed in range(6):
         records = records_of(Simulation(job, seed=seed, slots=3, level="heavy").run())
+        assert shared(records), seed
         for tasks in shared(records):
+            reserved += 1
             at = {task: slot for slot, own in tasks.items() for task in own}
             assert [at["one0"], at["one1"]] == [at["three0"], at["three1"]]
+    assert reserved >= 7, "some run reserves slots again"
 
 
 def test_processes_with_groups(tmp_path: Path) -> None:

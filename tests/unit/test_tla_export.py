@@ -540,7 +540,9 @@ def test_every_configuration_asks_whether_the_model_makes_a_mistake() -> None:
     checked = Instance("go", (), (), (), (("n", b.num(1)),), (Check(b.eq(N, b.num(2)), "guard", None),))
     until = Property("p", Kind.TEMPORAL, b.TRUE, formula=Until(ZERO, ONE))
     made = system(checked, properties=(until, Property("q", Kind.REACHABLE, b.eq(N, b.num(1)))))
-    for run in export(made).runs:
+    runs = export(made).runs
+    assert [run.name for run in runs] == ["small", "small_states", "small_p", "small_q"]
+    for run in runs:
         assert "NoMistake" in [c.name for c in run.claims], run.name
 
 
