@@ -29,3 +29,11 @@ def test_paths_exist(page: str) -> None:
     named = [w for w in words if w.startswith(ROOTS)]
     assert len(named) >= 1
     assert [w for w in named if not (ROOT / w).exists()] == []
+
+
+def test_the_map_of_the_tests_is_complete() -> None:
+    """The table in tests/README.md has a row for each folder of tests, and no row for a folder that does not exist."""
+    rows = re.findall(r"^\| `([\w/]+)/` \|", (ROOT / "tests" / "README.md").read_text(encoding="utf-8"), re.M)
+    folders = {file.parent.relative_to(ROOT / "tests").as_posix() for file in (ROOT / "tests").rglob("test_*.py")}
+    assert "certificates/every_size" in folders
+    assert sorted(rows) == sorted({*folders, "support", "data"})

@@ -58,7 +58,7 @@ def test_each_engine_is_in_the_panel_or_has_a_reason(relay: System) -> None:
     assert tools == {"spin", "tlc"}
     assert sorted([*IN_PANEL, *NOT_IN_PANEL]) == sorted({*ENGINES, *tools})
     panel = agree(relay, PanelLimits(spin=0, tlc=0, depth=1))
-    assert {opinion.engine for opinion in panel.opinions} == {"interpreter"}.union(*IN_PANEL.values())
+    assert {result.engine for result in panel.results} == {"interpreter"}.union(*IN_PANEL.values())
     assert all(f'"{name}"' in COMPARED.read_text(encoding="utf-8") for name in NOT_IN_PANEL)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
+from typing import assert_never
 
 from streamproof.system.errors import EvaluationError
 from streamproof.system.interpreter import Interpreter
@@ -133,11 +134,18 @@ class _Exploration:
                 return found
         if self.mistake is not None:
             return Decision(Verdict.ERROR, self.mistake)
-        if prop.formula is not None:
-            initial = [state for state, level in self.level_of.items() if level == 1]
-            broken = can_be_violated(self.system, prop.formula, initial, tuple(self.level_of))
-            return Decision(Verdict.VIOLATED if broken else Verdict.HOLDS)
-        return Decision(Verdict.VIOLATED if prop.kind is Kind.REACHABLE else Verdict.HOLDS)
+        match prop.kind:
+            case Kind.TEMPORAL:
+                assert prop.formula is not None
+                initial = [state for state, level in self.level_of.items() if level == 1]
+                broken = can_be_violated(self.system, prop.formula, initial, tuple(self.level_of))
+                return Decision(Verdict.VIOLATED if broken else Verdict.HOLDS)
+            case Kind.REACHABLE:
+                return Decision(Verdict.VIOLATED)
+            case Kind.INVARIANT | Kind.STEP | Kind.DEADLOCK | Kind.TERMINATION:
+                return Decision(Verdict.HOLDS)
+            case _:
+                assert_never(prop.kind)
 
     def _first_cycle(self) -> Decision | None:
         for state, level in self.level_of.items():
