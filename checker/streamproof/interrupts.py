@@ -27,7 +27,7 @@ class TimeUp(BaseException):
     """The time limit is reached. Not an `Exception`: a model that catches those must not catch this one."""
 
 
-class _Run:
+class _ProcessLimits:
     """The interrupts and time limits of this process."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class _Run:
         self.hook: Callable[[Any], object] = sys.__unraisablehook__
 
 
-_run = _Run()
+_run = _ProcessLimits()
 
 
 def install(supervisor: int | None) -> None:

@@ -67,7 +67,7 @@ def test_each_engine_is_in_the_panel_or_has_a_reason(relay: System) -> None:
     [
         ("bmc", SearchOptions(max_states=3), "bmc has no --max-states: it visits no states"),
         ("bmc", SearchOptions(tier="python"), "bmc has no --tier: it visits no states"),
-        ("bmc", SearchOptions(max_k=3), "bmc has no --k: it visits no states"),
+        ("bmc", SearchOptions(max_k=3), "bmc has no --k: it is the strength of induction"),
         ("explicit", SearchOptions(query_limit=1.0), "explicit has no --query-timeout: it is not a solver"),
         ("pdr", SearchOptions(por=True), "pdr has no --por: it visits no states"),
     ],

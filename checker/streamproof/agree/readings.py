@@ -135,7 +135,7 @@ def compare_readings(
             continue
         spent += heavy
         on_progress(f"comparing the rules at {parameters_text(values)}")
-        one = _Comparison(spec, variant, given, parametric, values)
+        one = _ReadingComparison(spec, variant, given, parametric, values)
         if one.possible:
             one.run()
             runs += one.runs
@@ -143,7 +143,7 @@ def compare_readings(
     return GroundingReport(tuple(compared), runs, tuple(left_out), tuple(refused))
 
 
-class _Comparison:
+class _ReadingComparison:
     """The compilations at one choice of values. `possible`: the model allows them."""
 
     def __init__(

@@ -57,7 +57,8 @@ class RegisteredEngine:
         for name in options.given():
             if name not in self.options:
                 flag = "--" + FLAGS.get(name, name).replace("_", "-")
-                raise UsageError(f"{self.name} has no {flag}: {self.because}", remedy="leave it out")
+                because = "it is the strength of induction" if name == "max_k" else self.because
+                raise UsageError(f"{self.name} has no {flag}: {because}", remedy="leave it out")
 
     def run(
         self,

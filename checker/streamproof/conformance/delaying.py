@@ -135,10 +135,12 @@ class Delaying:
         found: dict[State, Taken] = {}
         if observation.impossible is None:
             for way in observation.alternatives:
-                self._split(_Node(state, groups, ()), observation, way, found)
+                self._split(_DelayedNode(state, groups, ()), observation, way, found)
         return found
 
-    def _split(self, root: _Node, observation: Observation, way: tuple[Move, ...], found: dict[State, Taken]) -> None:
+    def _split(
+        self, root: _DelayedNode, observation: Observation, way: tuple[Move, ...], found: dict[State, Taken]
+    ) -> None:
         queue, met = [root], 0
         while queue:
             node = queue.pop()
@@ -156,7 +158,7 @@ class Delaying:
                 if first < len(order) or not group.touched.isdisjoint(tried.writes):
                     mattering.append((first, at))
             fixed = set[int]()
-            children: list[_Node] = []
+            children: list[_DelayedNode] = []
             for _, at in sorted(mattering):
                 fixed.add(at)
                 group = node.groups[at]
@@ -166,7 +168,7 @@ class Delaying:
                     put = self._layout.written
                     covered = frozenset(put(end, variant.writes) for end in tried.ends) if waits else frozenset()
                     child = put(node.state, variant.writes)
-                    children.append(_Node(child, later, (*node.taken, *variant.taken), covered))
+                    children.append(_DelayedNode(child, later, (*node.taken, *variant.taken), covered))
             queue += reversed(children)
 
     def _tried(self, observation: Observation, way: tuple[Move, ...], state: State) -> _Tried:
@@ -194,7 +196,7 @@ class Delaying:
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
+class _DelayedNode:
     """A state in which some groups have taken steps; `groups` are those whose steps are still open."""
 
     state: State

@@ -37,7 +37,7 @@ def explained_refusal(refusal: Refusal) -> Rejection:
     """The text of the explanation."""
     observation = refusal.observation
     states = refusal.belief[:EXAMINED]
-    near = _near(refusal, states)
+    near = _nearest(refusal, states)
     candidates: tuple[Candidate, ...] = ()
     frontier: Frontier | None = None
     if observation.impossible is not None:
@@ -143,7 +143,7 @@ def _why_unknown(instances: Sequence[Instance], move: Move) -> str:
     return "the machine has no instance with these arguments"
 
 
-def _near(refusal: Refusal, states: Sequence[State]) -> list[str]:
+def _nearest(refusal: Refusal, states: Sequence[State]) -> list[str]:
     """Acceptable events in the log's form, closest to the event first."""
     task, steps = refusal.task, refusal.steps
     found: dict[str, int] = {}

@@ -25,7 +25,7 @@ def judge(plan: Plan, model: str, judged: list[Event] | None = None) -> list[Run
         nothing = RunVerdict(plan.name, "", model, "inconclusive", plan.nothing, plan.unit, unknown=plan.unknown)
         return [nothing]
     return [
-        _Judge(
+        _CaseJudge(
             case,
             order,
             RunVerdict(
@@ -45,7 +45,7 @@ def judge(plan: Plan, model: str, judged: list[Event] | None = None) -> list[Run
     ]
 
 
-class _Judge:
+class _CaseJudge:
     """Follows the behaviours of one case and combines the outcomes into one verdict."""
 
     def __init__(

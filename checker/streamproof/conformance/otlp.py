@@ -342,17 +342,17 @@ def _heard(items: list[_Item], spans: dict[tuple[str, str], _Span]) -> dict[int,
             linking.setdefault(span.process, []).append(span)
     for own in linking.values():
         own.sort(key=attrgetter("ends"))
-    told: dict[str, tuple[int, dict[str, int]]] = {}
+    latest: dict[str, tuple[int, dict[str, int]]] = {}
     heard = {}
     for item in sorted(items, key=attrgetter("begins")):
-        at, linked = told.get(item.process, (0, {}))
+        at, linked = latest.get(item.process, (0, {}))
         own = linking.get(item.process, [])
         while at < len(own) and (own[at].ends + 1) * _TICKS <= item.begins:
             for key in own[at].links:
                 if key in spans:
                     linked = _latest(linked, {spans[key].process: spans[key].begins})
             at += 1
-        told[item.process] = at, linked
+        latest[item.process] = at, linked
         heard[id(item)] = _latest(linked, _known(item.span, spans))
     return heard
 

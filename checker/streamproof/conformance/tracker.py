@@ -57,7 +57,7 @@ START = Path(None, ())
 _Belief = dict[State, Path]
 
 
-class _Reader:
+class _StreamReader:
     """A position in a stream: `first` is the position of the first remaining observation, `early` are later ones that
     have been accepted already."""
 
@@ -110,7 +110,7 @@ class Tracker:
 
     def run(self) -> Tracked:
         """Follows the whole log. Raises `EvaluationError` for an error of the machine."""
-        readers = [_Reader(stream) for stream in self.task.streams]
+        readers = [_StreamReader(stream) for stream in self.task.streams]
         self._see(readers)
         belief = dict.fromkeys(self._steps.interpreter.initial_states(), START)
         events: list[Event] = []
@@ -159,7 +159,7 @@ class Tracker:
         counts = next(iter(belief.values()), START).counts()
         return Tracked(tuple(events), counts, largest, rejection, exhausted, tuple(belief), self._readings)
 
-    def _see(self, readers: list[_Reader]) -> None:
+    def _see(self, readers: list[_StreamReader]) -> None:
         """Determines the actions that no stream would record from here on."""
         names = self.task.hidden.union(*(r.silent for r in readers if r.head is None))
         self._hidden = self._steps.hidden(names)
@@ -221,7 +221,7 @@ class Tracker:
         rank = self.rank
         return min(found, key=lambda r: rank(r.event) if rank and r.event else 0, default=None)
 
-    def _refuse(self, readers: list[_Reader], events: list[Event], belief: _Belief) -> Rejection:
+    def _refuse(self, readers: list[_StreamReader], events: list[Event], belief: _Belief) -> Rejection:
         blocked = [r.head for r in readers if r.head is not None]
         rank = self.rank
         first = blocked[0] if rank is None else min(blocked, key=lambda o: rank(o.event))

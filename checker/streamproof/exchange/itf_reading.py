@@ -175,7 +175,7 @@ def _trace(document: dict[str, Any], system: System) -> Trace:
     if not rows:
         raise Malformed("states", "the trace has no state")
     states = [_state(system, row, f"states[{at}]") for at, row in enumerate(rows)]
-    search = _Search(system)
+    search = _StepSearch(system)
     steps = [search.step(states[at - 1], states[at], rows[at], f"states[{at}]") for at in range(1, len(rows))]
     loop = document.get("loop")
     if loop is None:
@@ -210,7 +210,7 @@ def _state(system: System, row: Any, path: str) -> State:
     return tuple(found)
 
 
-class _Search:
+class _StepSearch:
     """Finds the instance of each step, by its name if it has one, else by the states."""
 
     def __init__(self, system: System) -> None:

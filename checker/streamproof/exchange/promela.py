@@ -91,7 +91,7 @@ def export(system: System, claim: Formula | None = None, title: str = "", *, mar
     `marked`: a bit marks that the initial state has been chosen, for reading trails. Raises `TooLarge` for integers
     beyond 32 bits and for terms that are too long, `ModelError` for a system without initial states.
     """
-    return _Export(system, claim, title, marked or claim is not None).document()
+    return _PromelaExport(system, claim, title, marked or claim is not None).document()
 
 
 _OF_STATES = (Kind.INVARIANT, Kind.REACHABLE)
@@ -100,7 +100,7 @@ _DECIDABLE = (*_ASSERTED, Kind.DEADLOCK, Kind.TERMINATION)
 
 
 @dataclass
-class _Export:
+class _PromelaExport:
     original: System
     claim: Formula | None = None
     title: str = ""

@@ -41,7 +41,7 @@ _STYLE = (
 
 
 @dataclass(slots=True)
-class _Step:
+class _DrawnStep:
     """One step: where it happens, what its box says, and its top edge."""
 
     lane: str
@@ -80,7 +80,7 @@ class _Diagram:
 
     lanes: list[str]
     links: list[tuple[str, str]]
-    steps: list[_Step] = field(default_factory=list)
+    steps: list[_DrawnStep] = field(default_factory=list)
     messages: list[_Message] = field(default_factory=list)
 
 
@@ -111,18 +111,18 @@ def _read(system: System, trace: Trace) -> _Diagram:
     outside = system.name
     for number, instance in enumerate(trace.steps):
         after = trace.states[number + 1] if number + 1 < len(trace.states) else trace.states[trace.loop or 0]
-        told: list[str] = []
+        shown: list[str] = []
         received: list[tuple[str, str | None]] = []
         for change in changes(system, trace.states[number], after):
             if not isinstance(look(system, change.place, after).sort, QueueSort):
-                told.append(str(change))
+                shown.append(str(change))
                 continue
             received += _messages(system, trace, number, after, change, links, diagram.messages)
         lane = _lane(instance, processes, links, {end for _, end in received}) or outside
-        lines = [f"{number + 1}. {instance.label}", *told]
+        lines = [f"{number + 1}. {instance.label}", *shown]
         if len(lines) > MAX_LINES + 1:
             lines = [*lines[:MAX_LINES], f"and {len(lines) - MAX_LINES} more"]
-        diagram.steps.append(_Step(lane, [visible(line) for line in lines]))
+        diagram.steps.append(_DrawnStep(lane, [visible(line) for line in lines]))
     if any(step.lane == outside for step in diagram.steps):
         diagram.lanes.insert(0, outside)
     return diagram
@@ -292,7 +292,7 @@ def _life(lane: str, x: float, head: float, bottom: float) -> str:
     )
 
 
-def _arrow(message: _Message, steps: list[_Step], at: dict[str, float], bottom: float) -> tuple[str, str]:
+def _arrow(message: _Message, steps: list[_DrawnStep], at: dict[str, float], bottom: float) -> tuple[str, str]:
     """The line of a message, to the step that removes it, or open, to the end of the diagram; and its text."""
     sent = steps[message.sent]
     here = at[message.link[0] if message.link else sent.lane]
@@ -317,7 +317,7 @@ def _arrow(message: _Message, steps: list[_Step], at: dict[str, float], bottom: 
     )
 
 
-def _box(step: _Step, x: float, kind: str) -> Iterator[str]:
+def _box(step: _DrawnStep, x: float, kind: str) -> Iterator[str]:
     left = x - step.width / 2
     size = f'width="{step.width:.0f}" height="{step.height:.0f}"'
     yield f'<rect class="{kind}" x="{left:.0f}" y="{step.top:.0f}" {size} rx="3"/>'

@@ -61,7 +61,7 @@ def smtlib(system: System, depth: int = DEPTH) -> Smt:
     """
     if depth < 0:
         raise UsageError(f"a depth of {depth} steps", remedy="0 checks the initial states only; choose 0 or more")
-    return _Export(system, depth).document()
+    return _SmtlibExport(system, depth).document()
 
 
 def read(smt: Smt, printed: str) -> dict[str, Answered]:
@@ -78,7 +78,7 @@ def read(smt: Smt, printed: str) -> dict[str, Answered]:
             query = (question["name"], question["at"])
         elif query is not None and line.strip() in ("sat", "unsat", "unknown"):
             answers.setdefault(query, line.strip())
-    return {name: _Reading(smt, answers).answer(name, kind) for name, kind in smt.queries.items()}
+    return {name: _SmtlibReading(smt, answers).answer(name, kind) for name, kind in smt.queries.items()}
 
 
 _QUESTION = re.compile(rf'"?ask (?P<name>.*) at (?P<at>\d+|{INDUCTIVE})"?$')
@@ -86,7 +86,7 @@ _WRONG = "error in "
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _SmtlibReading:
     smt: Smt
     answers: Mapping[tuple[str, str], str]
 
@@ -116,7 +116,7 @@ class _Reading:
         return kind is not Kind.REACHABLE and first and all(self.said(n, INDUCTIVE) == "unsat" for n in needed)
 
 
-class _Export:
+class _SmtlibExport:
     def __init__(self, system: System, depth: int) -> None:
         self.depth = depth
         self.scalar = Scalar(system)

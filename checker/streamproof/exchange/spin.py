@@ -80,10 +80,10 @@ def decide(
     if asserted:
         macros = [ALL] if len(asserted) > 1 else [a.macro for a in asserted.values()]
         report = run(model, options, macros)
-        answers |= {name: _asserted(_Judge(model, options, report), name, a) for name, a in asserted.items()}
+        answers |= {name: _asserted(_SpinJudge(model, options, report), name, a) for name, a in asserted.items()}
     for name, query in queries.items():
         if query.kind is Kind.DEADLOCK:
-            judge = _Judge(model, options, run(model, options, [query.macro], SpinGoal.STUCK_STATES))
+            judge = _SpinJudge(model, options, run(model, options, [query.macro], SpinGoal.STUCK_STATES))
             answers[name] = judge.answer(name, query.kind, _STUCK, Verdict.VIOLATED)
         elif query.kind is Kind.TERMINATION:
             answers[name] = _of_cycles(name, run(model, options, goal=SpinGoal.CYCLES))
@@ -207,7 +207,7 @@ def _level(model: Promela, depth: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Judge:
+class _SpinJudge:
     model: Promela
     options: SpinOptions
     report: SpinReport
@@ -229,7 +229,7 @@ class _Judge:
         return _level(self.model, depth) if self.options.order is SearchOrder.BREADTH_FIRST else None
 
 
-def _asserted(judge: _Judge, name: str, query: SpinQuery) -> ToolVerdict:
+def _asserted(judge: _SpinJudge, name: str, query: SpinQuery) -> ToolVerdict:
     """The verdict for a property whose assertion may have failed, or for an earlier evaluation error of the property."""
     found = judge.report.found.get(_ASSERTED + query.decided)
     mistaken = judge.report.found.get(_ASSERTED + query.mistaken)

@@ -119,7 +119,7 @@ def run(
     if missing is not None:
         raise SystemFailure(missing, remedy="install Spin and a C compiler, for example Debian's packages spin and gcc")
     with folder_with({"model.pml": model.text}, folder) as place:
-        return _Run(model, options, macros, goal, place, trail).report()
+        return _SpinProcess(model, options, macros, goal, place, trail).report()
 
 
 MOST_SAID = 300
@@ -129,7 +129,7 @@ VECTOR_BYTES = 1024
 
 
 @dataclass
-class _Run:
+class _SpinProcess:
     model: Promela
     options: SpinOptions
     macros: Sequence[str]
@@ -188,7 +188,7 @@ class _Run:
 
     def _search(self, spin: float, cc: float) -> SpinReport:
         begun = time.perf_counter()
-        reading = _Reading()
+        reading = _SpinReading()
         for line in self._lines(self._searching()):
             reading.line(line)
         seconds = SpinSeconds(spin, cc, time.perf_counter() - begun)
@@ -202,7 +202,7 @@ class _Run:
 
 
 @dataclass
-class _Reading:
+class _SpinReading:
     """The parsed lines of a report."""
 
     found: dict[str, int] = field(default_factory=dict)

@@ -135,7 +135,7 @@ def export(system: System) -> Tla:
     if not system.variables:
         raise ModelError("a system without variables has no TLA+ module", remedy="declare at least one variable")
     with _deep():
-        return _Export(system).document()
+        return _TlaExport(system).document()
 
 
 @contextmanager
@@ -157,7 +157,7 @@ def module_name(system: System) -> str:
 
 
 @dataclass
-class _Export:
+class _TlaExport:
     system: System
     extra: dict[str, str] = field(default_factory=dict)
 

@@ -274,7 +274,7 @@ class Tables:
         values = [_number(t) for t in terms]
         for at, name in enumerate(family.names):
             given = [row[at] for row in family.numbers]
-            near = _near(name, given, values)
+            near = _offset(name, given, values)
             if near is not None:
                 return near
             records = [v for v in given if isinstance(v, dict)]
@@ -379,7 +379,7 @@ def _number(term: Expr) -> int | None:
     return number if isinstance(number := known(term.sort, term.value), int) else None
 
 
-def _near(name: str, given: Sequence[Known], wanted: Sequence[int | None]) -> Text | None:
+def _offset(name: str, given: Sequence[Known], wanted: Sequence[int | None]) -> Text | None:
     """Numbers at a constant offset from a parameter, linear or modulo a ring that begins with 0."""
     pairs = [(g, w) for g, w in zip(given, wanted, strict=True) if isinstance(g, int) and w is not None]
     if len(pairs) < len(given):

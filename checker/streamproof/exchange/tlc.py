@@ -53,7 +53,7 @@ def decide(
     A model error is the result for every property not decided on its level or before; termination of a model with an
     error is inconclusive. Raises as `count` does, and `Refuted` for a behaviour that the interpreter rejects.
     """
-    return _Judge(system, export(system), options).decide(properties)
+    return _TlcJudge(system, export(system), options).decide(properties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class _Found:
 
 
 @dataclass
-class _Judge:
+class _TlcJudge:
     system: System
     model: Tla
     options: TlcOptions

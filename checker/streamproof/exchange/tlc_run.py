@@ -133,14 +133,14 @@ def run(
 def read_report(text: str, command: str = "", seconds: float = 0.0) -> TlcReport:
     """The results in TLC's output, with or without the numbers of ``-tool``. Raises `SystemFailure` for output without
     a result."""
-    reading = _Reading()
+    reading = _TlcReading()
     for line in text.splitlines():
         reading.line(line)
     return reading.report(command, seconds)
 
 
 @dataclass
-class _Reading:
+class _TlcReading:
     """The parsed lines of an output."""
 
     last: str = "no output"

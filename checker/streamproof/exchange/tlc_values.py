@@ -53,7 +53,7 @@ def read_state(system: System, names: Mapping[str, str], text: str) -> State:
 
 def read_value(sort: Sort, text: str, about: str = "a value") -> Value:
     """The value of `sort` printed as `text`. Raises `Unreadable`, which names the variable in `about`."""
-    reading = _Reading(text, about)
+    reading = _ValueReading(text, about)
     value = reading.value(sort)
     reading.skip()
     if reading.at < len(text):
@@ -73,7 +73,7 @@ def _printed(key: Any) -> str:
     return str(key) if type(key) is int else key_text(key)
 
 
-class _Reading:
+class _ValueReading:
     def __init__(self, text: str, about: str) -> None:
         self.text = text
         self.about = about

@@ -165,7 +165,7 @@ def judge(
 
     Also reports the violations that were not reported during the search."""
     early.after_level(search, plan)
-    judges = _Judge(search, plan)
+    judges = _SearchJudge(search, plan)
     mistake = Mistake(*judges.witnesses.mistake_of_model(search.faulty)) if search.faulty >= 0 else None
     findings: list[Finding] = []
     for number, prop in enumerate(judges.originals):
@@ -181,7 +181,7 @@ def judge(
 
 def violations(search: LevelSearch, plan: ReductionPlan, known: Container[str]) -> list[Finding]:
     """The violations found during a search, without those in `known`, shortest traces first."""
-    judges = _Judge(search, plan)
+    judges = _SearchJudge(search, plan)
     findings = []
     for number, prop in enumerate(judges.originals):
         event = search.events.get(number)
@@ -190,7 +190,7 @@ def violations(search: LevelSearch, plan: ReductionPlan, known: Container[str]) 
     return sorted(filter(None, findings), key=lambda finding: len(finding.trace or ()))
 
 
-class _Judge:
+class _SearchJudge:
     """The verdicts of one search. `originals`: the properties of the original system, not simplified."""
 
     def __init__(self, search: LevelSearch, plan: ReductionPlan) -> None:

@@ -209,7 +209,7 @@ _LASTING = frozenset({tuple, frozenset, types.MethodType, types.BuiltinFunctionT
 
 
 @dataclass(slots=True, eq=False)
-class _Node:
+class _GuardedNode:
     """An object, its name for messages, and its components at the last check."""
 
     value: Any
@@ -225,8 +225,8 @@ class MutationGuard:
     def __init__(
         self, model: object, functions: Iterable[Callable[..., Any]], parts: Iterable[tuple[str, object]] = ()
     ) -> None:
-        self._nodes: dict[int, _Node] = {}
-        self._watched: list[_Node] = []
+        self._nodes: dict[int, _GuardedNode] = {}
+        self._watched: list[_GuardedNode] = []
         self._size = 0
         functions = list(functions)
         for one in (type(model), *functions):
@@ -240,13 +240,13 @@ class MutationGuard:
             read = reader(type(value))
             if read is None or id(value) in self._nodes:
                 continue
-            node = _Node(value, path, read, *read(value))
+            node = _GuardedNode(value, path, read, *read(value))
             self._nodes[id(value)] = node
             if type(value) not in _LASTING and (node.parts or not isinstance(value, type | types.ModuleType)):
                 self._watched.append(node)
             self._add(node, found)
 
-    def _add(self, node: _Node, found: list[tuple[str, Any]]) -> None:
+    def _add(self, node: _GuardedNode, found: list[tuple[str, Any]]) -> None:
         self._size += len(node.parts)
         if self._size > MOST:
             raise ModelError(
@@ -296,7 +296,7 @@ def _alike(one: Any, other: Any) -> bool:
     return type(one) in _VALUES and bool(one == other)
 
 
-def _difference(node: _Node, names: list[Any], parts: list[Any]) -> str | None:
+def _difference(node: _GuardedNode, names: list[Any], parts: list[Any]) -> str | None:
     """The name of a changed component, ignoring caches of results."""
     old, new = (
         {n if type(n) is str else id(n): (n, p) for n, p in zip(*both, strict=False)}
@@ -329,7 +329,7 @@ def _is_installed(kind: type) -> bool:
     return is_elsewhere(kind.__module__) and kind.__module__ not in ("builtins", "types", "collections")
 
 
-def _called(node: _Node, name: Any) -> str:
+def _called(node: _GuardedNode, name: Any) -> str:
     """The name, for messages, of a component: by its name, key or position."""
     owner = node.value
     if isinstance(owner, types.ModuleType):

@@ -48,7 +48,7 @@ class _Task(InputPartition):
         self.pieces = tuple(pieces)
 
 
-class _Reader(DataSourceReader):
+class _PartitionReader(DataSourceReader):
     def __init__(self, source: DataSource, schema: pa.Schema, rows: Callable[[Piece], Iterator[Row]]) -> None:
         self.tasks = from_json(Path(source.options["path"]).read_text(encoding="utf-8"))
         self.schema = schema
@@ -87,7 +87,7 @@ class EventSource(DataSource):
 
     def reader(self, schema: Any) -> DataSourceReader:
         """Reads the tasks that the file at `path` lists."""
-        return _Reader(self, _EVENTS, _event_counts)
+        return _PartitionReader(self, _EVENTS, _event_counts)
 
 
 class VerdictSource(DataSource):
@@ -104,7 +104,7 @@ class VerdictSource(DataSource):
 
     def reader(self, schema: Any) -> DataSourceReader:
         """Reads the tasks that the file at `path` lists."""
-        return _Reader(self, _VERDICTS, _verdicts)
+        return _PartitionReader(self, _VERDICTS, _verdicts)
 
 
 class _Read:

@@ -82,12 +82,12 @@ class ProofAttempt:
         self._proven.update(dict.fromkeys(result.proven, result.k))
         self._safe = result.safe
         if self._safe:
-            self._search.settle(self._proven, true=True)
+            self._search.remove_goals(self._proven, true=True)
 
     def look_for_counterexamples(self, depth: int) -> None:
         """Bounded search for counterexamples and witnesses of the open properties. Raises `Stopped`."""
         if self.open and not self._search.over:
-            self._search.settle((*self.lemmas, *self.found), true=False)
+            self._search.remove_goals((*self.lemmas, *self.found), true=False)
             self._search.to(depth)
             self._search.close()
 

@@ -282,7 +282,7 @@ def _any(terms: Sequence[z3.BoolRef]) -> z3.BoolRef:
 def _fewest_clauses(candidates: Sequence[_Candidate], inside: int, outside: int, effort: _Effort) -> Separation:
     """The smallest formulas with the fewest clauses."""
     for clauses in CLAUSES:
-        shapes = [_Shape(candidates, inside, outside, clauses, form, effort) for form in (True, False)]
+        shapes = [_FormulaShape(candidates, inside, outside, clauses, form, effort) for form in (True, False)]
         best: list[Formula] = []
         sure = True
         for shape in shapes:
@@ -300,7 +300,7 @@ def _fewest_clauses(candidates: Sequence[_Candidate], inside: int, outside: int,
     return Separation(None, because=f"the template has none of up to {CLAUSES[-1]} clauses and size {MOST_SIZE}")
 
 
-class _Shape:
+class _FormulaShape:
     """The Z3 query for atoms of a formula with a given number of clauses and form."""
 
     def __init__(

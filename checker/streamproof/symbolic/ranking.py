@@ -90,10 +90,10 @@ def prove_by_ranking(
     Raises `UsageError` for another kind of property, for a state with containers of unbounded size, and for an invalid
     rank.
     """
-    return _Attempt(model, name, timeout, seconds).run(rank)
+    return _RankAttempt(model, name, timeout, seconds).run(rank)
 
 
-class _Attempt:
+class _RankAttempt:
     def __init__(self, model: System | Parametric, name: str, timeout: int, seconds: float) -> None:
         self.seconds = seconds
         self.budget = SolverBudget(timeout, seconds)

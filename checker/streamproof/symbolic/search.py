@@ -58,7 +58,7 @@ class Unrolling:
         while self.depth < depth and not self.over:
             self._deeper()
 
-    def settle(self, properties: Collection[Property], *, true: bool) -> None:
+    def remove_goals(self, properties: Collection[Property], *, true: bool) -> None:
         """Removes goals from the search. `true`: their events were proved impossible, which helps with the others."""
         if true:
             self._trusted += [g for g in self._open if g.prop in properties]

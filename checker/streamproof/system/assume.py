@@ -190,13 +190,13 @@ class Assuming(Substitution):
         """Records a simplified assumption and its immediate consequences."""
         if isinstance(condition, e.Const):
             return
-        self._tell(condition, b.TRUE)
+        self._assign(condition, b.TRUE)
         match condition:
             case e.And(args=args):
                 for part in args:
                     self._note(part)
             case e.Not(arg=x):
-                self._tell(x, b.FALSE)
+                self._assign(x, b.FALSE)
                 match x:
                     case e.Or(args=args):
                         for part in args:
@@ -210,11 +210,11 @@ class Assuming(Substitution):
                 lo, hi = self._range(t)
                 self._bound(t, lo, min(hi, k))
             case e.Eq(left=t, right=e.Const() as value) if is_scalar(t.sort):
-                self._tell(t, value)
+                self._assign(t, value)
             case _:
                 pass
 
-    def _tell(self, term: Expr, value: Expr) -> None:
+    def _assign(self, term: Expr, value: Expr) -> None:
         self._facts[term] = value
         self._concern(term)
 

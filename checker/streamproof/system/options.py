@@ -35,8 +35,8 @@ STRENGTH = 4
 class SearchOptions:
     """The options of one search or proof; omitted limits are unlimited or chosen by the engine.
 
-    Engines ignore some of them: `cli.engines.RegisteredEngine.options` lists the supported ones. Raises `UsageError` for an
-    invalid value, and for options that exclude each other.
+    `cli.engines.RegisteredEngine.options` lists those that an engine supports; it refuses the others. Raises `UsageError` for
+    an invalid value, and for options that exclude each other.
     """
 
     properties: Collection[str] | None = None

@@ -127,11 +127,11 @@ def _serve(work: Callable[[Any], object], jobs: int, results: int, parent: int) 
         sys.stdout = sys.stderr
         with suppress(OSError):  # standard error is closed
             os.dup2(2, 1)
-        with os.fdopen(jobs, "rb") as asked, os.fdopen(results, "wb") as told:
+        with os.fdopen(jobs, "rb") as receiving, os.fdopen(results, "wb") as sending:
             while True:
-                job = pickle.load(asked)
-                told.write(_pickled(work, job))
-                told.flush()
+                job = pickle.load(receiving)
+                sending.write(_pickled(work, job))
+                sending.flush()
     except (EOFError, BrokenPipeError):
         code = 0  # no job is left, or nobody waits for results
     except BaseException:

@@ -40,7 +40,7 @@ else:
             return lambda decorated: dataclass(
                 decorated, frozen=frozen, eq=eq, repr=repr, slots=slots, weakref_slot=weakref_slot
             )
-        return _Shape(cls, frozen, eq, repr, slots).made(weakref_slot)
+        return _RecordShape(cls, frozen, eq, repr, slots).made(weakref_slot)
 
 
 _ABSENT = object()
@@ -48,7 +48,7 @@ _ABOUT = "__dataclass_fields__"
 _SHAPE = "__record_shape__"
 
 
-class _Shape:
+class _RecordShape:
     """The fields of one class, and the methods to generate for it."""
 
     __slots__ = ("cls", "compared", "fields", "frozen", "own", "shown", "slots", "standard")
@@ -58,7 +58,7 @@ class _Shape:
         self.standard: type | None = None
         self.fields: dict[str, tuple[Any, Any]] = {}
         for base in reversed(cls.__mro__[1:]):
-            inherited: _Shape | None = base.__dict__.get(_SHAPE)
+            inherited: _RecordShape | None = base.__dict__.get(_SHAPE)
             if inherited is not None:
                 self.fields.update(inherited.fields)
             elif _ABOUT in base.__dict__:
@@ -226,7 +226,7 @@ class _Shape:
 
 def replace(one: T, /, **changes: Any) -> T:
     """Like `dataclasses.replace`, for objects of classes made here."""
-    shape: _Shape = getattr(type(one), _SHAPE)
+    shape: _RecordShape = getattr(type(one), _SHAPE)
     for name, (_, default) in shape.fields.items():
         if isinstance(default, dataclasses.Field) and not default.init:
             if name in changes:
@@ -238,7 +238,7 @@ def replace(one: T, /, **changes: Any) -> T:
 
 def annotated(cls: type) -> dict[str, Any]:
     """The fields of a class made here, with their annotations."""
-    shape: _Shape = getattr(cls, _SHAPE)
+    shape: _RecordShape = getattr(cls, _SHAPE)
     return {name: kind for name, (kind, _) in shape.fields.items()}
 
 
@@ -247,7 +247,7 @@ class _Written:
 
     __slots__ = ("name", "shape")
 
-    def __init__(self, shape: _Shape, name: str) -> None:
+    def __init__(self, shape: _RecordShape, name: str) -> None:
         self.shape, self.name = shape, name
 
     def __get__(self, _: object, owner: type) -> Any:
@@ -261,7 +261,7 @@ def _constructor(source: str) -> types.CodeType:
     return next(part for part in compile(source, "<constructor>", "exec").co_consts if isinstance(part, types.CodeType))
 
 
-def _stand_in(shape: _Shape, name: str) -> Callable[..., Any]:
+def _stand_in(shape: _RecordShape, name: str) -> Callable[..., Any]:
     """A placeholder that generates the real method and calls it."""
     return lambda *args, **kwargs: shape.write(name)(*args, **kwargs)
 

@@ -47,7 +47,7 @@ def can_be_violated(system: System, formula: Formula, initial: Sequence[State], 
 
     Raises `EvaluationError` for a model error.
     """
-    return _Search(ReferenceTableau(system, formula)).violated(initial, states)
+    return _LassoSearch(ReferenceTableau(system, formula)).violated(initial, states)
 
 
 def plain(formula: Formula) -> Formula:
@@ -123,7 +123,7 @@ class ReferenceTableau:
         return self._after[key]
 
 
-class _Search:
+class _LassoSearch:
     def __init__(self, tableau: ReferenceTableau) -> None:
         self.tableau = tableau
         self.system, self.interpreter = tableau.system, tableau.interpreter

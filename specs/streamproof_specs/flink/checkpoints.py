@@ -99,7 +99,7 @@ def followed(job: str, events: Sequence[Event], places: int, *, late: bool, shar
     largest = max((e.args.get("checkpoint", 0) for e in events), default=0)
     rules = _rules(largest, places, late, shared)
     observations = tuple(_observation(event, places, late) for event in events)
-    return Task(job, rules.system, (Stream(observations),), explainer=_Wording(), grounding=rules.instances)
+    return Task(job, rules.system, (Stream(observations),), explainer=_CheckpointExplainer(), grounding=rules.instances)
 
 
 def _most_pending(events: Iterable[Event]) -> int:
@@ -171,7 +171,7 @@ def _open(look: StateReader) -> dict[int, str]:
     }
 
 
-class _Wording:
+class _CheckpointExplainer:
     """Explanations in terms of the coordinator."""
 
     def why_not(self, move: Move, look: StateReader) -> str | None:

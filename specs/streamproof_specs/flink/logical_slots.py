@@ -48,7 +48,7 @@ def logical_system() -> System:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wording:
+class _LogicalSlotExplainer:
     """Explanations of one logical slot."""
 
     name: str
@@ -89,7 +89,7 @@ def logical_slots(job: str, events: Iterable[Event], complete: bool) -> tuple[tu
             continue
         names = {e.event for e in own}
         missing += "slot.logical.request" not in names
-        wording = _Wording(f"logical slot {request[:8]}")
+        wording = _LogicalSlotExplainer(f"logical slot {request[:8]}")
         observations = delivered(Observation(e, ((Move(_MOVES[e.event]),),)) for e in own)
         tasks.append(Task(job, logical_system(), (Stream(observations),), explainer=wording))
     return tuple(tasks), missing

@@ -83,7 +83,9 @@ def regions_of(run: FlinkRun, job: str, given: RestJob | None = None) -> Unit:
     if groups is not None:
         observations = groups.restored(observations)
     rules = reading.rules
-    task = Task(job, rules.system, (Stream(observations),), explainer=_Wording(reading.job), grounding=rules.instances)
+    task = Task(
+        job, rules.system, (Stream(observations),), explainer=_RegionExplainer(reading.job), grounding=rules.instances
+    )
     note = hang(reading.waiting(), reading.job.regions)
     title = f"{title}, {len(reading.job.regions)} region{'' if len(reading.job.regions) == 1 else 's'}"
     return Unit(job, title, (task,), damage=damage(run), notes=() if note is None else (note,))
@@ -314,7 +316,7 @@ class _Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wording:
+class _RegionExplainer:
     """Explanations in terms of the scheduler."""
 
     job: JobRegions

@@ -22,7 +22,7 @@ _OPEN: Final = 64
 
 
 @dataclass(slots=True)
-class _Comparison:
+class _CopyComparison:
     """A possible copy: its lines, from its first record on, as far as they match the other file."""
 
     file: Path
@@ -90,7 +90,7 @@ def _within(
 ) -> set[Path]:
     """The files wholly contained in one file."""
     found: set[Path] = set()
-    open_: list[_Comparison] = []
+    open_: list[_CopyComparison] = []
     for raw in read(file):
         if not raw or (raw == b"\n" and not open_):
             continue
@@ -99,7 +99,7 @@ def _within(
             if other != file and other not in found and len(open_) < _OPEN:
                 records = dropwhile(lambda line: not begins(line), read(other))
                 lines = filter(None, records)
-                open_.append(_Comparison(other, lines, next(lines, None)))
+                open_.append(_CopyComparison(other, lines, next(lines, None)))
         if open_:
             open_ = [one for one in open_ if one.take(text)]
             found.update(one.file for one in open_ if one.expected is None)

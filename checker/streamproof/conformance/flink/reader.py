@@ -69,10 +69,10 @@ def read_run(source: str | os.PathLike[str] | RunFiles) -> FlinkRun:
         source = runs[0]
     last = _LAST.get()
     if last is None:
-        return _Reader(source).read()
+        return _LogReader(source).read()
     if source not in last:
         last.clear()
-        last[source] = _Reader(source).read()
+        last[source] = _LogReader(source).read()
     return last[source]
 
 
@@ -85,7 +85,7 @@ def read_once() -> AbstractContextManager[None]:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _LogReader:
     source: RunFiles
     problems: Problems = field(default_factory=Problems)
     counts: Counter[str] = field(default_factory=Counter)

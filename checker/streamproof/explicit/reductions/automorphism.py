@@ -48,14 +48,14 @@ def verify(scalarised: Scalarised, simple: System, properties: Collection[str]) 
         for one, other in pairwise(sort.members):  # these exchanges generate all permutations
             names = {name: name for name in sort.members} | {one: other, other: one}
             exchange = f"exchanging {one} and {other}"
-            _Comparison(
+            _OrderComparison(
                 scalarised.original, simple, with_keys(scalarised.original, {sort: names}), exchange, equal, effort
             ).run(properties)
     return sorts
 
 
 @dataclass(slots=True)
-class _Comparison:
+class _OrderComparison:
     original: System
     simple: System
     renaming: Renaming

@@ -28,11 +28,11 @@ _FIRST_ROWS = 200
 
 def mined(samples: Samples) -> Iterator[tuple[Expr, ...]]:
     """The candidates, in groups to be tried in order, small and significant ones first."""
-    yield _told(_bounds(samples), _equations(samples), _compared(samples))
-    yield _told(_orders(samples), _exclusions(samples))
+    yield _distinct(_bounds(samples), _equations(samples), _compared(samples))
+    yield _distinct(_orders(samples), _exclusions(samples))
 
 
-def _told(*groups: Iterator[Expr]) -> tuple[Expr, ...]:
+def _distinct(*groups: Iterator[Expr]) -> tuple[Expr, ...]:
     """The nontrivial candidates, without duplicates."""
     return tuple(c for c in dict.fromkeys(chain(*groups)) if not isinstance(c, e.Const))
 

@@ -35,7 +35,7 @@ def bound_candidates(parametric: Parametric, instantiate: Instantiate) -> list[P
     view = local(parametric)
     if view is None:
         return []
-    finder = _Finder(parametric, view, list(samples(parametric, view, instantiate)))
+    finder = _BoundFinder(parametric, view, list(samples(parametric, view, instantiate)))
     found: dict[str, ParametricClaim] = {}
     for claim in finder.claims():
         found.setdefault(claim.name, claim)
@@ -44,7 +44,7 @@ def bound_candidates(parametric: Parametric, instantiate: Instantiate) -> list[P
     return list(found.values())
 
 
-class _Finder:
+class _BoundFinder:
     def __init__(self, parametric: Parametric, view: Local, seen: Sequence[Mapping[str, Value]]) -> None:
         self._view = view
         self._seen = seen

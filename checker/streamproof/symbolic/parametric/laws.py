@@ -42,7 +42,7 @@ def _found(
     view = local(parametric)
     if view is None:
         return []
-    finder = _Finder(parametric, view)
+    finder = _LawFinder(parametric, view)
     left_out = list(dict.fromkeys(forgetting(view.system)))[:MOST_LEFT_OUT]
     groups: list[set[str] | None] = [None]
     for bound in dict.fromkeys(view.index.values()):
@@ -59,7 +59,7 @@ def _found(
 
 
 @dataclass
-class _Finder:
+class _LawFinder:
     parametric: Parametric
     view: Local
 

@@ -70,7 +70,7 @@ def prove_any(
     wanted = [p.name for p in properties]
     helpful: list[ParametricClaim] = []
     tried = 0
-    attempt = _Attempt(parametric, written, wanted, budget)
+    attempt = _ClaimInduction(parametric, written, wanted, budget)
 
     def work() -> None:
         nonlocal attempt, helpful, tried
@@ -81,7 +81,7 @@ def prove_any(
                 tried += len(new)
                 if not new:
                     continue
-                attempt = _Attempt(parametric, [*written, *helpful, *new], wanted, budget)
+                attempt = _ClaimInduction(parametric, [*written, *helpful, *new], wanted, budget)
             attempt.run()
             if attempt.complete:
                 break
@@ -99,7 +99,7 @@ def prove_any(
 
 
 @dataclass
-class _Attempt:
+class _ClaimInduction:
     """One induction over claims. `alive` are the claims not yet broken, `proof` those of the finished proof."""
 
     parametric: Parametric

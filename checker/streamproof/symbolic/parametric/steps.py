@@ -36,7 +36,7 @@ class SwitchedSolver:
         self.reasons: list[tuple[Term, str]] = []
         """The possible errors of the model, each with its description."""
 
-    def settle(self, facts: Sequence[Term], assumed: Mapping[str, Term], goals: Mapping[str, Term]) -> None:
+    def load(self, facts: Sequence[Term], assumed: Mapping[str, Term], goals: Mapping[str, Term]) -> None:
         """The facts, the switchable assumptions, and the formula that breaks each goal."""
         self._facts, self._assumed, self._goals = facts, assumed, goals
         self.solver.add(*facts)
@@ -92,7 +92,7 @@ class StepQuestions:
         self._start = self._view(self._universe)
         self._question = Question(self._universe, budget.allowance)
         self._mention_firsts(self._question, self._start)
-        self._steps = [_Step(self, i) for i in parametric.system.instances]
+        self._steps = [_RuleStep(self, i) for i in parametric.system.instances]
         for claim in claims:  # generates the witnesses, at which everything is assumed from then on
             if not claim.step or self._steps:
                 view = self._steps[0].before if claim.step else self._start
@@ -117,7 +117,7 @@ class StepQuestions:
             facts += self._first_sums(view)
             facts += question.about_conditions(view)
         query.indices = question.indices
-        query.settle([*facts, *question.about_sums(view, formed=False)], {}, goals)
+        query.load([*facts, *question.about_sums(view, formed=False)], {}, goals)
         return query
 
     def each(self) -> list[SwitchedSolver]:
@@ -171,7 +171,7 @@ class StepQuestions:
         return found
 
 
-class _Step:
+class _RuleStep:
     """One rule in the queries of a system."""
 
     def __init__(self, steps: StepQuestions, instance: Instance) -> None:
@@ -222,7 +222,7 @@ class _Step:
         facts += self._following_sums()
         facts += [before.total(t) == steps._start.total(t) for t in self._sums()]
         facts += self._changed_sums()
-        query.settle([*facts, *question.about_sums(steps._start, formed=True)], steps._assumed, goals)
+        query.load([*facts, *question.about_sums(steps._start, formed=True)], steps._assumed, goals)
         return query
 
     def _sums(self) -> list[Total]:
