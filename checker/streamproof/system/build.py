@@ -233,8 +233,7 @@ def in_domain(term: Expr, sort: Sort) -> Expr:
 
 
 def _in_domain(term: Expr, sort: Sort) -> Expr:
-    own: Any = term.sort
-    """Of the same class as `sort`."""
+    own: Any = term.sort  # of the same class as `sort`
     match sort:
         case BoolSort() | EnumSort():
             return TRUE

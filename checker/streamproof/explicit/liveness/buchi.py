@@ -222,7 +222,10 @@ def _closure(start: set[int], after: Sequence[set[int]]) -> set[int]:
 
 
 def components(after: Sequence[set[int]]) -> list[list[int]]:
-    """The strongly connected components of a small graph, each before those it leads to."""
+    """The strongly connected components of a small graph, each before those it leads to.
+
+    Automata have a few nodes, so that a quadratic algorithm suffices; `state_graph` has that for state spaces.
+    """
     reach = [_closure({k}, after) for k in range(len(after))]
     found: list[list[int]] = []
     for k in range(len(after)):
