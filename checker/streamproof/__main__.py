@@ -3,10 +3,6 @@
 # ruff: noqa: E402 -- until the supervisor has its handlers, Ctrl-C ends the program here, also while modules are loaded
 
 import _signal  # type: ignore[import-not-found]  # what `signal` is made of: like the others here it is loaded at once
-import atexit
-import errno
-import gc
-import io
 import os
 import sys
 
@@ -21,6 +17,10 @@ if (__name__ == "__main__" or os.path.basename(sys.argv[0]) == "streamproof") an
 ):
     _signal.signal(_signal.SIGINT, _interrupted)
 
+import atexit
+import errno
+import gc
+import io
 import select
 from contextlib import suppress
 from typing import Any, NoReturn
