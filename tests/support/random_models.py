@@ -301,13 +301,13 @@ class Author:
             body += lines
         labels = _labels("\n".join(body))
         domain, parameters, on_them = DOMAINS[kind] if kind else ("", "", "True")
-        word = self.random.choice(("NONE", "WEAK", "STRONG"))
+        word = self.random.choice(("Fairness.NONE", "WEAK", "STRONG"))
         match self.random.randrange(5):
-            case 0 if word != "NONE":
+            case 0 if word != "Fairness.NONE":
                 more = f", {parameters}" if parameters else ""
                 conditions = [f"def {name}_part(self, s{more}):", f"    return {self.truth()} and {on_them}", ""]
                 word += f'.where("{name}_part")'
-            case 1 | 2 if labels and word != "NONE":
+            case 1 | 2 if labels and word != "Fairness.NONE":
                 word += f'.branch("{self.random.choice(labels)}")'
         mark = ", ".join(p for p in (domain, f"fairness={word}") if p)
         head = [f"@action({mark})", f"def {name}(self, s{', ' + parameters if parameters else ''}):"]
