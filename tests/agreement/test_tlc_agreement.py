@@ -337,7 +337,9 @@ def test_written_models_are_counted_and_decided_alike(jar: Path, tmp_path: Path,
 @pytest.mark.parametrize("fault", share(["none", "step", "start", "fairness", "both"], 5))
 def test_refinements_are_counted_and_decided_alike(jar: Path, tmp_path: Path, fault: str) -> None:
     """Images of arrays, of a record and of single variables have operators, whatever the refinement does wrong."""
-    (tmp_path / "jobs.py").write_text(JOBS.replace("FAIR", "Fairness.NONE" if fault in ("fairness", "both") else "WEAK"))
+    (tmp_path / "jobs.py").write_text(
+        JOBS.replace("FAIR", "Fairness.NONE" if fault in ("fairness", "both") else "WEAK")
+    )
     system = find(f"{tmp_path / 'jobs.py'}:Jobs").spec.system(None, fault=fault)
     text = export(system).modules["jobs"]
     assert "UNCHANGED refined_vars" in text
