@@ -78,7 +78,7 @@ class Panel:
 
 @pytest.fixture(scope="session")
 def panel() -> Panel:
-    """Every engine's other."""
+    """Every engine's result."""
     return Panel()
 
 

@@ -25,7 +25,7 @@ needs_spin = pytest.mark.skipif(installed() is not None, reason=f"needs Spin: {i
 
 
 def _agree(panel: Any, system: System, *, with_spin: bool = False) -> bool:
-    """Compare all opinions; False where there is nothing to compare, because no state is initial."""
+    """Compare all results; False where there is nothing to compare, because no state is initial."""
     referee = panel.interpreter_result(system)
     if not referee.ordered.levels:
         return False

@@ -11,12 +11,11 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from streamproof.system.options import MOST_PATIENCE
 from streamproof.system.records import dataclass
 
 PATIENCE = 60.0
 """Time limit of a solver for one script, in seconds."""
-MOST_PATIENCE = 1_000_000.0
-"""Largest time limit in seconds; solvers count milliseconds in 32 bits."""
 GRACE = 15.0
 """Seconds beyond twice the limit after which an unresponsive solver is killed."""
 UNSAT, SAT, UNKNOWN, ERROR = "unsat", "sat", "unknown", "error"

@@ -57,8 +57,7 @@ class RegisteredEngine:
         for name in options.given():
             if name not in self.options:
                 flag = "--" + FLAGS.get(name, name).replace("_", "-")
-                because = "it is the strength of induction" if name == "max_k" else self.because
-                raise UsageError(f"{self.name} has no {flag}: {because}", remedy="leave it out")
+                raise UsageError(f"{self.name} has no {flag}: {REASONS.get(name, self.because)}", remedy="leave it out")
 
     def run(
         self,
@@ -90,6 +89,8 @@ FLAGS: Mapping[str, str] = {
     "query_limit": "query_timeout",
 }
 """Options with another name on the command line."""
+REASONS: Mapping[str, str] = {"max_k": "it is the strength of induction"}
+"""Reasons that are those of an option, whatever the engine that lacks it."""
 
 _LIMITS = frozenset({"properties", "max_depth", "time_limit", "query_limit", "stop_when_decided"})
 _SEARCH = frozenset(SearchOptions.names()) - {"max_k", "query_limit"}

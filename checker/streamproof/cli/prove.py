@@ -36,7 +36,7 @@ from streamproof.report.console import print_lines
 from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.files import CERTIFICATE, expect_writable
 from streamproof.system.model import Kind, System
-from streamproof.system.options import SOLVER_DEPTH, STRENGTH, SearchOptions
+from streamproof.system.options import MOST_PATIENCE, SOLVER_DEPTH, STRENGTH, SearchOptions
 from streamproof.system.records import replace
 from streamproof.system.sorts import show
 from streamproof.system.text import BLANK, Line, StyledText, line
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 ANY_QUERY_SECONDS = 10.0
 SECONDS = 120.0
 """Default time limit of a run, in seconds; most runs that end at all end long before."""
-MOST_PATIENCE = 1_000_000.0
-"""Largest time limit in seconds; solvers count milliseconds in 32 bits."""
 MAX_SHOWN = 2
 """Largest number of counterexamples to induction that are printed; each is one state and a few steps."""
 MOST_LEMMAS = 12

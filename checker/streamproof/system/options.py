@@ -25,6 +25,8 @@ TIERS = (AUTO, PYTHON, COMPILED)
 """The tiers by name, the default first."""
 MOST_WORKERS = 64
 """Number of threads of one search."""
+MOST_PATIENCE = 1_000_000.0
+"""Largest time limit of a solver, in seconds; solvers count milliseconds in 32 bits."""
 SOLVER_DEPTH = 20
 """Default depth of a solver's search, in steps."""
 STRENGTH = 4

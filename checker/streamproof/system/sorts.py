@@ -283,10 +283,8 @@ Scalar: TypeAlias = BoolSort | RangeSort | EnumSort
 
 BOOL = BoolSort()
 
-
 SCALARS = (BoolSort, RangeSort, EnumSort)
 """The scalar sorts, as a tuple, because the test is a hot path."""
-
 
 EMPTY = RangeSort(0, -1)
 """The index of an array without elements."""
@@ -525,38 +523,29 @@ def position(index: RangeSort | EnumSort | BoolSort, key: Value) -> int | None:
 
 
 def compatible(a: Sort, b: Sort) -> bool:
-    """Whether values of the two sorts may be compared or assigned (ranges may differ; a domain check guards the
-    assignment)."""
-    if a is b:
+    """Whether values of the two sorts may be compared or assigned; ranges may differ, which an assignment checks."""
+    if a == b or (isinstance(a, RangeSort) and isinstance(b, RangeSort)):
         return True
-    match a:
-        case BoolSort() | EnumSort():
-            return a == b
-        case RangeSort():
-            return isinstance(b, RangeSort)
-        case RecordSort(fields):
-            return isinstance(b, RecordSort) and _compatible_parts(fields, b.fields)
-        case UnionSort(cases):
-            return isinstance(b, UnionSort) and _compatible_parts(cases, b.cases)
-        case OptionSort(element):
-            return isinstance(b, OptionSort) and compatible(element, b.element)
+    if type(a) is not type(b) or is_scalar(a):
+        return False
+    some, others = _parts(a), _parts(b)
+    same = [name for name, _ in some] == [name for name, _ in others]
+    return same and all(compatible(x, y) for (_, x), (_, y) in zip(some, others, strict=True))
+
+
+def _parts(sort: Sort) -> Sequence[tuple[Any, Sort]]:
+    """The sorts inside a sort, each with what a compatible sort has alike: a name, or the index of an array."""
+    match sort:
+        case BoolSort() | RangeSort() | EnumSort():
+            return ()
+        case RecordSort(parts) | UnionSort(parts):
+            return parts
         case ArraySort(index, element):
-            if not isinstance(b, ArraySort) or isinstance(a, BagSort) != isinstance(b, BagSort):
-                return False
-            return index == b.index and compatible(element, b.element)
-        case QueueSort(element):
-            return isinstance(b, QueueSort) and compatible(element, b.element)
-        case SetSort(element):
-            return isinstance(b, SetSort) and compatible(element, b.element)
+            return ((index, element),)
+        case OptionSort(element) | QueueSort(element) | SetSort(element):
+            return ((None, element),)
         case _:
-            assert_never(a)
-
-
-def _compatible_parts(some: Sequence[tuple[str, Sort]], others: Sequence[tuple[str, Sort]]) -> bool:
-    """Whether fields or cases have the same names in the same order, and compatible sorts."""
-    return [name for name, _ in some] == [name for name, _ in others] and all(
-        compatible(x, y) for (_, x), (_, y) in zip(some, others, strict=True)
-    )
+            assert_never(sort)
 
 
 def show(sort: Sort, value: Value) -> str:
