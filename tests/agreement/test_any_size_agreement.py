@@ -168,7 +168,7 @@ def _at(size: tuple[int, int, int]) -> dict[str, int]:
     return dict(zip(FREE, size, strict=True))
 
 
-@pytest.mark.parametrize("seed", share(range(8), 4))
+@pytest.mark.parametrize("seed", share(range(8), 8))
 def test_what_is_proved_for_every_size_holds_at_every_size_searched(seed: int, tmp_path: Path) -> None:
     """No property that is proved is violated, and no proof is given of a model that makes a mistake, at any small size."""
     disagree(tmp_path, seed)
@@ -191,7 +191,7 @@ def disagree(folder: Path, seed: int) -> int:
     return len(proof.proved)
 
 
-@pytest.mark.parametrize("seed", range(100, 104))
+@pytest.mark.parametrize("seed", share(range(100, 104), 2))
 def test_rules_mean_the_same_at_every_size(seed: int, tmp_path: Path) -> None:
     """Guards and updates of the parametric system, at given numbers, are those of the finite one in random states."""
     compare_rules(tmp_path, seed)

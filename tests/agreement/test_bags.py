@@ -12,6 +12,7 @@ import pytest
 
 from quick_tlc import QUICK
 from random_systems import random_system
+from shares import share
 from streamproof import (
     ANY,
     Array,
@@ -367,7 +368,7 @@ def test_a_bag_is_not_indexed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seeds", "systems"), [(range(500, 512), 6), pytest.param(range(500, 800), 160, marks=pytest.mark.long)]
+    ("seeds", "systems"), share([(range(500, 506), 3), (range(500, 512), 6), (range(500, 800), 160)], 3)
 )
 def test_pdr_on_random_systems(panel: Any, expect: Any, seeds: range, systems: int) -> None:
     """IC3/PDR decides properties of systems with bags as the interpreter does."""

@@ -66,7 +66,7 @@ def test_random_systems(panel: Any, system: System) -> None:
     _agree(panel, system, "python")
 
 
-@pytest.mark.parametrize("systems", share([100, 400], 2))
+@pytest.mark.parametrize("systems", share([70, 100, 400], 3))
 def test_hundreds_of_systems(panel: Any, systems: int) -> None:
     """Always the same ones, with enough of every outcome among them."""
     outcomes: Counter[str] = Counter()
@@ -125,7 +125,7 @@ def test_a_temporal_property_changes_no_other_verdict(systems: int, least: int) 
     assert broken > least
 
 
-@pytest.mark.parametrize(("systems", "complete"), share([(40, 25), (80, 50)], 2))
+@pytest.mark.parametrize(("systems", "complete"), share([(20, 12), (40, 25), (80, 50)], 3))
 def test_systems_compiled(panel: Any, systems: int, complete: int) -> None:
     """The compiled tier takes the same states in the same order."""
     outcomes = Counter(_agree(panel, random_system(Random(seed)), "compiled")[0] for seed in range(400, 400 + systems))

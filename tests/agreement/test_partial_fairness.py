@@ -37,8 +37,12 @@ from streamproof.system.reference import reference
 
 @pytest.mark.parametrize(
     ("seeds", "systems"),
-    [(range(24), 8), pytest.param(range(24, 1500), 510, marks=pytest.mark.long)],
-    ids=["few", "many"],
+    [
+        (range(12), 4),
+        pytest.param(range(24), 8, marks=pytest.mark.long),
+        pytest.param(range(24, 1500), 510, marks=pytest.mark.long),
+    ],
+    ids=["few", "more", "many"],
 )
 def test_random_systems(panel: Any, seeds: range, systems: int) -> None:
     """Verdicts and lassos agree, and the split changes some verdicts."""

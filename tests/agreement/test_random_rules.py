@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from loading import load
+from shares import share
 from streamproof import Model
 from streamproof.language.native import Native
 from streamproof.language.sources import PythonError
@@ -687,9 +688,10 @@ def check(folder: Path, examples: int) -> None:
     assert stats["error"] > examples // 10
 
 
-def test_random_rules(tmp_path: Path) -> None:
-    """40 random rules: the same enabledness, the same next state, an error on the same line."""
-    check(tmp_path, 40)
+@pytest.mark.parametrize("examples", share([20, 40], 2))
+def test_random_rules(tmp_path: Path, examples: int) -> None:
+    """Random rules: the same enabledness, the same next state, an error on the same line."""
+    check(tmp_path, examples)
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ def test_without_a_fault_nothing_differs(sound: Sound, workers: int) -> None:
 
 
 @pytest.mark.usefixtures("small_table")
-@pytest.mark.parametrize("fault", share(FAULTS, 3))
+@pytest.mark.parametrize("fault", share(FAULTS, 6))
 def test_faults_of_the_fixed_loops_are_caught(sound: Sound, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     """One line of a kernel is wrong, and the comparison shows it on one of the machines."""
     name, old, new, workers = FAULTS[fault]

@@ -79,10 +79,11 @@ def compare(system: System, seen: Counter[str]) -> None:
             seen["stutters" if trace.stutters else "repeats"] += 1
 
 
-def test_random_temporal_systems() -> None:
+@pytest.mark.parametrize("systems", share([3, 5], 2))
+def test_random_temporal_systems(systems: int) -> None:
     """Formulas of all operators, weak and strong fairness, several initial states."""
     seen: Counter[str] = Counter()
-    for seed in range(5):
+    for seed in range(systems):
         compare(temporal_system(Random(seed)), seen)
     assert min(seen["holds"], seen["violated"]) > 0
 

@@ -138,7 +138,7 @@ def verdicts_agree(system: System) -> None:
                 verify(system, answer.property, answer.trace)
 
 
-@pytest.mark.parametrize("row", share(COUNTED, 24, whole=True), ids=name)
+@pytest.mark.parametrize("row", share(COUNTED, 48, whole=True), ids=name)
 def test_bundled_models_are_counted_alike(jar: Path, row: Row) -> None:
     """Distinct states, generated ones and depth are equal."""
     counts_agree(built(row))

@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from shares import share
-
 Command = Callable[..., Any]
 DEEP = "[" * 200_000
 LIST = "streamproof-out/counter/.streamproof.json"
@@ -143,7 +141,8 @@ def test_a_point_of_another_form(at: str, value: Any, why: str, folder: Path, st
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("whole", share([False, True], 2))
+@pytest.mark.long
+@pytest.mark.parametrize("whole", [False, True])
 def test_one_damaged_file_does_not_end_a_report(folder: Path, streamproof: Command, whole: bool) -> None:
     """In a folder it is named and left out; by itself it is refused, and so is a folder that holds nothing else."""
     event = {"trace": "t", "process": "p", "seq": 0, "event": "start"}

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from shares import share
 from streamproof import interrupts
 from streamproof.cli import ticking
 from streamproof.cli.answer import Request
@@ -163,7 +164,7 @@ def test_limits_are_told(streamproof: Any) -> None:
     assert f"inf for never. [default: {SECONDS:g}, with --rank 60 for each property]" in text
 
 
-@pytest.mark.parametrize("option", ["--timeout", "--query-timeout"])
+@pytest.mark.parametrize("option", share(["--timeout", "--query-timeout"], 2))
 @pytest.mark.parametrize(
     ("words", "code"),
     [

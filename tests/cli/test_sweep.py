@@ -15,9 +15,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from shares import share
+
 CREDIT = ("credit", "-p", "channels=1..2", "-p", "depth=1", "-p", "floating=0..2", "-p", "exclusive=0..1")
 """Twelve points that take a few seconds."""
 BURST = '''
+from shares import share
 from streamproof import Model, Range, Spec, State, Sweep, action, invariant, require
 
 
@@ -344,12 +347,14 @@ def of_two_processes(*words: str) -> tuple[int, dict[str, Any]]:
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
-def test_spark_finds_the_same(streamproof: Any, folder: Path) -> None:
+@pytest.mark.parametrize(
+    "words", share([("counter.py", "-p", "limit=1..6"), CREDIT], 2, whole=True), ids=["file", "bundled"]
+)
+def test_spark_finds_the_same(streamproof: Any, folder: Path, words: tuple[str, ...]) -> None:
     """One Spark task a point gives the records that local processes give, of a file and of a bundled model."""
-    for words in (("counter.py", "-p", "limit=1..6"), CREDIT):
-        here = json.loads(streamproof("sweep", *words, "-q", "--json", "-", "--jobs", "1", "--out", "one").out)
-        done = streamproof("sweep", *words, "-q", "--json", "-", "--spark", "--master", "local[2]", "--out", "spark")
-        assert (done.code, comparable(json.loads(done.out))) == (0, comparable(here))
+    here = json.loads(streamproof("sweep", *words, "-q", "--json", "-", "--jobs", "1", "--out", "one").out)
+    done = streamproof("sweep", *words, "-q", "--json", "-", "--spark", "--master", "local[2]", "--out", "spark")
+    assert (done.code, comparable(json.loads(done.out))) == (0, comparable(here))
 
 
 def comparable(document: dict[str, Any]) -> dict[str, Any]:

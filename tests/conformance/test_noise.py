@@ -55,13 +55,13 @@ def wrong(tool: ModuleType, runs: list[Path], copies: int, seed: int) -> list[st
     return said if 3 * accepted >= copies else [*said, f"{accepted} of {copies} copies are accepted"]
 
 
-@pytest.mark.parametrize("part", share(range(4), 4))
+@pytest.mark.parametrize("part", share(range(0, 100, 10), 10))
 def test_a_hundred_disturbed_copies_of_small_runs_are_not_rejected(
     part: int, tool: ModuleType, flink_logs: Path, flink_live: Path
 ) -> None:
-    """Twenty-five copies each time, of runs that are judged in a fraction of a second."""
+    """Ten copies each time, of runs that are judged in a fraction of a second."""
     runs = [flink_live / name for name in LIVE] + [flink_logs.parent / name for name in SMALL]
-    assert wrong(tool, runs, 25, 1000 * part) == []
+    assert wrong(tool, runs, 10, 100 * part) == []
 
 
 @pytest.mark.long

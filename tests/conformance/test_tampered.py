@@ -32,7 +32,7 @@ def check(run: Path, sample: int | None) -> int:
     ("name", "kinds"),
     share(
         [("a-taskfail-1", 25), ("b-lostpart-1", 26), ("c-disjoint-1", 24), ("d-credit-3", 23), ("m-job-failed-1", 24)],
-        3,
+        5,
     ),
 )
 def test_tampered_runs_are_rejected_at_the_line(name: str, kinds: int, flink_logs: Path) -> None:

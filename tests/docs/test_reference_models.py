@@ -65,7 +65,7 @@ def test_counts(command: str, counts: tuple[str, str, str], tmp_path: Path) -> N
     assert document["verdict"] == "holds"
 
 
-@pytest.mark.parametrize(("command", "verdict"), share(PROVED, 6))
+@pytest.mark.parametrize(("command", "verdict"), share(PROVED, 12))
 def test_proofs(command: str, verdict: str, tmp_path: Path) -> None:
     """The attempt to prove ends as the table says."""
     assert answer(command, tmp_path)["verdict"] == verdict

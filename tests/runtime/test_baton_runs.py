@@ -75,7 +75,7 @@ def caught(variant: str, folder: Path, seeds: int) -> tuple[int | None, int | No
     return by_result, by_log
 
 
-@pytest.mark.parametrize("variant", share(sorted(VARIANTS.keys() - HARMLESS), 4))
+@pytest.mark.parametrize("variant", share(sorted(VARIANTS.keys() - HARMLESS), 8))
 def test_each_wrong_variant_is_caught(variant: str, tmp_path: Path) -> None:
     """By a rejected log, or by the result of the run, in fewer than 200 runs."""
     by_result, by_log = caught(variant, tmp_path, 8)

@@ -296,3 +296,34 @@ def test_mistake(rule: str, before: dict[str, Any], message: str) -> None:
         Native(Rules()).step(state, rule)
     assert lowered.value.message == ran.value.message == message
     assert lowered.value.loc == ran.value.loc
+
+
+class Gathered(Model):
+    """A list of elements of which each is perhaps there, and which goes where fewer and smaller values fit."""
+
+    check_deadlock = False
+
+    def state(self):
+        """The variables."""
+        return State(there=Array(range(40), Bool()), n=Range(0, 9), some=Queue(Range(0, 3), capacity=2))
+
+    @action
+    def gather(self, s):
+        """Forty ways to go on, which end in one list."""
+        found = []
+        for i in range(40):
+            if s.there[i]:
+                found.append(s.n)
+        s.some = found
+
+
+def test_what_alternatives_share_is_read_once() -> None:
+    """Reading takes as long as the rule is, not as many ways as there are through it: they are 2 to the power of 40."""
+    system = Gathered.system()
+    (instance,) = system.instances
+    there = tuple(i in (3, 30) for i in range(40))
+    assert Interpreter(system).take(instance, (there, 2, ())) == (there, 2, (2, 2))
+    with pytest.raises(EvaluationError):
+        Interpreter(system).take(instance, (there, 4, ()))
+    with pytest.raises(EvaluationError):
+        Interpreter(system).take(instance, ((True,) * 40, 2, ()))

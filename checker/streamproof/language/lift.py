@@ -368,22 +368,33 @@ def _joined(element: Sort, parts: list[Expr]) -> Sort:
 
 def widened(term: Expr, sort: Sort) -> Expr:
     """A container converted to the larger `sort`, so that further elements can be added."""
-    if is_scalar(sort) or term.sort == sort:
-        return term
+    done: dict[tuple[Expr, Sort], Expr] = {}  # a list with elements that are perhaps there shares what comes before them
+
+    def of(term: Expr, sort: Sort) -> Expr:
+        if is_scalar(sort) or term.sort == sort:
+            return term
+        if (term, sort) not in done:
+            done[term, sort] = _widened(term, sort, of)
+        return done[term, sort]
+
+    return of(term, sort)
+
+
+def _widened(term: Expr, sort: Sort, of: Callable[[Expr, Sort], Expr]) -> Expr:
     match sort, term:
         case _, Const(value=value):  # the check before it fails for a value outside, as `none_such` is
             return b.const(sort, value if contains(sort, value) else default(sort))
         case _, Ite(cond=cond, then=then, other=other):
-            return b.ite(cond, widened(then, sort), widened(other, sort), term.loc)
+            return b.ite(cond, of(then, sort), of(other, sort), term.loc)
         case (ArraySort(index=TermRange()), _) | (OptionSort(), _):
             return term
         case SetSort(), Insert(set_=rest, value=value):
-            return b.insert(widened(rest, sort), value, term.loc)
+            return b.insert(of(rest, sort), value, term.loc)
         case SetSort(), _:
             return b.union(term, b.const(sort, frozenset()), term.loc)
         case QueueSort(element), Push(queue=rest, value=value):
-            return b.push(widened(rest, sort), widened(value, element), term.loc)
-    return _by_component(term, sort, widened, term.loc)
+            return b.push(of(rest, sort), of(value, element), term.loc)
+    return _by_component(term, sort, of, term.loc)
 
 
 def natural(value: Term, loc: Loc | None) -> Expr | None:
