@@ -263,12 +263,13 @@ def formula(random: Random, depth: int, atoms: Sequence[Formula] = ATOMS) -> For
             {"repeats": 60, "stutters": 18, "long": 30, "far": 12, "strong": 30},
             marks=pytest.mark.long,
         ),
-        (
+        pytest.param(
             "compiled",
             LARGE,
             10,
             {"holds": 14, "violated": 16, "vacuous": 2},
             {"repeats": 10, "stutters": 2, "long": 5, "far": 6, "strong": 6},
+            marks=pytest.mark.long,
         ),
         pytest.param(
             "compiled",

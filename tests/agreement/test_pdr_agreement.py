@@ -118,7 +118,7 @@ def test_pdr_decides_everything_as_the_interpreter_does(
             marks=pytest.mark.long,
         ),
     ],
-    ids=["auto", "pdr", "auto-more", "discovery-more"],
+    ids=["auto", "pdr", "auto-more", "discovery"],
 )
 def test_proofs_agree_with_the_interpreter(expect: Any, engine: Engine, systems: int, counts: dict[str, int]) -> None:
     """No engine, with explored states to look at, contradicts the search of all states, nor leaves anything open.

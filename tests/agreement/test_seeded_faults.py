@@ -419,9 +419,7 @@ TLA: dict[str, Seed] = {
 }
 SOON = (
     "an update is forgotten",
-    "the initial condition is ignored",
     "the initial states are not counted as generated",
-    "levels are counted from 0",
 )
 """Faults that the first system shows in what TLC counts, with one start of its virtual machine."""
 

@@ -368,7 +368,8 @@ def _joined(element: Sort, parts: list[Expr]) -> Sort:
 
 def widened(term: Expr, sort: Sort) -> Expr:
     """A container converted to the larger `sort`, so that further elements can be added."""
-    done: dict[tuple[Expr, Sort], Expr] = {}  # a list with elements that are perhaps there shares what comes before them
+    # The alternatives of a list, with an element or without it, share all that comes before the element.
+    done: dict[tuple[Expr, Sort], Expr] = {}
 
     def of(term: Expr, sort: Sort) -> Expr:
         if is_scalar(sort) or term.sort == sort:
