@@ -20,7 +20,6 @@ from shares import share
 CREDIT = ("credit", "-p", "channels=1..2", "-p", "depth=1", "-p", "floating=0..2", "-p", "exclusive=0..1")
 """Twelve points that take a few seconds."""
 BURST = '''
-from shares import share
 from streamproof import Model, Range, Spec, State, Sweep, action, invariant, require
 
 

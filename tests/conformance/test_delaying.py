@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from random_systems import random_system
-from shares import share
 from streamproof.conformance import Constraint, Event, Move, Observation, StateReader, Stream, Task
 from streamproof.conformance.run_verdict import Tracked
 from streamproof.conformance.tracker import Tracker
@@ -158,13 +157,12 @@ def closure(system: System, hidden: frozenset[str], states: tuple[State, ...]) -
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("logs", "least"), share([(160, 40), (400, 100)], 2))
-def test_delayed_hidden_actions_change_nothing(logs: int, least: int) -> None:
+def test_delayed_hidden_actions_change_nothing() -> None:
     """On random logs of random machines; the states kept are fewer."""
     seen: Counter[str] = Counter()
-    for seed in range(logs):
+    for seed in range(400):
         compared(seed, seen)
-    assert seen["accepted"] > least < seen["rejected"], seen
+    assert seen["accepted"] > 100 < seen["rejected"], seen
     assert seen["states kept"] * 2 < seen["states"], seen
 
 

@@ -465,7 +465,6 @@ def test_progress_is_told(made: tuple[Path, ReportResult]) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.long
 def test_a_malformed_line_costs_a_line_and_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On the command line: the line is named, the exit code is that of a report."""
     (tmp_path / "a.ndjson").write_text(_GOOD + '{"trace": "t", "proc\n' + _GOOD)
