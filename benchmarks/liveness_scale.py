@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from streamproof.explicit.liveness.decide import TemporalChecker
+from streamproof.explicit.liveness.fair_cycles import TemporalChecker
 from streamproof.explicit.state_graph import StateGraph
 from streamproof.system import build as b
 from streamproof.system.expr import Expr

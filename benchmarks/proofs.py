@@ -21,7 +21,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from streamproof.registry import find
+from streamproof.model_registry import find
 
 HERE = Path(__file__).resolve().parent
 SIZES = ("small", "default")

@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 
-from streamproof import registry
+from streamproof import model_registry
 
 TINY = 5_000
 """Upper limit on the number of states of a tiny model, exclusive."""
@@ -66,9 +66,9 @@ def loaded(words: Sequence[str], folder: str) -> list[str]:
 
 def every(variants: bool) -> Iterator[tuple[str, ...]]:
     """The command-line words of each bundled model, and its variants."""
-    for name in registry.bundled():
+    for name in model_registry.bundled():
         yield (name,)
-        for variant in registry.find(name).spec.model.variants if variants else ():
+        for variant in model_registry.find(name).spec.model.variants if variants else ():
             yield (name, "--variant", variant)
 
 

@@ -26,7 +26,7 @@ from typing import Any
 
 from streamproof.exchange.tla import Means, Tla, export
 from streamproof.exchange.tlc_run import JAR, TlcReport, installed, jar, read_report
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof.system import Kind
 
 HERE = Path(__file__).resolve().parent

@@ -18,8 +18,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from streamproof import registry
-from streamproof.registry import Target
+from streamproof import model_registry
+from streamproof.model_registry import Target
 from streamproof.system import expr as e
 from streamproof.system.assume import simplify
 from streamproof.system.errors import StreamproofError
@@ -78,7 +78,7 @@ def forms(target: Target, variant: str | None) -> Iterator[tuple[str, Callable[[
 
 def dump(folder: Path, name: str, variant: str | None) -> None:
     """Writes the files of one variant, and prints their hashes."""
-    target = registry.find(name)
+    target = model_registry.find(name)
     for form, make in forms(target, variant):
         text, begun = Text(), time.process_time()
         try:
@@ -99,8 +99,8 @@ def main() -> None:
     gc.disable()
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for name in sys.argv[2:] or registry.bundled():
-        for variant in (None, *registry.find(name).spec.model.variants):
+    for name in sys.argv[2:] or model_registry.bundled():
+        for variant in (None, *model_registry.find(name).spec.model.variants):
             process = os.fork()
             if process == 0:
                 dump(folder, name, variant)

@@ -131,6 +131,7 @@ def main() -> None:
     parser.add_argument("--only", choices=[*PLOTS], help="Plot to draw. Default: all.")
     parser.add_argument("--out", type=Path, default=IMAGES, metavar="DIR", help="Folder of the images.")
     given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
     for name in [given.only] if given.only else PLOTS:
         (given.out / f"runtime-{name}.svg").write_text(PLOTS[name](), encoding="utf-8")
 

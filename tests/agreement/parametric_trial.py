@@ -19,7 +19,7 @@ from streamproof.cli.selection import Selection
 from streamproof.explicit import SearchOptions, explore
 from streamproof.language import guarded, parametric, symbolic_parameters
 from streamproof.language.conversion import first_values_at_most
-from streamproof.registry import Target
+from streamproof.model_registry import Target
 from streamproof.symbolic.parametric import prove_any
 from streamproof.symbolic.parametric.proof import AnySize
 from streamproof.system import Verdict

@@ -14,7 +14,7 @@ import pytest
 from shares import share
 from streamproof import Model, Spec
 from streamproof.explicit import explore
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof.symbolic.parametric import prove_any
 from streamproof.symbolic.parametric.bounds import bound_candidates
 from streamproof.symbolic.parametric.laws import drift_candidates, law_candidates

@@ -12,8 +12,8 @@ from shares import share
 from streamproof.cli.prove import PROVABLE
 from streamproof.cli.selection import select
 from streamproof.explicit import SearchOptions, explore
+from streamproof.model_registry import find
 from streamproof.proving import ExploredStates
-from streamproof.registry import find
 from streamproof.symbolic import Engine, Proof, prove
 from streamproof.system import System, Verdict
 

@@ -12,7 +12,7 @@ import pytest
 
 from random_systems import temporal_system
 from shares import share
-from streamproof import registry
+from streamproof import model_registry
 from streamproof.explicit import SearchOptions, explore, state_graph
 from streamproof.explicit.liveness.buchi import buchi_automaton, negation_automaton
 from streamproof.explicit.liveness.tableau import tableau
@@ -322,8 +322,8 @@ PARTS = 4
 def temporal_models() -> list[tuple[str, str | None]]:
     """The bundled models, and their variants."""
     found: list[tuple[str, str | None]] = []
-    for name in registry.bundled():
-        spec = registry.find(name).spec
+    for name in model_registry.bundled():
+        spec = model_registry.find(name).spec
         found += [(name, variant) for variant in (None, *spec.model.variants)]
     return found
 
@@ -337,7 +337,7 @@ def test_bundled_models(part: int, parts: int, least: int) -> None:
     """Every temporal property of every model and variant below the bound: the same findings and lassos from both tiers."""
     seen: Counter[str] = Counter()
     for name, variant in temporal_models()[part::parts]:
-        spec = registry.find(name).spec
+        spec = model_registry.find(name).spec
         system = spec.system() if variant is None else spec.system(variant=variant)
         properties = [p.name for p in system.properties if p.kind is Kind.TEMPORAL]
         if properties:
@@ -352,7 +352,7 @@ def test_bundled_models(part: int, parts: int, least: int) -> None:
 @pytest.mark.parametrize("variant", [None, "reordering", "lossy", "lost-announcement"])
 def test_refinement_of_a_bundled_model(variant: str | None) -> None:
     """The fairness that an abstract system promises: the same finding from both tiers."""
-    spec = registry.find("credit_connection").spec
+    spec = model_registry.find("credit_connection").spec
     system = spec.system() if variant is None else spec.system(variant=variant)
     findings = {f.property: f.verdict.value for f in both_tiers(system)}
     assert findings["counted_fairness"] == ("violated" if variant == "lost-announcement" else "holds")

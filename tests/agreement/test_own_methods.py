@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shares import share
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof.system.errors import ModelError
 from streamproof.system.interpreter import Interpreter
 

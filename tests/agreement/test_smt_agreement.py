@@ -14,7 +14,7 @@ from streamproof.exchange.chc import MISTAKE, chc
 from streamproof.exchange.chc import read as read_clauses
 from streamproof.exchange.smtlib import read, smtlib
 from streamproof.explicit import explore
-from streamproof.registry import bundled, find
+from streamproof.model_registry import bundled, find
 from streamproof.system import Kind, System, UsageError, Verdict
 from streamproof.system.reference import reference
 

@@ -19,7 +19,7 @@ from streamproof.exchange.itf import write_itf
 from streamproof.exchange.itf_reading import read_itf
 from streamproof.exchange.promela import promela
 from streamproof.explicit import Exploration, explore
-from streamproof.registry import bundled, find
+from streamproof.model_registry import bundled, find
 from streamproof.system import BOOL, Action, Fairness, Instance, Kind, Property, System, UsageError, Variable, Verdict
 from streamproof.system import build as b
 from streamproof.system.formula import Always, AndF, Atom, Formula, LeadsTo, NotF, OrF, parts

@@ -20,7 +20,7 @@ from random_families import family_system
 from random_systems import random_system
 from streamproof.exchange.tla import Means, Tla, export
 from streamproof.explicit import explore
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof.system import Kind, System, Verdict
 from streamproof.system.reference import reference
 

@@ -26,11 +26,11 @@ from random_systems import random_system, temporal_system
 from shares import share
 from small_models import SMALL
 from streamproof import Spec
-from streamproof.agree.engines import run_tlc
+from streamproof.agree.panel_engines import run_tlc
 from streamproof.exchange import tlc, tlc_run
 from streamproof.exchange.tla import export
 from streamproof.explicit import explore
-from streamproof.registry import bundled, find
+from streamproof.model_registry import bundled, find
 from streamproof.system import Kind, System, Verdict
 from streamproof.system.reference import reference
 from streamproof.traces.replay import replay, verify

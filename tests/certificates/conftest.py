@@ -15,7 +15,7 @@ from streamproof.certify.proofs import certify_proof
 from streamproof.certify.verifier import parse, verify
 from streamproof.certify.writing import packed
 from streamproof.explicit import SearchOptions, explore
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof.symbolic import prove
 from streamproof.system import BOOL, Action, Conjunct, Fairness, Instance, Kind, Property, RangeSort, System, Variable
 from streamproof.system import build as b

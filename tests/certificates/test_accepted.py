@@ -11,7 +11,7 @@ import pytest
 from random_systems import random_system, temporal_system
 from shares import share
 from small_models import small_system
-from streamproof.registry import bundled, find
+from streamproof.model_registry import bundled, find
 from streamproof.system import Action, Fairness, Instance, Kind, Property, System, Variable, Verdict
 from streamproof.system import build as b
 from streamproof.system.errors import Rejected

@@ -21,7 +21,7 @@ from random_systems import temporal_system
 from shares import share
 from streamproof.certify import verifier
 from streamproof.certify.verifier import MAGIC, verify
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof.system import System, Verdict
 from streamproof.system.errors import Rejected
 from streamproof.system.reference import reference

@@ -14,7 +14,7 @@ import pytest
 from shares import share
 from streamproof.exchange.itf_reading import read_itf, read_meta
 from streamproof.language.spec import Spec
-from streamproof.registry import Target, bundled, find
+from streamproof.model_registry import Target, bundled, find
 from streamproof.system import Finding, System, Verdict
 from streamproof.system.options import SearchOptions
 from streamproof.system.verdict import CheckResult

@@ -16,7 +16,7 @@ import pytest
 from shares import share
 from streamproof import __version__
 from streamproof.cli.verbs import cli
-from streamproof.registry import bundled, find
+from streamproof.model_registry import bundled, find
 
 VERBS = cli.list_commands(None)  # type: ignore[arg-type]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from streamproof.registry import bundled, find
+from streamproof.model_registry import bundled, find
 
 HEAD = """
 import functools

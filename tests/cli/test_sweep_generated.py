@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from streamproof.registry import find
+from streamproof.model_registry import find
 
 WORDS = '''
 from itertools import product

@@ -17,7 +17,7 @@ import pytest
 
 from streamproof import EvaluationError, ModelError, System
 from streamproof.language.native import Native
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.sorts import Sort, values
 

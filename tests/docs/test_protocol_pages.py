@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streamproof.registry import bundled
+from streamproof.model_registry import bundled
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = [name for name in bundled() if not name.startswith("reference.")]

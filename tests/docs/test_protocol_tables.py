@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streamproof.registry import find
+from streamproof.model_registry import find
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {

@@ -17,7 +17,7 @@ from published_counts import COUNTED as COUNTED_HERE
 from published_counts import COUNTED_BY_TLC, PUBLISHED
 from shares import share
 from streamproof.cli.verbs import run
-from streamproof.registry import find
+from streamproof.model_registry import find
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference-models.md").read_text(encoding="utf-8")
 COUNTED = re.findall(r"^\| (.*) \| `streamproof (check .*?)` \| ([\d,]+) \| ([\d,]+) \| (\d+) \|$", PAGE, re.M)

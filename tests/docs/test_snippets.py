@@ -34,7 +34,7 @@ from _pytest.mark import ParameterSet
 from shares import share
 from streamproof.cli.sweep import bound_options
 from streamproof.cli.verbs import cli, named
-from streamproof.registry import bundled, find
+from streamproof.model_registry import bundled, find
 
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = {"docs/decisions.md"}

@@ -9,7 +9,7 @@ from shares import share
 from streamproof import ModelError, UsageError
 from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.exploration import measured
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof.system import Verdict
 from streamproof_models.baton_detection import Detection
 from streamproof_models.baton_routes import Routes

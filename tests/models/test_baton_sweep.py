@@ -12,7 +12,7 @@ import pytest
 
 from shares import share
 from streamproof.explicit import SearchOptions, explore
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof_models.scoped_graphs import Bounds, graphs_of
 from streamproof_models.scoped_text import parse
 

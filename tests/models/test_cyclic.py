@@ -13,7 +13,7 @@ from streamproof import Model, UsageError
 from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.exploration import measured
 from streamproof.language.sweeping import Cell, Comparison, Judgement, Table
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof.report.comparing import compare
 from streamproof.system import Verdict
 from streamproof_models.cyclic import POLICIES

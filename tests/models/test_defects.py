@@ -7,7 +7,7 @@ import pytest
 from model_verdicts import established
 from streamproof import Spec
 from streamproof.explicit import explore
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof.system import Verdict
 
 COUNTS = {

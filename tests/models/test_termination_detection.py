@@ -10,7 +10,7 @@ from shares import share
 from streamproof import Spec
 from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.exploration import measured
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof.system import UsageError, Verdict
 from streamproof_models.baton_costs import BatonCosts
 from streamproof_models.reference.ewd840 import Ewd840

@@ -11,7 +11,7 @@ import pytest
 from published_counts import COUNTED, COUNTED_BY_TLC, LARGE, PUBLISHED, Row
 from streamproof import Model
 from streamproof.explicit import SearchOptions, explore
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof.system import Kind, Verdict
 from streamproof_models.reference.die_hard import DieHard
 from streamproof_models.reference.ewd998 import Ewd998

@@ -9,7 +9,7 @@ import pytest
 from streamproof import WEAK, Bool, Model, ModelError, Range, Spec, State, action, refines, require
 from streamproof.explicit import explore
 from streamproof.language.mutation_guard import is_elsewhere
-from streamproof.registry import Target
+from streamproof.model_registry import Target
 from streamproof.symbolic import bmc, prove
 from streamproof.system import System, Verdict
 from streamproof.traces.render import render_text

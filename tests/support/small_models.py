@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof.system import System
 
 SMALL: dict[str, dict[str, Any]] = {

@@ -8,7 +8,7 @@ import pytest
 
 from random_systems import random_system
 from streamproof.explicit import SearchOptions, explore
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof.symbolic import Engine, prove
 from streamproof.symbolic.discovery import discovering, reachable_set
 from streamproof.symbolic.discovery.discovering import CLOSED

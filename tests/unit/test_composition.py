@@ -46,7 +46,7 @@ from streamproof.exchange import tlc
 from streamproof.exchange.itf import itf_text
 from streamproof.exchange.itf_reading import read_itf
 from streamproof.explicit import explore
-from streamproof.registry import Target, bundled, find
+from streamproof.model_registry import Target, bundled, find
 from streamproof.system import Fairness, Instance, Interpreter, Kind, System, Verdict
 from streamproof.system.reference import reference
 from streamproof.traces.labels import Label, matching

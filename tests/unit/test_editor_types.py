@@ -10,7 +10,7 @@ from mypy import api
 
 from streamproof import explore, values
 from streamproof.language.views import ArrayView, BagView, QueueView
-from streamproof.registry import find
+from streamproof.model_registry import find
 
 SOURCE = """
 from streamproof import Array, Bag, Case, Model, Queue, Range, Record, Set, State, Union, action, require

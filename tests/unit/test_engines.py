@@ -13,8 +13,8 @@ import pytest
 import streamproof
 from streamproof import SearchOptions, exchange
 from streamproof.agree.panel import PanelLimits, agree
-from streamproof.cli.engines import CHECKS, PROVERS
 from streamproof.cli.evidence import Unconfirmed, confirm
+from streamproof.engines import CHECKS, PROVERS
 from streamproof.system import Exit, Finding, Kind, System, UsageError, Verdict
 from streamproof.traces.replay import replay_labels
 

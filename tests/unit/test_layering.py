@@ -18,7 +18,7 @@ LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
 MODULES = (
     "checker/streamproof/__init__.py",
     "checker/streamproof/__main__.py",
-    "checker/streamproof/registry.py",
+    "checker/streamproof/model_registry.py",
     *(
         f"checker/streamproof/{layer}/__init__.py"
         for layer in (
@@ -95,11 +95,11 @@ def skeleton(tmp_path: Path) -> Path:
         "checker/streamproof/conformance/__init__.py": "import streamproof.exchange, streamproof.explicit",
         "checker/streamproof/pipeline/__init__.py": "import streamproof.conformance, streamproof.explicit",
         "checker/streamproof/report/__init__.py": "import streamproof.conformance, streamproof.pipeline",
-        "checker/streamproof/registry.py": "import streamproof, streamproof.language",
+        "checker/streamproof/model_registry.py": "import streamproof, streamproof.language",
         "checker/streamproof/certify/__init__.py": "import streamproof.explicit, streamproof.symbolic, streamproof.exchange",
         "checker/streamproof/certify/verifier.py": "import streamproof.system",
         "checker/streamproof/agree/__init__.py": "import streamproof.explicit, streamproof.symbolic, streamproof.exchange",
-        "checker/streamproof/cli/__init__.py": "import streamproof.report, streamproof.registry, streamproof.certify",
+        "checker/streamproof/cli/__init__.py": "import streamproof.report, streamproof.model_registry, streamproof.certify",
         "models/streamproof_models/credit.py": "import streamproof",
         "specs/streamproof_specs/credit.py": "import streamproof, streamproof_models.credit",
         "specs/streamproof_specs/flink/failover.py": "import streamproof.conformance, streamproof.conformance.flink",
@@ -133,7 +133,11 @@ def test_every_import_the_architecture_allows_is_accepted(skeleton: Path) -> Non
             ("checker/streamproof/certify/verifier_any.py", "streamproof.symbolic", "shares only what a system means"),
             ("checker/streamproof/certify/obligations.py", "streamproof.symbolic", "shares only what a system means"),
             ("checker/streamproof/certify/smt_sums.py", "streamproof.language", "shares only what a system means"),
-            ("checker/streamproof/certify/verifier.py", "streamproof.registry", "shares only what a system means"),
+            (
+                "checker/streamproof/certify/verifier.py",
+                "streamproof.model_registry",
+                "shares only what a system means",
+            ),
             ("checker/streamproof/certify/verifier.py", "streamproof.exchange", "shares only what a system means"),
             ("checker/streamproof/agree/deep.py", "streamproof.certify", "inside the checker"),
             ("checker/streamproof/unplaced/__init__.py", "streamproof.system", "inside the checker"),

@@ -9,7 +9,7 @@ import pytest
 from streamproof.explicit import explore
 from streamproof.explicit.estimate import Estimate, chao2
 from streamproof.explicit.simulation import simulate
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof.system import (
     Action,
     Check,

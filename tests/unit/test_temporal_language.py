@@ -34,7 +34,7 @@ from streamproof.exchange.dot import trace_dot
 from streamproof.exchange.itf import to_itf, write_itf
 from streamproof.exchange.itf_reading import read_itf
 from streamproof.explicit import SearchOptions, explore
-from streamproof.explicit.liveness.decide import Temporal
+from streamproof.explicit.liveness.fair_cycles import Temporal
 from streamproof.system import Kind, ModelError, System, UsageError, Verdict
 from streamproof.system.formula import Always, AndF, Atom, Eventually, Formula, LeadsTo, NotF, OrF, Until, written
 from streamproof.system.verdict import Trace

@@ -15,7 +15,7 @@ from streamproof.exchange.tlc_dump import trace_of_dump
 from streamproof.exchange.tlc_run import Printed, Violation, read_report
 from streamproof.exchange.tlc_values import Unreadable, read_state, read_value
 from streamproof.exchange.tool_run import Refuted
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof.system import (
     ArraySort,
     BoolSort,

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Mapping
 
 from streamproof.agree.comparing import differences
-from streamproof.agree.engines import bounded, explored, proved, run_spin, run_tlc
 from streamproof.agree.interpreter_result import NAME as INTERPRETER
 from streamproof.agree.interpreter_result import interpreter_result
+from streamproof.agree.panel_engines import bounded, explored, proved, run_spin, run_tlc
 from streamproof.agree.result import Answer, EngineResult, Expected, ResultDifference, no_answer
 from streamproof.system.model import System
 from streamproof.system.records import dataclass

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from streamproof import interrupts
 from streamproof.cli.outputs import MISTAKE, Folder, people, write_ci_files, write_json
 from streamproof.cli.selection import Selection, path_option
-from streamproof.registry import first_line
+from streamproof.model_registry import first_line
 from streamproof.report.console import print_check
 from streamproof.report.model import CheckReport, Result
 from streamproof.system.errors import Exit, StreamproofError, SystemFailure

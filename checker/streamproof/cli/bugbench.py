@@ -11,10 +11,10 @@ import click
 
 from streamproof import __version__
 from streamproof.cli.bugbench_table import Defect, Side, defects
-from streamproof.cli.engines import CHECKS, Status, run_engine
-from streamproof.cli.outputs import expect_json_writable, people, write_json
+from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
 from streamproof.cli.selection import json_option, path_option
 from streamproof.cli.verbs import Verb
+from streamproof.engines import CHECKS
 from streamproof.system.errors import Exit
 from streamproof.system.model import parameter_json
 from streamproof.system.options import SearchOptions
@@ -73,7 +73,7 @@ class Outcome:
 
 def _decided(side: Side) -> Outcome:
     begun = time.perf_counter()
-    found = run_engine(CHECKS["explicit"], side.selection.system(), SearchOptions(side.selection.properties))
+    found = CHECKS["explicit"].run(side.selection.system(), SearchOptions(side.selection.properties))
     if found.interrupted:
         raise KeyboardInterrupt
     states = 0 if found.counts is None else found.counts.distinct

@@ -14,7 +14,7 @@ from typing import Any
 
 from streamproof import entries
 from streamproof.cli.selection import Selection, select
-from streamproof.registry import unknown
+from streamproof.model_registry import unknown
 from streamproof.system.errors import InputError, SystemFailure, UsageError
 from streamproof.system.reading import expect_file
 from streamproof.system.records import dataclass

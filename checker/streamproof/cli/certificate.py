@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamproof.cli.engines import explored
 from streamproof.cli.outputs import people
 from streamproof.cli.selection import Selection
-from streamproof.registry import is_registered
+from streamproof.engines import explored
+from streamproof.model_registry import is_registered
 from streamproof.system.model import System
 from streamproof.system.verdict import CheckResult, Finding, Verdict
 

@@ -13,8 +13,7 @@ from click.core import ParameterSource
 
 from streamproof import interrupts
 from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
-from streamproof.cli.engines import CHECKS, explored, graph_text, option_words, resource_options, run_engine
-from streamproof.cli.outputs import ci_options, expect_json_writable, people
+from streamproof.cli.outputs import EngineProgress, ci_options, expect_json_writable, people
 from streamproof.cli.selection import (
     certificate_option,
     choice_option,
@@ -24,16 +23,19 @@ from streamproof.cli.selection import (
     number_option,
     path_option,
     property_option,
+    resource_options,
     select,
     timeout_option,
 )
 from streamproof.cli.verbs import Verb
+from streamproof.engines import CHECKS, RegisteredEngine, explored
 from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.files import CERTIFICATE, DOT, expect_writable, write
-from streamproof.system.options import SOLVER_DEPTH, SearchOptions
+from streamproof.system.model import System
+from streamproof.system.options import SOLVER_DEPTH, TIERS, SearchOptions, bytes_text
 from streamproof.system.records import replace
 from streamproof.system.text import visible
-from streamproof.system.verdict import CheckResult, Measure, Measured
+from streamproof.system.verdict import CheckResult, Finding, Measure, Measured
 
 
 @click.command(
@@ -153,20 +155,13 @@ def command(
     if certificate is not None:
         expect_writable(certificate, CERTIFICATE)
     folder = trace_folder(out, selection)
-    words = (*option_words(engine, options), *(("--coverage",) if coverage else ()))
+    words = (*_option_words(engine, options), *(("--coverage",) if coverage else ()))
     most = options.max_violations
     ending = () if most is None else ("--first",) if most == 1 else ("--max-violations", str(most))
     request = Request("check", engine, selection, words, folder, json_to, full, quiet, begun, coverage, ending)
     try:
         system, quantities = selection.system(), selection.measures()
-        result = run_engine(
-            chosen,
-            system,
-            options,
-            quiet=quiet,
-            detailed=coverage,
-            on_violation=lambda finding: request.report(system, finding),
-        )
+        result = _run(chosen, system, options, request)
         with interrupts.unlimited():  # the results are reported even if the search used up the time
             decided = {finding.property for finding in result.findings}
             left_out = [p.name for p in selection.listed() if p.name not in decided]
@@ -207,6 +202,42 @@ def _expect_no_more() -> None:
             )
 
 
+def _option_words(engine: str, options: SearchOptions) -> tuple[str, ...]:
+    """The command-line words for the engine and its options; --resume is left out, so a repetition starts from the
+    beginning."""
+    given = {
+        "--engine": None if engine == next(iter(CHECKS)) else engine,
+        "--max-states": options.max_states,
+        "--depth": None if options.max_depth is None else options.max_depth - 1,
+        "--timeout": None if options.time_limit is None else f"{options.time_limit:g}",
+        "--tier": None if options.tier == TIERS[0] else options.tier,
+        "--workers": options.workers,
+        "--memory": None if options.memory is None else bytes_text(options.memory),
+        "--spill": options.spill,
+    }
+    flags = {"--symmetry": options.symmetry, "--por": options.por}
+    words = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+    return (*words, *(name for name, wanted in flags.items() if wanted))
+
+
+def _run(engine: RegisteredEngine, system: System, options: SearchOptions, request: Request) -> CheckResult:
+    """The result of an engine; shows its progress unless the request is quiet, and reports each violation as it is found."""
+    progress = None if request.quiet else EngineProgress()
+
+    def report(finding: Finding) -> None:
+        if progress is not None:
+            progress.close()
+        request.report(system, finding)
+
+    try:
+        found = engine.run(system, options, on_progress=progress, on_violation=report)
+    finally:
+        if progress is not None:
+            progress.close()
+    states = explored(found)
+    return replace(found, coverage=states.detailed_coverage()) if states is not None and request.detailed else found
+
+
 def _measured(measures: Sequence[Measure], result: CheckResult) -> tuple[Measured, ...]:
     """The largest values of the model's quantities, if states were visited and the run was not interrupted."""
     states = explored(result)
@@ -218,6 +249,7 @@ def _measured(measures: Sequence[Measure], result: CheckResult) -> tuple[Measure
 
 
 def _draw(result: CheckResult, path: Path) -> None:
+    from streamproof.cli.export import graph_text
     from streamproof.exchange.dot import MAX_STATES
 
     states = 0 if result.counts is None else result.counts.distinct

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
-from streamproof.cli.engines import Status
-from streamproof.cli.outputs import expect_json_writable, people, write_json
+from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
 from streamproof.cli.selection import complete_models, json_option, number_option
 from streamproof.cli.verbs import Verb
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof.system.errors import Exit, UsageError
 
 

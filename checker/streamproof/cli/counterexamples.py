@@ -10,15 +10,15 @@ from typing import Any
 import click
 
 from streamproof import __version__
-from streamproof.cli.engines import CHECKS, Status, run_engine
 from streamproof.cli.evidence import Evidence, confirm
-from streamproof.cli.outputs import expect_json_writable, people, write_json
+from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
 from streamproof.cli.replay import confirmed
 from streamproof.cli.selection import Selection, json_option
 from streamproof.cli.verbs import Verb
+from streamproof.engines import CHECKS
 from streamproof.exchange.itf import itf_text
 from streamproof.exchange.itf_reading import read_meta
-from streamproof.registry import bundled, find
+from streamproof.model_registry import bundled, find
 from streamproof.system.errors import Exit, InputError, StreamproofError
 from streamproof.system.files import SUFFIXES, expect_writable, plain_name, write_all
 from streamproof.system.model import System, parameter_json
@@ -169,7 +169,7 @@ def _violations(selection: Selection, problems: list[str]) -> Iterator[PromisedV
     system = selection.system()
     words = () if selection.variant is None else ("--variant", selection.variant)
     again = Selection(selection.target, selection.variant, options=words)
-    result = run_engine(CHECKS["explicit"], system, SearchOptions(selection.properties))
+    result = CHECKS["explicit"].run(system, SearchOptions(selection.properties))
     if result.interrupted:
         raise KeyboardInterrupt
     for finding in result.findings:

@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from streamproof import __version__
-from streamproof.cli.engines import CHECKS, graph_text, run_engine
 from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import STANDARD, Folder, expect_json_writable, people, standard_output, write_json
 from streamproof.cli.selection import (
@@ -24,6 +23,7 @@ from streamproof.cli.selection import (
     timeout_option,
 )
 from streamproof.cli.verbs import Verb
+from streamproof.engines import CHECKS, explored
 from streamproof.exchange.chc import chc
 from streamproof.exchange.dot import MAX_STATES, render_svg, trace_dot
 from streamproof.exchange.itf import itf_text
@@ -33,11 +33,11 @@ from streamproof.exchange.smtlib import DEPTH, smtlib
 from streamproof.exchange.tla import Tla, export
 from streamproof.system.errors import Exit, TooLarge, UsageError
 from streamproof.system.files import DRAWING, expect_writable, form_of, write
-from streamproof.system.model import Kind, System, parameter_json
+from streamproof.system.model import Instance, Kind, State, System, parameter_json
 from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass
 from streamproof.system.text import inner
-from streamproof.system.verdict import Verdict
+from streamproof.system.verdict import CheckResult, Verdict
 from streamproof.traces.replay import replay_labels
 
 SCHEMA = "streamproof.export/1"
@@ -300,12 +300,39 @@ def _clauses(system: System, properties: Sequence[str]) -> list[tuple[str, str]]
 def _graph(system: System, options: SearchOptions, limit: int) -> str:
     """The graph of reachable states. Raises `TooLarge` for more than `limit` states, after visiting one more."""
     most = limit + 1 if options.max_states is None else min(options.max_states, limit + 1)
-    return graph_text(run_engine(CHECKS["explicit"], system, replace(options, max_states=most)), limit)
+    return graph_text(CHECKS["explicit"].run(system, replace(options, max_states=most)), limit)
+
+
+def graph_text(found: CheckResult, limit: int) -> str:
+    """The state graph as DOT text. Raises `TooLarge` for more than `limit` states."""
+    from streamproof.exchange.dot import graph_dot
+    from streamproof.system.interpreter import Interpreter
+
+    states = explored(found)
+    assert states is not None, "drawing is refused for engines that visit no states"
+    interpreter = Interpreter(states.system)
+
+    def edges() -> Iterator[tuple[State, Instance, State]]:
+        for state in states.states():
+            for step in interpreter.steps(state):
+                yield state, step.instance, step.state
+
+    return graph_dot(
+        states.system,
+        edges(),
+        initial=interpreter.initial_states(),
+        violating={
+            finding.trace.states[-1]
+            for finding in found.findings
+            if finding.verdict is Verdict.VIOLATED and finding.trace and finding.kind in (Kind.INVARIANT, Kind.DEADLOCK)
+        },
+        limit=limit,
+    )
 
 
 def _traces(selection: Selection, system: System, options: SearchOptions) -> list[Evidence]:
     """The confirmed traces of the chosen properties. Raises `NoTrace` if there is none."""
-    result = run_engine(CHECKS["explicit"], system, replace(options, properties=selection.properties))
+    result = CHECKS["explicit"].run(system, replace(options, properties=selection.properties))
     if result.interrupted:
         raise KeyboardInterrupt
     if result.mistake is not None:

@@ -16,7 +16,7 @@ from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.selection import complete_models, json_option
 from streamproof.cli.verbs import Verb
 from streamproof.language.model import Model, limits_text
-from streamproof.registry import Target, bundled, find, first_line
+from streamproof.model_registry import Target, bundled, find, first_line
 from streamproof.system.errors import StreamproofError
 from streamproof.system.files import LISTING
 

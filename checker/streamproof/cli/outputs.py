@@ -1,6 +1,6 @@
-"""Output of results: JSON to a file or standard output, traces to a folder, files for continuous integration.
+"""Output of results: JSON to a file or standard output, traces to a folder, files for continuous integration; status lines.
 
-Foreign files are never replaced.
+Foreign files are never replaced. There are no status lines if standard error is not a terminal.
 """
 
 from __future__ import annotations
@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TextIO, TypeVar
 
 import click
 
@@ -32,8 +34,13 @@ from streamproof.system.files import (
     remove,
     write,
 )
+from streamproof.system.options import resident_bytes
 from streamproof.system.records import dataclass
-from streamproof.system.text import inner
+from streamproof.system.text import inner, visible
+from streamproof.system.verdict import Progress
+
+if TYPE_CHECKING:
+    from streamproof.symbolic import Effort
 
 STANDARD = "-"
 MISTAKE = "evaluation_error"
@@ -203,3 +210,75 @@ def write_ci_files(
     if asked["annotations"]:
         for text in workflow_commands(given):
             inner(people(json_to)).write(text + "\n")  # texts that look like such commands are changed elsewhere
+
+
+class Status:
+    """A status line: each call replaces its text, and the end of the block removes it."""
+
+    def __init__(self, *, live: bool = True) -> None:
+        self._live = live and sys.stderr.isatty()
+
+    def __call__(self, text: str) -> None:
+        """Show `text`."""
+        if self._live:
+            import shutil  # for a terminal only, as its import is slow
+
+            width = shutil.get_terminal_size().columns
+            inner(sys.stderr).write(f"\r\x1b[2K{visible(text)[: max(width - 1, 1)]}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Remove the line, so that the next output starts on a clean line."""
+        if self._live:
+            inner(sys.stderr).write("\r\x1b[2K")
+            sys.stderr.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.clear()
+
+
+class EngineProgress:
+    """Shows the progress of an engine: counts of states or a solver's effort. Close it before other output.
+
+    Counts are shown once a second in place on a terminal, otherwise in one line per minute. Rates are measured since the
+    previous line.
+    """
+
+    def __init__(self) -> None:
+        self._status = Status()
+        self._live = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
+        self._printed = time.monotonic()
+        self._before = Progress(0.0, 0, 0, 0, 0)
+
+    def __call__(self, progress: Progress | Effort) -> None:
+        """Show the progress; counts if the last line is old enough."""
+        if not isinstance(progress, Progress):
+            self._status(effort_text(progress))
+            return
+        now = time.monotonic()
+        if now - self._printed < (1.0 if self._live else 60.0):
+            return
+        from streamproof.report.console import progress_text
+
+        text = progress_text(progress, self._before, resident_bytes())
+        self._printed, self._before = now, progress
+        if self._live:
+            self._status(text)
+        else:
+            sys.stderr.write(text + "\n")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        """Remove the status line."""
+        self._status.clear()
+
+
+def effort_text(effort: Effort, later: float = 0.0) -> str:
+    """One line about the solver's effort, `later` seconds after it was reported."""
+    return (
+        f"{effort.elapsed + later:.0f} s: {effort.doing}, depth {effort.depth}, {effort.queries} queries, "
+        f"{effort.undecided} undecided"
+    )

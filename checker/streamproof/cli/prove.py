@@ -13,7 +13,6 @@ import click
 from streamproof import interrupts
 from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
 from streamproof.cli.certificate import certificate_json, certify_proved, print_certificate
-from streamproof.cli.engines import PROVERS
 from streamproof.cli.outputs import ci_options, expect_json_writable, people
 from streamproof.cli.prove_rank import SECONDS as RANK_SECONDS
 from streamproof.cli.prove_rank import answer_ranked
@@ -31,6 +30,7 @@ from streamproof.cli.selection import (
 )
 from streamproof.cli.ticking import Ticking
 from streamproof.cli.verbs import SecondsType, Verb
+from streamproof.engines import PROVERS
 from streamproof.proving import PROVABLE, QUERY_SECONDS
 from streamproof.report.console import print_lines
 from streamproof.system.errors import StreamproofError, UsageError

@@ -20,7 +20,7 @@ from streamproof.cli.selection import (
 )
 from streamproof.cli.verbs import Verb
 from streamproof.language.declarations import parameter_types
-from streamproof.registry import Target, titled, unknown
+from streamproof.model_registry import Target, titled, unknown
 from streamproof.system.errors import Exit, InputError, StreamproofError, UsageError
 from streamproof.system.model import Kind, Property, System, parameter_json
 from streamproof.system.verdict import Trace

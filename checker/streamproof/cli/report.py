@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from streamproof.cli.outputs import expect_json_writable, people, write_json
+from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
 from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import Exit
@@ -36,7 +36,6 @@ def command(inputs: Sequence[Path], out: Path, master: str, title: str | None, j
     written, whatever the verdicts are.
     """
     from streamproof import __version__
-    from streamproof.cli.engines import Status
     from streamproof.pipeline.report import build_report
 
     expect_json_writable(json_to, SCHEMA)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from streamproof.cli.engines import Status
-from streamproof.cli.outputs import expect_json_writable, people, write_json
+from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
 from streamproof.cli.run_logs import NDJSON, TABLE, in_parquet, remove_older, run_in_parquet
 from streamproof.cli.selection import choice_option, json_option, number_option, path_option
 from streamproof.cli.verbs import Verb

@@ -1,5 +1,5 @@
-"""The model, variant, parameters and properties chosen by a command line, and their completion in shells; shared by the
-verbs with a MODEL."""
+"""The model, variant, parameters and properties chosen by a command line, and their completion in shells; options that
+several verbs share."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ import click
 
 from streamproof import interrupts
 from streamproof.cli.verbs import Option, SecondsType
-from streamproof.registry import Listed, Target, bundled, find, first_line, unknown
+from streamproof.model_registry import Listed, Target, bundled, find, first_line, unknown
 from streamproof.system.errors import UsageError
 from streamproof.system.model import System
+from streamproof.system.options import MOST_WORKERS, TIERS, SearchOptions, parse_bytes
 from streamproof.system.records import dataclass, replace
 from streamproof.system.verdict import Measure
 
@@ -308,3 +309,53 @@ json_option = click.option(
     help="Write the result as JSON; - means standard output, and text then goes to standard error.",
 )
 """The option that writes the answer as JSON."""
+
+
+def amount(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
+    """The value of an option in bytes."""
+    try:
+        return None if text is None else parse_bytes(text)
+    except UsageError as error:
+        raise click.BadParameter(f"{error.message}; {error.remedy}") from None
+
+
+RESOURCES = ("tier", "workers", "memory", "spill", "checkpoint", "resume")
+
+
+def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options to a command, which receives them as the argument `resources`: a `SearchOptions` with these set."""
+
+    @functools.wraps(command)
+    def collected(*args: Any, **given: Any) -> Any:
+        resources = SearchOptions(**{name: given.pop(name) for name in RESOURCES})
+        return command(*args, resources=resources, **given)
+
+    options = (
+        choice_option(
+            "--tier",
+            choices=TIERS,
+            help="Generated Python or compiled code; auto: compiled code for large state spaces.",
+        ),
+        number_option(
+            "--workers",
+            help="Number of threads of compiled code.  [default: one for each processor, at most 8]",
+            most=MOST_WORKERS,
+        ),
+        click.option(
+            "--memory",
+            callback=amount,
+            metavar="SIZE",
+            help="Memory limit of the process (500MB, 4GB, 4GiB).  [default: four fifths of the machine's memory]",
+        ),
+        path_option("--spill", "DIR", "At the memory limit, continue on disk in DIR."),
+        path_option(
+            "--checkpoint",
+            "DIR",
+            "Write a checkpoint to DIR once a minute, and when a limit ends the search.",
+            file_okay=False,
+        ),
+        path_option("--resume", "DIR", "Continue from the checkpoint in DIR, and keep writing it.", file_okay=False),
+    )
+    for option in reversed(options):
+        collected = option(collected)
+    return collected

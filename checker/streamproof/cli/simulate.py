@@ -12,8 +12,7 @@ from typing import Any
 import click
 
 from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
-from streamproof.cli.engines import Status
-from streamproof.cli.outputs import expect_json_writable
+from streamproof.cli.outputs import Status, expect_json_writable
 from streamproof.cli.selection import (
     json_option,
     limited_by,

@@ -16,8 +16,7 @@ import click
 
 from streamproof import interrupts
 from streamproof.cli.answer import DEFAULT_OUT
-from streamproof.cli.engines import Status
-from streamproof.cli.outputs import Folder, expect_json_writable, people, write_json
+from streamproof.cli.outputs import Folder, Status, expect_json_writable, people, write_json
 from streamproof.cli.selection import (
     complete_models,
     complete_parameters,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from streamproof.cli.engines import Status, effort_text
+from streamproof.cli.outputs import Status, effort_text
 
 if TYPE_CHECKING:
     from streamproof.symbolic.solver import Effort

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from streamproof.cli.engines import Status
-from streamproof.cli.outputs import ci_options, expect_json_writable, people, write_ci_files, write_json
+from streamproof.cli.outputs import Status, ci_options, expect_json_writable, people, write_ci_files, write_json
 from streamproof.cli.selection import choice_option, json_option, number_option, path_option
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import Exit, InputError, UsageError

@@ -168,7 +168,7 @@ class Verb(click.Command):
 def named(model: Any) -> Spec | None:
     """The specification of a model; None for an unknown model, which is reported when the verb runs."""
     from streamproof.cli.outputs import reserved_output
-    from streamproof.registry import find
+    from streamproof.model_registry import find
 
     with suppress(StreamproofError), reserved_output():
         return find(model).spec if isinstance(model, str) else None

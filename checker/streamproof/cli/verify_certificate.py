@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from streamproof.cli.certificate import ANY
-from streamproof.cli.engines import Status, amount
-from streamproof.cli.outputs import expect_json_writable, people, write_json
-from streamproof.cli.selection import Selection, json_option, path_option, select
+from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
+from streamproof.cli.selection import Selection, amount, json_option, path_option, select
 from streamproof.cli.verbs import SecondsType, Verb
 from streamproof.language.model import limits_text
-from streamproof.registry import find, is_registered
+from streamproof.model_registry import find, is_registered
 from streamproof.system.errors import Exit, StreamproofError, UsageError, reject
 from streamproof.system.files import GENERATOR, SCRIPTS, SMTLIB, Content, Form, expect_writable, write_all
 from streamproof.system.model import System

@@ -24,7 +24,7 @@ from streamproof.conformance.packed import expect_recorded
 from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.entries import BINDINGS, every
 from streamproof.language.spec import Spec
-from streamproof.registry import find_binding, is_registered
+from streamproof.model_registry import find_binding, is_registered
 from streamproof.system import UsageError
 from streamproof.system.errors import did_you_mean
 from streamproof.system.files import plain_name
@@ -86,7 +86,7 @@ class JudgedRun:
 
 def binding_for(model: str) -> Binding:
     """The binding registered for a model, or the one in a file, ``file.py:NAME`` or ``package.module:NAME``; for other
-    models, that of event logs. Raises `UsageError` for an unknown name, and as `registry.find_binding`."""
+    models, that of event logs. Raises `UsageError` for an unknown name, and as `model_registry.find_binding`."""
     found = every(BINDINGS)
     if model in found:
         binding: Binding = found[model].load()

@@ -25,7 +25,7 @@ from streamproof.system.records import dataclass, replace
 from streamproof.system.verdict import Condition, Coverage, Finding, Mistake, Verdict, lasso_text, number_of
 
 if TYPE_CHECKING:
-    from streamproof.explicit.liveness.decide import Temporal
+    from streamproof.explicit.liveness.fair_cycles import Temporal
     from streamproof.explicit.witness import Witnesses
 
 _NO_SECOND_PASS = (Stop.TIME, Stop.MEMORY, Stop.INTERRUPTED)
@@ -198,7 +198,7 @@ class _SearchJudge:
         self.originals = tuple(search.scalarised.original.property(p.name) for p in search.properties)
         self.temporal: Temporal | None = None
         if any(p.kind is Kind.TEMPORAL for p in self.originals):
-            from streamproof.explicit.liveness.decide import Temporal
+            from streamproof.explicit.liveness.fair_cycles import Temporal
 
             self.temporal = Temporal(search, plan, lambda: self.witnesses)
 

@@ -37,7 +37,7 @@ STRENGTH = 4
 class SearchOptions:
     """The options of one search or proof; omitted limits are unlimited or chosen by the engine.
 
-    `cli.engines.RegisteredEngine.options` lists those that an engine supports; it refuses the others. Raises `UsageError` for
+    `engines.RegisteredEngine.options` lists those that an engine supports; it refuses the others. Raises `UsageError` for
     an invalid value, and for options that exclude each other.
     """
 

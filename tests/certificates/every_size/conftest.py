@@ -21,7 +21,7 @@ from streamproof.certify.proofs_any import contents_any
 from streamproof.certify.solvers import Answers
 from streamproof.certify.verifier_any import Shown, stated, verify_any
 from streamproof.certify.writing import packed
-from streamproof.registry import find
+from streamproof.model_registry import find
 from streamproof.symbolic.parametric import prove_any
 from streamproof.symbolic.parametric.bounds import bound_candidates
 from streamproof.symbolic.parametric.laws import law_candidates

@@ -60,7 +60,7 @@ def test_every_small_proof_has_a_certificate(
 @pytest.mark.long
 def test_credit_with_all_parameters_free(bundled: Any, certified: Any) -> None:
     """Four properties of any number of channels, buffers and records, with discovered lemmas."""
-    from streamproof.registry import find
+    from streamproof.model_registry import find
 
     parametric = bundled("credit", "channels", "exclusive", "floating", "depth")
     certificate = certified(parametric, lambda values: find("credit").system(None, dict(values)))
@@ -77,7 +77,7 @@ def test_credit_with_all_parameters_free(bundled: Any, certified: Any) -> None:
 @pytest.mark.parametrize("channels", share([1, 2], 2))
 def test_credit_with_some_channels(bundled: Any, certified: Any, channels: int) -> None:
     """Arrays of a fixed length beside free parameters."""
-    from streamproof.registry import find
+    from streamproof.model_registry import find
 
     parametric = bundled("credit", "exclusive", "floating", "depth", channels=channels)
     instance = lambda values: find("credit").system(None, {"channels": channels, **values})  # noqa: E731

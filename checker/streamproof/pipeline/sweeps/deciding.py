@@ -9,7 +9,7 @@ from typing import Any
 
 from streamproof.interrupts import limited
 from streamproof.language.reader import TERMINATION
-from streamproof.registry import Target, find, stated_by
+from streamproof.model_registry import Target, find, stated_by
 from streamproof.system.errors import ModelError, OutOfTime, StreamproofError, TooLarge, UsageError
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.model import Kind, System

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import streamproof
+from streamproof.model_registry import Target
 from streamproof.pipeline.sweeps.deciding import SHAPE, Record
-from streamproof.registry import Target
 from streamproof.system.errors import SystemFailure
 from streamproof.system.files import open_own
 from streamproof.system.reading import MOST, Shape, json_problem, misfit, parsed, read_regular

@@ -8,7 +8,7 @@ from itertools import groupby, product
 from typing import Any, Literal, TypeAlias
 
 from streamproof.language.sweeping import Generated, Sweep, Value
-from streamproof.registry import Target, find, unknown
+from streamproof.model_registry import Target, find, unknown
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.model import Property
 
