@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from streamproof.conformance.validate import validate_paths
+from streamproof.conformance.validation import validate_paths
 
 HEAD = re.compile(rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)([,.]\d{3})\b")
 TASK = re.compile(rb"([0-9a-f]{32}_[0-9a-f]{32}_\d+_\d+)\)?\)? switched from \w+ to (\w+)")

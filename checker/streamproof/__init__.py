@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from streamproof.conformance.binding import Binding as Binding
     from streamproof.conformance.run_verdict import RunVerdict as RunVerdict
-    from streamproof.conformance.validate import validate_paths as validate_paths
+    from streamproof.conformance.validation import validate_paths as validate_paths
     from streamproof.explicit.exploration import Exploration as Exploration
     from streamproof.explicit.exploration import explore as explore
     from streamproof.explicit.simulation import Simulation as Simulation
@@ -142,7 +142,7 @@ USING = {
     "proof": ("symbolic.proof", "Proof prove"),
     "traces": ("traces.replay", "replay_labels verify"),
     "conformance": ("conformance.binding", "Binding"),
-    "validation": ("conformance.validate", "validate_paths"),
+    "validation": ("conformance.validation", "validate_paths"),
     "verdicts on runs": ("conformance.run_verdict", "RunVerdict"),
 }
 """What designs are compared with, and systems and logs are checked with. All names for bindings are in

@@ -24,8 +24,8 @@ from streamproof.entries import Entry, admit, working_folder
 from streamproof.interrupts import TimeUp
 from streamproof.language.declarations import check_constructor, check_model
 from streamproof.language.model import Model, marked
+from streamproof.language.model_reader import DEADLOCK, TERMINATION
 from streamproof.language.primitives import MARK, PropertyMark, RefinementMark
-from streamproof.language.reader import DEADLOCK, TERMINATION
 from streamproof.language.spec import Spec, check_expected
 from streamproof.system.errors import (
     InputError,

@@ -16,7 +16,7 @@ import pytest
 from shares import share
 from streamproof.conformance.events import read_events
 from streamproof.conformance.found_runs import bindings_for
-from streamproof.conformance.validate import validate_paths
+from streamproof.conformance.validation import validate_paths
 from streamproof.system import InputError, UsageError
 from streamproof_specs.flink.credit_channel import BINDING
 from streamproof_specs.flink.failover import FlinkFailover

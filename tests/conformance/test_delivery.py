@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from streamproof.conformance.flink import read_run
-from streamproof.conformance.validate import validate_paths
+from streamproof.conformance.validation import validate_paths
 
 Records = list[bytes]
 TM = "taskmanager-1.log"

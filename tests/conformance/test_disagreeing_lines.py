@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streamproof.conformance.validate import validate_paths
+from streamproof.conformance.validation import validate_paths
 
 HEX = "[0-9a-f]{32}"
 JM, TM = "jobmanager", "taskmanager"

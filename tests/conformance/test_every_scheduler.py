@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from streamproof.conformance import Event
-from streamproof.conformance.validate import validate_paths
+from streamproof.conformance.validation import validate_paths
 from streamproof_specs.flink.adaptive import REASON, restart_breaches
 from streamproof_specs.flink.every_scheduler import deployed_to_lost, never
 

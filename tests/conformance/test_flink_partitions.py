@@ -15,7 +15,7 @@ from one_lie_of_each_kind import outcomes
 from shares import share
 from streamproof.conformance import Event, Plan, Unit, judge
 from streamproof.conformance.flink import FlinkRun, Process
-from streamproof.conformance.validate import validate_paths
+from streamproof.conformance.validation import validate_paths
 from streamproof_specs.flink.partitions import partitions_of
 from tampering import partition_lies
 

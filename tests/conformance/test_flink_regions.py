@@ -17,7 +17,7 @@ from region_judge import RegionJudge
 from shares import share
 from streamproof.conformance import Event, Plan, RunVerdict, judge
 from streamproof.conformance.flink import FlinkRun, read_run
-from streamproof.conformance.validate import validate_paths
+from streamproof.conformance.validation import validate_paths
 from streamproof_specs.flink.regions import regions_of
 from synthetic_flink import JOB, Cluster, random_run
 from tampering import region_lies

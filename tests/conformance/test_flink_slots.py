@@ -14,7 +14,7 @@ import pytest
 
 from one_lie_of_each_kind import outcomes
 from shares import share
-from streamproof.conformance.validate import validate_paths
+from streamproof.conformance.validation import validate_paths
 from tampering import slot_lies
 
 OPEN = {"region-cycle", "rotation-lost"}

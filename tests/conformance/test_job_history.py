@@ -12,7 +12,7 @@ import pytest
 
 from streamproof.conformance import DrawnAttempt, Event, JobHistory
 from streamproof.conformance.history import MOST_ATTEMPTS
-from streamproof.conformance.validate import validate_paths
+from streamproof.conformance.validation import validate_paths
 
 SWITCHED = re.compile(
     r"^(\S+) (\S+),(\d+) .* - (?P<task>.*) \((?P<n>\d+)/\d+\) \([0-9a-f]+_(?P<v>[0-9a-f]+)_\d+_(?P<number>\d+)\)"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from streamproof.cli.verbs import run
-from streamproof.conformance.validate import validate_paths
+from streamproof.conformance.validation import validate_paths
 from streamproof.system.errors import Exit
 
 ADAPTIVE = (

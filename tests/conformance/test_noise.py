@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from shares import share
-from streamproof.conformance.validate import validate_paths
+from streamproof.conformance.validation import validate_paths
 
 UNREAD = "json-layout"
 """A run in a layout that is not read: no verdict at all."""

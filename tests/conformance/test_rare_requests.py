@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from streamproof.conformance.validate import validate_paths
+from streamproof.conformance.validation import validate_paths
 
 Line = dict[str, Any]
 

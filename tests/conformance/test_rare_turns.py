@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from streamproof.conformance.validate import validate_paths
+from streamproof.conformance.validation import validate_paths
 
 GRAPH = "org.apache.flink.runtime.executiongraph.ExecutionGraph"
 MASTER = "org.apache.flink.runtime.jobmaster.JobMaster"

@@ -13,7 +13,7 @@ import pytest
 
 from shares import share
 from streamproof.conformance.flink import read_run
-from streamproof.conformance.validate import validate_paths
+from streamproof.conformance.validation import validate_paths
 
 HEAD = re.compile(rb"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})")
 BEFORE_LOGGER = re.compile(rb"(,\d{3} \w+ +)(org\.apache\S+ +)\[\] - ", re.MULTILINE)

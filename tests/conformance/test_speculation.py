@@ -19,7 +19,7 @@ from streamproof.conformance import Event, Observation, Plan, RunVerdict, Stream
 from streamproof.conformance.flink import JobGraph as LoggedGraph
 from streamproof.conformance.flink.graph import Edge as LoggedEdge
 from streamproof.conformance.flink.graph import Vertex as LoggedVertex
-from streamproof.conformance.validate import validate_paths
+from streamproof.conformance.validation import validate_paths
 from streamproof_specs.flink.decisions import Causes
 from streamproof_specs.flink.explain import Shown
 from streamproof_specs.flink.failover import _NO_MACHINE

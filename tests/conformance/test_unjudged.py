@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streamproof.conformance import JudgedEvents
-from streamproof.conformance.validate import validate_paths
+from streamproof.conformance.validation import validate_paths
 from streamproof_specs.flink.unjudged import UNJUDGED
 
 

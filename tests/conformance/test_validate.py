@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from streamproof.conformance.found_runs import binding_for
-from streamproof.conformance.validate import validate_paths
+from streamproof.conformance.validation import validate_paths
 from streamproof.system import InputError, UsageError
 
 LOGS = [

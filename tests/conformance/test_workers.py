@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from streamproof.conformance.validate import LARGE, fitting_workers, validate_paths
+from streamproof.conformance.validation import LARGE, fitting_workers, validate_paths
 from streamproof.system import InputError
 
 COUNTER = '''

@@ -16,7 +16,7 @@ import pytest
 
 from streamproof.cli import verbs
 from streamproof.pipeline.inputs import Skipped
-from streamproof.pipeline.report import ReportResult, build_report
+from streamproof.pipeline.spark_report import ReportResult, build_report
 from streamproof.pipeline.tables import SCHEMAS
 from streamproof.system.errors import InputError, SystemFailure
 
@@ -479,7 +479,7 @@ def test_nothing_but_malformed_lines_is_refused_before_spark(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str
 ) -> None:
     """The first line is named without waiting for a virtual machine."""
-    monkeypatch.setattr("streamproof.pipeline.report.spark_session", None)
+    monkeypatch.setattr("streamproof.pipeline.spark_report.spark_session", None)
     (tmp_path / "a.ndjson").write_text(line)
     assert verbs.run(["report", str(tmp_path / "a.ndjson"), "--out", str(tmp_path / "out")]) == 2
     assert f"streamproof: error: {tmp_path}/a.ndjson:1: " in capsys.readouterr().err

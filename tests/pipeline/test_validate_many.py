@@ -13,7 +13,7 @@ from pyspark import TaskContext
 from streamproof.conformance.found_runs import FoundRun
 from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.pipeline.records import verdict_row
-from streamproof.pipeline.validate import validate_many
+from streamproof.pipeline.spark_validation import validate_many
 from streamproof.system.errors import InputError, UsageError
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]

@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import pytest
 
 from streamproof import __version__
-from streamproof.cli import engines
+from streamproof.cli import outputs
+from streamproof.report.check_report import CheckReport, Result
 from streamproof.report.console import print_check, progress_text, size_text
-from streamproof.report.model import CheckReport, Result
 from streamproof.system import (
     Counts,
     Coverage,
@@ -317,9 +317,9 @@ def shown_progress(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, seconds
     """The output for reports at these times, five new states a second."""
     now = 0.0
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(engines, "time", SimpleNamespace(monotonic=lambda: now))
-    monkeypatch.setattr(engines, "resident_bytes", lambda: 1_000_000)
-    progress = engines.EngineProgress()
+    monkeypatch.setattr(outputs, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(outputs, "resident_bytes", lambda: 1_000_000)
+    progress = outputs.EngineProgress()
     for now in seconds:
         progress(Progress(now, 3, int(now * 5), int(now * 10), 1))
     progress.close()

@@ -8,7 +8,7 @@ import pytest
 
 from streamproof import Array, Model, Range, State, action, choose, require
 from streamproof.language.model import marked
-from streamproof.language.reader import Reader
+from streamproof.language.model_reader import Reader
 
 
 class Forked(Model):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streamproof import Array, Model, Range, State, action, choose, invariant, require
-from streamproof.language.reader import Reader
+from streamproof.language.model_reader import Reader
 from streamproof.language.spec import compile_model
 from streamproof.system.errors import ModelError
 

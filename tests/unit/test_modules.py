@@ -132,6 +132,6 @@ def test_a_check_loads_what_it_needs(model: str, needed: str, needless: str, tmp
     """At most 90 modules of ours, with few exceptions, and none for what the model does not have."""
     loaded = runpy.run_path(str(CHECKER.parent / "benchmarks" / "start_up.py"))["loaded"]
     ours = {name.removeprefix("streamproof.") for name in loaded([model, "--quiet"], str(tmp_path))}
-    assert {"cli.check", "explicit.search", "language.reader", *needed.split()} <= ours
+    assert {"cli.check", "explicit.search", "language.model_reader", *needed.split()} <= ours
     assert len(ours) <= EVERYTHING.get(model, MOST)
     assert ours.isdisjoint(needless.split())

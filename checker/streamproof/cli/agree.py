@@ -63,7 +63,7 @@ def run_agree(selection: Selection, limits: PanelLimits, json_to: str | None, *,
 
 
 def _exit_code(agreement: Agreement) -> Exit:
-    from streamproof.report.model import CheckReport, Result
+    from streamproof.report.check_report import CheckReport, Result
 
     if agreement.differences:
         return Exit.DISAGREE

@@ -13,8 +13,8 @@ from streamproof import interrupts
 from streamproof.cli.outputs import MISTAKE, Folder, people, write_ci_files, write_json
 from streamproof.cli.selection import Selection, path_option
 from streamproof.model_registry import first_line
+from streamproof.report.check_report import CheckReport, Result
 from streamproof.report.console import print_check
-from streamproof.report.model import CheckReport, Result
 from streamproof.system.errors import Exit, StreamproofError, SystemFailure
 from streamproof.system.model import System
 from streamproof.system.options import peak_bytes

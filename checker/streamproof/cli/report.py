@@ -36,7 +36,7 @@ def command(inputs: Sequence[Path], out: Path, master: str, title: str | None, j
     written, whatever the verdicts are.
     """
     from streamproof import __version__
-    from streamproof.pipeline.report import build_report
+    from streamproof.pipeline.spark_report import build_report
 
     expect_json_writable(json_to, SCHEMA)
     with Status() as status:

@@ -117,7 +117,7 @@ def command(
     """
     from streamproof import __version__
     from streamproof.conformance.coverage import JudgedEvents
-    from streamproof.conformance.validate import validate_paths
+    from streamproof.conformance.validation import validate_paths
     from streamproof.report.console import print_lines
 
     source = click.get_current_context().get_parameter_source("form")
@@ -174,7 +174,7 @@ def _on_spark(paths: Sequence[Path], options: Mapping[str, Any], master: str, st
     from streamproof.conformance.flink.layouts import with_pattern
     from streamproof.conformance.found_runs import ValidationRequest, found_runs
     from streamproof.pipeline.session import LOCAL, expect_master
-    from streamproof.pipeline.validate import validate_many
+    from streamproof.pipeline.spark_validation import validate_many
 
     expect_master(master or LOCAL)  # before the runs are read, which may take long
     request = ValidationRequest(**options)

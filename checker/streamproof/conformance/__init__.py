@@ -56,7 +56,7 @@ from streamproof.conformance.run_verdict import (
     RunVerdict,
     Tracked,
 )
-from streamproof.conformance.validate import assert_conforms, validate_paths
+from streamproof.conformance.validation import assert_conforms, validate_paths
 from streamproof.language.grounding import Rules
 from streamproof.language.spec import compile_model
 from streamproof.system import BOOL, InputError, Instance, Variable

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from streamproof.language.composition import Given, Named, Pattern, Together, parsed
 from streamproof.language.machines import Machine, SeenMachine, below, instantiate, places_of, resolve_pattern
 from streamproof.language.model import Model
-from streamproof.language.reader import Compile, Reader, Scope, built_in
+from streamproof.language.model_reader import Compile, Reader, Scope, built_in
 from streamproof.system import build as b
 from streamproof.system.composition import Joint, JointStep, joined, side_by_side
 from streamproof.system.errors import Loc, ModelError, suggest

@@ -13,8 +13,8 @@ from typing import Any
 
 from streamproof.language.domains import Domains
 from streamproof.language.model import Model, marked
+from streamproof.language.model_reader import Reader, deep
 from streamproof.language.primitives import ActionMark
-from streamproof.language.reader import Reader, deep
 from streamproof.system import build as b
 from streamproof.system.assume import Substitution
 from streamproof.system.composition import changed

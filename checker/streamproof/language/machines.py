@@ -25,8 +25,8 @@ from streamproof.language.composition import (
 )
 from streamproof.language.declare import Decl
 from streamproof.language.model import Model, class_place, marked, with_guards
+from streamproof.language.model_reader import declared
 from streamproof.language.primitives import ActionMark
-from streamproof.language.reader import declared
 from streamproof.language.sources import ordinary, place
 from streamproof.language.symbolic_parameters import SymbolicInt
 from streamproof.language.terms import Entry, PartFamily, ScopeNames, VariableName, Variables, by_key, describe

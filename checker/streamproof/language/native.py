@@ -18,8 +18,8 @@ from streamproof.language.declare import Bool
 from streamproof.language.domains import as_member, members
 from streamproof.language.machines import Machine, below, instantiate, resolve_pattern
 from streamproof.language.model import Model, marked
+from streamproof.language.model_reader import Scope, choice_conditions
 from streamproof.language.primitives import COPY, PICKS, Disabled, Picks, PropertyMark, StateMark
-from streamproof.language.reader import Scope, choice_conditions
 from streamproof.language.sources import RUNNING, CallSite, as_model_error, parameters
 from streamproof.language.terms import Entry, PartFamily, ScopeNames, VariableName
 from streamproof.language.value_places import Box, FixedValue

@@ -25,9 +25,9 @@ from streamproof.language.declarations import (
 )
 from streamproof.language.declare import Decl
 from streamproof.language.model import RESERVED, Model, marked
+from streamproof.language.model_reader import Reader, deep
 from streamproof.language.mutation_guard import MutationGuard
 from streamproof.language.primitives import MARK, StateMark
-from streamproof.language.reader import Reader, deep
 from streamproof.language.sources import caller, code_of, codes, parameters, parsed, place, source_of
 from streamproof.language.terms import article
 from streamproof.system.errors import Loc, ModelError

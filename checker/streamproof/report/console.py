@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from streamproof.report.model import CheckReport, Result
+from streamproof.report.check_report import CheckReport, Result
 from streamproof.system.model import Property, System
 from streamproof.system.records import replace
 from streamproof.system.text import (

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from streamproof.interrupts import limited
-from streamproof.language.reader import TERMINATION
+from streamproof.language.model_reader import TERMINATION
 from streamproof.model_registry import Target, find, stated_by
 from streamproof.system.errors import ModelError, OutOfTime, StreamproofError, TooLarge, UsageError
 from streamproof.system.fingerprint import fingerprint
