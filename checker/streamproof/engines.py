@@ -67,7 +67,7 @@ FLAGS: Mapping[str, str] = {
 }
 """Options with another name on the command line."""
 REASONS: Mapping[str, str] = {"max_k": "it is the strength of induction"}
-"""Reasons that are those of an option, whatever the engine that lacks it."""
+"""Reasons that depend on the option alone."""
 
 _LIMITS = frozenset({"properties", "max_depth", "time_limit", "query_limit", "stop_when_decided"})
 _SEARCH = frozenset(SearchOptions.names()) - {"max_k", "query_limit"}

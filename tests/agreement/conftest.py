@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from random_systems import random_system, temporal_system
-from streamproof.agree import engines
+from streamproof.agree import panel_engines
 from streamproof.agree.comparing import differences
 from streamproof.agree.interpreter_result import InterpreterResult, expected, interpreter_result
 from streamproof.agree.result import EngineResult, Expected
@@ -63,17 +63,17 @@ class Panel:
     @staticmethod
     def explored(system: System, tier: str) -> EngineResult:
         """The explicit engine; its behaviours have been replayed by the interpreter."""
-        return engines.explored(system, tier)
+        return panel_engines.explored(system, tier)
 
     @staticmethod
     def bounded(system: System, depth: int, *, integers: bool = False) -> EngineResult:
         """The symbolic engine, for behaviours of so many steps."""
-        return engines.bounded(system, depth, integers=integers)
+        return panel_engines.bounded(system, depth, integers=integers)
 
     @staticmethod
     def run_spin(system: System, options: spin.SpinOptions) -> EngineResult:
         """Spin, breadth first."""
-        return engines.run_spin(system, options)
+        return panel_engines.run_spin(system, options)
 
 
 @pytest.fixture(scope="session")

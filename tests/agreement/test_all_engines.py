@@ -1,4 +1,4 @@
-"""Every engine has the same opinion of the same system: interpreter, both tiers of the explicit engine, the solver, Spin.
+"""Every engine has the same result for the same system: interpreter, both tiers of the explicit engine, the solver, Spin.
 
 Systems are drawn with seeds, so that a failure, which names its seed and shows the system, can be repeated.
 """
@@ -57,29 +57,29 @@ def test_random_systems(panel: Any, system: System) -> None:
 
 
 def test_the_comparison_can_fail(panel: Any) -> None:
-    """An opinion that differs in any one thing is refused: a count, a level, a state, a verdict, a length, a mistake."""
+    """A result that differs in any one thing is refused: a count, a level, a state, a verdict, a length, a mistake."""
     system = random_system(Random(5))
-    referee, opinion = panel.interpreter_result(system), panel.explored(system, "python")
-    referee.compare(opinion)
+    referee, result = panel.interpreter_result(system), panel.explored(system, "python")
+    referee.compare(result)
     name, answer = next(
-        (p.name, opinion.answers[p.name])
+        (p.name, result.answers[p.name])
         for p in system.properties
-        if p.kind is not Kind.TERMINATION and opinion.answers[p.name].length is not None
+        if p.kind is not Kind.TERMINATION and result.answers[p.name].length is not None
     )
     other = Verdict.HOLDS if answer.verdict is Verdict.VIOLATED else Verdict.VIOLATED
     for change in (
-        {"generated": opinion.generated + 1},
-        {"levels": (*opinion.levels[:-1], opinion.levels[-1] + 1)},
-        {"digest": replace(opinion.digest, ordered="")},
-        {"digest": replace(opinion.digest, levels=(*opinion.digest.levels[:-1], 0))},
+        {"generated": result.generated + 1},
+        {"levels": (*result.levels[:-1], result.levels[-1] + 1)},
+        {"digest": replace(result.digest, ordered="")},
+        {"digest": replace(result.digest, levels=(*result.digest.levels[:-1], 0))},
         {"mistake": 1},
-        {"answers": {**opinion.answers, name: replace(answer, verdict=other)}},
-        {"answers": {**opinion.answers, name: replace(answer, length=answer.length + 1)}},
-        {"answers": {**opinion.answers, name: replace(answer, length=answer.length + 1)}, "in_order": False},
+        {"answers": {**result.answers, name: replace(answer, verdict=other)}},
+        {"answers": {**result.answers, name: replace(answer, length=answer.length + 1)}},
+        {"answers": {**result.answers, name: replace(answer, length=answer.length + 1)}, "in_order": False},
         {"answers": {}},
     ):
         with pytest.raises(AssertionError, match=r"interpreter says|dict_keys"):
-            referee.compare(replace(opinion, **change))
+            referee.compare(replace(result, **change))
 
 
 @pytest.mark.long

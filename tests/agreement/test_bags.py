@@ -37,7 +37,7 @@ from streamproof import (
     invariant,
     require,
 )
-from streamproof.agree import engines
+from streamproof.agree import panel_engines
 from streamproof.conformance.recorded_values import agrees
 from streamproof.exchange import tlc
 from streamproof.exchange.itf import write_itf
@@ -191,10 +191,10 @@ def test_engines_agree_on_every_operation(panel: Any, expect: Any) -> None:
     for model in (Careful, Network):
         system = model.system()
         referee = panel.interpreter_result(system)
-        for opinion in (panel.explored(system, "python"), panel.explored(system, "compiled"), panel.bounded(system, 2)):
-            referee.compare(opinion)
+        for result in (panel.explored(system, "python"), panel.explored(system, "compiled"), panel.bounded(system, 2)):
+            referee.compare(result)
         allowed = expect(system)
-        for name, answer in engines.proved(system, 1).answers.items():
+        for name, answer in panel_engines.proved(system, 1).answers.items():
             assert answer.verdict in {Verdict.INCONCLUSIVE, *allowed[name].verdicts}
         assert (native_agrees(model) > 0) == (model is Network)
 
@@ -375,7 +375,7 @@ def test_pdr_on_random_systems(panel: Any, expect: Any, seeds: range, systems: i
     compared = 0
     for seed in seeds:
         system = random_system(Random(seed), bags=True)
-        asked = [p.name for p in system.properties if p.kind in engines.PROVABLE]
+        asked = [p.name for p in system.properties if p.kind in panel_engines.PROVABLE]
         if not asked or not any("Bag(" in str(v.sort) for v in system.variables):
             continue
         if panel.interpreter_result(system).ordered.levels:

@@ -253,7 +253,7 @@ def _mixed(seeds: range) -> Iterator[System]:
 
 @pytest.mark.parametrize(("seeds", "least"), share([(12, 4), (24, 9)], 2))
 def test_engines_agree_on_compositions(panel: Any, seeds: int, least: int) -> None:
-    """Interpreter, both tiers and the solver have the same opinion of random compositions, mistakes included."""
+    """Interpreter, both tiers and the solver have the same results for random compositions, mistakes included."""
     compared = 0
     for system in _mixed(range(seeds)):
         referee = panel.interpreter_result(system)

@@ -120,12 +120,12 @@ def test_engines_agree_and_count_nothing_for_what_is_empty(panel: Any) -> None:
     """Without heads there are the four values of x; every engine says so."""
     referee = panel.interpreter_result(Heads.system())
     assert (referee.result.distinct, referee.result.generated) == (4, 5)
-    for opinion in (
+    for found in (
         panel.explored(referee.system, "python"),
         panel.explored(referee.system, "compiled"),
         panel.bounded(referee.system, 4),
     ):
-        referee.compare(opinion)
+        referee.compare(found)
     reduced = explore(referee.system, SearchOptions(symmetry=True, por=True)).counts
     assert reduced is not None
     assert reduced.distinct == 4

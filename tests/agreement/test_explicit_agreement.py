@@ -47,16 +47,16 @@ def _same_as_scalarised(system: System, expected: Reference) -> None:
 
 
 def _agree(panel: Any, system: System, tier: str) -> tuple[str, Any]:
-    """How the search of the system ends, and the explicit engine's opinion of it."""
+    """How the search of the system ends, and the explicit engine's result."""
     referee = panel.interpreter_result(system)
     _same_as_scalarised(system, referee.ordered)
     if not referee.ordered.levels:
         with pytest.raises(ModelError, match="has no initial state"):
             explore(system, SearchOptions(tier=tier))
         return "no initial state", None
-    opinion = panel.explored(system, tier)
-    referee.compare(opinion)
-    return "complete" if opinion.mistake is None else "mistake", opinion
+    result = panel.explored(system, tier)
+    referee.compare(result)
+    return "complete" if result.mistake is None else "mistake", result
 
 
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
@@ -73,10 +73,10 @@ def test_hundreds_of_systems(panel: Any, systems: int) -> None:
     verdicts: Counter[tuple[Kind, Verdict]] = Counter()
     for seed in range(systems):
         system = random_system(Random(seed))
-        outcome, opinion = _agree(panel, system, "python")
+        outcome, result = _agree(panel, system, "python")
         outcomes[outcome] += 1
         if outcome == "complete":
-            verdicts.update((p.kind, opinion.answers[p.name].verdict) for p in system.properties)
+            verdicts.update((p.kind, result.answers[p.name].verdict) for p in system.properties)
     assert outcomes["complete"] > 0.6 * systems
     assert outcomes["mistake"] > systems / 10
     assert outcomes["no initial state"] > systems / 100

@@ -13,7 +13,7 @@ from random_features import FORMS, Featured, featured, written
 from random_models import model_source
 from shares import share
 from streamproof import EvaluationError, Model, Native, SearchOptions, explore, prove
-from streamproof.agree import engines
+from streamproof.agree import panel_engines
 from streamproof.certify.evidence import certify_search
 from streamproof.certify.proofs import certify_proof
 from streamproof.certify.verifier import verify as verify_certificate
@@ -242,7 +242,7 @@ def compare(panel: Any, expect: Any, folder: Path, seeds: range) -> Counter[str]
             if made.form != "partly_fair":
                 referee.compare(panel.bounded(made.system, 3 if made.model else 4))
                 allowed = expect(made.system)
-                for name, answer in engines.proved(made.system, 1 if made.model else 2).answers.items():
+                for name, answer in panel_engines.proved(made.system, 1 if made.model else 2).answers.items():
                     assert answer.verdict in {Verdict.INCONCLUSIVE, *allowed[name].verdicts}, name
             seen += reductions_agree(made.system)
             seen += certificates_agree(made.system, folder)

@@ -175,8 +175,8 @@ def test_engines_and_native_execution_agree(panel: Any, model: type[Model], dist
     """Both tiers and the solver agree with the interpreter; counts are exact: no element without a key."""
     system = model.system()
     referee = panel.interpreter_result(system)
-    for opinion in (panel.explored(system, "python"), panel.explored(system, "compiled"), panel.bounded(system, 3)):
-        referee.compare(opinion)
+    for found in (panel.explored(system, "python"), panel.explored(system, "compiled"), panel.bounded(system, 3)):
+        referee.compare(found)
     assert distinct is None or referee.result.distinct == distinct
     native_agrees(model)
 

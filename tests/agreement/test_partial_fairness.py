@@ -38,7 +38,7 @@ from streamproof.system.reference import reference
 @pytest.mark.parametrize(
     ("seeds", "systems"),
     [
-        (range(12), 4),
+        (range(12, 24), 4),
         pytest.param(range(24), 8, marks=pytest.mark.long),
         pytest.param(range(24, 1500), 510, marks=pytest.mark.long),
     ],
@@ -64,7 +64,7 @@ def test_random_systems(panel: Any, seeds: range, systems: int) -> None:
         changed += any(whole[name].verdict is not d.verdict for name, d in decisions.items())
         compared += 1
     assert compared >= systems
-    assert changed >= systems // 10
+    assert changed >= max(1, systems // 10)
 
 
 def _whole(action: Action) -> Action:

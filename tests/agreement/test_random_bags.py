@@ -12,7 +12,7 @@ import pytest
 from loading import load
 from random_bags import THEMES, BagAuthor
 from streamproof import Array, Bag, Enum, Model, Native, Range, State, action, explore, invariant
-from streamproof.agree import engines
+from streamproof.agree import panel_engines
 from streamproof.symbolic import Engine, prove
 from streamproof.system import Interpreter, ModelError, Verdict
 from streamproof.system.sorts import contains
@@ -51,7 +51,7 @@ def engines_agree(panel: Any, expect: Any, model: type[Model]) -> Counter[str]:
     for opinion in (panel.explored(system, "python"), panel.explored(system, "compiled"), panel.bounded(system, 3)):
         referee.compare(opinion)
     allowed, seen = expect(system), Counter[str]()
-    asked = [p.name for p in system.properties if p.kind in engines.PROVABLE]
+    asked = [p.name for p in system.properties if p.kind in panel_engines.PROVABLE]
     for engine in (Engine.INDUCTION, Engine.PDR):
         for finding in prove(system, asked, engine=engine, depth=2, seconds=20).findings:
             assert finding.verdict in {Verdict.INCONCLUSIVE, *allowed[finding.property].verdicts}, (engine, finding)

@@ -15,7 +15,7 @@ import pytest
 
 from quick_tlc import QUICK
 from shares import share
-from streamproof.agree import engines
+from streamproof.agree import panel_engines
 from streamproof.agree.comparing import differences
 from streamproof.agree.result import EngineResult
 from streamproof.exchange import promela, promela_steps, promela_terms, spin, tla_terms, tlc
@@ -452,41 +452,41 @@ def test_there_are_twenty_faults_for_each_backend() -> None:
 def test_without_a_fault_nothing_differs(corpus: Sequence[Any], fair_corpus: Sequence[Any]) -> None:
     """The engines agree on the whole corpus: what is caught below is the fault."""
     for case in corpus:
-        assert not _differs(case, engines.explored(case.system, "python"))
+        assert not _differs(case, panel_engines.explored(case.system, "python"))
     for case in corpus[:25]:
-        assert not _differs(case, engines.bounded(case.system, DEPTH))
+        assert not _differs(case, panel_engines.bounded(case.system, DEPTH))
     for case in corpus[:12]:
-        assert not _differs(case, engines.explored(case.system, "compiled"))
+        assert not _differs(case, panel_engines.explored(case.system, "compiled"))
     for case in fair_corpus:
-        assert not _differs(case, engines.explored(case.system, "python"))
+        assert not _differs(case, panel_engines.explored(case.system, "python"))
 
 
 @pytest.mark.parametrize("fault", share(PYTHON, 3))
 def test_faults_of_the_python_tier_are_caught(corpus: Sequence[Any], monkeypatch: Patch, fault: str) -> None:
     """One rule of the generator of Python code is wrong."""
     PYTHON[fault](monkeypatch)
-    assert _caught(corpus, lambda system: engines.explored(system, "python", seconds=1))
+    assert _caught(corpus, lambda system: panel_engines.explored(system, "python", seconds=1))
 
 
 @pytest.mark.parametrize("fault", share(COMPILED, 3))
 def test_faults_of_the_compiled_tier_are_caught(corpus: Sequence[Any], monkeypatch: Patch, fault: str) -> None:
     """One rule of the generator of machine code is wrong."""
     COMPILED[fault](monkeypatch)
-    assert _caught(corpus, lambda system: engines.explored(system, "compiled", seconds=2))
+    assert _caught(corpus, lambda system: panel_engines.explored(system, "compiled", seconds=2))
 
 
 @pytest.mark.parametrize("fault", share(SYMBOLIC, 3))
 def test_faults_of_the_symbolic_engine_are_caught(corpus: Sequence[Any], monkeypatch: Patch, fault: str) -> None:
     """One rule of the translation to formulas is wrong."""
     SYMBOLIC[fault](monkeypatch)
-    assert _caught(corpus, lambda system: engines.bounded(system, DEPTH, seconds=5))
+    assert _caught(corpus, lambda system: panel_engines.bounded(system, DEPTH, seconds=5))
 
 
 @pytest.mark.parametrize("fault", share(LIVENESS, 3))
 def test_faults_in_temporal_verdicts_are_caught(fair_corpus: Sequence[Any], monkeypatch: Patch, fault: str) -> None:
     """Fairness is misunderstood in one way."""
     LIVENESS[fault](monkeypatch)
-    assert _caught(fair_corpus, lambda system: engines.explored(system, "python", seconds=1))
+    assert _caught(fair_corpus, lambda system: panel_engines.explored(system, "python", seconds=1))
 
 
 def _text(system: System) -> str:
@@ -504,7 +504,7 @@ def test_faults_of_the_promela_export_are_caught(corpus: Sequence[Any], monkeypa
     sound = [_text(case.system) for case in corpus]
     PROMELA[fault](monkeypatch)
     others = [case for case, text in zip(corpus, sound, strict=True) if _text(case.system) != text]
-    assert _caught(others or corpus[:1], lambda system: engines.run_spin(system, SMALL))
+    assert _caught(others or corpus[:1], lambda system: panel_engines.run_spin(system, SMALL))
 
 
 def _told_to_tlc(system: System) -> Mapping[str, str] | str:
@@ -532,4 +532,4 @@ def test_faults_of_the_tla_export_are_caught(corpus: Sequence[Any], monkeypatch:
     TLA[fault](monkeypatch)
     others = [case for case, text in zip(corpus, sound, strict=True) if _told_to_tlc(case.system) != text] or corpus[:1]
     some = others[:3]
-    assert _caught(some, _counted_by_tlc) or _caught(others, lambda system: engines.run_tlc(system, JVM))
+    assert _caught(some, _counted_by_tlc) or _caught(others, lambda system: panel_engines.run_tlc(system, JVM))

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from shares import share
-from streamproof.agree import engines
+from streamproof.agree import panel_engines
 from streamproof.agree.comparing import differences
 from streamproof.agree.result import EngineResult
 from streamproof.explicit import kernel_compiler
@@ -131,7 +131,7 @@ def sound() -> Sound:
     found = {}
     for wide, endless in product((False, True), repeat=2):
         system = _machine(wide=wide, endless=endless)
-        found[wide, endless] = system, engines.explored(system, "python")
+        found[wide, endless] = system, panel_engines.explored(system, "python")
     return found
 
 
@@ -159,7 +159,7 @@ def _seed(patch: pytest.MonkeyPatch, name: str, old: str, new: str) -> None:
 
 
 def _compiled(system: System, workers: int) -> EngineResult:
-    return engines.explored(system, "compiled", workers, seconds=10)
+    return panel_engines.explored(system, "compiled", workers, seconds=10)
 
 
 def _noticed(of: tuple[System, EngineResult], workers: int) -> list[str]:
@@ -179,7 +179,7 @@ def test_without_a_fault_nothing_differs(sound: Sound, workers: int) -> None:
 
 
 @pytest.mark.usefixtures("small_table")
-@pytest.mark.parametrize("fault", share(FAULTS, 6))
+@pytest.mark.parametrize("fault", share(FAULTS, 5))
 def test_faults_of_the_fixed_loops_are_caught(sound: Sound, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     """One line of a kernel is wrong, and the comparison shows it on one of the machines."""
     name, old, new, workers = FAULTS[fault]

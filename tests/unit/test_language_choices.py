@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from streamproof import Array, Model, Range, State, action, choose, require
+from streamproof.language import model_reader
 from streamproof.language.model import marked
 from streamproof.language.model_reader import Reader
+from streamproof.system import ModelError
 
 
 class Forked(Model):
@@ -103,3 +105,25 @@ def test_each_combination_of_choices_is_an_instance(name: str, count: int) -> No
 def test_a_list_that_one_reading_changes_is_not_another_ones() -> None:
     """Each reading sees a list of two elements: an ordinary object is made again for every combination."""
     assert [i.updates[0][1].value for i in instances(Listed(), "go")] == [2, 3, 4]
+
+
+class Vast(Model):
+    """Eight choices of twenty values, one after the other."""
+
+    def state(self):
+        """The variables."""
+        return State(x=Range(0, 19))
+
+    @action
+    def go(self, s):
+        """As many instances as 20 ** 8."""
+        for _ in range(8):
+            s.x = choose(range(20))
+
+
+def test_instances_are_counted_while_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The choices of one action can have more combinations than memory holds: the limit ends the reading."""
+    monkeypatch.setattr(model_reader, "INSTANCE_LIMIT", 1_000)
+    with pytest.raises(ModelError, match="action go has more than 1,000 instances") as caught:
+        Vast.system()
+    assert caught.value.remedy == "smaller domains"

@@ -299,7 +299,7 @@ def test_mistake(rule: str, before: dict[str, Any], message: str) -> None:
 
 
 class Gathered(Model):
-    """A list of elements of which each is perhaps there, and which goes where fewer and smaller values fit."""
+    """A list of forty optional elements, assigned to a queue with a smaller capacity and element range."""
 
     check_deadlock = False
 
@@ -309,7 +309,7 @@ class Gathered(Model):
 
     @action
     def gather(self, s):
-        """Forty ways to go on, which end in one list."""
+        """Forty conditional appends to one list."""
         found = []
         for i in range(40):
             if s.there[i]:
@@ -318,7 +318,7 @@ class Gathered(Model):
 
 
 def test_what_alternatives_share_is_read_once() -> None:
-    """Reading takes as long as the rule is, not as many ways as there are through it: they are 2 to the power of 40."""
+    """Lowering is linear in the size of the rule, not in its 2^40 paths."""
     system = Gathered.system()
     (instance,) = system.instances
     there = tuple(i in (3, 30) for i in range(40))

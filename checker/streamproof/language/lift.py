@@ -366,36 +366,34 @@ def _joined(element: Sort, parts: list[Expr]) -> Sort:
     return reduce(b.join, (p.sort for p in parts)) if parts else element
 
 
-def widened(term: Expr, sort: Sort) -> Expr:
-    """A container converted to the larger `sort`, so that further elements can be added."""
-    # The alternatives of a list, with an element or without it, share all that comes before the element.
-    done: dict[tuple[Expr, Sort], Expr] = {}
+def widened(term: Expr, sort: Sort, done: dict[tuple[Expr, Sort], Expr] | None = None) -> Expr:
+    """A container converted to the larger `sort`, so that further elements can be added. `done`: the terms converted before.
 
-    def of(term: Expr, sort: Sort) -> Expr:
-        if is_scalar(sort) or term.sort == sort:
-            return term
-        if (term, sort) not in done:
-            done[term, sort] = _widened(term, sort, of)
-        return done[term, sort]
-
-    return of(term, sort)
-
-
-def _widened(term: Expr, sort: Sort, of: Callable[[Expr, Sort], Expr]) -> Expr:
+    The alternatives of a list, with an element or without it, share all that comes before the element.
+    """
+    if is_scalar(sort) or term.sort == sort:
+        return term
+    done = {} if done is None else done
+    known = done.get((term, sort))
+    if known is not None:
+        return known
     match sort, term:
         case _, Const(value=value):  # the check before it fails for a value outside, as `none_such` is
-            return b.const(sort, value if contains(sort, value) else default(sort))
+            made = b.const(sort, value if contains(sort, value) else default(sort))
         case _, Ite(cond=cond, then=then, other=other):
-            return b.ite(cond, of(then, sort), of(other, sort), term.loc)
+            made = b.ite(cond, widened(then, sort, done), widened(other, sort, done), term.loc)
         case (ArraySort(index=TermRange()), _) | (OptionSort(), _):
-            return term
+            made = term
         case SetSort(), Insert(set_=rest, value=value):
-            return b.insert(of(rest, sort), value, term.loc)
+            made = b.insert(widened(rest, sort, done), value, term.loc)
         case SetSort(), _:
-            return b.union(term, b.const(sort, frozenset()), term.loc)
+            made = b.union(term, b.const(sort, frozenset()), term.loc)
         case QueueSort(element), Push(queue=rest, value=value):
-            return b.push(of(rest, sort), of(value, element), term.loc)
-    return _by_component(term, sort, of, term.loc)
+            made = b.push(widened(rest, sort, done), widened(value, element, done), term.loc)
+        case _:
+            made = _by_component(term, sort, partial(widened, done=done), term.loc)
+    done[term, sort] = made
+    return made
 
 
 def natural(value: Term, loc: Loc | None) -> Expr | None:

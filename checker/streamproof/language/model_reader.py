@@ -312,7 +312,7 @@ class Reader:
         instances: list[Instance] = []
         for at, args in enumerate(domains.combinations()):
             outside = self.outside if at else OutsideCalls()
-            made = [i for i, _ in self.instances(name, function, args, outside=outside)]
+            made = [i for i, _ in islice(self.instances(name, function, args, outside=outside), INSTANCE_LIMIT + 1)]
             if at == 0 and outside.impure:
                 unchanged.check(function)
                 self.outside.impure = True

@@ -534,7 +534,7 @@ def compatible(a: Sort, b: Sort) -> bool:
 
 
 def _parts(sort: Sort) -> Sequence[tuple[Any, Sort]]:
-    """The sorts inside a sort, each with what a compatible sort has alike: a name, or the index of an array."""
+    """The component sorts, each with its key: the name or array index that must be equal in a compatible sort."""
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
             return ()
