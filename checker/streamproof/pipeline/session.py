@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from streamproof.system.errors import SystemFailure
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
@@ -71,7 +72,16 @@ def spark_session(master: str = LOCAL, *, app: str = "streamproof") -> Iterator[
         try:
             yield session
         finally:
-            session.sparkContext.stop()
+            _stop(session.sparkContext)
+
+
+def _stop(context: SparkContext) -> None:
+    """Stops Spark. The server that receives accumulators would print a stack trace when the JVM, interrupted in a job, closes
+    its connection first."""
+    server: Any = getattr(context, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda *_: None
+    context.stop()
 
 
 @contextmanager
