@@ -46,14 +46,18 @@ def test_safety_is_proved_for_every_size(tmp_path: Path) -> None:
     assert run(["verify-certificate", str(certificate), "-q"]) == 0
 
 
+FAR = {("location-preferred", "co_located")}
+"""Violations at no instance that `prove --any` searches: `check` finds them at the variant's own parameters."""
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("variant", SPEC.expected, ids=str)
 def test_what_a_variant_breaks_is_not_proved(variant: str, tmp_path: Path) -> None:
-    """The prover finds what the search refutes."""
+    """The prover finds what the search refutes, where it may visit enough states."""
     out = tmp_path / "proof.json"
     broken = list(SPEC.expected[variant])
     words = ["prove", "slot_owners", "--variant", variant, "--any", FREE, "--timeout", "900"]
     words += [word for name in broken for word in ("--property", name)]
     assert run([*words, "-q", "--json", str(out), "--out", str(tmp_path)]) == 12
     told = {p["name"]: p["verdict"] for p in json.loads(out.read_text())["properties"]}
-    assert told == dict.fromkeys(broken, "violated")
+    assert told == {name: "inconclusive" if (variant, name) in FAR else "violated" for name in broken}
