@@ -1,4 +1,8 @@
-"""Flink logs: its log files as an event log, its REST answers and logs as a job graph."""
+"""Flink logs: its log files as an event log, its REST answers and logs as a job graph.
+
+From a file to events: `logfiles` reads its lines, `layouts` chooses their layout, `log_records` joins lines to records,
+`log_lines` parses the head of a line, `message_forms` the message.
+"""
 
 from streamproof.conformance.flink.copies import find_copies
 from streamproof.conformance.flink.graph import Dataset, Edge, JobGraph, Vertex
