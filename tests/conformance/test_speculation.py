@@ -253,12 +253,29 @@ def test_what_the_scheduler_does_is_accepted_and_nothing_else(seeds: range) -> N
         ),
     ],
 )  # fmt: skip
-def test_lies_about_a_recorded_race(edit: Callable[[str], str], reason: str, flink_live: Path, tmp_path: Path) -> None:
-    """In the log itself, at the line."""
-    run = tmp_path / "run"
-    run.mkdir()
-    for file in (flink_live / "speculative2").iterdir():
-        (run / file.name).write_text(edit(file.read_text()) if file.name == "jobmanager.log" else file.read_text())
+@pytest.mark.parametrize("answers", [True, False], ids=["with-graph", "without-graph"])
+def test_lies_about_a_recorded_race(
+    edit: Callable[[str], str], reason: str, answers: bool, flink_live: Path, tmp_path: Path
+) -> None:
+    """In the log itself, at the line; with REST's answer about the job graph and without it."""
+    run = race(flink_live, tmp_path / "run", edit, answers=answers)
     (found,) = validate_paths([run])
     assert found.answer == "rejected"
     assert str(found.reason).startswith(reason)
+
+
+@pytest.mark.parametrize(("answers", "expected"), [(True, "accepted"), (False, "inconclusive")])
+def test_a_recorded_race_is_not_rejected(answers: bool, expected: str, flink_live: Path, tmp_path: Path) -> None:
+    """The log alone does not tell the job graph; its lines are judged nevertheless."""
+    (found,) = validate_paths([race(flink_live, tmp_path / "run", str, answers=answers)])
+    assert (found.answer, found.rejection) == (expected, None)
+    assert found.matched > 100
+
+
+def race(runs: Path, copy: Path, edit: Callable[[str], str], *, answers: bool) -> Path:
+    """A copy of the recorded run, with an edited JobManager's log, and with REST's answers or without them."""
+    copy.mkdir()
+    for file in (runs / "speculative2").iterdir():
+        if answers or not file.name.startswith("rest"):
+            (copy / file.name).write_text(edit(file.read_text()) if file.name == "jobmanager.log" else file.read_text())
+    return copy

@@ -102,18 +102,18 @@ class FlinkFailover(FlinkOrRuntimeLogs):
         attempts, sampled = tuple(followed.tasks()), followed.sampled
         attempts = (*_broken_rules(run, job, reasons), *attempts)
         title = run.jobs[job]
-        if isinstance(recorded, str):
-            alone = _lines(job, graph, master) if not reasons.texts else ()
-            return Unit(job, title, (*alone, *attempts), False, (*reasons.texts, recorded), damage(run), sampled)
-        if reasons.texts:
-            return Unit(job, title, attempts, False, reasons.texts, damage(run), sampled)
         groups = Groups.of(master, reasons.announced) if reasons.announced else None
         if groups is not None:
             master = groups.events
             attempts = (*_impossible(job, groups.breaches), *attempts)
-            if groups.left is not None:
-                why = f"{groups.left}: the machine does not follow that"
-                return Unit(job, title, attempts, False, (why,), damage(run), sampled)
+        if isinstance(recorded, str):
+            alone = _lines(job, graph, master, groups) if not reasons.texts else ()
+            return Unit(job, title, (*alone, *attempts), False, (*reasons.texts, recorded), damage(run), sampled)
+        if reasons.texts:
+            return Unit(job, title, attempts, False, reasons.texts, damage(run), sampled)
+        if groups is not None and groups.left is not None:
+            why = f"{groups.left}: the machine does not follow that"
+            return Unit(job, title, attempts, False, (why,), damage(run), sampled)
         decisions = [e.event for e in master if e.event in DECISIONS]
         model = RecordedFailover(recorded.graph, restarts=len(decisions))
         causes = Causes.of(recorded, model, events)
@@ -173,8 +173,10 @@ def _impossible(job: str, found: Iterable[tuple[Event, str]]) -> tuple[Task, ...
     return tuple(Task(job, _NO_MACHINE, (Stream((Observation(e, impossible=why),)),)) for e, why in found)
 
 
-def _lines(job: str, graph: JobGraph, master: Sequence[Event]) -> tuple[Task, ...]:
+def _lines(job: str, graph: JobGraph, master: Sequence[Event], groups: Groups | None) -> tuple[Task, ...]:
     """Checks the JobManager's lines for consistency, without a machine, if the job graph is insufficient for one."""
+    if groups is not None and groups.left is not None:
+        return ()
     try:
         recorded = without_edges(graph)
     except ValueError:  # it is too large
@@ -183,7 +185,8 @@ def _lines(job: str, graph: JobGraph, master: Sequence[Event]) -> tuple[Task, ..
         return ()
     model = RecordedFailover(recorded.graph)
     lines = translate(recorded, model, Causes(recorded, model, {}, judging=False), Shown(), master)
-    observations = tuple(Observation(o.event, impossible=o.impossible) for o in lines.observations)
+    found = lines.observations if groups is None else groups.restored(lines.observations)
+    observations = tuple(Observation(o.event, impossible=o.impossible) for o in found)
     return (Task(job, _NO_MACHINE, (Stream(observations),)),)
 
 
