@@ -23,14 +23,19 @@ def contradictions(
 ) -> dict[tuple[str, int], str]:
     """The events whose line contradicts itself, other lines, or the job graph, by process and position, each with the reason.
 
-    If lines differ, the minority is wrong, and among equally many the later ones. `outputs` has the number of outgoing
-    edges of each vertex, if the job graph is complete; `places` the TaskManager of each process whose log says it.
+    If lines differ, the minority is wrong, and among equally many the later ones; of an attempt that is deployed twice, what
+    differs from the first deployment. `outputs` has the number of outgoing edges of each vertex, if the job graph is
+    complete; `places` the TaskManager of each process whose log says it.
     """
     values: dict[tuple[str, str], Counter[object]] = {}
+    deployed: dict[tuple[str, str], list[object]] = {}
     for event in events:
         for what, key, value in _facts(event, places):
             values.setdefault((what, key), Counter())[value] += 1
+            if event.event == "exec.deploy" and key == event.args["attempt"]:
+                deployed.setdefault((what, key), []).append(value)
     usual = {about: counts.most_common(1)[0][0] for about, counts in values.items() if len(counts) > 1}
+    usual |= {about: found[0] for about, found in deployed.items() if len(set(found)) > 1}
     shown = {
         (*about, value): e for e in reversed(events) for *about, value in _facts(e, places) if tuple(about) in usual
     }
