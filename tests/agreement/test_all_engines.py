@@ -46,7 +46,7 @@ def _agree_on(panel: Any, seeds: range, *, with_spin: bool = False) -> None:
         except Exception as error:
             error.add_note(f"random_system(Random({seed}))")
             raise
-    assert compared >= 0.8 * len(seeds)
+    assert compared > 0.8 * len(seeds)
 
 
 @settings(max_examples=25, suppress_health_check=list(HealthCheck))
@@ -98,7 +98,7 @@ def test_two_thousand_systems(panel: Any, hundred: int) -> None:
 
 @pytest.mark.long
 @needs_spin
-@pytest.mark.parametrize("ten", range(16))
-def test_a_hundred_and_sixty_systems_with_spin(panel: Any, ten: int) -> None:
-    """Ten at a time, each a part of a hundred that the other engines are compared on."""
-    _agree_on(panel, range(10_000 + 100 * ten, 10_010 + 100 * ten), with_spin=True)
+@pytest.mark.parametrize("part", range(16))
+def test_two_hundred_systems_with_spin(panel: Any, part: int) -> None:
+    """Thirteen at a time, each a part of a hundred that the other engines are compared on."""
+    _agree_on(panel, range(10_000 + 100 * part, 10_013 + 100 * part), with_spin=True)

@@ -110,7 +110,7 @@ class _Cutting(TlcRun):
 
 
 def _as_invariant(prop: Property) -> Property | None:
-    """A formula that a condition always holds as an invariant: TLC asks it of every state, first outside ones included."""
+    """A formula that a condition always holds, as an invariant: TLC checks it also in the first states outside."""
     if isinstance(prop.formula, Always) and isinstance(prop.formula.arg, Atom):
         return replace(prop, kind=Kind.INVARIANT, expr=prop.formula.arg.expr, formula=None)
     return None
@@ -162,9 +162,9 @@ def test_tlc_has_the_same_meaning(jar: Path, seeds: Sequence[int], temporal: boo
                 if verdict is Verdict.ERROR:
                     continue
                 report = asked("Spec" if kind is Kind.TEMPORAL else "UnfairSpec", claim)
-                if report.violation and not report.violation.stutters and report.violation.back_to is None:
-                    # TLC checks the safety part of a formula without fairness; there may be no fair behaviour.
-                    verdict = Verdict.VIOLATED if "every fair behaviour leaves" in finding.because else verdict
+                finite = report.violation and not report.violation.stutters and report.violation.back_to is None
+                if finite and "every fair behaviour leaves" in finding.because:
+                    continue  # TLC checks the safety part of a formula without fairness
                 assert (report.violation is not None) is (verdict is Verdict.VIOLATED), (seed, claim)
                 verdicts[verdict] += 1
     assert Verdict.VIOLATED in verdicts, verdicts

@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from loading import load
-from shares import share
 from streamproof import Model
 from streamproof.language import model_reader
 from streamproof.language.native import Native
@@ -687,15 +686,14 @@ def check(folder: Path, examples: int) -> None:
     with pytest.MonkeyPatch.context() as limits:
         limits.setattr(model_reader, "INSTANCE_LIMIT", 500)
         run()
-    assert stats["rules"] - stats["refused"] > (examples // 3 if examples >= 40 else examples // 5)
+    assert stats["rules"] - stats["refused"] > examples // 3
     assert stats["taken"] > examples
     assert stats["error"] > examples // 10
 
 
-@pytest.mark.parametrize("examples", share([20, 40], 2))
-def test_random_rules(tmp_path: Path, examples: int) -> None:
+def test_random_rules(tmp_path: Path) -> None:
     """Random rules: the same enabledness, the same next state, an error on the same line."""
-    check(tmp_path, examples)
+    check(tmp_path, 40)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from streamproof.conformance import Event
 from streamproof.conformance.validation import validate_paths
+from streamproof_specs.flink.agreement import contradictions
 
 HEX = "[0-9a-f]{32}"
 JM, TM = "jobmanager", "taskmanager"
@@ -59,3 +61,18 @@ def test_a_line_that_disagrees_is_rejected(kind: str, flink_logs: Path, tmp_path
     (verdict,) = validate_paths([run])
     assert verdict.answer == "rejected"
     assert REASONS[kind] in (verdict.reason or "")
+
+
+def test_of_an_attempt_deployed_twice_the_second_deployment_is_wrong() -> None:
+    """Whatever the number of lines that follow each."""
+
+    def line(number: int, process: str, event: str, **args: str) -> Event:
+        return Event("job", process, number, event, {"attempt": "a", **args}, file=f"{process}.log", line=number)
+
+    received = [line(n, "tm2", "tm.transition") for n in range(3)]
+    first, second = (line(n, "jm", "exec.deploy", tm=f"tm-{n}", alloc=f"slot-{n}") for n in (1, 2))
+    places = {"tm1": "tm-1", "tm2": "tm-2"}
+    found = contradictions([first, second, *received], {}, places)
+    assert ("jm", 1) not in found
+    assert found["jm", 2] == "the TaskManager of the attempt is tm-2, but tm-1 at jm.log:1"
+    assert contradictions([second, *received], {}, places) == {}

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import signal
+import socket
+import socketserver
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from streamproof.pipeline.session import java_version, spark_failures, spark_session
+from streamproof.pipeline.session import _stop, java_version, spark_failures, spark_session
 from streamproof.system.errors import SystemFailure
 
 
@@ -136,3 +139,24 @@ def test_a_master_that_does_not_answer_is_refused_at_once(tmp_path: Path) -> Non
     done = subprocess.run([sys.executable, "-m", "streamproof", *words], capture_output=True, text=True, check=False)
     assert done.returncode == 153
     assert "no Spark master at spark://127.0.0.1:1: Connection refused" in done.stderr
+
+
+def test_a_connection_that_ends_while_spark_is_stopped_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """The JVM, interrupted in a job, closes its connection to the server of accumulators before the server is closed."""
+
+    class Ended(socketserver.BaseRequestHandler):
+        """As PySpark reads from a connection that is closed."""
+
+        def handle(self) -> None:
+            raise EOFError
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Ended) as server:
+
+        def closed() -> None:
+            socket.create_connection(server.server_address).close()
+            server.handle_request()
+
+        closed()
+        assert "EOFError" in capsys.readouterr().err
+        _stop(SimpleNamespace(_accumulatorServer=server, stop=closed))  # type: ignore[arg-type]
+        assert capsys.readouterr().err == ""

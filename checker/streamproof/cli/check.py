@@ -249,14 +249,15 @@ def _measured(measures: Sequence[Measure], result: CheckResult) -> tuple[Measure
 
 
 def _draw(result: CheckResult, path: Path) -> None:
-    from streamproof.cli.export import graph_text
-    from streamproof.exchange.dot import MAX_STATES
+    from streamproof.exchange.dot import MAX_STATES, search_dot
 
-    states = 0 if result.counts is None else result.counts.distinct
+    search = explored(result)
+    assert search is not None, "drawing is refused for engines that visit no states"
+    states = search.counts.distinct
     if states > MAX_STATES:
         sys.stderr.write(
             f"streamproof: warning: {path} is not written: {states} states are more than the"
             f" {MAX_STATES} that make a picture\n"
         )
         return
-    write(path, graph_text(result, MAX_STATES), DOT)
+    write(path, search_dot(search.system, search.states(), result.findings, limit=MAX_STATES), DOT)

@@ -25,7 +25,7 @@ from streamproof.cli.selection import (
 from streamproof.cli.verbs import Verb
 from streamproof.engines import CHECKS, explored
 from streamproof.exchange.chc import chc
-from streamproof.exchange.dot import MAX_STATES, render_svg, trace_dot
+from streamproof.exchange.dot import MAX_STATES, render_svg, search_dot, trace_dot
 from streamproof.exchange.itf import itf_text
 from streamproof.exchange.promela import Promela, promela
 from streamproof.exchange.sequence import sequence_svg
@@ -33,11 +33,11 @@ from streamproof.exchange.smtlib import DEPTH, smtlib
 from streamproof.exchange.tla import Tla, export
 from streamproof.system.errors import Exit, TooLarge, UsageError
 from streamproof.system.files import DRAWING, expect_writable, form_of, write
-from streamproof.system.model import Instance, Kind, State, System, parameter_json
+from streamproof.system.model import Kind, System, parameter_json
 from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass
 from streamproof.system.text import inner
-from streamproof.system.verdict import CheckResult, Verdict
+from streamproof.system.verdict import Verdict
 from streamproof.traces.replay import replay_labels
 
 SCHEMA = "streamproof.export/1"
@@ -300,34 +300,10 @@ def _clauses(system: System, properties: Sequence[str]) -> list[tuple[str, str]]
 def _graph(system: System, options: SearchOptions, limit: int) -> str:
     """The graph of reachable states. Raises `TooLarge` for more than `limit` states, after visiting one more."""
     most = limit + 1 if options.max_states is None else min(options.max_states, limit + 1)
-    return graph_text(CHECKS["explicit"].run(system, replace(options, max_states=most)), limit)
-
-
-def graph_text(found: CheckResult, limit: int) -> str:
-    """The state graph as DOT text. Raises `TooLarge` for more than `limit` states."""
-    from streamproof.exchange.dot import graph_dot
-    from streamproof.system.interpreter import Interpreter
-
+    found = CHECKS["explicit"].run(system, replace(options, max_states=most))
     states = explored(found)
-    assert states is not None, "drawing is refused for engines that visit no states"
-    interpreter = Interpreter(states.system)
-
-    def edges() -> Iterator[tuple[State, Instance, State]]:
-        for state in states.states():
-            for step in interpreter.steps(state):
-                yield state, step.instance, step.state
-
-    return graph_dot(
-        states.system,
-        edges(),
-        initial=interpreter.initial_states(),
-        violating={
-            finding.trace.states[-1]
-            for finding in found.findings
-            if finding.verdict is Verdict.VIOLATED and finding.trace and finding.kind in (Kind.INVARIANT, Kind.DEADLOCK)
-        },
-        limit=limit,
-    )
+    assert states is not None, "the explicit engine visits states"
+    return search_dot(states.system, states.states(), found.findings, limit=limit)
 
 
 def _traces(selection: Selection, system: System, options: SearchOptions) -> list[Evidence]:

@@ -16,7 +16,7 @@ from streamproof.system.files import GENERATOR
 from streamproof.system.interpreter import Interpreter, with_derived
 from streamproof.system.model import Instance, Kind, Property, State, System
 from streamproof.system.text import visible
-from streamproof.system.verdict import Trace
+from streamproof.system.verdict import Finding, Trace, Verdict
 from streamproof.traces.places import Place, Seen, changes, leaves
 
 MAX_STATES = 500
@@ -54,6 +54,18 @@ def trace_dot(system: System, trace: Trace, prop: Property | None = None) -> str
         extra = ["style=bold", "constraint=false"] if target <= number else []
         lines.append(_edge(number, target, [f"{number + 1}. {instance.label}"], extra))
     return "\n".join((*lines, "}", ""))
+
+
+def search_dot(system: System, states: Iterable[State], findings: Iterable[Finding], *, limit: int) -> str:
+    """The graph of the states that a search visited. Raises `TooLarge` for more than `limit` states."""
+    interpreter = Interpreter(system)
+    edges = ((state, step.instance, step.state) for state in states for step in interpreter.steps(state))
+    violating = {
+        finding.trace.states[-1]
+        for finding in findings
+        if finding.verdict is Verdict.VIOLATED and finding.trace and finding.kind in (Kind.INVARIANT, Kind.DEADLOCK)
+    }
+    return graph_dot(system, edges, initial=interpreter.initial_states(), violating=violating, limit=limit)
 
 
 def graph_dot(
