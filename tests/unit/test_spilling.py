@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from forced_spilling import Spilling
 from random_systems import random_system
 from shares import share
 from streamproof import Model, Range, State, action, reachable, require, step
 from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.compiled import memory, packed_states, runs, spill
-from streamproof.explicit.compiled.deduplicate import Sizes
 from streamproof.explicit.compiled.runs import RunPart, SortedRun, key_kind, keys_of, merged
 from streamproof.explicit.compiled.spill import SpillingSearch
 from streamproof.explicit.compiled.spill_file import SpillFile
@@ -63,28 +63,6 @@ class Walk(Model):
     def far(self, s: Any) -> bool:
         """The farthest place."""
         return bool(s.x == 100 and s.y == 100)
-
-
-class Spilling:
-    """Makes searches spill early, in small pieces, and counts those that did."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.times = 0
-        self._patch = monkeypatch
-        to_disk = SpillingSearch._to_disk
-
-        def counted(search: SpillingSearch, states: int) -> bool:
-            self.times += 1
-            return to_disk(search, states)
-
-        monkeypatch.setattr(SpillingSearch, "_to_disk", counted)
-        monkeypatch.setattr(memory.StateTable, "_affordable", lambda *_: False)
-        monkeypatch.setattr(runs, "STRIDE", 8)
-
-    def after(self, states: int, *, fill: int, piece: int, merge: int) -> None:
-        """From now on spill after about so many states."""
-        self._patch.setattr(memory, "FIRST_CAPACITY", states)
-        self._patch.setattr(Sizes, "within", staticmethod(lambda room, words: Sizes(fill, piece, merge)))
 
 
 @pytest.fixture
