@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import os
+import signal
 import sys
 import types
 from collections.abc import Iterator
@@ -15,6 +16,9 @@ import hypothesis
 import pytest
 
 pytest.register_assert_rewrite("model_verdicts")  # its assertions show their values, as those of tests do
+
+# A caller may ignore Ctrl-C, as a script does for a job in the background: programs under test would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 gc.set_threshold(30_000)
 """New objects before garbage is collected: with the usual 700, that takes an eighth of the processor time, with 10,000 a

@@ -1,8 +1,9 @@
 """Ctrl-C, SIGTERM and limits on time, for all verbs.
 
-The first Ctrl-C within `gently` only sets a flag: a search stops at its next safe point with its results. Elsewhere it raises
-`KeyboardInterrupt`, and the end of a time limit raises `TimeUp`, also while native code runs in `waking`. The flag stays set,
-so that no second search begins and the exit code is that of an interrupted run. `supervisor` kills code that does not react.
+The first Ctrl-C within `gently` only sets a flag: a search stops at its next safe point with its results. Elsewhere, and in
+`abruptly`, it raises `KeyboardInterrupt`. The end of a time limit raises `TimeUp`. Both also end native code in `waking` and
+`apart`. The flag stays set, so that no second search begins and the exit code is that of an interrupted run. `supervisor`
+kills code that does not react, and then prints what this module reported last: `doing` and `known`.
 This module imports no slow modules: the handlers are set before anything else is loaded.
 """
 
@@ -15,12 +16,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 SOON = 0.02
 """Delay in seconds before an exception that Python dropped is raised again."""
 AGAIN = 0.5
 """Delay in seconds before the end of a time limit is raised again, if it was lost."""
+OFTEN = 0.5
+"""Interval between two reports of `known`, in seconds."""
 
 
 class TimeUp(BaseException):
@@ -35,6 +40,8 @@ class _ProcessLimits:
         self.gentle = 0
         self.deadline: float | None = None
         self.seconds = 0.0
+        self.stage = ""
+        self.reported = float("-inf")
         self.supervisor: int | None = None
         self.pipe: object = None
         self.calls: list[list[Callable[[], None]]] = []
@@ -88,10 +95,17 @@ def finished(code: int) -> None:
     _send(f"code\t{code}")
 
 
-def answering() -> None:
-    """Report to the supervisor that results are being printed after an interrupt, which may take time."""
-    if _run.requested:
-        _send("gentle")
+def known(text: str) -> None:
+    """Report progress to the supervisor, which prints the last one if it has to kill this process."""
+    now = time.monotonic()
+    if now >= _run.reported + OFTEN:
+        _run.reported = now
+        _send("known\t" + " ".join(text.split()))
+
+
+def stage() -> str:
+    """The block of `doing` that surrounds the caller, or that was left by an exception; empty if there is none."""
+    return _run.stage
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -99,7 +113,6 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     if not _run.gentle or again:
         _run.raised, _run.broken = KeyboardInterrupt, True
         raise KeyboardInterrupt
-    _send("gentle")
 
 
 def _send(line: str) -> None:
@@ -175,13 +188,46 @@ def gently() -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def patiently() -> Iterator[None]:
-    """Inside, results could be lost: the first Ctrl-C does not start the grace period, however long native code takes."""
-    _send("patient")
+def abruptly() -> Iterator[None]:
+    """Inside, also within `gently`, Ctrl-C and SIGTERM raise `KeyboardInterrupt`; at once if the program was interrupted."""
+    if not _in_main_thread():
+        yield
+        return
+    gentle, _run.gentle = _run.gentle, 0
     try:
+        if gentle and _run.requested:
+            raise KeyboardInterrupt
         yield
     finally:
-        _send("impatient")
+        _run.gentle = gentle
+
+
+def apart(work: Callable[[], T]) -> T:
+    """The result of native code that runs in another thread, so that signal handlers of this one can run.
+
+    An exception of a handler leaves the thread behind; it ends with the process.
+    """
+    if not _in_main_thread():
+        return work()
+    import threading
+
+    made: list[T] = []
+    failed: list[BaseException] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            made.append(work())
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            done.set()
+
+    threading.Thread(target=run, name="native code", daemon=True).start()
+    done.wait()
+    if failed:
+        raise failed[0]
+    return made[0]
 
 
 @contextmanager
@@ -228,11 +274,13 @@ def doing(what: str, *, silent: bool = True) -> Iterator[None]:
     deadline = _run.deadline
     _send(f"doing\t{'' if deadline is None else deadline}\t{_run.seconds}\t{what}\t{'silent' if silent else ''}")
     _run.busy = True
+    _run.stage = what
     try:
         with _handled():
             try:
                 with alarm():
                     yield
+                _run.stage = ""
             except Exception as error:
                 if _run.raised is None:
                     raise

@@ -17,8 +17,8 @@ from types import FrameType
 
 from streamproof import interrupts
 
-GRACE = 5.0
-"""Grace period in seconds for a worker that must end, and for its child processes."""
+GRACE = 4.5
+"""Seconds after a signal or a time limit until the worker and its child processes are killed: all ends within 5 s."""
 LONG = 2.0
 """Processor time in seconds after which the supervisor reports the current step."""
 VERY_LONG = 10.0
@@ -37,8 +37,10 @@ def supervised(work: Callable[[], int]) -> int:
     alive, living = os.pipe()
     woken, waking = os.pipe()
     os.set_blocking(waking, False)
-    forwarded = {signal.SIGINT, signal.SIGTERM, signal.SIGTSTP, signal.SIGCHLD}
-    forwarded |= {n for n in (signal.SIGHUP, signal.SIGQUIT) if signal.getsignal(n) is not signal.SIG_IGN}
+    forwarded = {signal.SIGTERM, signal.SIGTSTP, signal.SIGCHLD}
+    # What the caller ignores stays ignored: `nohup`, and jobs in the background of a script.
+    optional = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+    forwarded |= {number for number in optional if signal.getsignal(number) is not signal.SIG_IGN}
     signal.pthread_sigmask(signal.SIG_BLOCK, forwarded)
     worker = os.fork()
     if worker == 0:
@@ -62,8 +64,9 @@ def supervised(work: Callable[[], int]) -> int:
         signal.signal(number, _noted)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, forwarded)
     _adopt()
-    code = _Supervisor(worker, messages, woken).run()
-    _end_children()
+    watched = _Supervisor(worker, messages, woken)
+    code = watched.run()
+    _end_children(min(watched.ends_at, time.monotonic() + GRACE))
     return code
 
 
@@ -91,16 +94,19 @@ def _adopt() -> None:
 
 
 class _Supervisor:
-    """The state of the worker. `kill_at`: time at which it is killed; `why`: the message and exit code in that case."""
+    """The state of the worker. `kill_at`: time at which it is killed; `why`: the message and exit code in that case.
+
+    `ends_at`: time at which everything must have ended, after a signal. `stage`, `known`: what the worker reported last.
+    """
 
     def __init__(self, worker: int, messages: int, woken: int) -> None:
         self.worker, self.messages, self.woken = worker, messages, woken
         self.open = [messages, woken]
         self.signals = 0
-        self.kill_at = float("inf")
+        self.kill_at = self.ends_at = float("inf")
         self.why = ("", INTERRUPTED)
-        self.killed = self.patient = False
-        self.doing = ""
+        self.killed = False
+        self.doing = self.stage = self.known = ""
         self.since = (0.0, 0.0)
         self.unread = b""
         self.answered: int | None = None
@@ -132,13 +138,13 @@ class _Supervisor:
                 self.receive(some)
 
     def signalled(self, number: int) -> None:
-        """Forward a signal; the third one kills the worker."""
+        """Forward a signal. The grace period begins with the first one; the third one kills the worker."""
         if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             self.signals += 1
             self.doing = ""
             self.why = ("interrupted", INTERRUPTED)
-            grace = float("inf") if self.patient and self.signals == 1 else GRACE if self.signals < 3 else 0
-            self.kill_at = time.monotonic() + grace
+            self.ends_at = min(self.ends_at, time.monotonic() + GRACE)
+            self.kill_at = min(self.kill_at, self.ends_at) if self.signals < 3 else time.monotonic()
             os.kill(self.worker, signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
         elif number == signal.SIGTSTP:
             self.stop()
@@ -172,13 +178,12 @@ class _Supervisor:
         *lines, self.unread = (self.unread + some).split(b"\n")
         for line in lines:
             match line.decode("utf-8", "replace").split("\t"):
-                case ["patient" | "impatient" as mood] if self.answered is None:
-                    self.patient = mood == "patient"
-                    if self.signals == 1:
-                        self.kill_at = float("inf") if self.patient else time.monotonic() + GRACE
-                case ["gentle"] if self.signals == 1:
-                    self.kill_at = float("inf")
-                case ["doing", deadline, seconds, what, silent] if not self.signals:
+                case ["known", text]:
+                    self.known = text
+                case ["doing", _, _, what, _] if self.signals:
+                    self.stage = what
+                case ["doing", deadline, seconds, what, silent]:
+                    self.stage = what
                     self.doing, self.since = "" if silent else what, (time.monotonic(), self.computed())
                     self.kill_at = float(deadline) + GRACE if deadline else float("inf")
                     self.why = (f"time limit of {float(seconds):g} s reached while {what}", INCONCLUSIVE)
@@ -186,8 +191,10 @@ class _Supervisor:
                     self.answered = int(code)
                     self.kill_at = min(self.kill_at, time.monotonic() + GRACE)
                     self.why = ("functions registered with atexit take too long", self.answered)
-                case ["done"] if not self.signals:
-                    self.doing, self.kill_at = "", float("inf")
+                case ["done"]:
+                    self.stage = ""
+                    if not self.signals:
+                        self.doing, self.kill_at = "", float("inf")
 
     def report_slow(self) -> None:
         """Report a slow step."""
@@ -208,9 +215,14 @@ class _Supervisor:
             os.killpg(self.worker, signal.SIGKILL)
         self.killed, self.kill_at = True, float("inf")
         message, code = self.why
-        undecided = code == INCONCLUSIVE and self.answered is None
-        remedy = "  nothing was decided; raise the limit\n" if undecided else ""
-        _print(f"streamproof: {'' if self.answered is not None else 'error: '}{message}\n{remedy}")
+        more = ""
+        if self.answered is None:
+            more += f"  progress before that: {self.known}\n" if self.known else ""
+            if code == INCONCLUSIVE:
+                more += "  nothing was decided; raise the limit\n"
+            elif self.stage:
+                message += f" while {self.stage}"
+        _print(f"streamproof: {'' if self.answered is not None else 'error: '}{message}\n{more}")
 
     def code(self, code: int) -> int:
         """The exit code of a worker that ended with `code`, negative for the number of a signal."""
@@ -240,9 +252,8 @@ class _Supervisor:
         return SYSTEM
 
 
-def _end_children() -> None:
-    """Wait for child processes that the worker left behind, and kill those that do not end."""
-    end = time.monotonic() + GRACE
+def _end_children(end: float) -> None:
+    """Wait for child processes that the worker left behind, and kill those that have not ended at the time `end`."""
     while True:
         try:
             if os.waitpid(-1, os.WNOHANG)[0]:

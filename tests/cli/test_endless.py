@@ -335,4 +335,4 @@ def test_a_model_that_ignores_ctrl_c_is_killed(tmp_path: Path) -> None:
     os.kill(process.pid, signal.SIGINT)
     error = process.communicate(timeout=HANGS)[1]
     assert process.returncode == 130
-    assert error.endswith("streamproof: error: interrupted\n")
+    assert error.endswith("streamproof: error: interrupted while reading the model\n")

@@ -9,6 +9,7 @@ import threading
 import time
 import types
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,10 @@ from streamproof.system import (
 )
 from streamproof.system import build as b
 from streamproof.system.options import memory_of_machine, peak_bytes, resident_bytes
+
+MANY = 20_000_000
+"""Limit on the states of a search that an interrupt has to end: without the interrupt the test fails, and takes no memory."""
+BOUNDS: dict[str, Any] = {"max_states": MANY, "time_limit": 60.0}
 
 
 def counters(number: int, top: int) -> System:
@@ -171,7 +176,7 @@ def interrupt_soon() -> Iterator[None]:
 @pytest.mark.usefixtures("interrupt_soon")
 def test_an_interrupt_gives_what_was_found_so_far() -> None:
     """Ctrl-C ends the search at a consistent point; violations found before are reported with their traces."""
-    result = explore(counters(8, 9), SearchOptions(tier="python"))
+    result = explore(counters(8, 9), SearchOptions(tier="python", **BOUNDS))
     assert (result.complete, result.stopped) == (False, "interrupted")
     assert _verdicts(result) == CUT
     assert result.counts.generated >= result.counts.distinct > 1
@@ -187,7 +192,7 @@ def test_an_interrupt_ends_the_compiled_search() -> None:
     timer = threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
-        result = explore(counters(8, 9), SearchOptions(tier="compiled"))
+        result = explore(counters(8, 9), SearchOptions(tier="compiled", **BOUNDS))
     finally:
         timer.cancel()
     assert (result.complete, result.stopped) == (False, "interrupted")
@@ -209,7 +214,7 @@ def test_a_raised_interrupt_is_caught_in_the_middle_of_a_batch() -> None:
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
-        result = explore(counters(8, 9), SearchOptions(tier="python"))
+        result = explore(counters(8, 9), SearchOptions(tier="python", **BOUNDS))
     finally:
         timer.cancel()
         signal.signal(signal.SIGINT, usual)
@@ -244,7 +249,7 @@ def test_a_callback_may_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(progress: Progress) -> None:
         raise KeyboardInterrupt
 
-    assert explore(counters(8, 9), on_progress=stop).stopped == "interrupted"
+    assert explore(counters(8, 9), SearchOptions(max_states=MANY), on_progress=stop).stopped == "interrupted"
 
 
 def test_the_budget_says_what_is_spent() -> None:

@@ -91,7 +91,6 @@ class Request:
 
         Raises `Unconfirmed` if the interpreter does not confirm a trace, and `SystemFailure`.
         """
-        interrupts.answering()
         if system.constraint is not None:
             from streamproof.system.constraint import within_constraint
 

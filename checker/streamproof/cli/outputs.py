@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TextIO, TypeVar
 
 import click
 
+from streamproof import interrupts
 from streamproof.system.errors import InputError, Loc, SystemFailure
 from streamproof.system.files import (
     FOLDER_LIST,
@@ -220,6 +221,7 @@ class Status:
 
     def __call__(self, text: str) -> None:
         """Show `text`."""
+        interrupts.known(visible(text))
         if self._live:
             import shutil  # for a terminal only, as its import is slow
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from streamproof import interrupts
 from streamproof.cli.answer import DEFAULT_OUT
 from streamproof.cli.outputs import Folder, Status, expect_json_writable, people, write_json
 from streamproof.cli.selection import (
@@ -243,7 +242,6 @@ def _with_formulas(report: SweepReport, stream: TextIO, status: Status, *, maps:
                     boundary = with_formula(report.plan, report.points, boundary)
                 except KeyboardInterrupt:
                     interrupted = True
-                    interrupts.answering()
                 status.clear()
             print_lines(formula_lines(boundary), stream)
         found.append(boundary)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
-from streamproof import interrupts
 from streamproof.cli.outputs import Folder
 from streamproof.system.errors import ModelError
 from streamproof.version import VERSION
@@ -82,7 +81,6 @@ class SweepRun:
                         self.status(f"{len(self.records)} of {expected} points, last {record['key']}")
                 except KeyboardInterrupt:
                     self.interrupted = True
-                    interrupts.answering()
                 if self.plan.sampled is not None and not (self.full or self.interrupted):
                     dropped |= {self.plan.setting(point) for point in points if self._refuted(point)}
         if self._changed:

@@ -372,7 +372,8 @@ def _explain(error: BaseException) -> int:
             _complain(*complaint(error))
             return Exit.USAGE
         case KeyboardInterrupt() | click.Abort():
-            _complain("interrupted")
+            stage = interrupts.stage()
+            _complain("interrupted" + (f" while {stage}" if stage else ""))
             return Exit.INTERRUPTED
         case interrupts.TimeUp():
             _complain(f"time limit of {interrupts.limit():g} s reached", "nothing was decided; raise the limit")

@@ -10,10 +10,10 @@ from dataclasses import field
 from streamproof.explicit.findings import EarlyEnd, coverage, judge, with_conditions
 from streamproof.explicit.level_search import Budget, LevelSearch, ReductionPlan, SearchTask, Stop, processors
 from streamproof.explicit.search import Handover, Search
-from streamproof.interrupts import patiently, requested
+from streamproof.interrupts import abruptly, limited, requested
 from streamproof.system import build as b
 from streamproof.system.assume import simplify
-from streamproof.system.errors import ModelError, SystemFailure, TooLarge, UsageError
+from streamproof.system.errors import ModelError, OutOfTime, SystemFailure, TooLarge, UsageError
 from streamproof.system.expr import Expr, subterms
 from streamproof.system.files import expect_writable, new_folders
 from streamproof.system.flatten import Rewriter
@@ -50,6 +50,8 @@ COMPILER_BYTES = 100 << 20
 """Memory of the process with the compiler and useful tables, in bytes."""
 RIVAL_BYTES = 4 * COMPILER_BYTES
 """Memory limit in bytes below which a reduced search runs without the competing full search."""
+COMPILING = "compiling the search"
+"""The stage in which the code of a system is compiled."""
 SMALL_STATES, SMALL_WORK, GROWING = 5_000, 3_000_000, 500
 """Limits (`search.Handover`) below which generated Python finishes before the compiler is loaded (0.1 s)."""
 
@@ -70,18 +72,31 @@ def run_tiers(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> tuple[L
 def _full(task: SearchTask) -> tuple[LevelSearch, str]:
     options = task.budget.options
     if options.tier == COMPILED or options.storage is not None:
-        return _finished(_compiled(task)), COMPILED
+        try:
+            compiled = _compiled(task)
+        except (KeyboardInterrupt, OutOfTime) as end:
+            return _cut(Search(task), end), COMPILED
+        return _finished(compiled), COMPILED
     faster = options.tier == AUTO and (task.budget.max_bytes or COMPILER_BYTES) >= COMPILER_BYTES
     handover = Handover(SMALL_STATES, SMALL_WORK, GROWING, terms_of(task.system)) if faster else None
     search = _finished(Search(task, handover))
     if search.stopped is not Stop.HANDOVER:
         return search, PYTHON
-    del search
     try:
         compiled = _compiled(task)
+    except (KeyboardInterrupt, OutOfTime) as end:
+        return _cut(search, end), PYTHON
     except (SystemFailure, TooLarge):
         return _finished(Search(task)), PYTHON
+    del search
     return _finished(compiled), COMPILED
+
+
+def _cut(search: LevelSearch, end: BaseException) -> LevelSearch:
+    """A search that ends because compiled code did not get ready; the result is what generated Python found before."""
+    search.stopped = Stop.TIME if isinstance(end, OutOfTime) else Stop.INTERRUPTED
+    search.stage = COMPILING
+    return search
 
 
 def terms_of(system: System) -> int:
@@ -118,6 +133,12 @@ def _reduced(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> tuple[Le
 
 
 def _compiled(task: SearchTask) -> LevelSearch:
+    limit = task.budget.options.time_limit
+    with limited(None if limit is None else limit - task.budget.elapsed), timely(COMPILING), abruptly():
+        return _compile(task)
+
+
+def _compile(task: SearchTask) -> LevelSearch:
     try:
         from streamproof.explicit.compiled.search import CompiledSearch
     except ImportError as error:
@@ -220,7 +241,7 @@ def explore(
     chosen = _chosen(system, options)
     early = EarlyEnd(options.stop_when_decided, options.max_violations, on_violation)
     begun = time.perf_counter()
-    with patiently(), new_folders([] if options.spill is None else [options.spill]):
+    with new_folders([] if options.spill is None else [options.spill]):
         with timely("preparing the search"):
             scalarised = scalarise(system)
             simple = simplify(scalarised.system)

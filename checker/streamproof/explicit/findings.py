@@ -292,6 +292,7 @@ class _SearchJudge:
 def advice(search: LevelSearch) -> str:
     """The limit that ended an incomplete search, and a remedy."""
     so_far = f"after {number_of(search.known, 'state')} in {number_of(len(search.levels), 'level')}"
+    so_far += f", while {search.stage}" if search.stage else ""
     smaller = "choose smaller parameters, or try to prove it with the symbolic engine"
     budget = search.budget
     match search.stopped:

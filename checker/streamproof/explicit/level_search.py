@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 from streamproof.explicit.writer import Watch
-from streamproof.interrupts import gently, left
+from streamproof.interrupts import gently, known, left
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Kind, Property, State, System
@@ -228,6 +228,8 @@ class LevelSearch(ABC):
         self.events: dict[int, SearchEvent] = {}
         """The places where properties were decided, by position in `properties`."""
         self.stopped: Stop | None = None
+        self.stage = ""
+        """The stage in which a limit ended the search, if it was not the search itself."""
         self.compile_seconds = 0.0
         self._reported = 0.0
 
@@ -279,6 +281,7 @@ class LevelSearch(ABC):
     def _report(self) -> None:
         """Report progress, at most once a second."""
         elapsed = self.budget.elapsed
+        known(f"{number_of(self.known, 'state')} found, {self.queue:,} of them not expanded")
         if self.task.on_progress is not None and elapsed - self._reported >= 1.0:
             self._reported = elapsed
             self.task.on_progress(Progress(elapsed, len(self.levels), self.known, self.total, self.queue))

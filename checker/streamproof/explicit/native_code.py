@@ -24,6 +24,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
+from streamproof import interrupts
 from streamproof.system.errors import SystemFailure
 from streamproof.system.files import CODE, write
 from streamproof.system.records import dataclass
@@ -34,6 +35,8 @@ CACHE_VARIABLE = "STREAMPROOF_CACHE"
 """The environment variable with the cache folder; empty: no cache."""
 KEPT = 200
 """Largest number of compiled modules in the folder; the least recently used are removed."""
+LARGE = 1 << 20
+"""Size of a text, in characters, from which its compilation may take seconds: an interrupt does not wait for it."""
 MAGIC = b"streamproof code 2\n"
 _HEAD = len(MAGIC) + 2 * (64 + 1)
 """Size of the header in bytes: the magic line and two lines of 64 digits."""
@@ -160,7 +163,15 @@ def build(text: str | Callable[[], str], names: Sequence[str], *, optimise: bool
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
         return Module({name: engine.get_function_address(name) for name in names}, engine)
-    module = llvm.parse_assembly(_text(text))
+    found = _text(text)
+    if len(found) < LARGE:
+        return _compiled(found, names, machine, entry, optimise=optimise)
+    with interrupts.abruptly():
+        return interrupts.apart(lambda: _compiled(found, names, machine, entry, optimise=optimise))
+
+
+def _compiled(text: str, names: Sequence[str], machine: Any, entry: CacheEntry, *, optimise: bool) -> Module:
+    module = llvm.parse_assembly(text)
     if optimise:
         options = llvm.create_pipeline_tuning_options(speed_level=2)
         passes = llvm.create_pass_builder(machine, options)

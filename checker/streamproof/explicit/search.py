@@ -22,6 +22,7 @@ from streamproof.explicit.writer import (
     keeper,
     largest,
 )
+from streamproof.interrupts import abruptly
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import encode
 from streamproof.system.model import Kind, State, System
@@ -312,7 +313,8 @@ class Search(LevelSearch):
         """Generate the successor function without the step properties that have been decided."""
         begun = time.perf_counter()
         edges = any(p.kind is Kind.TERMINATION for p in self.properties)
-        self._expand = expander(self.system, self._open(Kind.STEP), edges=edges, graph=self._wants_graph)
+        with abruptly():
+            self._expand = expander(self.system, self._open(Kind.STEP), edges=edges, graph=self._wants_graph)
         self._reported_hits = 0
         self.compile_seconds += time.perf_counter() - begun
 
@@ -325,7 +327,8 @@ class Search(LevelSearch):
         """Generate the evaluation of the properties of single states without those that have been decided."""
         begun = time.perf_counter()
         watches = self._watches()
-        self._inspect = inspector(self.system, watches) if watches else None
+        with abruptly():
+            self._inspect = inspector(self.system, watches) if watches else None
         self._reported_hits = 0
         self.compile_seconds += time.perf_counter() - begun
 

@@ -12,7 +12,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.level_search import LevelSearch, SearchTask, Stop
-from streamproof.system.errors import SystemFailure, TooLarge
+from streamproof.system.errors import OutOfTime, SystemFailure, TooLarge
 from streamproof.system.options import resident_bytes
 from streamproof.system.records import dataclass, replace
 
@@ -58,6 +58,8 @@ class Rival:
                 self.search = search
             self.search.stopped = None
             self.search.run()
+        except OutOfTime:
+            return False  # the reduced search notices the limit, too
         except (SystemFailure, TooLarge, ImportError):
             self._give_up()
             return False
