@@ -58,31 +58,34 @@ def _from_inside(model: Any, value: Term) -> Term:
     return value
 
 
-def means(ev: Evaluator, node: ast.expr, target: Any, frame: Frame) -> bool:
-    """Whether a name, plain or qualified by a module, refers to `target`."""
+def means(node: ast.expr, target: Any, frame: Frame) -> bool:
+    """Whether a name, plain or qualified by modules, refers to `target`."""
+    return _named(node, frame) is target
+
+
+def _named(node: ast.expr, frame: Frame) -> Any:
+    """The value of a name, or of an attribute of a module; None for other expressions."""
     if isinstance(node, ast.Name):
         for scope in frame.scopes():
             if node.id in scope.locals or node.id in scope.own:
-                return scope.locals.get(node.id) is target
-        cells = closed_over(frame)
-        default = cells.get(node.id, frame.globals.get(node.id, getattr(builtins, node.id, None)))
-        return default is target
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        module = frame.globals.get(node.value.id)
-        return isinstance(module, types.ModuleType) and getattr(module, node.attr, None) is target
-    return False
+                return scope.locals.get(node.id)
+        return closed_over(frame).get(node.id, frame.globals.get(node.id, getattr(builtins, node.id, None)))
+    if isinstance(node, ast.Attribute):
+        module = _named(node.value, frame)
+        return getattr(module, node.attr, None) if isinstance(module, types.ModuleType) else None
+    return None
 
 
-def call(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None = None) -> Term:
-    """A call; `name` is the variable that receives its value, if any."""
+def call(ev: Evaluator, node: ast.Call, frame: Frame, target: ast.Name | None = None) -> Term:
+    """A call; `target` is the variable that receives its value, if any."""
     loc = where(frame, node)
-    if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
-        return _super(ev, node, frame)
     function = ev.value(node.func, frame)
+    if function is builtins.super and not node.args:
+        return _super(ev, node, frame)
     if is_operator(function):
         return temporal_operator(ev, function, node, frame)
     if function is choose:
-        return _choice(ev, node, frame, name)
+        return _choice(ev, node, frame, target)
     if function is builtins.next:
         raise ModelError(
             "there is no next(...): formulas do not depend on repetitions of a state",
@@ -435,10 +438,16 @@ def _super(ev: Evaluator, node: ast.Call, frame: Frame) -> Term:
     scope = next((scope for scope in frame.scopes() if first in scope.locals), None)
     if cls is None or first is None or scope is None:
         raise ModelError("super() outside a method", loc=where(frame, node), remedy="call the function by its name")
+    if scope is not frame:  # Python finds no instance there, or only since 3.12
+        raise ModelError(
+            "super() in a comprehension or an inner function",
+            loc=where(frame, node),
+            remedy="keep it first, base = super(), and call base.name(...)",
+        )
     return super(cls, scope.locals[first])
 
 
-def _choice(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None) -> Term:
+def _choice(ev: Evaluator, node: ast.Call, frame: Frame, target: ast.Name | None) -> Term:
     """One branch of a `choose`, selected by the script; the caller enumerates all branches."""
     context, loc = ev.context, where(frame, node)
     if not context.in_action:
@@ -462,8 +471,9 @@ def _choice(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None) -> Te
     at = context.script[len(context.widths)] if len(context.widths) < len(context.script) else 0
     context.widths.append(len(options))
     there, value, shown, sort = options[at]
-    pick = _unused(name or ("branch" if labelled else "choice"), [p.name for p in context.picks])
-    context.picks.append(Pick(pick, shown, context.path, at == 0, labelled, sort))
+    name = target.id if target is not None else "branch" if labelled else "choice"
+    pick = _unused(name, [p.name for p in context.picks])
+    context.picks.append(Pick(pick, shown, context.path, at == 0, labelled, sort, value, target, frame, loc))
     # Where the choice is not reached, only the first option is kept, so that no step is counted twice.
     context.guard(b.and_((context.path, there)) if at else b.implies(context.path, there), text(node), loc)
     return value

@@ -127,6 +127,18 @@ class Pick:
     """Whether the value is the label of a branch."""
     sort: Sort | None = None
     """The sort of a value that is not a number, a truth value or a name."""
+    received: Term = None
+    """The value of the choice: for a label, the value behind it."""
+    target: ast.Name | None = None
+    """The variable that receives it, if it is assigned to one."""
+    frame: Any = None
+    """The `Frame` of the function that makes the choice."""
+    loc: Loc | None = None
+
+    @property
+    def variable(self) -> str | None:
+        """The name of the variable that receives the choice."""
+        return None if self.target is None else self.target.id
 
 
 @dataclass(slots=True)

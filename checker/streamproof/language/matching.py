@@ -76,7 +76,7 @@ class _Matching:
             return
         case = self.node.cases[at]
         cond, bound = self.pattern(subject, case.pattern)
-        covered = _covered(case.pattern) if left is not None and case.guard is None else frozenset()
+        covered = self.covered(case.pattern) if left is not None and case.guard is None else frozenset()
         if left is not None and left <= covered:
             cond = b.TRUE
         rest = None if left is None else left - covered
@@ -145,18 +145,19 @@ class _Matching:
                 bound += more
         return b.and_(conditions, loc), tuple(bound)
 
-
-def _covered(node: ast.pattern) -> frozenset[str]:
-    """The cases of a union of which a pattern covers every value."""
-    match node:
-        case ast.MatchClass(cls=ast.Name(id=name), patterns=patterns, kwd_patterns=named):
-            return frozenset([name] if all(map(covers_all, [*patterns, *named])) else [])
-        case ast.MatchOr(patterns=patterns):
-            return frozenset().union(*map(_covered, patterns))
-        case ast.MatchAs(pattern=ast.pattern() as inner):
-            return _covered(inner)
-        case _:
-            return frozenset()
+    def covered(self, node: ast.pattern) -> frozenset[str]:
+        """The cases of a union of which a pattern covers every value; a class is its value, whatever the source calls it."""
+        match node:
+            case ast.MatchClass(cls=cls, patterns=patterns, kwd_patterns=named):
+                whole = all(map(covers_all, [*patterns, *named]))
+                kind = self.ev.value(cls, self.frame) if whole else None
+                return frozenset([kind.__name__]) if is_case_class(kind) else frozenset()
+            case ast.MatchOr(patterns=patterns):
+                return frozenset().union(*map(self.covered, patterns))
+            case ast.MatchAs(pattern=ast.pattern() as inner):
+                return self.covered(inner)
+            case _:
+                return frozenset()
 
 
 def covers_all(node: ast.pattern) -> bool:

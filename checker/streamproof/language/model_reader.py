@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias
 
 from streamproof.language.cases import Case, shown_sort
 from streamproof.language.conversion import plain_inside
-from streamproof.language.declarations import check_module, known_names
+from streamproof.language.declarations import check_module
 from streamproof.language.declare import Decl, State
 from streamproof.language.domains import INSTANCE_LIMIT, Domains, as_member, members, too_many
-from streamproof.language.lowering import Lowering, PropertyReader, expect_total
+from streamproof.language.lowering import Lowering, PropertyReader
 from streamproof.language.lowering_context import Context, OutsideCalls, Pick
 from streamproof.language.model import RESERVED, Model, class_place, marked, with_guards
 from streamproof.language.mutation_guard import MutationGuard
+from streamproof.language.partial_fairness import FairSteps, labels
 from streamproof.language.primitives import (
     MARK,
     ActionMark,
     PropertyMark,
     RefinementMark,
     StateMark,
-    choose,
 )
-from streamproof.language.sources import decoration, definition, ordinary, parameters, place
+from streamproof.language.sources import ordinary, parameters, place
 from streamproof.language.terms import ScopeNames, StateRef, describe
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
@@ -169,8 +168,7 @@ class Reader:
         self._instances: dict[str, list[Instance]] = {}
         self._labels: dict[str, dict[str, None]] = {}
         """The labels of the branches of each rule that was read."""
-        self._asked: dict[str, set[str]] = {}
-        """For each rule that is fair in part, the picks that its condition has read."""
+        self._fair: dict[str, FairSteps] = {}
         self.outside = OutsideCalls()
         self.properties = PropertyReader(model, self.sorts, self.names, self.free, self.outside, self._of_rule)
 
@@ -326,17 +324,10 @@ class Reader:
             if len(instances) > INSTANCE_LIMIT:
                 raise too_many(name, f"{INSTANCE_LIMIT:,} instances", function)
         self.outside.impure |= domains.impure
-        self._expect_asked(name, mark, domains.given, function)
         doc = inspect.getdoc(function) or ""
-        branches = tuple(dict.fromkeys((*_labels(function), *self._labels.get(self.called(name), ()))))
-        if mark.branch is not None and mark.branch not in branches and instances:
-            raise ModelError(
-                f"the fairness of {name} concerns the branch {mark.branch!r}, which it does not have",
-                loc=decoration(function),
-                remedy=known_names(mark.branch, branches, "its branches")
-                if branches
-                else f"label it: choose({mark.branch}=..., ...)",
-            )
+        branches = tuple(dict.fromkeys((*labels(function), *self._labels.get(self.called(name), ()))))
+        if instances:
+            self._fair_steps(name, mark, function).expect_known(domains.given, branches)
         return Action(
             self.called(name),
             tuple(domains.given),
@@ -345,7 +336,7 @@ class Reader:
             place(function),
             doc,
             branches=branches,
-            fair_branch=mark.branch,
+            fair_branch=" or ".join(mark.branches) or None,
         )
 
     def instances(
@@ -361,6 +352,8 @@ class Reader:
         `outside` records the calls into ordinary Python during the reading.
         """
         noted = outside or self.outside
+        mark, _ = marked(type(self.model))[name]
+        fair = self._fair_steps(name, mark, function)
         name = self.called(name)
         label = f"{name}({', '.join(f'{n}={v if isinstance(v, Case) else plain_inside(v)}' for n, v in args)})"
         given = [self.model, StateRef(names=self.names), *(v for _, v in args)]
@@ -372,84 +365,22 @@ class Reader:
             instance = self._instance(name, args, context)
             self._labels.setdefault(name, {}).update((p.value, None) for p in context.picks if p.labelled)
             for branch, picks in () if instance is None else _branch_parts(instance, context.picks):
-                for part in self._fair_parts(function, branch, args, picks):
+                for part in fair.parts(branch, dict(args), picks):
                     yield part, list(picks)
             script = _next(context)
 
-    def _fair_parts(
-        self, function: types.FunctionType, instance: Instance, args: tuple[tuple[str, Any], ...], picks: Sequence[Pick]
-    ) -> Iterator[Instance]:
-        """The instance, or its steps to which a partial fairness constraint applies, and the others."""
-        mark = marked(type(self.model)).get(function.__name__, (None, None))[0]
-        where = mark.where if isinstance(mark, ActionMark) else None
-        if isinstance(mark, ActionMark) and mark.branch is not None:
-            yield replace(instance, fair=mark.branch in instance.branches)
-            return
-        if where is None:
-            yield instance
-            return
-        condition = self._fair_condition(function, where)
-        wanted = parameters(condition)[2:]
-        asked = [pick for pick in picks if pick.name in wanted]
-        known = {name: value for name, value in args if name in wanted}
-        self._asked.setdefault(function.__name__, set()).update(p.name for p in asked)
-        whole = self._fair_where(function, condition, known, asked)
-        for applies, term in ((True, whole), (False, b.not_(whole))):
-            if term is not b.FALSE:
-                text = condition.__name__ if applies else f"not {condition.__name__}"
-                own = () if term is b.TRUE else (Conjunct(term, text, place(condition)),)
-                yield replace(instance, guard=(*instance.guard, *own), fair=applies)
-
-    def _fair_condition(self, function: types.FunctionType, where: Any) -> types.FunctionType:
-        """The function of a partial fairness constraint."""
-        condition = getattr(type(self.model), where, None) if isinstance(where, str) else where
-        if not isinstance(condition, types.FunctionType) or len(parameters(condition)) < 2:
-            raise ModelError(
-                f"{where!r} is no condition for the fairness of {function.__name__}",
-                loc=decoration(function),
-                remedy="give a function (self, s, ...) or the name of a method",
-            )
-        return condition
-
-    def _fair_where(
-        self,
-        function: types.FunctionType,
-        condition: types.FunctionType,
-        known: Mapping[str, Any],
-        picks: Sequence[Pick],
-    ) -> Expr:
-        """The condition with these values of parameters and picks; a pick that is not reached is None."""
-        if picks:
-            pick, rest = picks[0], picks[1:]
-            taken = self._fair_where(function, condition, {**known, pick.name: pick.value}, rest)
-            if not pick.first or pick.reached_when is b.TRUE:
-                return taken
-            return b.ite(pick.reached_when, taken, self._fair_where(function, condition, known, rest))
-        values = [known.get(name) for name in parameters(condition)[2:]]
-        expr, _, checks = self.properties.condition(
-            condition, [self.model, StateRef(names=self.names), *values], self.outside
-        )
-        expect_total(checks, f"{condition.__name__}, the fairness of {function.__name__}", "the condition", "states")
-        return expr
-
-    def _expect_asked(self, name: str, mark: ActionMark, given: Sequence[str], function: types.FunctionType) -> None:
-        """Raises `ModelError` if the condition of a partial fairness constraint has a parameter without a meaning."""
-        if mark.where is None or function.__name__ not in self._asked:
-            return
-        for wanted in parameters(self._fair_condition(function, mark.where))[2:]:
-            if wanted not in given and wanted not in self._asked[function.__name__] | _receivers(function):
-                raise ModelError(
-                    f"the fairness of {name} depends on {wanted!r}, which is neither a parameter nor a pick of it",
-                    loc=decoration(function),
-                    remedy="name a parameter of the action, or the variable that receives the value of choose(...)",
-                )
+    def _fair_steps(self, name: str, mark: ActionMark, function: types.FunctionType) -> FairSteps:
+        if name not in self._fair:
+            self._fair[name] = FairSteps(self.properties, name, mark, function, self.outside)
+        return self._fair[name]
 
     def _of_rule(self, rule: types.MethodType, state: StateRef, loc: Loc) -> Sequence[Instance]:
         """The instances of a rule, for `enabled`. Raises `ModelError` unless it is a rule of this machine, in its state."""
-        name = rule.__name__
-        mark, function = marked(type(self.model)).get(name, (None, None))
-        ours = rule.__self__ is self.model and rule.__func__ is function
-        if not isinstance(mark, ActionMark) or not isinstance(function, types.FunctionType) or not ours:
+        known = marked(type(self.model)).items() if rule.__self__ is self.model else ()
+        name, mark, function = next(
+            ((n, m, f) for n, (m, f) in known if f is rule.__func__), (rule.__name__, None, None)
+        )
+        if not isinstance(mark, ActionMark) or not isinstance(function, types.FunctionType):
             raise ModelError(
                 f"{name} is no rule of {type(self.model).__name__}",
                 loc=loc,
@@ -507,24 +438,6 @@ def built_in(deadlock: bool, checks: Sequence[Check], termination: bool) -> Iter
         yield Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, checks=tuple(checks), doc=doc)
     if termination:
         yield Property(TERMINATION, Kind.TERMINATION, b.TRUE, doc="Every behaviour is finite.")
-
-
-def _labels(function: types.FunctionType) -> Iterator[str]:
-    """The labels in the source of a rule, those included that no reading of it reaches."""
-    for node in ast.walk(definition(function)):
-        if _is_choice(node, function):
-            yield from (keyword.arg for keyword in node.keywords if keyword.arg is not None)
-
-
-def _receivers(function: types.FunctionType) -> set[str]:
-    """The variables that receive a choice in the source of a rule, those included that no reading of it reaches."""
-    found = (n for n in ast.walk(definition(function)) if isinstance(n, ast.Assign) and _is_choice(n.value, function))
-    return {target.id for node in found for target in node.targets if isinstance(target, ast.Name)}
-
-
-def _is_choice(node: ast.AST, function: types.FunctionType) -> TypeGuard[ast.Call]:
-    called = node.func if isinstance(node, ast.Call) else None
-    return isinstance(called, ast.Name) and function.__globals__.get(called.id) is choose
 
 
 def _branch_parts(instance: Instance, picks: Sequence[Pick]) -> Iterator[tuple[Instance, list[Pick]]]:

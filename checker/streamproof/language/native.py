@@ -6,26 +6,39 @@ machine. Lowering and this module share no code that determines what a rule does
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice, product
+from types import MappingProxyType
 from typing import Any, TypeAlias, cast
 
-from streamproof.language.composite import arguments, within
+from streamproof.language.composite import Carried, arguments, by_part, stated, within
 from streamproof.language.composition import Given, parsed
-from streamproof.language.conversion import to_value
+from streamproof.language.conversion import plain, to_value
 from streamproof.language.declare import Bool
 from streamproof.language.domains import as_member, members
 from streamproof.language.machines import Machine, below, instantiate, resolve_pattern
 from streamproof.language.model import Model, marked
 from streamproof.language.model_reader import Scope, choice_conditions
-from streamproof.language.primitives import COPY, PICKS, Disabled, Picks, PropertyMark, StateMark
-from streamproof.language.sources import RUNNING, CallSite, as_model_error, parameters
+from streamproof.language.primitives import (
+    COPY,
+    MARK,
+    PICKS,
+    ActionMark,
+    Disabled,
+    NoPick,
+    Picks,
+    PropertyMark,
+    StateMark,
+)
+from streamproof.language.sources import PACKAGE, RUNNING, CallSite, as_model_error, parameters
 from streamproof.language.terms import Entry, PartFamily, ScopeNames, VariableName
 from streamproof.language.value_places import Box, FixedValue
 from streamproof.language.views import checked, look
 from streamproof.system.constraint import cut_name
-from streamproof.system.errors import ModelError, StreamproofError, UsageError
+from streamproof.system.errors import EvaluationError, ModelError, StreamproofError, UsageError
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Instance, Kind, System
@@ -34,6 +47,11 @@ from streamproof.system.records import dataclass
 from streamproof.system.sorts import Sort
 
 READ_ONLY = "a property cannot change the state"
+
+
+class TooManyRuns(Exception):
+    """A rule has more executions than were asked for."""
+
 
 Reached: TypeAlias = Mapping[Instance, tuple[tuple[Expr, bool], ...]]
 """For each instance, and each of its picks, what `choice_conditions` returns."""
@@ -103,6 +121,17 @@ class MachineStep:
         return f"{self.machine.called(self.action)}({', '.join(f'{n}={v}' for n, v in self.args)})"
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of a rule that does not end at a `require`: its picks, and the state after it or the error."""
+
+    picks: tuple[Any, ...]
+    after: Values | None = None
+    error: Exception | None = None
+    fair: bool = True
+    """Whether the fairness constraint of the rule concerns the step, if it concerns some."""
+
+
 class Native:
     """A model whose rules and properties, and those of its parts, run as ordinary Python functions.
 
@@ -113,7 +142,10 @@ class Native:
     States are tuples, as in `System`; a mapping from variable names to values is also accepted.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(
+        self, model: Model, properties: Sequence[Callable[..., Any]] = (), carries: Carried = MappingProxyType({})
+    ) -> None:
+        """`properties` are stated outside the model, `carries` those of its parts, as in a `Spec`."""
         self.model = model
         self.whole = instantiate(model)
         machines = list(_machines(self.whole))
@@ -127,6 +159,25 @@ class Native:
         self._sorts = {n: d.sort for n, d in self._declared.items()}
         self._within: dict[str, Scope] = {}
         self._reached: dict[Any, Reached] = {}
+        self._given: dict[Any, list[Any]] = {}
+        self.stated: dict[str, list[tuple[Machine, Any, Callable[..., Any]]]] = {}
+        """Rules, properties and predicates by name: ``"lane.bounded"`` has an entry for each lane."""
+        self._state(self.whole, "", properties, carries)
+
+    def _state(self, machine: Machine, prefix: str, functions: Sequence[Callable[..., Any]], carries: Carried) -> None:
+        """Collects the rules, properties and predicates of a machine and its parts by name."""
+        own = [(name, mark, f) for name, (mark, f) in self._marked[machine.path].items()]
+        for name, mark, function in (*own, *((f.__name__, getattr(f, MARK, None), f) for f in functions)):
+            self.stated.setdefault(prefix + name, []).append((machine, mark, function))
+        carries = by_part(machine, carries)
+        for name, child in below(machine):
+            more, deeper = stated(child, carries.get(name))
+            self._state(child, f"{prefix}{name}.", more, deeper)
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether the model is a composition."""
+        return self.whole.parts is not None
 
     def values(self, state: Values | Mapping[str, Any]) -> Values:
         """A state as a tuple. Raises `UsageError` or `ModelError` for a mapping that is not a state of the model."""
@@ -138,15 +189,18 @@ class Native:
 
     def initial(self, most: int | None = None) -> Iterator[Values]:
         """The initial states among the first `most` combinations of initial values."""
-        predicates = [
-            (m, f)
-            for m in _machines(self.whole)
-            for mark, f in self._marked[m.path].values()
-            if mark is StateMark.INITIALLY
-        ]
         for state in islice(product(*(d.first for d in self._declared.values())), most):
-            if all(self._is_true(m, f, [state]) for m, f in predicates):
+            if self.begins(state):
                 yield state
+
+    def begins(self, state: Values) -> bool:
+        """Whether the predicates of initial states are true."""
+        return all(
+            self._is_true(machine, function, [state])
+            for machine in _machines(self.whole)
+            for mark, function in self._marked[machine.path].values()
+            if mark is StateMark.INITIALLY
+        )
 
     def step(
         self,
@@ -174,7 +228,7 @@ class Native:
         if len({m.machine.path for m in moves}) < len(moves):
             return None  # no machine takes two steps at once
         before = self.values(state)
-        after = self._moved(before, moves, picks) if self._inside(before) else None
+        after = self._moved(before, moves, Picks(tuple(picks))) if self.inside(before) else None
         return None if after is None else self._cut(before, after)
 
     def picks(self, state: Values, instance: Instance, system: System) -> list[Any] | None:
@@ -194,13 +248,47 @@ class Native:
                 return None
         return reached
 
+    def runs(self, state: Values, action: str, args: tuple[tuple[str, Any], ...], most: int) -> Iterator[Run]:
+        """Every execution of an action with these arguments, with each answer to its choices, that ends after all its guards.
+
+        Ends after `most` attempts. Lowering has no part in it.
+        """
+        machine, own = self._named[action]
+        moves = _moves(machine, own, args)
+        if len({m.machine.path for m in moves}) < len(moves) or not self.inside(state):
+            return
+        todo: list[tuple[Any, ...]] = [()]
+        for _ in range(most):
+            if not todo:
+                return
+            picks = Picks(todo.pop())
+            fair = True
+            try:
+                with self._variables(moves) as variables:
+                    after = self._moved(state, moves, picks)
+                if after is None:
+                    continue
+                fair = self._is_fair(state, moves, picks, variables)
+            except NoPick as missing:
+                todo += [(*picks.given, plain(option)) for option in reversed(missing.options)]
+            except EvaluationError as error:
+                yield Run(picks.given, error=error)
+            except StreamproofError:
+                raise
+            except Exception as error:
+                yield Run(picks.given, error=error)
+            else:
+                yield Run(picks.given, self._cut(state, after), fair=fair)
+        if todo:
+            raise TooManyRuns
+
     def take(self, state: Values, instance: Instance, system: System) -> Values | None:
         """The state after a step of a trace, or None if the step is disabled."""
         picks = self.picks(state, instance, system)
-        if picks is None or not self._inside(state):
+        if picks is None or not self.inside(state):
             return None
         moves = _moves(*self._named[instance.action], instance.args)
-        after = self._moved(state, moves, picks, "" if instance.of else instance.label)
+        after = self._moved(state, moves, Picks(tuple(picks)), "" if instance.of else instance.label)
         return None if after is None else self._cut(state, after)
 
     def holds(
@@ -214,25 +302,19 @@ class Native:
         states = [self.values(s) for s in (state, after) if s is not None]
         if callable(prop):
             return self._is_true(self.whole, prop, states)
-        *path, name = prop.split(".")
-        machines = [self.whole]
-        for part in path:
-            machines = [child for m in machines for n, child in below(m) if n == part]
-        found = [(m, *self._marked[m.path][name]) for m in machines if name in self._marked[m.path]]
-        if not found:
-            raise KeyError(prop)
+        found = self.stated[prop]
         answers = []
         for machine, mark, function in found:
             mine = [leaf.name for leaf in machine.inside.leaves()]
             same = after is not None and all(self._at(states[0], n) == self._at(states[-1], n) for n in mine)
-            idle = bool(path) and isinstance(mark, PropertyMark) and mark.kind is Kind.STEP and same
+            idle = "." in prop and isinstance(mark, PropertyMark) and mark.kind is Kind.STEP and same
             answers.append(idle or self._is_true(machine, function, states))
         some = any(isinstance(mark, PropertyMark) and mark.kind is Kind.REACHABLE for _, mark, _ in found)
         return any(answers) if some else all(answers)
 
     # --- constraints
 
-    def _inside(self, state: Values) -> bool:
+    def inside(self, state: Values) -> bool:
         """Whether the constraints of the model are true, and the step to this state has broken none."""
         broken = bool(self._step_limits) and state[-1]
         limits = (f for f in self._limits if f not in self._step_limits)
@@ -258,26 +340,83 @@ class Native:
         views = [self.view(machine, s) for s in states]
         return bool(_run(machine.model, function, f"property {function.__name__}", views, Picks(())))
 
-    def _moved(
-        self, state: Values, moves: Sequence[MachineStep], given: Sequence[Any], label: str = ""
-    ) -> Values | None:
+    def _moved(self, state: Values, moves: Sequence[MachineStep], picks: Picks, label: str = "") -> Values | None:
         """The values that some moves assign, whatever the constraints are; None if one of them is disabled. `label`: that of
         a single one in messages, if it has picks."""
-        after, picks = dict(zip(self._sorts, state, strict=True)), Picks(tuple(given))
+        after = dict(zip(self._sorts, state, strict=True))
         for move in moves:
-            view, model = self.view(move.machine, state, writable=True), move.machine.model
-            mark, function = self._marked[move.machine.path][move.action]
-            table = members(model, move.action, mark, cast(types.FunctionType, function)) if move.args else {}
-            args = [as_member(table, n, v) for n, v in move.args]
+            view = self.view(move.machine, state, writable=True)
+            _, function = self._marked[move.machine.path][move.action]
             try:
-                _run(model, function, label or move.label, [view, *args], picks)
+                _run(move.machine.model, function, label or move.label, [view, *self._arguments(move)], picks)
             except Disabled:
                 return None
             changed = view._values.get()
             after |= {n: changed[n] for n, old in zip(self._sorts, state, strict=True) if changed[n] != old}
-        if picks.used < len(given):
-            raise UsageError(f"{len(given)} picks were given, {picks.used} used", remedy="leave the others out")
+        if picks.used < len(picks.given):
+            raise UsageError(f"{len(picks.given)} picks were given, {picks.used} used", remedy="leave the others out")
         return tuple(after.values())
+
+    def _arguments(self, move: MachineStep) -> list[Any]:
+        """The arguments of a step as its function gets them: members of enumerations, not their values."""
+        key = (move.machine.path, move.action, tuple((n, type(v), v) for n, v in move.args))
+        if key not in self._given:
+            mark, function = self._marked[move.machine.path][move.action]
+            model = move.machine.model
+            table = members(model, move.action, mark, cast(types.FunctionType, function)) if move.args else {}
+            self._given[key] = [as_member(table, n, v) for n, v in move.args]
+        return self._given[key]
+
+    # --- partial fairness
+
+    def _condition(self, moves: Sequence[MachineStep]) -> tuple[ActionMark, Callable[..., Any] | None]:
+        """The mark of a step of one machine, and the condition of its fairness, if it has one."""
+        mark, _ = self._marked[moves[0].machine.path][moves[0].action]
+        assert isinstance(mark, ActionMark)
+        if len(moves) > 1 or mark.where is None:
+            return mark, None
+        found = getattr(type(moves[0].machine.model), mark.where) if isinstance(mark.where, str) else mark.where
+        return mark, cast("Callable[..., Any]", found)
+
+    @contextmanager
+    def _variables(self, moves: Sequence[MachineStep]) -> Iterator[dict[str, Any]]:
+        """The last values of the variables that the condition of fairness names, of the rule or else of its helpers."""
+        values: dict[str, Any] = {}
+        _, condition = self._condition(moves)
+        if condition is None:
+            yield values
+            return
+        wanted = parameters(condition)[2:]
+        _, function = self._marked[moves[0].machine.path][moves[0].action]
+        own = function.__code__
+
+        def watch(frame: types.FrameType, event: str, _: Any) -> None:
+            code = frame.f_code
+            names = [n for n in wanted if n in code.co_varnames and (code is own or n not in own.co_varnames)]
+            if event == "return" and names and not code.co_filename.startswith(PACKAGE):
+                local = frame.f_locals
+                values.update((n, local[n]) for n in names if n in local)
+
+        before = sys.getprofile()
+        sys.setprofile(watch)
+        try:
+            yield values
+        finally:
+            sys.setprofile(before)
+
+    def _is_fair(self, state: Values, moves: Sequence[MachineStep], picks: Picks, variables: Mapping[str, Any]) -> bool:
+        """Whether the fairness constraint of a rule concerns an execution; true for all if it concerns the whole rule."""
+        mark, condition = self._condition(moves)
+        if len(moves) > 1:
+            return True
+        if mark.branches:
+            return any(label in mark.branches for label in picks.labels)
+        if condition is None:
+            return True
+        known = {**variables, **dict(zip((n for n, _ in moves[0].args), self._arguments(moves[0]), strict=True))}
+        machine, view = moves[0].machine, self.view(moves[0].machine, state)
+        args = [view, *(known.get(name) for name in parameters(condition)[2:])]
+        return bool(_run(machine.model, condition, f"the fairness of {moves[0].label}", args, Picks(())))
 
     # --- assignment of picks to participants
 

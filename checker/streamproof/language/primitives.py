@@ -38,8 +38,8 @@ class ActionMark:
     domains: tuple[tuple[str, Any], ...]
     where: Any = None
     """The condition of `Fairness.where`; None: every step of the action."""
-    branch: str | None = None
-    """The branch of `Fairness.branch`."""
+    branches: tuple[str, ...] = ()
+    """The branches of `Fairness.branch`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +125,17 @@ class Picks:
 
     given: tuple[Any, ...]
     used: int = field(default=0)
+    labels: list[str] = field(default_factory=list)
+    """The labels among them."""
 
 
 PICKS: ContextVar[Picks | None] = ContextVar("streamproof_picks", default=None)
 COPY: ContextVar[Callable[[Any], Any]] = ContextVar("streamproof_copy")
 """In native execution: a function that copies the state passed to a rule or property, for `enabled`."""
+STILL: ContextVar[bool] = ContextVar("streamproof_still", default=False)
+"""In native execution of a temporal property: the behaviour stays in one state, where its formula is a condition."""
+FAILED: ContextVar[list[Exception] | None] = ContextVar("streamproof_failed", default=None)
+"""In native execution: collects the errors of rules that `enabled` runs."""
 
 
 def choose(domain: Iterable[Any] = (), /, **branches: Any) -> Any:
@@ -137,9 +143,13 @@ def choose(domain: Iterable[Any] = (), /, **branches: Any) -> Any:
 
     ``choose(delivered=True, lost=False)`` labels the branches: it returns one of the values, and the pick is its label.
     """
+    picks = PICKS.get()
     if branches:
-        return branches[choose([*branches])]
-    picks, options = PICKS.get(), list(domain)
+        label = choose([*branches])
+        if picks is not None:
+            picks.labels.append(label)
+        return branches[label]
+    options = list(domain)
     if not options:
         raise Disabled
     if picks is None or picks.used >= len(picks.given):
@@ -175,16 +185,23 @@ def _possible(run: Callable[[], Any], picks: tuple[Any, ...]) -> bool:
         return False
     except NoPick as missing:
         return any(_possible(run, (*picks, plain(option))) for option in missing.options)
-    except EvaluationError:  # behind its guards
-        return True
+    except EvaluationError as error:  # behind its guards
+        _note(error)
     except StreamproofError:
         raise
     except Exception as error:  # the same, by an operation of Python
         if as_model_error(error) is None:
             raise
+        _note(error)
     finally:
         PICKS.reset(token)
     return True
+
+
+def _note(error: Exception) -> None:
+    failed = FAILED.get()
+    if failed is not None:
+        failed.append(error)
 
 
 NOTHING: Any = object()
@@ -220,7 +237,20 @@ def action(
             remedy='write @action(c="channels") above def send(self, s, c)',
         )
     part = fairness if isinstance(fairness, PartialFairness) else PartialFairness(Fairness.NONE)
+    if part.branches is not None and not (part.branches and all(isinstance(name, str) for name in part.branches)):
+        raise ModelError(
+            f"branch(...) takes labels of branches, got {', '.join(map(repr, part.branches)) or 'none'}",
+            loc=caller(),
+            remedy='write STRONG.branch("delivered"), with a label of choose(delivered=..., ...)',
+        )
     fairness = fairness.fairness if isinstance(fairness, PartialFairness) else fairness
+    if isinstance(fairness, tuple | list):
+        raise ModelError(
+            f"{len(fairness)} fairness constraints are given, and an action has one",
+            loc=caller(),
+            remedy='write WEAK.branch("a", "b") or WEAK.where(condition) for the steps of several branches; an action '
+            "for each constraint if some are weak and others strong",
+        )
     if not isinstance(fairness, Fairness):
         raise ModelError(
             f"{fairness!r} is not a fairness constraint",
@@ -231,7 +261,7 @@ def action(
         return put_mark(function, ActionMark(Fairness.NONE, ()))
 
     def mark(f: F) -> F:
-        return put_mark(f, ActionMark(fairness, tuple(domains.items()), part.condition, part.branch))
+        return put_mark(f, ActionMark(fairness, tuple(domains.items()), part.condition, part.branches or ()))
 
     return mark
 
@@ -285,22 +315,22 @@ initially = _Marker(StateMark.INITIALLY)
 
 def always(condition: Any, /) -> Any:
     """In a `temporal` property: `condition` is true from here on."""
-    _outside("always")
+    return condition if STILL.get() else _outside("always")
 
 
 def eventually(condition: Any, /) -> Any:
     """In a `temporal` property: `condition` is true here or later."""
-    _outside("eventually")
+    return condition if STILL.get() else _outside("eventually")
 
 
 def leads_to(condition: Any, consequence: Any, /) -> Any:
     """In a `temporal` property: whenever `condition` is true, `consequence` is true then or later."""
-    _outside("leads_to")
+    return (not condition or consequence) if STILL.get() else _outside("leads_to")
 
 
 def until(condition: Any, goal: Any, /) -> Any:
     """In a `temporal` property: `goal` is true here or later, and `condition` at every moment before that."""
-    _outside("until")
+    return goal if STILL.get() else _outside("until")
 
 
 def _outside(name: str) -> NoReturn:

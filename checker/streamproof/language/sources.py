@@ -70,9 +70,13 @@ def _functions(filename: str, source: str) -> dict[tuple[str, int], tuple[ast.Fu
     return found
 
 
+_BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
+"""The fields of nodes that contain statements, or nodes with statements: handlers and cases."""
+
+
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
     """Every statement below `node`, and the nodes that contain statements: handlers and cases."""
-    for part in ("body", "handlers", "orelse", "finalbody", "cases"):
+    for part in _BLOCKS:
         for inner in getattr(node, part, ()):
             yield inner
             yield from _statements(inner)
@@ -197,8 +201,37 @@ def local_names(node: ast.FunctionDef | ast.Lambda) -> frozenset[str]:
     every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *filter(None, (spec.vararg, spec.kwarg))]
     names = {a.arg for a in every}
     if isinstance(node, ast.FunctionDef):
-        names |= _assigned(node.body)
+        names |= {name for name, _ in bindings(node.body)}
     return frozenset(names)
+
+
+def own_statements(node: ast.AST) -> Iterator[ast.AST]:
+    """The statements of a function, without those of functions and classes inside."""
+    for inner in (one for part in _BLOCKS for one in getattr(node, part, ())):
+        yield inner
+        if type(inner) not in _NAMED:
+            yield from own_statements(inner)
+
+
+def static_value(node: ast.expr, function: types.FunctionType) -> Any:
+    """The value of a name, or of an attribute of a module, in the source of a function, whatever its variables are; None
+    if it depends on them."""
+    match node:
+        case ast.Name(id=name):
+            tree = definition(function)
+            inner = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.Lambda))
+            loops = (n.target for n in ast.walk(tree) if isinstance(n, ast.comprehension))
+            if any(name in local_names(n) for n in inner) or any(
+                name == n.id for t in loops for n in ast.walk(t) if isinstance(n, ast.Name)
+            ):
+                return None
+            cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+            with suppress(ValueError):  # an empty cell
+                return next((c.cell_contents for n, c in cells if n == name), function.__globals__.get(name))
+        case ast.Attribute(value=owner, attr=name):
+            module = static_value(owner, function)
+            return vars(module).get(name) if isinstance(module, types.ModuleType) else None
+    return None
 
 
 _NAMED = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
@@ -206,26 +239,26 @@ _SCOPES = frozenset({ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.Ge
 """Expressions with their own scope."""
 
 
-def _assigned(body: Iterable[ast.AST]) -> set[str]:
-    """The names assigned by statements, including nested functions and classes."""
-    names: set[str] = set()
+def bindings(body: Iterable[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
+    """The names that statements assign, including nested functions and classes, each with its node."""
     todo: list[Any] = list(body)
     while todo:
         node = todo.pop()
         kind: Any = type(node)
         if kind is ast.Name:
             if type(node.ctx) is ast.Store:
-                names.add(node.id)
-        elif kind in _NAMED or (kind is ast.MatchAs and node.name is not None and node.pattern is None):
-            names.add(node.name)
+                yield node.id, node
+        elif kind in _NAMED:
+            yield node.name, node
         elif kind not in _SCOPES:
+            if kind is ast.MatchAs and node.name is not None:
+                yield node.name, node
             for name in _parts(kind):
                 part = getattr(node, name, None)
                 if type(part) is list:
                     todo += part
                 elif isinstance(part, ast.AST):
                     todo.append(part)
-    return names
 
 
 @lru_cache(maxsize=256)

@@ -73,7 +73,7 @@ def _is_plain_all(ev: Evaluator, node: ast.expr, frame: Frame) -> bool:
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
-        and means(ev, node.func, builtins.all, frame)
+        and means(node.func, builtins.all, frame)
         and len(node.args) == 1
         and isinstance(node.args[0], ast.GeneratorExp)
     )
@@ -181,7 +181,7 @@ def refused_statement(ev: Evaluator, node: ast.stmt, frame: Frame) -> None:
 
 
 def _call_statement(ev: Evaluator, call: ast.Call, frame: Frame) -> None:
-    if isinstance(call.func, ast.Name | ast.Attribute) and means(ev, call.func, require, frame):
+    if isinstance(call.func, ast.Name | ast.Attribute) and means(call.func, require, frame):
         loc = where(frame, call)
         if not ev.context.in_action:
             raise ModelError("require(...) outside an action", loc=loc, remedy="return a condition")
@@ -207,7 +207,7 @@ def _require(ev: Evaluator, node: ast.expr, frame: Frame) -> None:
 
 def _assigned(ev: Evaluator, value: ast.expr, frame: Frame, target: ast.expr) -> Term:
     if isinstance(value, ast.Call):
-        return _kept(call(ev, value, frame, target.id if isinstance(target, ast.Name) else None), frame, value)
+        return _kept(call(ev, value, frame, target if isinstance(target, ast.Name) else None), frame, value)
     return _kept(ev.value(value, frame), frame, value)
 
 

@@ -61,7 +61,18 @@ class Interpreter:
 
     def take(self, instance: Instance, state: State) -> State | None:
         """The state after `instance`, or None if it is disabled. Raises `EvaluationError` for a model error."""
+        return self._taken(instance, state, Evaluation(self._index, state, None))
+
+    def outcomes(self, instances: Iterable[Instance], state: State) -> Iterator[State | EvaluationError | None]:
+        """For each instance, what `take` returns or raises; terms that they share are evaluated once."""
         evaluation = Evaluation(self._index, state, None)
+        for instance in instances:
+            try:
+                yield self._taken(instance, state, evaluation)
+            except EvaluationError as error:
+                yield error
+
+    def _taken(self, instance: Instance, state: State, evaluation: Evaluation) -> State | None:
         self.refuse(instance.guard_checks, evaluation, instance)
         if not all(evaluation.value(c.expr) for c in instance.guard):
             return None

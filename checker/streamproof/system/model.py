@@ -42,13 +42,16 @@ class Fairness(Enum):
         """Fairness of the steps of an action for which `condition` is true: WF(A and condition) in TLA+.
 
         `condition` is a function ``(self, s, ...)`` of the state before the step, or the name of a method; further parameters
-        are those of the action, and the names of its picks (None where a choice is not reached).
+        are those of the action, and its variables that receive a choice (None where it is not reached).
         """
         return PartialFairness(self, condition)
 
-    def branch(self, name: str) -> PartialFairness:
-        """Fairness of the steps of an action that take a branch, labelled `name` by ``choose(name=...)``."""
-        return PartialFairness(self, branch=name)
+    def branch(self, *names: str) -> PartialFairness:
+        """Fairness of the steps of an action that take a branch, labelled `name` by ``choose(name=...)``.
+
+        Several branches are one constraint, on the steps that take any of them.
+        """
+        return PartialFairness(self, branches=names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class PartialFairness:
 
     fairness: Fairness
     condition: Any = None
-    branch: str | None = None
+    branches: tuple[str, ...] | None = None
 
 
 REACHED = "the choice is reached"
@@ -208,7 +211,8 @@ class Action:
     branches: tuple[str, ...] = ()
     """The labels of its branches, those included that no instance takes."""
     fair_branch: str | None = None
-    """The branch whose steps the fairness constraint concerns; None: those of the instances that are `fair`."""
+    """The branch whose steps the fairness constraint concerns, or several joined by "or"; None: those of the instances that
+    are `fair`."""
 
 
 @dataclass(frozen=True, slots=True)

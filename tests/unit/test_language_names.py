@@ -1,0 +1,434 @@
+"""What a name of the user's source stands for is decided by its value: aliases, shadows, other names of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import streamproof as sp
+from streamproof import (
+    STRONG,
+    WEAK,
+    Bool,
+    Case,
+    Model,
+    ModelError,
+    Range,
+    State,
+    Union,
+    action,
+    choose,
+    eventually,
+    explore,
+    invariant,
+    require,
+    temporal,
+)
+from streamproof.system import Verdict
+
+HOLDS, VIOLATED = Verdict.HOLDS, Verdict.VIOLATED
+
+
+class Ack(Case):
+    """A case."""
+
+
+class Nack(Case):
+    """Another one."""
+
+
+def verdict(model: type[Model], name: str) -> Verdict:
+    """The verdict of a property."""
+    return explore(model.system()).finding(name).verdict
+
+
+def answering(ack: type[Case]) -> type[Model]:
+    """A model that answers in every case, if `ack` is the class of this name."""
+    Ack = ack
+
+    class Answering(Model):
+        check_deadlock = False
+
+        def state(self) -> State:
+            return State(u=Union(globals()["Ack"](), Nack(), init=globals()["Ack"]()), x=Range(0, 3), done=Bool())
+
+        @action
+        def go(self, s: Any) -> None:
+            require(not s.done)
+            s.done = True
+            match s.u:
+                case Ack():
+                    s.x = 1
+                case Nack() | Ack():
+                    s.x = 2
+
+        @invariant
+        def answered(self, s: Any) -> bool:
+            return not s.done or s.x > 0
+
+    return Answering
+
+
+def test_cases_are_complete_by_class() -> None:
+    """`match` is complete if its classes are those of the union, whatever the source calls them."""
+    assert verdict(answering(Ack), "answered") is HOLDS
+    assert verdict(answering(Nack), "answered") is VIOLATED
+
+
+class Base(Model):
+    """A helper to call by `super`."""
+
+    check_deadlock = False
+
+    def state(self) -> State:
+        """A number."""
+        return State(x=Range(0, 5))
+
+    def f(self, s: Any) -> int:
+        """Of the base class."""
+        return 1
+
+    @action
+    def go(self, s: Any) -> None:
+        """Overridden."""
+
+    @invariant
+    def fine(self, s: Any) -> bool:
+        """Small."""
+        return s.x < 3
+
+
+def with_super(super: Callable[[], Any]) -> type[Model]:
+    """A rule that calls this function."""
+
+    class Above(Base):
+        def f(self, s: Any) -> int:
+            return 2
+
+        def go(self, s: Any) -> None:
+            s.x = super().f(s)
+
+    return Above
+
+
+class Kept(Base):
+    """`super` under another name, in a method where Python knows the class."""
+
+    def f(self, s: Any) -> int:
+        """Not this one."""
+        return 4
+
+    def go(self, s: Any) -> None:
+        """By an alias."""
+        base = super
+        s.x = base().f(s)
+
+
+class Other:
+    """What a function named `super` gives."""
+
+    def f(self, s: Any) -> int:
+        """Too large."""
+        return 4
+
+
+class Inside(Base):
+    """Python has no instance there."""
+
+    def go(self, s: Any) -> None:
+        """In a comprehension."""
+        s.x = max(super().f(s) for _ in range(2))
+
+
+def test_super_is_the_function_of_python() -> None:
+    """A function of the user with this name is called; an alias of Python's is Python's."""
+    assert verdict(with_super(Other), "fine") is VIOLATED
+    assert verdict(Kept, "fine") is HOLDS
+    with pytest.raises(ModelError, match="super\\(\\) in a comprehension or an inner function\n  keep it first"):
+        Inside.system()
+
+
+class Checks:
+    """An object with a method of the name of a primitive."""
+
+    def require(self, condition: Any) -> None:
+        """Requires nothing."""
+
+
+class Shadowed(Base):
+    """A local name that hides the module `sp`."""
+
+    def setup(self) -> None:
+        """An object that has `require`."""
+        self.checks = Checks()
+
+    def go(self, s: Any) -> None:
+        """Not limited."""
+        sp = self.checks
+        sp.require(s.x < 2)
+        s.x = 3 if s.x == 2 else s.x + 1
+
+
+class Qualified(Base):
+    """The module itself."""
+
+    def go(self, s: Any) -> None:
+        """Limited."""
+        sp.require(s.x < 2)
+        s.x = s.x + 1
+
+
+def test_a_local_name_hides_a_module() -> None:
+    """`sp.require` of an object of this name is its method."""
+    assert verdict(Qualified, "fine") is HOLDS
+    assert verdict(Shadowed, "fine") is VIOLATED
+
+
+# --- fairness of a part
+
+
+class Fair(Model):
+    """What the rule moves to; the condition of its fairness is false of the steps that `ends` needs."""
+
+    check_deadlock = False
+
+    def state(self) -> State:
+        """A number and a switch that never changes."""
+        return State(x=Range(0, 3), b=Bool())
+
+    def moves(self, s: Any, z: Any) -> bool:
+        """The steps that a fair behaviour takes."""
+        return z is not None and z != 1
+
+    def noise(self) -> int:
+        """A choice of a helper, in a variable of the same name."""
+        z = choose([0, 3])
+        return z
+
+    @temporal
+    def ends(self, s: Any) -> Any:
+        """Only by the steps that are not fair."""
+        return eventually(s.x == 1)
+
+
+class Label(Fair):
+    """The variable has the value behind the label."""
+
+    @action(fairness=WEAK.where("moves"))
+    def go(self, s: Any) -> None:
+        """Labelled."""
+        require(s.x == 0)
+        z = choose(go=1, stay=0)
+        s.x = z
+
+
+class OneOfTwo(Fair):
+    """One of two choices, depending on the state, in one variable."""
+
+    @action(fairness=WEAK.where("moves"))
+    def go(self, s: Any) -> None:
+        """Never both."""
+        require(s.x == 0)
+        if s.b:
+            z = choose([1])
+            s.b = True
+        else:
+            z = choose([0, 1])
+        s.x = z
+
+
+class Helper(Fair):
+    """The variable of the rule, not that of its helper."""
+
+    @action(fairness=WEAK.where("moves"))
+    def go(self, s: Any) -> None:
+        """Both choose."""
+        require(s.x == 0)
+        self.noise()
+        z = choose([0, 1])
+        s.x = z
+
+
+class Given(Fair):
+    """A parameter of the rule, not the variable of its helper."""
+
+    @action(z=[0, 1], fairness=WEAK.where("moves"))
+    def go(self, s: Any, z: int) -> None:
+        """The helper chooses."""
+        require(s.x == 0)
+        self.noise()
+        s.x = z
+
+
+def moved(self: Any, s: Any) -> None:
+    """A rule with another name than its function."""
+    require(s.x == 0)
+    z = choose([0, 1])
+    s.x = z
+
+
+class Named(Fair):
+    """A rule whose function has another name."""
+
+    go = action(fairness=WEAK.where("moves"))(moved)
+
+
+@pytest.mark.parametrize("model", [Label, OneOfTwo, Helper, Given, Named], ids=lambda m: m.__name__)
+def test_the_condition_of_fairness_gets_the_value_of_the_variable(model: type[Model]) -> None:
+    """Nothing forces the step that `ends` needs; with fairness of all steps, a helper's choice included, something does."""
+    assert verdict(model, "ends") is VIOLATED
+
+    class Forced(model):  # type: ignore[misc, valid-type]
+        def moves(self, s: Any, z: Any) -> bool:
+            return z == 1
+
+    assert verdict(Forced, "ends") is HOLDS
+
+
+class Twice(Fair):
+    """Two choices in one variable."""
+
+    @action(fairness=WEAK.where("moves"))
+    def go(self, s: Any) -> None:
+        """One after the other."""
+        z = choose([0, 1])
+        s.x = z
+        z = choose([0, 3])
+        s.x = z
+
+
+class Default(Fair):
+    """A choice, or another value."""
+
+    @action(fairness=WEAK.where("moves"))
+    def go(self, s: Any) -> None:
+        """In one variable."""
+        z = 2
+        if s.b:
+            z = choose([0, 1])
+        s.x = z
+
+
+class Loop(Fair):
+    """A choice in a loop."""
+
+    @action(fairness=WEAK.where("moves"))
+    def go(self, s: Any) -> None:
+        """Twice."""
+        for _ in range(2):
+            z = choose([0, 1])
+            s.x = z
+
+
+class Again(Fair):
+    """A parameter that is assigned."""
+
+    @action(z=[0, 1], fairness=WEAK.where("moves"))
+    def go(self, s: Any, z: int) -> None:
+        """Another value."""
+        z = 1 - z
+        s.x = z
+
+
+class Captured(Fair):
+    """A choice, or what a pattern captures."""
+
+    @action(fairness=WEAK.where("moves"))
+    def go(self, s: Any) -> None:
+        """In one variable."""
+        z = choose([0, 1])
+        match s.x:
+            case (1 | 2) as z:
+                s.x = z
+
+
+class Local(Fair):
+    """No choice."""
+
+    @action(fairness=WEAK.where("moves"))
+    def go(self, s: Any) -> None:
+        """The helper's variable has the name."""
+        z = 1
+        self.noise()
+        s.x = z
+
+
+@pytest.mark.parametrize(
+    ("model", "lines"),
+    [(Twice, (5, 7)), (Default, (5, 7)), (Loop, (6, 6)), (Again, (3, 5)), (Captured, (5, 7))],
+    ids=lambda given: getattr(given, "__name__", ""),
+)
+def test_a_name_with_several_values_is_refused(model: type[Model], lines: tuple[int, int]) -> None:
+    """With the lines that give them."""
+    first = model.go.__code__.co_firstlineno - 1  # type: ignore[attr-defined]
+    shown = " and ".join(str(first + line - 1) for line in dict.fromkeys(lines))
+    with pytest.raises(ModelError, match=f"'z', which may get several values in one step: lines? {shown}\n"):
+        model.system()
+
+
+def test_a_variable_without_a_choice_is_refused() -> None:
+    """Also if a helper chooses into a variable of this name."""
+    with pytest.raises(ModelError, match="'z', which is neither a parameter nor a pick of it"):
+        Local.system()
+
+
+class Branches(Fair):
+    """Two of three branches."""
+
+    @action(fairness=WEAK.branch("up", "down"))
+    def go(self, s: Any) -> None:
+        """Labelled."""
+        require(s.x != 1)
+        s.x = choose(up=2, down=3, ends=1)
+
+
+class Single(Fair):
+    """The third one."""
+
+    @action(fairness=WEAK.branch("ends", "up"))
+    def go(self, s: Any) -> None:
+        """Labelled."""
+        require(s.x == 0)
+        s.x = choose(up=1, down=0, ends=1)
+
+
+class Misspelt(Fair):
+    """A branch that is none."""
+
+    @action(fairness=STRONG.branch("up", "left"))
+    def go(self, s: Any) -> None:
+        """Labelled."""
+        s.x = choose(up=2, down=3)
+
+
+def test_several_branches_are_one_constraint() -> None:
+    """On the steps that take any of them."""
+    assert verdict(Branches, "ends") is VIOLATED
+    assert verdict(Single, "ends") is HOLDS
+    assert Branches.system().actions[0].fair_branch == "up or down"
+
+
+def test_fairness_in_another_form_is_refused() -> None:
+    """In words of the language."""
+    with pytest.raises(ModelError, match="2 fairness constraints are given, and an action has one\n  write WEAK"):
+        action(fairness=(WEAK.branch("up"), STRONG.branch("down")))  # type: ignore[call-overload]
+    with pytest.raises(ModelError, match=r"branch\(\.\.\.\) takes labels of branches, got none\n"):
+        action(fairness=WEAK.branch())
+    with pytest.raises(ModelError, match="got 1\n"):
+        action(fairness=WEAK.branch(1))  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="the branch 'left', which it does not have"):
+        Misspelt.system()
+
+
+def test_choose_of_an_object_is_its_method() -> None:
+    """A label is one of streamproof's `choose`."""
+    mine = SimpleNamespace(choose=lambda **given: 1)
+
+    class Mine(Base):
+        def go(self, s: Any) -> None:
+            s.x = mine.choose(up=1)
+
+    assert Mine.system().actions[0].branches == ()
