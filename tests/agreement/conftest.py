@@ -61,9 +61,9 @@ class Panel:
         return Refereed(system, said.found, said.result, said.expected)
 
     @staticmethod
-    def explored(system: System, tier: str) -> EngineResult:
+    def explored(system: System, tier: str, workers: int = 1) -> EngineResult:
         """The explicit engine; its behaviours have been replayed by the interpreter."""
-        return panel_engines.explored(system, tier)
+        return panel_engines.explored(system, tier, workers)
 
     @staticmethod
     def bounded(system: System, depth: int, *, integers: bool = False) -> EngineResult:

@@ -34,6 +34,7 @@ def _agree(panel: Any, system: System, *, with_spin: bool = False) -> bool:
         return True
     referee.compare(panel.explored(system, "python"))
     referee.compare(panel.explored(system, "compiled"))
+    referee.compare(panel.explored(system, "compiled", 2))
     referee.compare(panel.bounded(system, DEPTH))
     return True
 

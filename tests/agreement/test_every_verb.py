@@ -99,7 +99,7 @@ def judged(subject: Subject, answer: dict[str, Any], *, shortest: bool, cut: boo
             continue
         verdict, steps = right
         if found in OPEN:
-            assert cut or found == "inconclusive" or subject.python.mistake is not None, row
+            assert found == verdict or cut or found == "inconclusive" or subject.python.mistake is not None, row
             continue
         assert found == verdict, (row, right)
         if steps is not None and row["trace"] is not None:
@@ -237,7 +237,8 @@ class Ways:
         kinds = {p.name: p.kind for p in self.subject.system.properties}
         for name, claim in answer["claims"].items():
             right = self.subject.right(name, kinds[name])
-            assert claim == ("error" if right is None else right[0]), (name, claim, right)
+            wanted = {"error"} if self.subject.python.mistake is not None or right is None else set[str]()
+            assert claim in wanted | {right and right[0]}, (name, claim, right)
         return Counter(verified=1, claims=len(answer["claims"]))
 
     def prove(self) -> Counter[str]:
@@ -279,6 +280,8 @@ class Ways:
             "--workers",
             "1",
         )
+        if "points" not in answer:
+            return Counter(refused=1)
         chosen = [
             p
             for p in answer["points"]
@@ -288,7 +291,8 @@ class Ways:
         for name, row in chosen[0]["verdicts"].items():
             found = row["verdict"]
             right = self.subject.right(name, kinds[name])
-            assert found in OPEN if right is None else found == right[0], (name, found, right)
+            wanted = OPEN if self.subject.python.mistake is not None or right is None else set[str]()
+            assert found in wanted | {right and right[0]}, (name, found, right)
         return Counter({f"exit code {code}": 1, "verdicts": len(chosen[0]["verdicts"])})
 
     def every_engine(self, most: int = 1) -> Counter[str]:

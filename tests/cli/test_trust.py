@@ -98,6 +98,52 @@ def test_engines_agree_and_the_exit_code_is_the_verdict(streamproof: Any) -> Non
     assert {a["verdict"] for p in told["properties"] if p["name"] == "low" for a in p["answers"]} == {"violated"}
 
 
+MISTAKEN = """
+from streamproof import Model, Range, State, action, invariant, reachable, require
+
+
+class Mistaken(Model):
+    check_deadlock = False
+
+    def state(self):
+        return State(x=Range(0, 1), y=Range(0, 2))
+
+    @action
+    def first(self, s):
+        s.y = 1
+
+    @action
+    def mistaken(self, s):
+        s.x += s.y + 2 if s.y == 0 else 0
+
+    @action
+    def last(self, s):
+        s.y = 2
+
+    @invariant
+    def low(self, s):
+        return s.y != 1
+
+    @invariant
+    def lower(self, s):
+        return s.y != 2
+
+    @reachable
+    def reached(self, s):
+        return s.y == 1
+"""
+
+
+def test_what_is_found_beside_a_mistake_is_no_difference(streamproof: Any, folder: Path) -> None:
+    """A rule makes a mistake in the first state, and others decide properties from there: some engines finish that level."""
+    (folder / "mistaken.py").write_text(MISTAKEN, encoding="utf-8")
+    done = streamproof("check", "mistaken.py", "--agree", "--agree-limit", "spin=1", "--json", "-")
+    told = json.loads(done.out)
+    assert (told["differences"], done.code) == ([], 75)
+    answers = {p["name"]: {(a["verdict"], a.get("length")) for a in p["answers"]} for p in told["properties"]}
+    assert {len(a) for a in answers.values()} != {1}  # there was something to tolerate
+
+
 def test_a_row_is_printed_when_an_engine_has_answered(streamproof: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first engines have said is there while another one still thinks, and stays when the user ends that."""
 

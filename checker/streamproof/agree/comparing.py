@@ -149,7 +149,7 @@ def accepts(prop: Property, base: EngineResult, other: EngineResult, expected: E
             return True
         expected = Expected(frozenset({exact.verdict}), exact.length)
     if other.horizon is None or _within(expected, other.horizon):
-        return answer.verdict in expected.verdicts and (answer.length == expected.length or not other.lengths)
+        return expected.permits(answer, lengths=other.lengths)
     return answer.length is None and other.complete and answer.verdict in expected.verdicts
 
 

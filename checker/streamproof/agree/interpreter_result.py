@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from typing import assert_never
@@ -111,7 +112,12 @@ def expected(system: System) -> Mapping[str, Expected]:
                 if found:
                     decided[prop.name] = Expected(found, length)
         if any(_mistaken(interpreter, state) for state in level):
-            return {p.name: decided.get(p.name, Expected(frozenset({Verdict.ERROR}), length)) for p in properties}
+            further = [(state, after) for state in level for after in _taken(interpreter, system, state)]
+            reached = tuple(dict.fromkeys(after for _, after in further if after not in seen))
+            return {
+                p.name: decided.get(p.name) or _beside_mistake(interpreter, p, length, reached, further)
+                for p in properties
+            }
         arriving = [(state, step.state) for state in level for step in interpreter.steps(state)]
         level = tuple(dict.fromkeys(after for _, after in arriving if after not in seen))
         seen.update(level)
@@ -124,6 +130,27 @@ def expected(system: System) -> Mapping[str, Expected]:
                     decided[prop.name] = Expected(found, length)
     never = {p.name: Verdict.VIOLATED if p.kind is Kind.REACHABLE else Verdict.HOLDS for p in properties}
     return {name: decided.get(name, Expected(frozenset({verdict}), None)) for name, verdict in never.items()}
+
+
+def _taken(interpreter: Interpreter, system: System, state: State) -> Iterator[State]:
+    """The states after the steps from a state, without those that are mistakes."""
+    for instance in system.instances:
+        with suppress(EvaluationError):
+            after = interpreter.take(instance, state)
+            if after is not None:
+                yield after
+
+
+def _beside_mistake(
+    interpreter: Interpreter,
+    prop: Property,
+    length: int,
+    level: tuple[State, ...],
+    arriving: list[tuple[State, State]],
+) -> Expected:
+    """The answers to an undecided property where the model makes a mistake on the level before these states and steps."""
+    later = () if prop.kind is Kind.DEADLOCK else _events(interpreter, prop, level, arriving)
+    return Expected(frozenset({Verdict.ERROR}), length, frozenset(later))
 
 
 def _events(

@@ -74,10 +74,22 @@ def no_answer(engine: str, why: str) -> EngineResult:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The permitted verdicts for a property, in any search order, and the number of states of the behaviour."""
+    """The permitted verdicts for a property, in any search order, and the number of states of the behaviour.
+
+    `later`: those by a behaviour of one more state. An engine that meets a mistake of the model may finish its level, whose
+    other steps may decide the property.
+    """
 
     verdicts: frozenset[Verdict]
     length: int | None
+    later: frozenset[Verdict] = frozenset()
+
+    def permits(self, answer: Answer, *, lengths: bool = True) -> bool:
+        """Whether an engine may give this answer; `lengths`: it reports lengths of behaviours."""
+        if answer.verdict in self.verdicts and (answer.length == self.length or not lengths):
+            return True
+        following = None if self.length is None else self.length + 1
+        return answer.verdict in self.later and (answer.length == following or not lengths)
 
 
 @dataclass(frozen=True, slots=True)
