@@ -92,7 +92,7 @@ class PythonModel:
 
     def ended(self, state: Any) -> bool:
         """Whether a state without successors is a terminal one, or outside the constraint."""
-        return not self.native._inside(state) or any(self.native.holds(f, state) for f in self.ends)
+        return not self.native.inside(state) or any(self.native.holds(f, state) for f in self.ends)
 
 
 def explored(model: Model, system: System, most: int = 2_000, *, limited: bool = True) -> PythonSearch:
@@ -126,7 +126,7 @@ def explored(model: Model, system: System, most: int = 2_000, *, limited: bool =
             break
         for state in level:
             try:
-                inside = python.native._inside(state)
+                inside = python.native.inside(state)
             except EvaluationError:
                 found.mistake = depth
                 continue

@@ -216,8 +216,54 @@ def bag_inside(value: Term, sort: BagSort, loc: Loc | None) -> tuple[Expr, Expr]
     if not isinstance(value, tuple | list | PartialList):
         return to_term(value, sort, loc), b.FALSE
     items = value.items if isinstance(value, PartialList) else [(b.TRUE, v) for v in value]
-    bag, outside = _Lifting(loc, None, None).inside(sort, items)
-    return bag, b.or_(wrong for wrong, _ in outside)
+    made: list[tuple[Expr, Expr]] = []
+    outside: list[Expr] = []
+    for there, item in items:
+        term, present = compared(item, sort.item, loc)
+        made.append((b.and_((there, present)), term))
+        outside.append(b.and_((there, b.not_(b.and_((present, b.in_domain(term, sort.item)))))))
+    return sequences.bag_from(sort, made, loc), b.or_(outside)
+
+
+class _Present:
+    """The `Paths` of a conversion in which an absent option is no mistake: the conditions under which one is absent."""
+
+    def __init__(self, loc: Loc | None) -> None:
+        self.loc, self.absent, self._path = loc, list[Expr](), b.TRUE
+
+    def unwrap(self, term: Expr, inside: bool) -> Expr:
+        """The value of an option."""
+        self.absent.append(b.and_((self._path, b.is_none(term))))
+        return b.unwrap(term, self.loc)
+
+    def conditional(self, cond: Expr, then: Callable[[], Term], other: Callable[[], Term], loc: Loc) -> Term:
+        """The value of a conditional expression."""
+        return b.ite(cond, self._guarded(cond, then), self._guarded(b.not_(cond), other), loc)
+
+    def of_each(
+        self, items: Iterable[tuple[Expr, Term]], run: Callable[[Term], Expr], loc: Loc
+    ) -> Iterator[tuple[Expr, Expr]]:
+        """The result of `run` for each element."""
+        for there, element in items:
+            yield there, self._guarded(there, partial(run, element))
+
+    def check(self, condition: Expr, message: str, loc: Loc, *operands: tuple[str, Expr]) -> None:
+        """No mistake: the value is different from all others."""
+
+    def _guarded(self, cond: Expr, run: Callable[[], Expr]) -> Expr:
+        outer, self._path = self._path, b.and_((self._path, cond))
+        try:
+            return run()
+        finally:
+            self._path = outer
+
+
+def compared(value: Term, sort: Sort, loc: Loc | None) -> tuple[Expr, Expr]:
+    """`value` as an expression to compare with values of `sort`, and the condition that it has one: no part is None where
+    a value is needed."""
+    present = _Present(loc)
+    term = _Lifting(loc, present.unwrap, present).to_term(value, sort, False)
+    return term, b.not_(b.or_(present.absent))
 
 
 @dataclass(frozen=True, slots=True)

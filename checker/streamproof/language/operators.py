@@ -14,7 +14,7 @@ from streamproof.language import sequences
 from streamproof.language.cases import Case
 from streamproof.language.conversion import expect_faithful, is_faithful
 from streamproof.language.elements import distinct, elements, refuse_iterator, refuse_lazy
-from streamproof.language.lift import alike, bag_inside, condition_of, lifted, natural, recast, to_term
+from streamproof.language.lift import alike, bag_inside, compared, condition_of, lifted, natural, recast
 from streamproof.language.lowering_context import Context
 from streamproof.language.lvalues import convert, dereference, resolve_deep, unwrap_option
 from streamproof.language.sequences import count, ranks
@@ -396,7 +396,8 @@ def _equal_host(context: Context, term: Expr, other: Term, loc: Loc) -> Term:
         raise ModelError(
             f"{describe(term)} is never None", loc=loc, remedy="declare it Option(...) if it can be absent"
         )
-    return simple(b.eq(term, to_term(resolve_deep(context, other), term.sort, loc), loc))
+    value, present = compared(resolve_deep(context, other), term.sort, loc)
+    return simple(b.and_((present, b.eq(term, value, loc)), loc))
 
 
 def _equal_containers(context: Context, left: Term, right: Term, loc: Loc) -> Term:
@@ -458,15 +459,25 @@ def contained(context: Context, needle: Term, hay: Term, loc: Loc, texts: tuple[
         hay = Several(content.items, once=False) if isinstance(content, PartialList) else tuple(content)
     if isinstance(hay, Ref) or is_expr(hay):
         whole = dereference(context, hay)
+        if isinstance(whole.sort, SetSort | BagSort):
+            if isinstance(needle, Cases):
+                return context.by_case(needle, lambda one: contained(context, one, whole, loc, texts), loc)
+            element = whole.sort.element if isinstance(whole.sort, SetSort) else whole.sort.item
+            if needle is None and not isinstance(element, OptionSort):
+                return False
+            if is_expr(needle) and isinstance(needle.sort, OptionSort) and not isinstance(element, OptionSort):
+                found_in = contained(context, b.unwrap(needle, loc), whole, loc, texts)
+                return simple(b.and_((b.not_(b.is_none(needle)), condition_of(found_in)), loc))
         if isinstance(whole.sort, SetSort):
             if is_expr(needle) and not compatible(needle.sort, whole.sort.element):
                 wide = lifted(whole.sort, SetSort(needle.sort))
                 whole = whole if wide is None else recast(whole, wide, loc)
             assert isinstance(whole.sort, SetSort)
-            return simple(b.member(whole, to_term(resolve_deep(context, needle), whole.sort.element, loc), loc))
+            value, present = compared(resolve_deep(context, needle), whole.sort.element, loc)
+            return simple(b.and_((present, b.member(whole, value, loc)), loc))
         if isinstance(whole.sort, BagSort):
-            value = to_term(resolve_deep(context, needle), whole.sort.item, loc)
-            return simple(b.less(b.num(0), sequences.count_of(whole, value, loc), loc))
+            value, present = compared(resolve_deep(context, needle), whole.sort.item, loc)
+            return simple(b.and_((present, b.less(b.num(0), sequences.count_of(whole, value, loc), loc)), loc))
         if not isinstance(whole.sort, QueueSort | ArraySort):
             raise ModelError(
                 f"'in' needs a collection, got {describe(whole)}", loc=loc, remedy="use a Set, Queue or Array"

@@ -422,16 +422,26 @@ class BagView(View):
         return iter([look(self._sort.item, FixedValue(v)) for v in items])
 
     def __contains__(self, value: object) -> bool:
-        return self._count(value, None) > 0
+        try:
+            return self._count(value, None) > 0
+        except StreamproofError:  # None is in no bag of numbers
+            return False
 
     def _counters(self, other: Any) -> tuple[Counter[Value], Counter[Value]]:
         """The counts of both operands; a list may have values that are no items."""
         sort, spot = self._sort, CallSite()
         if isinstance(other, tuple | list):
-            items = [raw(sort.item, v, spot, "a part of the other bag") for v in other]
+            items = [self._item(v) for v in other]
         else:
             items = bag_items(sort, raw(sort, other, spot, "the other bag"))
         return Counter(bag_items(sort, self._place.get())), Counter(items)
+
+    def _item(self, given: Any) -> Value:
+        """A value of a list as an item; one that is none, such as None among numbers, is different from all items."""
+        try:
+            return raw(self._sort.item, given, None, "")
+        except StreamproofError:
+            return ("no item", repr(given))
 
     __le__, __ge__ = _bag_comparison(operator.le), _bag_comparison(operator.ge)
     __lt__, __gt__ = _bag_comparison(operator.lt), _bag_comparison(operator.gt)
@@ -505,7 +515,10 @@ class SetView(View):
     def __contains__(self, value: object) -> bool:
         if isinstance(value, str) and isinstance(self._sort.element, EnumSort):
             return value in self._place.get()  # also a value of a wider Enum
-        return raw(self._sort.element, value, None, "") in self._place.get()
+        try:
+            return raw(self._sort.element, value, None, "") in self._place.get()
+        except StreamproofError:  # None is in no set of numbers
+            return False
 
     __or__, __ror__, __ior__ = _set_operations(operator.or_)
     __and__, __rand__, __iand__ = _set_operations(operator.and_)
