@@ -1,0 +1,285 @@
+"""Mutation testing of the code that decides verdicts: do the tests of a part fail when one place in it is changed?
+
+    python tools/mutants.py [PART ...] [--again] [--minutes N] [--write]
+
+cosmic-ray makes the mutants: a comparison, an operator, a number or a condition is replaced, a loop left out. Each part has a seeded
+sample, at most one mutant for each place, without the places of `_equal_places`. Each mutant is run in a copy of the committed
+files below `build/mutants/`, and its result is kept there: a run that was ended goes on. After a change of the code or the tests,
+`--again` repeats the survivors and runs what is new in the sample.
+A survivor is explained by a line of `tools/mutants.tsv`; without one, the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import csv
+import hashlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from cosmic_ray.commands import init
+from cosmic_ray.mutating import mutate_and_test
+from cosmic_ray.work_db import WorkDB
+from cosmic_ray.work_item import WorkItem, WorkResult
+
+from page_section import placed
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build" / "mutants"
+EXPLAINED = ROOT / "tools" / "mutants.tsv"
+PAGE = ROOT / "docs" / "how-to-trust-a-verdict.md"
+SEED = "1"
+CPU_SECONDS, WALL_SECONDS, KILOBYTES = 60, 900, 6_000_000
+"""What one process of the tests of a mutant may use; more is counted as timed out."""
+UNCHANGED = re.compile(r"_(Eq_Is|NotEq_IsNot|Is_Eq|IsNot_NotEq)$")
+"""Operators that exchange equality and identity: the same for terms, which are hash-consed, and for small numbers."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The size of a sample, the modules it is drawn from, and the fast tests that must notice its mutants."""
+
+    size: int
+    modules: str
+    tests: str
+
+
+PARTS = {
+    "reading of rules": Part(
+        130,
+        "language/model_reader.py language/matching.py language/statements.py language/operators.py",
+        "unit/test_language_rules.py unit/test_language_choices.py unit/test_language_enabled.py unit/test_language_model.py"
+        " unit/test_language_errors.py unit/test_language_facts.py unit/test_language_steady.py unit/test_temporal_language.py"
+        " unit/test_composition.py agreement/test_unions.py agreement/test_own_methods.py agreement/test_branches.py"
+        " agreement/test_replaced_containers.py agreement/test_enumerations.py agreement/test_enum_subsets.py"
+        " agreement/test_plain_python.py agreement/test_native.py agreement/test_partial_fairness.py cli/test_reading.py",
+    ),
+    "interpreter": Part(
+        80,
+        "system/interpreter.py",
+        "unit/test_replay.py unit/test_scalarise.py unit/test_single_steps.py unit/test_random_systems.py"
+        " unit/test_explicit_verdicts.py unit/test_language_rules.py unit/test_temporal.py agreement/test_explicit_agreement.py",
+    ),
+    "constraints and wording": Part(
+        80,
+        "system/constraint.py system/verdict.py report/check_report.py explicit/exploration.py",
+        "unit/test_check_report.py unit/test_constraints.py unit/test_explicit_verdicts.py unit/test_explicit_limits.py"
+        " unit/test_temporal.py agreement/test_constraints.py cli/test_check.py",
+    ),
+    "reductions": Part(
+        90,
+        "explicit/reductions/*.py",
+        "unit/test_reductions.py cli/test_reductions.py agreement/test_reductions_agreement.py",
+    ),
+    "fair cycles": Part(
+        90,
+        "explicit/liveness/*.py",
+        "unit/test_liveness_automata.py unit/test_temporal.py unit/test_digraph.py unit/test_explicit_verdicts.py"
+        " agreement/test_partial_fairness.py agreement/test_temporal_agreement.py agreement/test_liveness_agreement.py",
+    ),
+    "certificates": Part(
+        90,
+        "certify/verifier*.py",
+        "certificates/test_rejected.py certificates/test_accepted.py certificates/test_perturbed.py"
+        " certificates/every_size/test_every_size_accepted.py certificates/every_size/test_every_size_forged.py",
+    ),
+    "conformance": Part(
+        90,
+        "conformance/tracker.py conformance/delaying.py conformance/moves.py",
+        "conformance/test_tracker.py conformance/test_overlapping.py conformance/test_binding.py conformance/test_validate.py"
+        " conformance/test_random_orders.py conformance/test_tracker_random.py",
+    ),
+}
+
+
+def files_of(part: Part, root: Path = ROOT) -> list[Path]:
+    """The modules of a part, relative to the root. Raises `SystemExit` if one is missing."""
+    found = [sorted((root / "checker" / "streamproof").glob(pattern)) for pattern in part.modules.split()]
+    if not all(found):
+        raise SystemExit(f"a module is missing: {part.modules}")
+    return [path.relative_to(root) for paths in found for path in paths if path.name != "__init__.py"]
+
+
+def _equal_places(source: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Places whose mutants mean the same, are mere wording, or are no programs: annotations and unions of types, decorators
+    (immutability, caches), arguments of `raise` and of `assert` (messages), `strict=` of `zip`, patterns, imports for type checkers."""
+    equal: list[ast.AST | None] = []
+    tree = ast.parse(source)
+    equal += [node for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp | ast.Subscript)]
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef():
+                equal += [node.returns, *node.decorator_list]
+            case ast.ClassDef():
+                equal += node.decorator_list
+            case ast.arg() | ast.AnnAssign():
+                equal.append(node.annotation)
+            case ast.Raise():
+                equal.append(node.exc)
+            case ast.Assert():
+                equal.append(node)
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
+                equal.append(kinds)
+            case ast.keyword(arg="strict"):
+                equal.append(node)
+            case ast.MatchOr():
+                equal.append(node)
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                equal.append(node.test)
+    for found in equal:
+        if found is not None:
+            at = found  # every node in the list has a place
+            yield (at.lineno, at.col_offset), (at.end_lineno, at.end_col_offset)  # type: ignore[attr-defined]
+
+
+def sample(part: Part, root: Path) -> list[WorkItem]:
+    """The mutants of a part. A mutant's name and rank do not depend on lines that stand elsewhere."""
+    everything = WorkDB(":memory:", WorkDB.Mode.create)
+    init(files_of(part, root), everything, {})
+    sources = {path: path.read_text(encoding="utf-8") for path in files_of(part, root)}
+    equal = {path: [*_equal_places(source)] for path, source in sources.items()}
+    seen: Counter[tuple[str, ...]] = Counter()
+    by_place: dict[tuple[Path, tuple[int, int]], tuple[str, WorkItem]] = {}
+    for item in sorted(everything.work_items, key=lambda i: (i.mutations[0].operator_name, i.mutations[0].occurrence)):
+        change = item.mutations[0]
+        path, begin = change.module_path, change.start_pos
+        if UNCHANGED.search(change.operator_name) or any(a <= begin < b for a, b in equal[path]):
+            continue
+        line = sources[path].splitlines()[begin[0] - 1].strip()
+        words = (str(path), str(change.definition_name), change.operator_name, line)
+        seen[words] += 1
+        name = hashlib.sha256("\0".join((SEED, *words, str(seen[words]))).encode()).hexdigest()[:20]
+        best = by_place.get((path, begin))
+        if best is None or name < best[0]:
+            by_place[path, begin] = name, WorkItem.single(name, change)
+    return [item for _, item in sorted(by_place.values(), key=lambda pair: pair[0])[: part.size]]
+
+
+def session(name: str) -> WorkDB:
+    """The results so far of a part."""
+    return WorkDB(str(BUILD / f"{name.replace(' ', '-')}.sqlite"), WorkDB.Mode.create)
+
+
+def checkout(tree: Path) -> None:
+    """Write the committed files, and their compiled form, to a folder of their own."""
+    tree.mkdir(parents=True, exist_ok=True)
+    subprocess.run(f"git archive HEAD | tar -x -C {shlex.quote(str(tree))}", shell=True, check=True, cwd=ROOT)
+    compiled = ("-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "checker", "models", "specs", "runtime")
+    subprocess.run((sys.executable, *compiled), check=True, cwd=tree)
+
+
+def run(name: str, again: bool, until: float) -> None:
+    """Run the mutants of a part that have no result yet. Raises `SystemExit` if the tests fail without a mutant."""
+    part, tree = PARTS[name], BUILD / name.replace(" ", "-")
+    checkout(tree)
+    os.chdir(tree)
+    roots = [str(tree / folder) for folder in ("checker", "models", "specs", "runtime")]
+    os.environ.update(PYTHONPATH=os.pathsep.join(roots), CI="1")
+    tests = " ".join(f"tests/{path}" for path in part.tests.split())
+    pytest = f"{shlex.quote(sys.executable)} -m pytest -x -q -m 'not long' -p no:xdist -p no:cacheprovider {tests}"
+    limits = f"ulimit -t {CPU_SECONDS}; ulimit -v {KILOBYTES}"
+    command = shlex.join(["sh", "-c", f"{limits}; {pytest} 2>&1; e=$?; test $e -lt 128 || echo signal $e; exit $e"])
+    plain = subprocess.run(shlex.split(command), capture_output=True, text=True, check=False)
+    if plain.returncode:
+        raise SystemExit(f"{name}: the tests fail without a mutant\n{plain.stdout}")
+    db = session(name)
+    known = dict(db.results)
+    items = sample(part, Path())
+    db.clear()
+    db.add_work_items(items)
+    for item in items:
+        result = known.get(item.job_id)
+        if result is not None and not (again and status(result) == "survived"):
+            db.set_result(item.job_id, result)
+    for item in sorted(db.pending_work_items, key=lambda i: str(i.job_id)):
+        if time.time() > until:
+            break
+        result = mutate_and_test(item.mutations, command, WALL_SECONDS)
+        db.set_result(item.job_id, result)
+        print(f"{name}: {status(result)}  {item.mutations[0].module_path.name}:{item.mutations[0].start_pos[0]}", flush=True)
+
+
+def status(result: WorkResult) -> str:
+    """Killed, timed out or survived."""
+    if result.test_outcome == "survived":
+        return "survived"
+    last = (result.output or "").strip().splitlines()[-1:]
+    return "timed out" if last in (["timeout"], ["signal 152"], ["signal 137"]) else "killed"
+
+
+def changed(item: WorkItem, result: WorkResult) -> tuple[str, str, str, str]:
+    """A survivor as a line of the table of explanations begins: module, definition, line before and after."""
+    lines = (result.diff or "").splitlines()
+    before = [line[1:].strip() for line in lines if re.match(r"-(?!-)", line)]
+    after = [line[1:].strip() for line in lines if re.match(r"\+(?!\+)", line)]
+    change = item.mutations[0]
+    module = str(change.module_path).removeprefix("checker/streamproof/")
+    return module, str(change.definition_name), " ".join(before), " ".join(after)
+
+
+def explanations() -> dict[tuple[str, ...], tuple[str, str]]:
+    """What each explained survivor means: its kind and the reason, by module, definition, line before and after."""
+    with EXPLAINED.open(encoding="utf-8", newline="") as file:
+        return {tuple(row[2:6]): (row[0], row[1]) for row in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)}
+
+
+def table(names: Iterable[str]) -> tuple[str, list[tuple[str, ...]]]:
+    """The results as a table, and the survivors without an explanation."""
+    explained = explanations()
+    kinds = ("equivalent", "speed", "wording")
+    heads = ("part", "mutants", "killed", "timed out", "survived", *(f"of these {kind}" for kind in kinds), "not explained")
+    rows, open_ones, total = [], list[tuple[str, ...]](), Counter[str]()
+    for name in names:
+        counts = Counter[str]()
+        for item, result in session(name).completed_work_items:
+            outcome = status(result)
+            counts.update(["mutants", outcome])
+            if outcome == "survived":
+                kind = explained.get(changed(item, result), ("not explained",))[0]
+                counts[kind] += 1
+                if kind == "not explained":
+                    open_ones.append(changed(item, result))
+        total.update(counts)
+        rows.append((name, counts))
+    columns = ("mutants", "killed", "timed out", "survived", *kinds, "not explained")
+    lines = [" | ".join(heads), "|".join(["---"] * len(heads))]
+    lines += [" | ".join([name, *(str(counts[c]) for c in columns)]) for name, counts in (*rows, ("all", total))]
+    return "".join(f"| {line} |\n" if "---" not in line else f"|{line}|\n" for line in lines), open_ones
+
+
+def main() -> int:
+    """Run what is pending, print the table and the survivors without an explanation."""
+    parser = argparse.ArgumentParser(description="mutation testing of the code that decides verdicts")
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="parts to run; all if none is named", metavar="PART")
+    parser.add_argument("--again", action="store_true", help="repeat the survivors with the committed code and tests")
+    parser.add_argument("--minutes", type=float, default=240, help="start no mutant after N minutes", metavar="N")
+    parser.add_argument("--jobs", type=int, default=1, help="parts that run at a time", metavar="N")
+    parser.add_argument("--write", action="store_true", help=f"write the table into {PAGE.name}")
+    options = parser.parse_args()
+    names = options.parts or [*PARTS]
+    BUILD.mkdir(parents=True, exist_ok=True)
+    until = time.time() + 60 * options.minutes
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for done in [pool.submit(run, name, options.again, until) for name in names]:
+            done.result()
+    text, unexplained = table(PARTS if options.write else names)
+    print(text)
+    for words in unexplained:
+        print("survived, not explained: {}, {}\n    {}\n    {}".format(*words))
+    if options.write:
+        PAGE.write_text(placed(PAGE.read_text(encoding="utf-8"), "mutants", text), encoding="utf-8")
+    return 1 if unexplained else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
