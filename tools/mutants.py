@@ -2,10 +2,10 @@
 
     python tools/mutants.py [PART ...] [--again] [--minutes N] [--write]
 
-cosmic-ray makes the mutants: a comparison, an operator, a number or a condition is replaced, a loop left out. Each part has a seeded
-sample, at most one mutant for each place, without the places of `_equal_places`. Each mutant is run in a copy of the committed
-files below `build/mutants/`, and its result is kept there: a run that was ended goes on. After a change of the code or the tests,
-`--again` repeats the survivors and runs what is new in the sample.
+cosmic-ray makes the mutants: a comparison, an operator, a number or a condition is replaced, a loop left out. Each part has a
+seeded sample, at most one mutant for each place, without the places of `_equal_places`. Each mutant is run in a copy of the
+committed files below `build/mutants/`, and its result is kept there: a run that was ended goes on. After a change of the code
+or the tests, `--again` repeats the survivors and runs what is new in the sample.
 A survivor is explained by a line of `tools/mutants.tsv`; without one, the exit code is 1.
 """
 
@@ -14,23 +14,30 @@ from __future__ import annotations
 import argparse
 import ast
 import csv
+import difflib
 import hashlib
+import importlib
 import os
 import re
+import resource
 import shlex
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from cosmic_ray.commands import init
-from cosmic_ray.mutating import mutate_and_test
+from cosmic_ray.mutating import use_mutation
+from cosmic_ray.plugins import get_operator
 from cosmic_ray.work_db import WorkDB
-from cosmic_ray.work_item import WorkItem, WorkResult
+from cosmic_ray.work_item import TestOutcome, WorkerOutcome, WorkItem, WorkResult
 
 from page_section import placed
 
@@ -39,56 +46,81 @@ BUILD = ROOT / "build" / "mutants"
 EXPLAINED = ROOT / "tools" / "mutants.tsv"
 PAGE = ROOT / "docs" / "how-to-trust-a-verdict.md"
 SEED = "1"
-CPU_SECONDS, WALL_SECONDS, KILOBYTES = 60, 900, 6_000_000
-"""What one process of the tests of a mutant may use; more is counted as timed out."""
+ROOTS = ("checker", "models", "specs", "runtime")
+LIBRARIES = (
+    "hypothesis",
+    "numpy",
+    "z3",
+    "networkx",
+    "click",
+    "rich.console",
+    "rich.table",
+    "jinja2",
+    "llvmlite.binding",
+    "pyarrow",
+)
+CPU_SECONDS, BYTES = 60, 6 << 30
+"""What one process of the tests of a mutant may use; more counts as timed out, as does a test that waits for ever."""
 CHOSEN = "not long and not spark"
 TIMED = "not interrupt and not ctrl_c and not pipe and not clock"
 """Tests that a loaded machine could fail are left out, so that no mutant counts as killed by the load."""
+MORE = "more tests: "
+"""Begins the output of the second tests of a mutant."""
 UNCHANGED = re.compile(r"_(Eq_Is|NotEq_IsNot|Is_Eq|IsNot_NotEq)$")
 """Operators that exchange equality and identity: the same for terms, which are hash-consed, and for small numbers."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """The size of a sample, the modules it is drawn from, and the fast tests that must notice its mutants."""
+    """The size of a sample, the modules it is drawn from, the fast tests that must notice its mutants, and more tests for the
+    mutants that survive."""
 
     size: int
     modules: str
     tests: str
+    more: str = ""
 
 
 PARTS = {
     "reading of rules": Part(
         130,
         "language/model_reader.py language/matching.py language/statements.py language/operators.py",
-        "unit/test_language_rules.py unit/test_language_choices.py unit/test_language_enabled.py unit/test_language_model.py"
-        " unit/test_language_errors.py unit/test_language_facts.py unit/test_language_steady.py unit/test_temporal_language.py"
-        " unit/test_composition.py agreement/test_unions.py agreement/test_own_methods.py agreement/test_branches.py"
-        " agreement/test_replaced_containers.py agreement/test_enumerations.py agreement/test_enum_subsets.py"
-        " agreement/test_plain_python.py agreement/test_native.py agreement/test_partial_fairness.py cli/test_reading.py",
+        "unit/test_language_rules.py unit/test_language_errors.py unit/test_language_choices.py"
+        " unit/test_language_model.py unit/test_language_enabled.py unit/test_language_steady.py"
+        " unit/test_temporal_language.py agreement/test_enum_subsets.py agreement/test_unions.py"
+        " agreement/test_branches.py agreement/test_plain_python.py",
+        "cli/test_reading.py agreement/test_own_methods.py agreement/test_native.py agreement/test_enumerations.py"
+        " agreement/test_replaced_containers.py unit/test_composition.py agreement/test_partial_fairness.py"
+        " unit/test_language_facts.py",
     ),
     "interpreter": Part(
         80,
         "system/interpreter.py",
-        "unit/test_replay.py unit/test_scalarise.py unit/test_single_steps.py unit/test_random_systems.py"
-        " unit/test_explicit_verdicts.py unit/test_language_rules.py unit/test_temporal.py agreement/test_explicit_agreement.py",
+        "unit/test_scalarise.py unit/test_replay.py unit/test_single_steps.py unit/test_explicit_verdicts.py"
+        " unit/test_language_rules.py unit/test_temporal.py unit/test_random_systems.py",
+        "unit/test_derived.py unit/test_constraints.py agreement/test_explicit_agreement.py",
     ),
     "constraints and wording": Part(
         80,
         "system/constraint.py system/verdict.py report/check_report.py explicit/exploration.py",
-        "unit/test_check_report.py unit/test_constraints.py unit/test_explicit_verdicts.py unit/test_explicit_limits.py"
-        " unit/test_temporal.py agreement/test_constraints.py cli/test_check.py",
+        "unit/test_check_report.py unit/test_explicit_verdicts.py unit/test_temporal.py unit/test_constraints.py"
+        " unit/test_explicit_limits.py",
+        "unit/test_measures.py unit/test_explicit_source.py cli/test_check.py cli/test_reductions.py"
+        " agreement/test_constraints.py",
     ),
     "reductions": Part(
         90,
         "explicit/reductions/*.py",
-        "unit/test_reductions.py cli/test_reductions.py agreement/test_reductions_agreement.py",
+        "unit/test_reductions.py cli/test_reductions.py",
+        "agreement/test_reductions_agreement.py",
     ),
     "fair cycles": Part(
         90,
         "explicit/liveness/*.py",
-        "unit/test_liveness_automata.py unit/test_temporal.py unit/test_digraph.py unit/test_explicit_verdicts.py"
-        " agreement/test_partial_fairness.py agreement/test_temporal_agreement.py agreement/test_liveness_agreement.py",
+        "unit/test_liveness_automata.py unit/test_temporal.py unit/test_explicit_verdicts.py"
+        " agreement/test_partial_fairness.py",
+        "unit/test_digraph.py unit/test_temporal_language.py agreement/test_temporal_agreement.py"
+        " agreement/test_liveness_agreement.py",
     ),
     "certificates": Part(
         70,
@@ -103,8 +135,10 @@ PARTS = {
     "conformance": Part(
         90,
         "conformance/tracker.py conformance/delaying.py conformance/moves.py",
-        "conformance/test_tracker.py conformance/test_overlapping.py conformance/test_binding.py conformance/test_validate.py"
+        "conformance/test_tracker.py conformance/test_overlapping.py conformance/test_binding.py"
         " conformance/test_random_orders.py conformance/test_tracker_random.py",
+        "conformance/test_delaying.py conformance/test_generated_steps.py conformance/test_following.py"
+        " conformance/test_frontier.py conformance/test_validate.py",
     ),
 }
 
@@ -119,10 +153,12 @@ def files_of(part: Part, root: Path = ROOT) -> list[Path]:
 
 def _equal_places(source: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     """Places whose mutants mean the same, are mere wording, or are no programs: annotations and unions of types, decorators
-    (immutability, caches), arguments of `raise` and of `assert` (messages), `strict=` of `zip`, patterns, imports for type checkers."""
+    (immutability, caches), assertions, arguments of `raise` (messages), `strict=`, patterns, imports for type checkers."""
     equal: list[ast.AST | None] = []
     tree = ast.parse(source)
-    equal += [node for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp | ast.Subscript)]
+    equal += [
+        node for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp | ast.Subscript)
+    ]
     for node in ast.walk(tree):
         match node:
             case ast.FunctionDef():
@@ -181,47 +217,92 @@ def checkout(tree: Path) -> None:
     """Write the committed files, and their compiled form, to a folder of their own."""
     tree.mkdir(parents=True, exist_ok=True)
     subprocess.run(f"git archive HEAD | tar -x -C {shlex.quote(str(tree))}", shell=True, check=True, cwd=ROOT)
-    compiled = ("-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "checker", "models", "specs", "runtime")
+    compiled = ("-m", "compileall", "-q", "--invalidation-mode", "checked-hash", *ROOTS)
     subprocess.run((sys.executable, *compiled), check=True, cwd=tree)
 
 
-def run(name: str, again: bool, until: float) -> None:
-    """Run the mutants of a part that have no result yet. Raises `SystemExit` if the tests fail without a mutant."""
-    part, tree = PARTS[name], BUILD / name.replace(" ", "-")
-    checkout(tree)
-    os.chdir(tree)
-    roots = [str(tree / folder) for folder in ("checker", "models", "specs", "runtime")]
-    os.environ.update(PYTHONPATH=os.pathsep.join(roots), CI="1")
-    tests = " ".join(f"tests/{path}" for path in part.tests.split())
-    pytest = f"{shlex.quote(sys.executable)} -m pytest -x -q -m '{CHOSEN}' -k '{TIMED}' -p no:xdist -p no:cacheprovider {tests}"
-    limits = f"ulimit -t {CPU_SECONDS}; ulimit -v {KILOBYTES}"
-    command = shlex.join(["sh", "-c", f"{limits}; {pytest} 2>&1; e=$?; test $e -lt 128 || echo signal $e; exit $e"])
-    plain = subprocess.run(shlex.split(command), capture_output=True, text=True, check=False)
-    if plain.returncode:
-        raise SystemExit(f"{name}: the tests fail without a mutant\n{plain.stdout}")
+def prepare(name: str, again: bool) -> WorkDB:
+    """The session of a part: its sample, with the results that are known, except those of survivors to be repeated."""
     db = session(name)
     known = dict(db.results)
-    items = sample(part, Path())
+    items = sample(PARTS[name], Path())
     db.clear()
     db.add_work_items(items)
     for item in items:
         result = known.get(item.job_id)
         if result is not None and not (again and status(result) == "survived"):
             db.set_result(item.job_id, result)
-    for item in sorted(db.pending_work_items, key=lambda i: str(i.job_id)):
+    return db
+
+
+def run(name: str, again: bool, more: bool, until: float) -> None:
+    """Run the mutants of a part that have no result yet, or the survivors with more tests. Raises `SystemExit` if the
+    tests fail without a mutant."""
+    part, tree = PARTS[name], BUILD / name.replace(" ", "-")
+    if not more:
+        checkout(tree)
+    os.chdir(tree)
+    db = session(name) if more else prepare(name, again)
+    pending = db.pending_work_items
+    if more:
+        pending = tuple(
+            i for i, r in db.completed_work_items if status(r) == "survived" and not r.output.startswith(MORE)
+        )
+    tests = (part.more if more else part.tests).split()
+    code, output = tested(tests) if pending and tests else (0, "")
+    if code:
+        raise SystemExit(f"{name}: the tests fail without a mutant\n{output}")
+    sys.dont_write_bytecode = True
+    for item in sorted(pending, key=lambda i: str(i.job_id)) if tests else ():
         if time.time() > until:
             break
-        result = mutate_and_test(item.mutations, command, WALL_SECONDS)
+        change = item.mutations[0]
+        with use_mutation(change.module_path, get_operator(change.operator_name)(), change.occurrence) as (
+            before,
+            after,
+        ):
+            code, output = tested(tests)
+        lines = difflib.unified_diff(before.splitlines(), (after or before).splitlines(), n=0, lineterm="")
+        outcome = TestOutcome.KILLED if code else TestOutcome.SURVIVED
+        result = WorkResult(WorkerOutcome.NORMAL, MORE * more + output[-2000:], outcome, "\n".join(lines))
         db.set_result(item.job_id, result)
-        print(f"{name}: {status(result)}  {item.mutations[0].module_path.name}:{item.mutations[0].start_pos[0]}", flush=True)
+        print(f"{name}: {status(result)}  {change.module_path.name}:{change.start_pos[0]}", flush=True)
+
+
+def tested(tests: Iterable[str]) -> tuple[int, str]:
+    """The exit code and the output of tests, in a fork of this process, which has imported no module of ours."""
+    with tempfile.TemporaryFile() as file:
+        child = os.fork()
+        if not child:
+            os.setsid()
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+            resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+            resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+            roots = [str(Path(folder).resolve()) for folder in ROOTS]
+            sys.path[:0] = roots
+            os.environ.update(PYTHONPATH=os.pathsep.join(roots), CI="1")
+            options = ["-x", "-q", "-m", CHOSEN, "-k", TIMED, "-p", "no:xdist", "-p", "no:cacheprovider"]
+            code = 1
+            try:
+                code = int(pytest.main([*options, *(f"tests/{path}" for path in tests)]))
+            finally:
+                sys.stdout.flush()
+                os._exit(code)
+        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        file.seek(0)
+        output = file.read().decode(errors="replace")
+    return ended, f"{output}\nsignal {-ended}" if ended < 0 else output
 
 
 def status(result: WorkResult) -> str:
     """Killed, timed out or survived."""
     if result.test_outcome == "survived":
         return "survived"
-    last = (result.output or "").strip().splitlines()[-1:]
-    return "timed out" if last in (["timeout"], ["signal 152"], ["signal 137"]) else "killed"
+    slow = re.search(rf"signal ({signal.SIGXCPU:d}|{signal.SIGKILL:d})$|Failed: Timeout", result.output or "")
+    return "timed out" if slow else "killed"
 
 
 def changed(item: WorkItem, result: WorkResult) -> tuple[str, str, str, str]:
@@ -244,7 +325,15 @@ def table(names: Iterable[str]) -> tuple[str, list[tuple[str, ...]]]:
     """The results as a table, and the survivors without an explanation."""
     explained = explanations()
     kinds = ("equivalent", "speed", "wording")
-    heads = ("part", "mutants", "killed", "timed out", "survived", *(f"of these {kind}" for kind in kinds), "not explained")
+    heads = (
+        "part",
+        "mutants",
+        "killed",
+        "timed out",
+        "survived",
+        *(f"of these {kind}" for kind in kinds),
+        "not explained",
+    )
     rows, open_ones, total = [], list[tuple[str, ...]](), Counter[str]()
     for name in names:
         counts = Counter[str]()
@@ -267,18 +356,21 @@ def table(names: Iterable[str]) -> tuple[str, list[tuple[str, ...]]]:
 def main() -> int:
     """Run what is pending, print the table and the survivors without an explanation."""
     parser = argparse.ArgumentParser(description="mutation testing of the code that decides verdicts")
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="parts to run; all if none is named", metavar="PART")
+    parser.add_argument(
+        "parts", nargs="*", choices=[*PARTS, []], help="parts to run; all if none is named", metavar="PART"
+    )
     parser.add_argument("--again", action="store_true", help="repeat the survivors with the committed code and tests")
     parser.add_argument("--minutes", type=float, default=240, help="start no mutant after N minutes", metavar="N")
-    parser.add_argument("--jobs", type=int, default=1, help="parts that run at a time", metavar="N")
     parser.add_argument("--write", action="store_true", help=f"write the table into {PAGE.name}")
     options = parser.parse_args()
     names = options.parts or [*PARTS]
     BUILD.mkdir(parents=True, exist_ok=True)
     until = time.time() + 60 * options.minutes
-    with ProcessPoolExecutor(options.jobs) as pool:
-        for done in [pool.submit(run, name, options.again, until) for name in names]:
-            done.result()
+    for library in LIBRARIES:
+        importlib.import_module(library)
+    for more in (False, True):
+        for name in names:
+            run(name, options.again, more, until)
     text, unexplained = table(PARTS if options.write else names)
     print(text)
     for words in unexplained:
