@@ -59,7 +59,7 @@ LIBRARIES = (
     "llvmlite.binding",
     "pyarrow",
 )
-CPU_SECONDS, BYTES = 60, 6 << 30
+CPU_SECONDS, BYTES = 60, 4 << 30
 """What one process of the tests of a mutant may use; more counts as timed out, as does a test that waits for ever."""
 CHOSEN = "not long and not spark"
 TIMED = "not interrupt and not ctrl_c and not pipe and not clock"
@@ -278,7 +278,6 @@ def tested(tests: Iterable[str]) -> tuple[int, str]:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
             resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-            resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
             roots = [str(Path(folder).resolve()) for folder in ROOTS]
             sys.path[:0] = roots
             os.environ.update(PYTHONPATH=os.pathsep.join(roots), CI="1")
@@ -289,7 +288,12 @@ def tested(tests: Iterable[str]) -> tuple[int, str]:
             finally:
                 sys.stdout.flush()
                 os._exit(code)
-        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        while not (waited := os.waitpid(child, os.WNOHANG))[0]:
+            with suppress(OSError):
+                if int(Path(f"/proc/{child}/statm").read_text().split()[1]) * resource.getpagesize() > BYTES:
+                    os.kill(child, signal.SIGKILL)
+            time.sleep(0.05)
+        ended = os.waitstatus_to_exitcode(waited[1])
         with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
         file.seek(0)
