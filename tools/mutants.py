@@ -96,8 +96,8 @@ PARTS = {
     "interpreter": Part(
         80,
         "system/interpreter.py",
-        "unit/test_interpreter.py unit/test_scalarise.py unit/test_replay.py unit/test_single_steps.py unit/test_explicit_verdicts.py"
-        " unit/test_language_rules.py unit/test_temporal.py unit/test_random_systems.py",
+        "unit/test_interpreter.py unit/test_scalarise.py unit/test_replay.py unit/test_single_steps.py"
+        " unit/test_explicit_verdicts.py unit/test_language_rules.py unit/test_temporal.py unit/test_random_systems.py",
         "unit/test_derived.py unit/test_constraints.py agreement/test_explicit_agreement.py",
     ),
     "constraints and wording": Part(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -187,7 +188,7 @@ def test_what_the_end_of_a_trace_decides(
 ) -> None:
     """The last state decides state properties, the last step step properties, and the reason names the part that is false."""
     interpreter = Interpreter(_system(UP, TWICE))
-    steps = tuple(UP if after == before + 1 else TWICE for before, after in zip(states, states[1:], strict=False))
+    steps = tuple(UP if after == before + 1 else TWICE for before, after in itertools.pairwise(states))
     found = interpreter.decided(PROPERTIES[name], Trace(tuple((value,) for value in states), steps))
     assert (None if found is None else found.verdict, "" if found is None else found.because) == (verdict, because)
 
@@ -196,10 +197,12 @@ def test_terminal_states_are_no_deadlocks() -> None:
     """A state without enabled instance is no deadlock where the terminal condition is true, and a mistake is an error."""
     done = Trace(((2,), (3,)), (UP,))
     ends = Interpreter(_system(UP, terminal=b.eq(n, b.num(3))))
-    assert ends.terminal((3,)) and not ends.terminal((2,))
+    assert ends.terminal((3,))
+    assert not ends.terminal((2,))
     assert ends.decided(PROPERTIES["alive"], done) is None
     mistaken = Interpreter(_system(WRONG)).decided(PROPERTIES["alive"], done)
-    assert mistaken is not None and mistaken.verdict is Verdict.ERROR
+    assert mistaken is not None
+    assert mistaken.verdict is Verdict.ERROR
 
 
 def test_derived_values_in_a_trace() -> None:
