@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-for
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-long lint lint-code lint-format lint-types lint-layers bench proofs certificates site lock clean FORCE
+.PHONY: help venv demo test test-long lint lint-code lint-format lint-types lint-layers bench proofs certificates mutants site lock clean FORCE
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ proofs: $(STAMP)  ## prove every bundled model and variant, which takes half an 
 
 certificates: $(STAMP)  ## measure the certificates of some models; writes a table of docs/how-to-trust-a-verdict.md
 	$(BIN)/python tools/certificates.py --write
+
+mutants: $(STAMP)  ## mutation testing of the code that decides verdicts, which takes an hour; goes on where it ended
+	$(BIN)/python tools/mutants.py $(MUTANTS)
 
 site: $(STAMP)  ## render the documents to build/site/; a broken link stops it
 	$(BIN)/sphinx-build -q -W --keep-going -c docs/site . build/site
