@@ -55,6 +55,10 @@ class RegisteredEngine:
         answer: CheckResult = getattr(import_module(module), function)(
             system, options, on_progress=on_progress, on_violation=on_violation
         )
+        if answer.counts is None:
+            from streamproof.proving import examined
+
+            answer = examined(system, answer, options)
         return replace(answer, interrupted=answer.interrupted or interrupts.requested())
 
 

@@ -8,7 +8,7 @@ import json
 import lzma
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -17,14 +17,30 @@ from typing import Any
 import pytest
 
 from program_size import program_size
-from random_systems import temporal_system
+from random_systems import random_system, temporal_system
 from shares import share
 from streamproof.certify import verifier
+from streamproof.certify.evidence import certify_findings
 from streamproof.certify.verifier import MAGIC, verify
 from streamproof.model_registry import find
-from streamproof.system import System, Verdict
-from streamproof.system.errors import Rejected
+from streamproof.system import (
+    Action,
+    Check,
+    Conjunct,
+    Fairness,
+    Instance,
+    Kind,
+    Property,
+    RangeSort,
+    System,
+    Variable,
+    Verdict,
+)
+from streamproof.system import build as b
+from streamproof.system.errors import EvaluationError, Rejected
+from streamproof.system.interpreter import Interpreter
 from streamproof.system.reference import reference
+from streamproof.system.verdict import Finding, Trace
 
 PROGRAM = Path(verifier.__file__).parent
 LARGEST_VERIFIER = 3_200
@@ -197,6 +213,81 @@ def test_the_verdict_cannot_be_changed(whole: Any, fair: Any, lasso: Any, induct
                 assert name in _rejected(changed)
                 tried[claimed] += 1
     assert min(tried["holds"], tried["violated"]) >= 15, tried
+
+
+def _claiming_error(path: Path, system: System, prop: Property, trace: Trace) -> bool:
+    """Whether the verifier accepts that a property is an error, shown by a behaviour at whose end evaluation fails."""
+    written = certify_findings(path, system, "model", (), (Finding(prop.name, prop.kind, Verdict.ERROR, trace),), "no")
+    if not written.claims:
+        return False
+    try:
+        verify(path.read_bytes(), lambda _: system, lambda _: None)
+    except Rejected as refused:
+        return f"{prop.name} is decided before the evaluation error" not in refused.message
+    return True
+
+
+def _failing(system: System) -> Iterator[tuple[Property, Trace]]:
+    """Every property with a behaviour to each state in which it, or a step from there, cannot be evaluated."""
+    interpreter = Interpreter(system)
+    traces = {state: Trace((state,), ()) for state in interpreter.initial_states()}
+    todo = list(traces)
+    for state in todo:  # which grows
+        trace = traces[state]
+        try:
+            steps = list(interpreter.steps(state))
+        except EvaluationError:
+            yield from ((prop, trace) for prop in system.properties)
+            continue
+        for prop in system.properties:
+            ends = [(Trace((*trace.states, s.state), (*trace.steps, s.instance)), (state, s.state)) for s in steps]
+            for way, end in ends if prop.kind is Kind.STEP else [(trace, (state,))]:
+                try:
+                    interpreter.holds(prop, *end)
+                except EvaluationError:
+                    yield prop, way
+        for step in steps:
+            if step.state not in traces:
+                traces[step.state] = Trace((*trace.states, step.state), (*trace.steps, step.instance))
+                todo.append(step.state)
+
+
+@pytest.mark.parametrize("seeds", share([range(40), range(40, 400), range(400, 1500)], 3), ids=["few", "more", "many"])
+def test_an_error_is_accepted_where_check_says_error(tmp_path: Path, seeds: range) -> None:
+    """A state or step on a smaller level decides a property before an error; so does one on the same level, except steps and
+    deadlocks beside an error of the model, where the order of states decides."""
+    seen: Counter[str] = Counter()
+    for seed in seeds:
+        system = random_system(Random(seed)) if seed % 3 else temporal_system(Random(seed))
+        found = reference(system)
+        for number, (prop, trace) in enumerate(_failing(system)):
+            decision, level = found.decisions[prop.name], found.mistake
+            either = level is not None and decision.length is not None
+            if either and level is not None and decision.length is not None:
+                either = decision.length + (prop.kind is Kind.DEADLOCK) > level
+            right = (decision.verdict is Verdict.ERROR or either) and prop.kind is not Kind.TERMINATION
+            assert _claiming_error(tmp_path / f"{seed}-{number}", system, prop, trace) is right, (seed, prop.name)
+            seen["error" if right else decision.verdict.value] += 1
+            if number > 30:
+                break
+    assert min(seen[verdict] for verdict in ("error", "holds", "violated")) >= len(seeds) // 30, seen
+
+
+def test_a_state_that_is_reached_is_no_error_of_a_deeper_state(tmp_path: Path, searched: Any) -> None:
+    """Check says that it is reached; the behaviour that goes on to where it cannot be evaluated shows nothing else."""
+    n = b.var("n", RangeSort(0, 3))
+    up = Instance("up", (), (), (Conjunct(b.less(n, b.num(3)), "n < 3", None),), (("n", b.add(n, b.num(1))),))
+    check = Check(b.eq(n, b.num(3)), "three", None)
+    system = System(
+        "deeper",
+        (Variable("n", RangeSort(0, 3), (0,)),),
+        (Action("up", (), Fairness.NONE, (up,)),),
+        tuple(Property(f"at_{k}", Kind.REACHABLE, b.eq(n, b.num(k)), checks=(check,)) for k in (1, 3)),
+    )
+    assert searched(system).header["claims"] == {"at_1": "holds", "at_3": "error"}
+    whole = Trace(((0,), (1,), (2,), (3,)), (up, up, up))
+    accepted = [_claiming_error(tmp_path / prop.name, system, prop, whole) for prop in system.properties]
+    assert accepted == [False, True]
 
 
 def test_what_is_violated_cannot_be_claimed_without_its_behaviour(whole: Any) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from streamproof import proving
+
 PAIR = '''
 from streamproof import Model, Range, State, action, invariant, lemma, reachable, require, step
 
@@ -153,3 +155,122 @@ def test_nothing_to_prove_is_wrong_usage(streamproof: Any, pair: Path) -> None:
         "streamproof: error: onlyreached has no invariant, step property or deadlock to prove\n"
         "  streamproof check decides the others: high\n"
     )
+
+
+IMPLIED = '''
+from streamproof import WEAK, Model, Range, State, action, constraint, invariant, leads_to, require, temporal
+
+
+class Implied(Model):
+    """Counts to five."""
+
+    top: int = 9
+    limits = {"top": (5, None)}
+    check_deadlock = False
+
+    def state(self):
+        return State(x=Range(0, self.top))
+
+    @action(fairness=WEAK)
+    def up(self, s):
+        require(s.x < 5)
+        s.x += 1
+
+    @invariant
+    def never(self, s):
+        return not s.x > 7 or s.x == 8
+
+    @invariant
+    def once(self, s):
+        return not s.x > 4 or s.x == 5
+
+    @invariant
+    def plain(self, s):
+        return s.x <= 5
+
+    @temporal
+    def untriggered(self, s):
+        return leads_to(s.x > 7, s.x == 0)
+
+    @temporal
+    def triggered(self, s):
+        return leads_to(s.x == 1, s.x == 5)
+
+
+class Left(Implied):
+    @constraint
+    def low(self, s):
+        return s.x <= 2
+
+    @temporal
+    def triggered(self, s):
+        return leads_to(s.x == 1, s.x == 9)
+'''
+VACUOUS = {"never": True, "once": False, "plain": False, "untriggered": True, "triggered": False}
+
+
+def _verdicts(streamproof: Any, *words: str) -> dict[str, tuple[str, bool | None]]:
+    told = json.loads(streamproof(*words, "-q", "--json", "-").out)
+    return {p["name"]: (p["verdict"], p["vacuous"]) for p in told["properties"]}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check",),
+        *(("prove", "--engine", engine) for engine in ("auto", "induction", "discovery", "pdr")),
+        ("prove", "--rank", "5 - x"),
+        ("check", "--engine", "bmc"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("kind", ["invariant", "temporal"])
+def test_every_engine_examines_whether_a_property_is_vacuous(
+    streamproof: Any, folder: Path, words: tuple[str, ...], kind: str
+) -> None:
+    """As `check` does: an antecedent that is never true, a `leads_to` that is never triggered."""
+    (folder / "implied.py").write_text(IMPLIED, encoding="utf-8")
+    names = list(VACUOUS)[:3] if kind == "invariant" else list(VACUOUS)[3:]
+    if ("--rank" in words and kind == "invariant") or ("bmc" in words and kind == "temporal"):
+        return
+    verb, *more = words
+    chosen = [word for name in names for word in ("--property", name)]
+    found = _verdicts(streamproof, verb, "implied.py:Implied", *more, *chosen)
+    assert found == {name: ("holds", VACUOUS[name]) for name in names}
+
+
+def test_a_proof_for_every_size_says_what_is_not_known_of_vacuity(streamproof: Any, folder: Path) -> None:
+    """An instance in which the antecedent is true is enough; that it is false in those searched proves nothing."""
+    (folder / "implied.py").write_text(IMPLIED, encoding="utf-8")
+    done = streamproof("prove", "implied.py:Implied", "--any", "top", "-q", "--json", "told.json")
+    told = json.loads((folder / "told.json").read_text(encoding="utf-8"))
+    assert {p["name"]: (p["verdict"], p["vacuous"]) for p in told["properties"]} == {
+        "never": ("holds", None),
+        "once": ("holds", False),
+        "plain": ("holds", False),
+    }
+    assert "not known whether it is vacuous: vacuous at" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize("words", [("check",), ("prove",)], ids=" ".join)
+def test_a_constraint_that_every_fair_behaviour_leaves(streamproof: Any, folder: Path, words: tuple[str, ...]) -> None:
+    """What is promised of the behaviours inside is promised of none."""
+    (folder / "implied.py").write_text(IMPLIED, encoding="utf-8")
+    done = streamproof(*words, "implied.py:Left", "-q", "--property", "triggered", "--json", "told.json")
+    told = json.loads((folder / "told.json").read_text(encoding="utf-8"))["properties"][0]
+    assert (told["verdict"], told["within"], told["vacuous"]) == ("holds", "low", True)
+    assert "holds within the constraint, vacuously" in done.out
+
+
+def test_an_antecedent_that_is_far_away_is_not_said_to_be_false(
+    streamproof: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond the states that are explored, a query decides; without time for it, it is not known."""
+    (folder / "implied.py").write_text(IMPLIED, encoding="utf-8")
+    monkeypatch.setattr(proving, "FIRST_STATES", 1)
+    monkeypatch.setattr(proving, "MOST_STATES", 2)
+    words = ("prove", "implied.py:Implied", "--property", "never", "--property", "once")
+    assert _verdicts(streamproof, *words) == {"never": ("holds", True), "once": ("holds", False)}
+    monkeypatch.setattr(proving, "EXAMINING", 0.0)
+    assert _verdicts(streamproof, *words) == {"never": ("holds", None), "once": ("holds", None)}
+    assert streamproof(*words, "-q").out.count("; not known whether it is vacuous") == 2

@@ -160,3 +160,107 @@ def test_a_full_search_that_needs_more_is_given_up(streamproof: Any, monkeypatch
         beside = json.loads(streamproof(*words).out)
         assert beside["reductions"] == alone["reductions"]
         assert (beside["states"], beside["verdict"]) == (alone["states"], "holds")
+
+
+LIMITED = '''
+from streamproof import Model, Range, State, action, constraint, invariant, reachable, require
+
+
+class Limited(Model):
+    """Without the constraint, five is reached."""
+
+    def state(self):
+        return State(x=Range(0, 9), y=Range(0, 9))
+
+    @action
+    def up(self, s):
+        if s.x < 9:
+            s.x += 1
+
+    @action
+    def other(self, s):
+        if s.y < 2:
+            s.y += 1
+
+    @action
+    def late(self, s):
+        require(s.x > 5)
+        s.x = 0
+
+    @constraint
+    def small(self, s):
+        return s.x <= 2
+
+    @invariant
+    def fine(self, s):
+        return s.x <= 3
+
+    @invariant
+    def implied(self, s):
+        return not s.x > 0 or s.x < 9
+
+    @reachable
+    def five(self, s):
+        return s.x == 5
+'''
+
+
+@pytest.mark.parametrize(
+    ("words", "verdicts"),
+    [
+        (("--property", "fine"), ["holds within the constraint"]),
+        (("--property", "five"), ["violated within the constraint"]),
+        (
+            ("--property", "fine", "--property", "five"),
+            ["holds within the constraint", "violated within the constraint"],
+        ),
+    ],
+    ids=["invariant", "reachable", "both"],
+)
+def test_a_reduced_search_does_not_know_that_every_state_is_inside(
+    streamproof: Any, folder: Path, words: tuple[str, ...], verdicts: list[str]
+) -> None:
+    """Stubborn sets leave out the steps that lead outside: verdicts name the constraint, and no number is given."""
+    (folder / "limited.py").write_text(LIMITED, encoding="utf-8")
+    done = streamproof("check", "limited.py", "--por", "-q", *words, "--json", "told.json")
+    rows = [row.split("  ") for row in done.out.splitlines() if row.startswith(("  fine", "  five"))]
+    assert [row[-1].strip() for row in rows] == verdicts
+    assert "every state is inside" not in done.out
+    assert "no state outside it found, but the partial order reduction leaves states out" in " ".join(done.out.split())
+    told = json.loads((folder / "told.json").read_text(encoding="utf-8"))
+    assert told["constraint"] == {"text": "small", "outside": None}
+    assert told["left_out"] == "the partial order reduction leaves states out"
+    assert {p["within"] for p in told["properties"]} == {"small"}
+    full = json.loads(streamproof("check", "limited.py", "-q", *words, "--json", "-").out)
+    assert (full["constraint"]["outside"], full["left_out"]) == (3, None)
+    assert [(p["verdict"], p["within"]) for p in full["properties"]] == [
+        (p["verdict"], p["within"]) for p in told["properties"]
+    ]
+
+
+def test_what_a_reduced_search_did_not_find_is_not_said_to_be_never(streamproof: Any, folder: Path) -> None:
+    """Actions that were not taken, antecedents that were not true, counts: each is qualified."""
+    (folder / "limited.py").write_text(LIMITED, encoding="utf-8")
+    words = ("check", "limited.py", "-q", "--property", "implied")
+    full, reduced = streamproof(*words), streamproof(*words, "--por")
+    assert "never enabled within the constraint: late" in full.out
+    assert "never true within the constraint in late: s.x > 5" in full.out
+    assert "never" not in reduced.out
+    assert "depth 1, of the reduced search" in reduced.out
+    assert "true in the only state of the reduced search; its antecedent is false there, and the partial" in reduced.out
+    told = json.loads(streamproof(*words, "--por", "--json", "-").out)
+    assert told["properties"][0]["vacuous"] is None
+    assert told["coverage"]["never_enabled"] == told["coverage"]["never_true"] == []
+
+
+@pytest.mark.parametrize("words", [("--max-states", "3"), ("--depth", "1"), ("--first",)])
+def test_a_search_that_ends_early_does_not_know_that_every_state_is_inside(
+    streamproof: Any, folder: Path, words: tuple[str, ...]
+) -> None:
+    """A limit, as a reduction, leaves states out."""
+    (folder / "limited.py").write_text(LIMITED.replace("s.x <= 3", "s.x + s.y <= 0"), encoding="utf-8")
+    done = streamproof("check", "limited.py", "-q", *words, "--json", "told.json")
+    assert "every state is inside" not in done.out
+    told = json.loads((folder / "told.json").read_text(encoding="utf-8"))
+    assert told["constraint"] == {"text": "small", "outside": None}
+    assert told["left_out"].startswith("the search ended before it had all states (")

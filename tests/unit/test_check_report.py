@@ -118,6 +118,7 @@ def test_json(report: CheckReport) -> None:
         "states": {"distinct": 12, "generated": 20, "depth": 5, "queue": 3},
         "constraint": None,
         "stopped": None,
+        "left_out": None,
         "levels": [2, 4, 6],
         "out_degree": {"least": 0, "mean": 2.222222, "most": 4},
         "rates": {"generated": 20, "distinct": 12},

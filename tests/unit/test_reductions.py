@@ -566,7 +566,9 @@ def test_steps_that_do_not_matter_are_left_out() -> None:
     assert (full.counts.distinct, reduced.counts.distinct) == (36, 3)
     assert len(reduced.finding("a_full").trace or ()) == len(full.finding("a_full").trace or ()) == 3
     assert reduced.reductions[0].because == "in 3 of 3 states some enabled steps were left out"
-    assert reduced.coverage.generated == {}
+    assert full.coverage.complete
+    assert (reduced.coverage.complete, reduced.coverage.never) == (False, ())
+    assert reduced.left_out == "the partial order reduction leaves states out"
 
 
 def test_nothing_gained_is_said() -> None:
@@ -581,7 +583,9 @@ def test_nothing_gained_is_said() -> None:
             require(s.n < 3)
             s.n += 1
 
-    (told,) = explore(One.system(), SearchOptions(por=True)).reductions
+    found = explore(One.system(), SearchOptions(por=True))
+    assert (found.left_out, found.coverage.complete) == (None, True)
+    (told,) = found.reductions
     assert told.applied
     assert told.because == "no effect: in each of 4 states every enabled step was needed"
 

@@ -91,6 +91,8 @@ class Verifier:
                 reject(f"{name} is said to be {said}, and nothing shows it")
             if name in traces and not self.shows(prop, verdict, self.replayed(name, traces[name])):
                 reject(f"the behaviour for {name} is not fair, or does not show that it is {said}")
+            if verdict is Verdict.ERROR and not self.fails_first(prop):
+                reject(f"{name} is decided before the evaluation error")
             self.covered += [] if name in shown else [prop]
         if self.header["counts"] is not None:
             self.closed_set(self.header["counts"])
@@ -143,6 +145,34 @@ class Verifier:
         if prop.kind is Kind.TERMINATION:
             return trace.loop is not None and trace.loop < len(trace.steps)
         return whole and self.decides(prop, *end)
+
+    def fails_first(self, prop: Property) -> bool:
+        """Whether evaluation fails before a state or step decides the property, level by level. On one level, states decide
+        it before an error does; steps and deadlocks only if the model itself has no error. No error decides termination."""
+        level, seen = {*self.interpreter.initial_states()}, set[State]()
+        late = prop.kind in (Kind.STEP, Kind.DEADLOCK)
+        while level and prop.kind is not Kind.TERMINATION:
+            found = {self.judged(prop, state) for state in level if not late}
+            try:
+                steps = [(state, step.state) for state in level for step in self.interpreter.steps(state)]
+            except EvaluationError:
+                return True not in found
+            if late:
+                found = {
+                    self.judged(prop, *end) for end in (steps if prop.kind is Kind.STEP else zip(level, strict=True))
+                }
+            if found - {False}:
+                return True not in found
+            seen |= level
+            level = {to for _, to in steps} - seen
+        return False
+
+    def judged(self, prop: Property, *states: State) -> bool | None:
+        """Whether a state or step decides a property; None if that cannot be evaluated."""
+        try:
+            return self.decides(prop, *states)
+        except EvaluationError:
+            return None
 
     def replayed(self, name: str, data: Mapping[str, Any]) -> Trace:
         """The behaviour in `data`, checked from an initial state step by step by the interpreter."""

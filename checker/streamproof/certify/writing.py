@@ -54,7 +54,8 @@ class Contents:
         self.evidence: dict[str, Any] = {"values": [], "traces": {}, "ranks": {}, "proofs": []}
         for finding in findings:
             shown = Verdict.HOLDS if finding.kind is Kind.REACHABLE else Verdict.VIOLATED
-            if finding.trace is None or finding.verdict not in (shown, Verdict.ERROR):
+            fails = finding.verdict is Verdict.ERROR and finding.kind is not Kind.TERMINATION  # a cycle may come first
+            if finding.trace is None or not (finding.verdict is shown or fails):
                 self.left.append(finding)
                 continue
             self.claim(finding)

@@ -13,13 +13,15 @@ from streamproof.cli.answer import Request, print_left_out
 from streamproof.cli.outputs import people
 from streamproof.cli.ticking import Ticking
 from streamproof.language.model import limits_text
+from streamproof.proving import with_vacuity
 from streamproof.system.errors import Exit, StreamproofError, UsageError
+from streamproof.system.expr import variables
 from streamproof.system.ground import weight
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.options import SearchOptions, timely
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 from streamproof.system.text import BLANK, Line, StyledText, line, parameters_text
-from streamproof.system.verdict import CheckResult, Finding, Seconds, Verdict
+from streamproof.system.verdict import CheckResult, Finding, Seconds, Verdict, number_of
 
 if TYPE_CHECKING:
     from streamproof.agree.readings import GroundingReport
@@ -145,10 +147,14 @@ class ProofRefuted(StreamproofError):
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """A searched instance: the values of the free parameters, the findings, and the extent of the search."""
+    """A searched instance: the values of the free parameters, the findings, and the extent of the search.
+
+    `vacuous`: as `Exploration.vacuity`, for each property that ranges and parameters alone do not decide.
+    """
 
     values: Mapping[str, int]
     findings: Mapping[str, Finding]
+    vacuous: Mapping[str, bool | None]
     states: int
     complete: bool
 
@@ -165,6 +171,17 @@ class Small:
         return tuple(
             s.values for s in self.searched if name in s.findings and s.findings[name].verdict is Verdict.HOLDS
         )
+
+    def examined(self, proved: Finding) -> Finding:
+        """A finding for every size, which is not vacuous if it is not at some instance."""
+        at = [s.vacuous[proved.property] for s in self.searched if proved.property in s.vacuous]
+        if False in at or proved.is_vacuous() is not None:
+            return replace(proved, vacuous=bool(proved.vacuous))
+        alike = sum(vacuous is True for vacuous in at)
+        seen = (
+            f"vacuous at {number_of(alike, 'instance')} of {len(at):,} searched" if at else "no instance was searched"
+        )
+        return with_vacuity(proved, None, f"not known whether it is vacuous: {seen}")
 
     def first(self, name: str, verdict: Verdict) -> tuple[Mapping[str, int], Finding] | None:
         """The first instance with this verdict for a property."""
@@ -210,7 +227,9 @@ def search_instances(
             continue  # the model rejects these values, or its state space is too large
         left -= found.counts.distinct
         findings = {f.property: f for f in found.findings}
-        searched.append(Searched(values, findings, found.counts.distinct, found.complete))
+        scalar = [found.search.scalarised.system.property(name) for name in findings]
+        vacuous = {p.name: found.vacuity(p.name) for p in scalar if p.formula is not None or variables(p.expr)}
+        searched.append(Searched(values, findings, vacuous, found.counts.distinct, found.complete))
         if proved and found.mistake is not None:
             raise _refuted("the absence of evaluation errors", values, found.mistake.error.message)
         for name in proved:
@@ -232,13 +251,20 @@ def _refuted(what: str, values: Mapping[str, int], because: str) -> ProofRefuted
 
 
 def _finding(parametric: Parametric, proof: AnySize, small: Small, prop: Property) -> Finding:
+    from streamproof.explicit.findings import antecedents
+    from streamproof.symbolic.goals import candid
+    from streamproof.system.unbounded import conjuncts
+
     if prop.name in proof.proved:
         used = [f"lemma {n}" for n in proof.lemmas]
         if proof.found:
             used.append(f"{len(proof.found)} discovered lemma{'' if len(proof.found) == 1 else 's'}")
         with_ = f", with {' and '.join(used)}" if used else ""
         because = f"by induction, for every {_every(parametric)}{with_}"
-        return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, sizes="any")
+        proved = Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, sizes="any")
+        if prop.kind is Kind.INVARIANT and not all(antecedents(replace(prop, expr=c)) for c in conjuncts(prop.expr)):
+            return replace(proved, vacuous=False)  # some conjunct is no implication
+        return small.examined(candid(parametric.system, proved))
     violated = small.first(prop.name, Verdict.VIOLATED)
     if violated is not None:
         values, finding = violated

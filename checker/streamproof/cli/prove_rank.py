@@ -9,9 +9,11 @@ from typing import Any
 from streamproof import interrupts
 from streamproof.cli.answer import Request
 from streamproof.cli.ticking import Ticking
+from streamproof.proving import examined
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, System
 from streamproof.system.options import timely
+from streamproof.system.records import replace
 from streamproof.system.unbounded import Parametric, Unbounded
 from streamproof.system.verdict import CheckResult, Seconds, Verdict
 
@@ -36,7 +38,7 @@ def answer_ranked(
     `ProofRefuted`.
     """
     from streamproof.agree.readings import compare_readings
-    from streamproof.cli.prove_any import COMPARING, search_instances
+    from streamproof.cli.prove_any import COMPARING, Small, search_instances
     from streamproof.symbolic.ranking import prove_by_ranking
 
     selection = request.selection
@@ -64,11 +66,15 @@ def answer_ranked(
             limit = SECONDS if timeout is None else timeout
             answers.append(prove_by_ranking(model, name, rank=rank or None, timeout=int(1000 * query), seconds=limit))
         proved = [a.finding.property for a in answers if a.finding.verdict is Verdict.HOLDS]
-        if isinstance(model, Parametric) and proved:
-            search_instances(selection, model, proved, proved, progress)
+        seconds = Seconds(0.0, ready, sum(a.seconds for a in answers))
+        result = CheckResult(tuple(a.finding for a in answers), seconds=seconds)
+        if isinstance(model, Parametric):
+            small = search_instances(selection, model, proved, proved, progress) if proved else Small([], None)
+            found = (small.examined(f) if f.property in proved else f for f in result.findings)
+            result = replace(result, findings=tuple(found))
+        else:
+            result = examined(model, result)
     system = model.system if isinstance(model, Parametric) else model
-    seconds = Seconds(0.0, ready, sum(a.seconds for a in answers))
-    result = CheckResult(tuple(a.finding for a in answers), seconds=seconds)
     more: dict[str, Any] = {
         "ranks": [
             {

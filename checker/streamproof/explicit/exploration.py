@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 
-from streamproof.explicit.findings import EarlyEnd, coverage, judge, with_conditions
+from streamproof.explicit.findings import EarlyEnd, antecedents, coverage, judge, with_conditions
 from streamproof.explicit.level_search import Budget, LevelSearch, ReductionPlan, SearchTask, Stop, processors
 from streamproof.explicit.search import Handover, Search
 from streamproof.interrupts import abruptly, limited, requested
@@ -41,6 +41,7 @@ from streamproof.system.verdict import (
     OutDegree,
     Progress,
     Seconds,
+    Verdict,
     number_of,
 )
 
@@ -168,7 +169,7 @@ def _compile(task: SearchTask) -> LevelSearch:
 class Exploration(CheckResult):
     """The result of a search of the state space. `stopped` is the value of a `level_search.Stop`.
 
-    `counts`, `states()` and `coverage` do not include states that a reduction leaves out.
+    `counts`, `states()` and `coverage` do not include states that a reduction leaves out; `left_out` says so.
     """
 
     counts: Counts = Counts(0, 0, 0)
@@ -181,7 +182,7 @@ class Exploration(CheckResult):
 
     @property
     def complete(self) -> bool:
-        """Whether every reachable state was expanded."""
+        """Whether no limit ended the search."""
         return self.stopped is None
 
     @property
@@ -198,6 +199,16 @@ class Exploration(CheckResult):
     def states(self) -> Iterator[State]:
         """The states found, in the order of discovery; `counts.levels` has the number of states of each level."""
         return map(self.search.scalarised.decode, self.search.states())
+
+    def vacuity(self, name: str) -> bool | None:
+        """Whether a property of which no violation was found holds vacuously; None: the states found do not tell."""
+        finding = self.finding(name)
+        if finding.verdict is Verdict.HOLDS:
+            return finding.is_vacuous()
+        if finding.kind is Kind.TEMPORAL and self.system.constraint is not None:
+            return None  # all behaviours may leave the constraint
+        assumed = antecedents(self.search.scalarised.system.property(name))
+        return False if not assumed or any(self.search.ever_true(assumed)) else None
 
     def detailed_coverage(self) -> Coverage:
         """`coverage` with counts for every guard conjunct, from another pass over the states.
@@ -265,14 +276,18 @@ def explore(
                 remedy="no choice of initial values satisfies its initial condition",
             )
         findings, mistake, liveness = judge(search, followed, early)
+        left_out = followed.left_out
+        if search.stopped is not None:
+            left_out = f"the search ended before it had all states ({search.stopped.value})"
         compiling = prepared + search.compile_seconds
         whole = time.perf_counter() - begun
         explored = Exploration(
             findings=findings,
             counts=_counts(search, system),
-            coverage=_coverage(search, followed),
+            coverage=coverage(search, complete=left_out is None),
             mistake=mistake,
             stopped=None if search.stopped is None else search.stopped.value,
+            left_out=left_out,
             interrupted=search.stopped is Stop.INTERRUPTED or requested(),
             seconds=Seconds(whole, compiling, whole - compiling - liveness, liveness),
             reductions=followed.report(),
@@ -310,15 +325,6 @@ def _counts(search: LevelSearch, system: System) -> Counts:
     return Counts(search.known, search.total, len(search.levels), tuple(search.levels), search.queue, degree, outside)
 
 
-def _coverage(search: LevelSearch, reduced: ReductionPlan) -> Coverage:
-    """Coverage of a search. After a reduced search, missing states and (with stubborn sets) missing actions do not count as
-    gaps."""
-    if reduced.stubborn is not None:
-        return Coverage()
-    found = coverage(search)
-    return replace(found, never_true={}) if reduced.reduces else found
-
-
 def measured(explored: Exploration, measures: Iterable[Measure]) -> tuple[Measured, ...]:
     """The largest value of each quantity in the states found.
 
@@ -326,9 +332,8 @@ def measured(explored: Exploration, measures: Iterable[Measure]) -> tuple[Measur
     the model, the states found before it are measured.
     """
     rewriter = Rewriter()
-    reduced = any(reduction.applied for reduction in explored.reductions)
     cut = any(explored.counts.outside)
-    exact = explored.complete and not reduced and not cut
+    exact = explored.left_out is None and not cut
     states = number_of(explored.counts.distinct, "reachable state")
     found: list[Measured] = []
     for measure in measures:

@@ -46,8 +46,8 @@ def steps_taken(system: System, generated: Sequence[int], distinct: Sequence[int
     return Coverage(steps, new, branches=branches)
 
 
-def coverage(search: LevelSearch) -> Coverage:
-    """Steps per action and, after a complete search, the guard conjuncts that are true in no state."""
+def coverage(search: LevelSearch, *, complete: bool) -> Coverage:
+    """Steps per action and, if the search is `complete`, the guard conjuncts that are true in no state."""
     was_true: set[tuple[str, str]] = set()
     candidates: dict[tuple[str, str], list[Expr]] = {}
     for instance, steps in zip(search.system.instances, search.generated, strict=True):
@@ -55,14 +55,14 @@ def coverage(search: LevelSearch) -> Coverage:
             if steps:
                 was_true.add((instance.action, conjunct.text))
             candidates.setdefault((instance.action, conjunct.text), []).append(conjunct.expr)
-    open_ = [] if search.stopped is not None else [key for key in candidates if key not in was_true]
+    open_ = [key for key in candidates if key not in was_true] if complete else []
     true = search.ever_true([b.or_(candidates[key]) for key in open_])
     never: dict[str, tuple[str, ...]] = {}
     for (name, text), seen in zip(open_, true, strict=True):
         if not seen:
             never[name] = (*never.get(name, ()), text)
     taken = steps_taken(search.system, search.generated, search.distinct)
-    return replace(taken, never_true=never, expanded=search.expanded, complete=search.stopped is None)
+    return replace(taken, never_true=never, expanded=search.expanded, complete=complete)
 
 
 def _written(instance: Instance) -> Iterator[Conjunct]:
@@ -96,7 +96,11 @@ def with_conditions(known: Coverage, search: LevelSearch) -> Coverage:
 
 
 def antecedents(prop: Property) -> tuple[Expr, ...]:
-    """The antecedents of an invariant that is an implication or a conjunction of implications; else none."""
+    """The antecedents of an invariant or formula that is an implication or a conjunction of implications; else none."""
+    if prop.formula is not None:
+        from streamproof.explicit.liveness.tableau import triggers
+
+        return triggers(prop.formula)
     parts = prop.expr.args if isinstance(prop.expr, e.And) else (prop.expr,)
     found = tuple(_antecedent(part) for part in parts)
     return tuple(a for a in found if a is not None) if None not in found else ()
@@ -264,13 +268,13 @@ class _SearchJudge:
         constant = "" if variables(prop.expr) else "; ranges and parameters alone decide it"
         match prop.kind:
             case Kind.INVARIANT:
-                # A reduction may leave out the only states in which the antecedent is true.
-                whole = not self.plan.reduces
-                assumed = antecedents(self.search.scalarised.system.property(prop.name)) if whole else ()
-                if assumed and not any(self.search.ever_true(assumed)):
-                    because = f"vacuous: its antecedent is false in {every}"
-                    return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
-                return _holds(prop, f"true in {every}{constant}")
+                assumed = antecedents(self.search.scalarised.system.property(prop.name))
+                if not assumed or any(self.search.ever_true(assumed)):
+                    return _holds(prop, f"true in {every}{constant}", vacuous=False)
+                if self.plan.left_out is not None:
+                    because = f"true in {every}; its antecedent is false there, and {self.plan.left_out}"
+                    return _holds(prop, because, vacuous=None)
+                return _holds(prop, f"vacuous: its antecedent is false in {every}", vacuous=True)
             case Kind.STEP:
                 taken = self.search.total - self.search.initial
                 return _holds(prop, f"true of {number_of(taken, 'step')} between {states}{constant}")
@@ -278,8 +282,7 @@ class _SearchJudge:
                 return Finding(prop.name, prop.kind, Verdict.VIOLATED, None, f"false in {every}")
             case Kind.DEADLOCK:
                 if self.search.system.terminal is b.TRUE:
-                    because = f"vacuous: {every} {are} terminal, so none is a deadlock"
-                    return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
+                    return _holds(prop, f"vacuous: {every} {are} terminal, so none is a deadlock", vacuous=True)
                 return _holds(prop, f"{every} {have} a successor or {are} terminal")
             case Kind.TERMINATION:
                 return _holds(prop, f"no cycle among {states}")
@@ -315,5 +318,5 @@ def advice(search: LevelSearch) -> str:
             return f"ended {so_far}"
 
 
-def _holds(prop: Property, because: str) -> Finding:
-    return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because)
+def _holds(prop: Property, because: str, *, vacuous: bool | None = False) -> Finding:
+    return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=vacuous)

@@ -157,6 +157,13 @@ class ReductionPlan:
         found = f"{number_of(states, 'state')} of the reduced search"
         return f"{found}, up to symmetry," if self.symmetry is not None else found
 
+    @property
+    def left_out(self) -> str | None:
+        """After the search: why it may not have all reachable states; None if it has."""
+        if self.stubborn is not None and self.stubborn.cut:
+            return f"the {PARTIAL_ORDER} reduction leaves states out"
+        return None if self.symmetry is None else f"the {SYMMETRY} reduction leaves states out"
+
     def given_up(self, states: int) -> ReductionPlan:
         """The plan of the full search, which finished when the reduced search had found `states` states."""
         names = [SYMMETRY] if self.symmetry is not None else []

@@ -109,6 +109,7 @@ def simulate(
         coverage=run.coverage(),
         mistake=mistake,
         stopped=run.stopped,
+        left_out="random walks do not visit every state",
         interrupted=run.stopped == "interrupted" or requested(),
         seconds=Seconds(whole, compiled, whole - compiled),
         shortest=False,

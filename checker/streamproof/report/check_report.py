@@ -69,9 +69,20 @@ class CheckReport:
         return None if self.result.counts is None else self.result.counts.inside
 
     @property
-    def outside(self) -> int:
-        """The number of states outside the constraint."""
+    def left_out(self) -> str | None:
+        """Why counts and coverage may lack reachable states, or are not there; None if every reachable state was visited."""
+        unseen = self.result.counts is None and self.result.coverage is None
+        return "the engine visits no states" if unseen else self.result.left_out
+
+    @property
+    def found_outside(self) -> int:
+        """The number of states outside the constraint that were found."""
         return 0 if self.result.counts is None else sum(self.result.counts.outside)
+
+    @property
+    def outside(self) -> int | None:
+        """The number of states outside the constraint; None if states were left out."""
+        return self.found_outside if self.left_out is None else None
 
     @property
     def stopped(self) -> str | None:
@@ -131,6 +142,7 @@ class CheckReport:
             },
             "constraint": None if self.constraint is None else {"text": self.constraint, "outside": self.outside},
             "stopped": self.stopped,
+            "left_out": self.left_out,
             "levels": [] if counts is None else list(counts.levels),
             "out_degree": None
             if counts is None or counts.out_degree is None
@@ -171,7 +183,7 @@ def _property(result: Result) -> dict[str, Any]:
         "verdict": finding.verdict.value,
         "expected": result.expected,
         "because": finding.because,
-        "vacuous": finding.vacuous,
+        "vacuous": finding.is_vacuous(),
         "within": finding.within,
         "trace": trace,
         "fair": [_evidence(one) for one in finding.fair],

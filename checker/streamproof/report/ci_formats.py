@@ -2,7 +2,7 @@
 
 They are made from the JSON of `check`, `prove` and `validate`. A case is a property, or a job or channel of a recorded run.
 It passes if it holds or is accepted, is skipped if it is inconclusive, and fails otherwise, like the exit code. A finding
-of an accepted run is output of its test case, and a warning in the other formats.
+of an accepted run, or the reservation of a verdict, is output of its test case, and a warning in the other formats.
 Sources: https://github.com/testmoapp/junitxml and
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/.
 """
@@ -59,7 +59,9 @@ def cases(document: Mapping[str, Any], places: Mapping[str, Loc | None]) -> Iter
         if (prop["trace"] or {}).get("file"):
             text += f" ({prop['trace']['file']})"
         rule = f"{document['model']}/{prop['name']}"
-        yield TestCase(suite, prop["name"], rule, ending, "" if ending == "passed" else text, places.get(prop["name"]))
+        if ending == "passed" and prop["within"] is None and not prop["vacuous"]:
+            text = ""
+        yield TestCase(suite, prop["name"], rule, ending, text, places.get(prop["name"]))
     error = document.get("error")
     if error is not None:
         place = Loc(error["file"], error["line"]) if error.get("file") and error.get("line") else None

@@ -29,7 +29,17 @@ from streamproof.system.text import (
     visible,
     wrap,
 )
-from streamproof.system.verdict import WITHIN, Condition, Counts, Coverage, Measured, Progress, Trace, Verdict
+from streamproof.system.verdict import (
+    WITHIN,
+    Condition,
+    Counts,
+    Coverage,
+    Measured,
+    Progress,
+    Trace,
+    Verdict,
+    number_of,
+)
 
 if TYPE_CHECKING:
     from streamproof.traces.render import About
@@ -119,11 +129,13 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
     if report.measures:
         lines.extend((BLANK, *_measures(report.measures)))
     if report.result.coverage is not None and report.result.coverage.generated:
-        covered = _coverage(report.result.coverage) if detailed else _coverage_summary(report.result.coverage)
+        within = WITHIN if report.found_outside else ""
+        covered = _coverage(report.result.coverage) if detailed else _coverage_summary(report.result.coverage, within)
         lines.extend((BLANK, *covered))
     lines.append(BLANK)
     if report.counts is not None:
-        lines.append(line(counts_text(report.counts)))
+        reduced = any(reduction.applied for reduction in report.result.reductions)
+        lines.append(line(counts_text(report.counts) + ", of the reduced search" * reduced))
         lines.append(line(_shape(report.counts, report.result.seconds.explore)))
         if detailed:
             lines.append(line(f"new states per level: {' '.join(map(str, report.counts.levels))}", hang=2))
@@ -155,11 +167,15 @@ def _constraint(report: CheckReport) -> str:
     start = f"constraint {report.constraint}: "
     if report.counts is None:
         return f"{start}no step from a state outside it is considered"
-    if not report.outside:
+    outside = report.found_outside
+    if report.left_out is not None:
+        found = number_of(outside, "state") if outside else "no state"
+        return f"{start}{found} outside it found, but {report.left_out}; no step from a state outside is considered"
+    if not outside:
         return f"{start}every state is inside"
-    if report.outside == 1:
+    if outside == 1:
         return f"{start}behaviours end at the state outside it, which is checked but not counted"
-    return f"{start}behaviours end at the {report.outside:,} states outside it, which are checked but not counted"
+    return f"{start}behaviours end at the {outside:,} states outside it, which are checked but not counted"
 
 
 def counts_text(counts: Counts) -> str:
@@ -266,21 +282,22 @@ def _conditions(conditions: list[Condition], coverage: Coverage) -> Iterator[Lin
         yield line(StyledText(f"{count}  ", "faint"), condition.text, *never, indent=6, hang=6 + len(count) + 2)
 
 
-def _coverage_summary(coverage: Coverage) -> Iterator[Line]:
+def _coverage_summary(coverage: Coverage, within: str) -> Iterator[Line]:
+    """`within`: the reservation about actions and conditions that only the behaviours inside a constraint lack."""
     never = coverage.never
     taken = sum(count > 0 for count in coverage.generated.values())
     if taken < len(coverage.generated) and not coverage.complete:
         yield line(f"{taken} of {len(coverage.generated)} actions were taken in the part that was searched")
     elif never:
         names = StyledText(", ".join(never), "failed")
-        yield line(f"{taken} of {len(coverage.generated)} actions were taken; never enabled: ", names)
+        yield line(f"{taken} of {len(coverage.generated)} actions were taken; never enabled{within}: ", names)
     else:
         yield line(f"all {taken} actions were taken" if taken > 1 else "the action was taken")
     for name, branch in coverage.never_branches:
-        yield line(StyledText("never taken: ", "failed"), f"{name}: {branch}", indent=2)
+        yield line(StyledText(f"never taken{within}: ", "failed"), f"{name}: {branch}", indent=2)
     for name, conditions in coverage.never_true.items():
         for written in conditions:
-            yield line(StyledText(f"never true in {name}: ", "failed"), written, indent=2)
+            yield line(StyledText(f"never true{within} in {name}: ", "failed"), written, indent=2)
 
 
 def _effort(report: CheckReport) -> str:

@@ -19,12 +19,13 @@ from streamproof.system.verdict import Finding, Verdict
 class Goal:
     """A property of the original system (`prop`) with the formula of its deciding event.
 
-    `event` is a violation, an evaluation error of the property, or a witness of reachability. It refers to the current
-    state, or, for step properties (`step`), to the current and the following one.
+    `event` is `decisive`, a violation or a witness of reachability, or an evaluation error of the property. It refers to the
+    current state, or, for step properties (`step`), to the current and the following one.
     """
 
     prop: Property
     event: Term
+    decisive: Term
 
     @property
     def step(self) -> bool:
@@ -64,19 +65,23 @@ def goals(encoding: Encoding, properties: Iterable[Property]) -> tuple[Goal, ...
     """A goal for each of these properties and lemmas of the original system; temporal properties have none."""
     original, scalar = encoding.scalarised.original, encoding.system
     twins = dict(zip((*original.properties, *original.lemmas), (*scalar.properties, *scalar.lemmas), strict=True))
-    return tuple(Goal(p, _event(encoding, twins[p])) for p in properties if p.kind not in ENDLESS)
+    return tuple(_goal(encoding, p, twins[p]) for p in properties if p.kind not in ENDLESS)
 
 
-def _event(encoding: Encoding, prop: Property) -> Term:
-    wrong = encoding.fires(prop.checks)
+def _goal(encoding: Encoding, prop: Property, twin: Property) -> Goal:
+    wrong, decisive = encoding.fires(twin.checks), _decisive(encoding, twin)
+    return Goal(prop, encoding.any_of([wrong, decisive]), encoding.all_of([encoding.no(wrong), decisive]))
+
+
+def _decisive(encoding: Encoding, prop: Property) -> Term:
     match prop.kind:
         case Kind.DEADLOCK:
             # An evaluation error of a guard takes precedence over deadlock.
             return encoding.all_of([encoding.stuck, encoding.no(encoding.mistake)])
         case Kind.REACHABLE:
-            return encoding.any_of([wrong, encoding.term(prop.expr)])
+            return encoding.term(prop.expr)
         case Kind.INVARIANT | Kind.STEP:
-            return encoding.any_of([wrong, encoding.no(encoding.term(prop.expr))])
+            return encoding.no(encoding.term(prop.expr))
         case Kind.TERMINATION | Kind.TEMPORAL:
             raise AssertionError(f"{prop.name} is decided by no single state or step")
         case _:

@@ -28,7 +28,7 @@ from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property, State
 from streamproof.system.records import dataclass
-from streamproof.system.verdict import Finding, Trace
+from streamproof.system.verdict import Finding, Trace, Verdict
 
 _FRESH = 400
 """Number of queries after which a solver is recreated, because accumulated clauses slow it down."""
@@ -121,6 +121,10 @@ class Pdr:
             if trace is None:
                 return
             found = self._replay.decided((g.prop for g in wanted), trace)
+            for goal in wanted:  # an evaluation error of a property counts only without a violation at the same depth
+                if goal.prop in found and found[goal.prop].verdict is Verdict.ERROR:
+                    trace = self._way_to(goal.decisive, stepping=not in_state)
+                    found |= {} if trace is None else self._replay.decided([goal.prop], trace)
             self.findings.update(found)
             self._open = [g for g in self._open if g.prop not in found]
             self._found_at = self._last

@@ -10,7 +10,7 @@ from streamproof.symbolic.replay import Replay
 from streamproof.symbolic.solver import Solver, SolverAnswer, SolverBudget
 from streamproof.symbolic.theory import Term
 from streamproof.system.model import Property
-from streamproof.system.verdict import Finding, Trace
+from streamproof.system.verdict import Finding, Trace, Verdict
 
 CLOSING = 10_000
 """Time limit, in milliseconds, of the completeness query, which is a by-product of the search."""
@@ -112,6 +112,9 @@ class Unrolling:
                 case SolverAnswer.YES:
                     trace = self._replay.from_start(self._solver.model, steps)
                     found = self._replay.decided((g.prop for g in pending), trace)
+                    for goal in pending:
+                        if goal.prop in found and found[goal.prop].verdict is Verdict.ERROR:
+                            found |= self._decided_too(goal, steps)
                     self.findings.update(found)
                     self._drop(found)
                     pending = [g for g in pending if g.prop not in found]
@@ -123,6 +126,13 @@ class Unrolling:
                     for goal in pending:
                         self._decide([goal], steps)
                     return
+
+    def _decided_too(self, goal: Goal, steps: int) -> dict[Property, Finding]:
+        """The violation or witness at the depth of an evaluation error of the property, which counts only without one."""
+        decisive = self._encoding.at(goal.decisive, steps - 1 if goal.step else steps)
+        if self._solver.check(decisive) is not SolverAnswer.YES:
+            return {}
+        return self._replay.decided([goal.prop], self._replay.from_start(self._solver.model, steps))
 
     def _look_for_mistakes(self, depth: int) -> None:
         mistake = self._encoding.at(self._encoding.mistake, depth)

@@ -195,10 +195,10 @@ def _cutting(system: System, steps: Sequence[Conjunct]) -> tuple[System, Conjunc
 def within_constraint(system: System, result: R) -> R:
     """`result`, in which every verdict on all behaviours names the constraint that ends some of them.
 
-    Engines without state counts do not know whether a state is outside, and name it always. A second call changes nothing.
+    Only a search that left no state out knows that every state is inside; all others name it. A second call changes nothing.
     """
     limit = system.constraint
-    if limit is None or (result.counts is not None and not any(result.counts.outside)):
+    if limit is None or (result.counts is not None and result.left_out is None and not any(result.counts.outside)):
         return result
     return replace(result, findings=tuple(restricted(finding, limit) for finding in result.findings))
 

@@ -104,6 +104,17 @@ def forall(bound: Expr, body: Expr, loc: Loc | None = None) -> Expr:
     return TRUE if body is TRUE else intern(Forall, BOOL, loc, bound, body)
 
 
+def conjuncts(term: Expr) -> Iterator[Expr]:
+    """The parts of a conjunction, those under a quantifier included."""
+    if isinstance(term, Forall):
+        yield from conjuncts(term.body)
+    elif isinstance(term, e.And):
+        for part in term.args:
+            yield from conjuncts(part)
+    else:
+        yield term
+
+
 def exists(bound: Expr, body: Expr, loc: Loc | None = None) -> Expr:
     """`body` for some value of `bound`."""
     return not_(forall(bound, not_(body), loc), loc)

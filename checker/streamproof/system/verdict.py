@@ -131,7 +131,9 @@ class Finding:
     verdict: Verdict
     trace: Trace | None = None
     because: str = ""
-    vacuous: bool = False
+    vacuous: bool | None = None
+    """Whether it holds because its antecedent is never true, or no fair behaviour stays within the constraint; None: not
+    examined."""
     fair: tuple[FairnessEvidence, ...] = ()
     """For a violated temporal property: the treatment of each fair action instance by the cycle of `trace`."""
     sizes: str | tuple[Mapping[str, int], ...] | None = None
@@ -139,6 +141,11 @@ class Finding:
     which it was checked. None for a single instance."""
     within: str | None = None
     """The text of the state constraint that ends some of the behaviours that the verdict is about; None: it ends none."""
+
+    def is_vacuous(self) -> bool | None:
+        """`vacuous` for a report: false where the verdict or the kind leaves nothing to examine."""
+        examined = self.verdict is Verdict.HOLDS and self.kind in (Kind.INVARIANT, Kind.TEMPORAL)
+        return self.vacuous if examined else bool(self.vacuous)
 
     def text(self) -> str:
         """The verdict with its reservations: ``holds, vacuously``, ``holds within the constraint``."""
@@ -220,7 +227,7 @@ class Coverage:
     expanded: int = 0
     """The number of expanded states, in which `conditions` are counted."""
     complete: bool = True
-    """Whether all reachable states were expanded; a search that ended early may have missed some."""
+    """Whether all reachable states were expanded; a search that ended early, or a reduction, may have left some out."""
 
     @property
     def never(self) -> tuple[str, ...]:
@@ -275,6 +282,8 @@ class CheckResult:
     mistake: Mistake | None = None
     stopped: str | None = None
     """The limit that prevented complete coverage; None if there was none."""
+    left_out: str | None = None
+    """Why reachable states may be missing in `counts` and `coverage`; None: all are there, or none were visited."""
     interrupted: bool = False
     """Whether the user ended the run; `findings` are those obtained before."""
     seconds: Seconds = Seconds()

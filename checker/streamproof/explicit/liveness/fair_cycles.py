@@ -32,13 +32,13 @@ from streamproof.explicit.liveness.fair_graph import (
     TemporalAnswer,
     without_stutter,
 )
-from streamproof.explicit.liveness.tableau import state_term
+from streamproof.explicit.liveness.tableau import triggers
 from streamproof.explicit.state_graph import StateGraph
 from streamproof.interrupts import TimeUp, alarm
 from streamproof.system import build as b
 from streamproof.system.errors import TooLarge, UsageError
 from streamproof.system.flatten import Rewriter
-from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, OrF, claims, recurring
+from streamproof.system.formula import Atom, Eventually, Formula, claims, recurring
 from streamproof.system.model import Property, System
 from streamproof.system.verdict import Finding, Verdict, lasso_text, number_of
 
@@ -265,7 +265,7 @@ class TemporalChecker:
             lasso = self.accepted(negation_automaton(part))
             if lasso is not None:
                 return TemporalAnswer(lasso)
-        return TemporalAnswer(None, bool(parts) and all(map(self._vacuous, parts)))
+        return TemporalAnswer(None, self.vacuous(formula))
 
     def accepted(self, automaton: BuchiAutomaton) -> Lasso | None:
         """A fair lasso that the automaton accepts, or None."""
@@ -280,13 +280,10 @@ class TemporalChecker:
                 return find_lasso(self._fair, automaton, scc, labels, reachable, found)
         return None
 
-    def _vacuous(self, claim: Formula) -> bool:
-        """Whether the claim is an implication whose antecedent is never true."""
-        if isinstance(claim, OrF) and isinstance(claim.args[0], Eventually):
-            claim = claim.args[-1]  # under a constraint; see `system.constraint`
-        inner = claim.arg if isinstance(claim, Always) else claim
-        condition = state_term(inner.left) if isinstance(inner, LeadsTo) else None
-        return condition is not None and not self.graph.evaluate([condition]).any()
+    def vacuous(self, formula: Formula) -> bool:
+        """Whether the formula consists of implications whose antecedents are never true."""
+        conditions = triggers(formula)
+        return bool(conditions) and not self.graph.evaluate(conditions).any()
 
 
 class Temporal:
@@ -335,13 +332,14 @@ class Temporal:
             return self._violated(prop, answer.lasso)
         states = number_of(self._checker.graph.states, "state")
         because = f"true of every fair behaviour of {states} and {number_of(self._checker.graph.steps, 'step')}"
-        if answer.vacuous:
-            every = "the only state" if states == "1 state" else f"all {states}"
-            return self._holds(prop, f"vacuous: its antecedent is false in {every}", vacuous=True)
-        return self._holds(prop, because)
+        return self._holds(prop, because, vacuous=answer.vacuous)
 
-    def _holds(self, prop: Property, because: str, *, vacuous: bool = False) -> Finding:
+    def _holds(self, prop: Property, because: str, *, vacuous: bool) -> Finding:
         """A property without a lasso that violates it. It is vacuous too if every fair behaviour leaves the constraint."""
+        if vacuous:
+            states = number_of(self._checker.graph.states, "state")
+            every = "the only state" if states == "1 state" else f"all {states}"
+            because = f"vacuous: its antecedent is false in {every}"
         if self._all_leave:
             because, vacuous = "vacuous: every fair behaviour leaves the constraint", True
         return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=vacuous)
@@ -368,7 +366,8 @@ class Temporal:
             if answer.lasso is not None:
                 return self._violated(prop, answer.lasso.renumbered(original))
             states = max(states, graph.states)
-        return self._holds(prop, f"true of every fair behaviour of {states:,} states, monitor bits included")
+        because = f"true of every fair behaviour of {states:,} states, monitor bits included"
+        return self._holds(prop, because, vacuous=self._checker.vacuous(formula))
 
     def _violated(self, prop: Property, lasso: Lasso) -> Finding:
         witnesses = self._witnesses()

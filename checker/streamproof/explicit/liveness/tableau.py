@@ -29,6 +29,7 @@ from streamproof.system.formula import (
     Recurs,
     Release,
     Until,
+    claims,
     parts,
 )
 from streamproof.system.records import dataclass
@@ -130,6 +131,17 @@ def state_term(formula: Formula) -> Expr | None:
     if isinstance(formula, NotF):
         return b.not_(terms[0])
     return b.and_(terms) if isinstance(formula, AndF) else b.or_(terms)
+
+
+def triggers(formula: Formula) -> tuple[Expr, ...]:
+    """The antecedents of a formula whose conjuncts are all *leads to* from a condition on one state; else none."""
+    found: list[Expr | None] = []
+    for claim in claims(formula):
+        if isinstance(claim, OrF) and isinstance(claim.args[0], Eventually):
+            claim = claim.args[-1]  # under a constraint; see `system.constraint`
+        inner = claim.arg if isinstance(claim, Always) else claim
+        found.append(state_term(inner.left) if isinstance(inner, LeadsTo) else None)
+    return tuple(condition for condition in found if condition is not None) if None not in found else ()
 
 
 def conditions_of(formula: Formula) -> Iterator[Expr]:

@@ -135,6 +135,6 @@ def _verdict(finding: Finding) -> dict[str, Any]:
         "verdict": finding.verdict.value,
         "because": finding.because,
         "length": len(trace.steps) if trace is not None and shown else None,
-        "vacuous": finding.vacuous,
+        "vacuous": finding.is_vacuous(),
         "within": finding.within,
     }
