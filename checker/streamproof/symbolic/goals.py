@@ -94,9 +94,11 @@ def finding(prop: Property, verdict: Verdict, because: str) -> Finding:
 
 
 def candid(system: System, found: Finding) -> Finding:
-    """The finding, marked vacuous if no behaviour could violate it because every state is terminal."""
-    if found.kind is not Kind.DEADLOCK or found.verdict is not Verdict.HOLDS or system.terminal is not b.TRUE:
+    """The finding, if it is on deadlocks marked as vacuous where every state is terminal."""
+    if found.kind is not Kind.DEADLOCK or found.verdict is not Verdict.HOLDS:
         return found
+    if system.terminal is not b.TRUE:
+        return replace(found, vacuous=False)
     return replace(found, because="vacuous: every state is terminal, so none is a deadlock", vacuous=True)
 
 
