@@ -242,3 +242,83 @@ def test_a_model_that_asks_for_a_number_is_refused(streamproof: Any, pool: Path)
         assert done.code == 150, more
         assert f"pool.py:{line}: size is any number here: it has no text and no hash" in done.err
         assert "give the parameter a value" in done.err
+
+
+OPTIONAL = """
+from streamproof import Model, Range, State, action, invariant, require
+
+
+class Opt(Model):
+    cap: int = 3
+    check_deadlock = False
+
+    def state(self):
+        return State(x=Range(0, 9))
+
+    @action
+    def up(self, s):
+        require(s.x < 9)
+        if self.cap is None or s.x < 3:
+            s.x += 1
+
+    @invariant
+    def fine(self, s):
+        return s.x <= 3
+"""
+
+
+def test_a_certificate_for_every_number_is_none_for_none(streamproof: Any, folder: Path) -> None:
+    """A certificate for every number of a parameter is rejected for a model whose parameter may also be None."""
+    (folder / "opt.py").write_text(OPTIONAL, encoding="utf-8")
+    assert streamproof("prove", "opt.py", "--any", "cap", "--certificate", "opt.cert").code == 0
+    assert streamproof("verify-certificate", "opt.cert", "--model", "opt.py").code == 0
+    (folder / "opt.py").write_text(OPTIONAL.replace("cap: int = 3", "cap: int | None = None"), encoding="utf-8")
+    done = streamproof("verify-certificate", "opt.cert", "--model", "opt.py")
+    assert (done.code, done.out) == (161, "")
+    assert "cap is of type int | None, and --any proves for numbers only, not for None" in done.err
+    assert streamproof("prove", "opt.py", "--any", "cap").code == 2
+    assert streamproof("check", "opt.py").code == 12
+
+
+@pytest.mark.parametrize(
+    ("sort", "rule", "remedy"),
+    [
+        ("Set(Range(0, self.n - 1))", "s.x.add(0)", "use Array(self.n, Bool())"),
+        ("Set(Range(0, self.n - 1))", "require(len(s.x) > 1)", "use Array(self.n, Bool())"),
+        ("Set(Range(1, self.n))", "pass", "use Array(Range(1, self.n), Bool())"),
+        ('Set(Enum("A", "B"))', "pass", "use Array(Enum('A', 'B'), Bool())"),
+        ("Array(self.n, Set(Range(0, self.n)))", "pass", "use Array(Range(0, self.n), Bool())"),
+        ("Queue(Range(0, self.n - 1), capacity=2)", "s.x.push(0)", "count: a Range or Nat for each kind of element"),
+        ("Record(a=Bool(), b=Queue(Bool(), capacity=2))", "pass", "count: a Range or Nat for each kind of element"),
+        ("Union(Msg(to=Range(0, self.n - 1)))", "pass", "count: a Range or Nat for each kind of element"),
+        ("Array(self.n, Bool())", "require(s.x in ((True,),))", "state it with comparisons"),
+    ],
+)
+def test_unsupported_sorts_are_named(streamproof: Any, folder: Path, sort: str, rule: str, remedy: str) -> None:
+    """A set, a queue and a union are refused at their line, with what to write instead; never as a disagreement."""
+    (folder / "sorts.py").write_text(
+        f"""from streamproof import *
+
+class Msg(Case):
+    to: int
+
+class M(Model):
+    n: int = 3
+    limits = {{"n": (1, None)}}
+    check_deadlock = False
+    def state(self):
+        return State(x={sort}, k=Range(0, self.n))
+    @action
+    def act(self, s):
+        {rule}
+    @invariant
+    def fine(self, s):
+        return s.k <= self.n
+""",
+        encoding="utf-8",
+    )
+    done = streamproof("prove", "sorts.py", "--any", "n")
+    line = 14 if "in ((" in rule else 11
+    assert (done.code, done.out) == (150, "")
+    assert f"sorts.py:{line}: " in done.err
+    assert remedy in done.err

@@ -197,7 +197,7 @@ class _ReadingComparison:
         for instance in chance.sample(self._read.instances, min(len(self._read.instances), STEPS // STATES)):
             said = _outcome(partial(interpreter.take, instance, state))
             ran = _outcome(partial(native.take, state, instance, self._read))
-            if said != ran and not self._is_of_twin(interpreter, native.picks, instance, state, said, ran):
+            if said != ran and not self._is_of_twin(interpreter, native, instance, state, said, ran):
                 place = self._read.action(instance.action).loc
                 raise self._differs(instance.label, place, f" in {_text(self._read, state)}")
             after = said if isinstance(said, tuple) else after
@@ -217,21 +217,24 @@ class _ReadingComparison:
     def _is_of_twin(
         self,
         interpreter: Interpreter,
-        picks: Callable[[State, Instance, System], object],
+        native: Native,
         instance: Instance,
         state: State,
         said: Any,
         ran: Any,
     ) -> bool:
         """Whether the result of the rule is that of another instance of its label: the function has no condition of
-        partial fairness, and may fail before it reaches the choice of a branch."""
-        if picks(state, instance, self._read) is None:
+        partial fairness, and may fail before it reaches the choice of a branch, whatever the instance."""
+        if native.picks(state, instance, self._read) is None:
             return said is EvaluationError
-        if said is not None:
+        if said not in (None, EvaluationError):
             return False
         every = (i for i in self._read.instances if (i.action, i.args) == (instance.action, instance.args))
-        twins = (i for i in every if i is not instance and (i.label == instance.label or ran is EvaluationError))
-        return any(ran == _outcome(partial(interpreter.take, twin, state)) for twin in twins)
+        twins = [i for i in every if i is not instance]
+        if said is EvaluationError:
+            return any(EvaluationError is _outcome(partial(native.take, state, twin, self._read)) for twin in twins)
+        alike = (i for i in twins if i.label == instance.label or ran is EvaluationError)
+        return any(ran == _outcome(partial(interpreter.take, twin, state)) for twin in alike)
 
     def _differs(self, name: str, loc: Loc | None, where: str) -> ReadingsDiffer:
         return ReadingsDiffer(

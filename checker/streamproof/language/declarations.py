@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, get_args
+from typing import Any, Union, get_args, get_origin
 
 from streamproof.language.conversion import plain
 from streamproof.language.primitives import MARK, is_marker
@@ -310,10 +310,13 @@ def _parameter_types(cls: Any) -> Mapping[str, ParameterType]:
 
 
 def _type(cls: type, name: str, hint: Any) -> ParameterType:
-    if isinstance(hint, str) and hint not in TYPES:
+    space = getattr(sys.modules.get(cls.__module__), "__dict__", {})
+    if isinstance(hint, str) and (hint not in TYPES or hint in space):
         with suppress(Exception):  # a name under TYPE_CHECKING is not a parameter type
-            hint = eval(hint, vars(sys.modules[cls.__module__]), dict(vars(cls)))
-    kinds = [TYPES.get(hint)] if isinstance(hint, str) else get_args(hint) or [hint]
+            hint = eval(hint, space, dict(vars(cls)))
+    kinds = [TYPES.get(hint)] if isinstance(hint, str) else [hint]
+    if get_origin(hint) in (Union, types.UnionType):  # not list[int] or Final[int]
+        kinds = [*get_args(hint)]
     kind = next((k for k in kinds if k in TYPES.values()), None)
     if kind is None or {*kinds} - {kind, types.NoneType}:
         shown = hint if isinstance(hint, str) else getattr(hint, "__name__", repr(hint))

@@ -21,7 +21,7 @@ from streamproof.language.lift import condition_of, merge
 from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, Pick, where
 from streamproof.language.model import with_guards
 from streamproof.language.primitives import NOTHING, Disabled, NoPick, choose, enabled, first, is_operator, require
-from streamproof.language.sources import definition, is_standard, local_names, parameters, place, text
+from streamproof.language.sources import PACKAGE, definition, is_standard, local_names, parameters, place, text
 from streamproof.language.symbolic_parameters import as_term, watch
 from streamproof.language.terms import (
     Cases,
@@ -323,7 +323,7 @@ def _inline(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Te
     try:
         ev.block(body, frame)
     except ModelError as error:
-        if error.loc is None or not is_standard(error.loc.file):
+        if error.loc is None or not (is_standard(error.loc.file) or error.loc.file.startswith(PACKAGE)):
             raise
         raise type(error)(error.message, loc=loc, remedy=error.remedy) from error
     return _result(frame, body, loc)

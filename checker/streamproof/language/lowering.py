@@ -103,6 +103,13 @@ STATEMENTS: Mapping[type[ast.stmt], Lower] = {
 """The function for each kind of statement; other kinds are rejected."""
 
 
+def _located(error: ModelError, frame: Frame, node: ast.expr | ast.stmt) -> ModelError:
+    """The error, at the line of a node unless it names one."""
+    if error.loc is not None:
+        return error
+    return type(error)(error.message, loc=where(frame, node), remedy=error.remedy)
+
+
 class Lowering:
     """The `Evaluator` for one lowering of a rule or property."""
 
@@ -111,7 +118,10 @@ class Lowering:
 
     def value(self, node: ast.expr, frame: Frame) -> Term:
         """The value of an expression."""
-        found = EXPRESSIONS.get(type(node), expressions.refused)(self, node, frame)
+        try:
+            found = EXPRESSIONS.get(type(node), expressions.refused)(self, node, frame)
+        except ModelError as error:
+            raise _located(error, frame, node) from error.__cause__
         if type(found) in _AS_IT_IS:
             return found
         if not is_plain_value(found):
@@ -139,9 +149,7 @@ class Lowering:
             try:
                 STATEMENTS.get(type(statement), statements.refused_statement)(self, statement, frame)
             except ModelError as error:
-                if error.loc is not None:
-                    raise
-                raise ModelError(error.message, loc=where(frame, statement), remedy=error.remedy) from None
+                raise _located(error, frame, statement) from error.__cause__
 
     def _entered(self, function: Any, args: list[Term]) -> tuple[Frame, ast.FunctionDef]:
         return enter(self, function, args, {}, 0, None), definition(underlying(function))

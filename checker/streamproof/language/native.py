@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice, product
 from types import MappingProxyType
 from typing import Any, TypeAlias, cast
@@ -40,7 +40,7 @@ from streamproof.language.views import checked, look
 from streamproof.system.constraint import cut_name
 from streamproof.system.errors import EvaluationError, ModelError, StreamproofError, UsageError
 from streamproof.system.expr import Expr
-from streamproof.system.interpreter import Interpreter
+from streamproof.system.interpreter import Evaluation, Interpreter
 from streamproof.system.model import Conjunct, Instance, Kind, System
 from streamproof.system.model import State as Values
 from streamproof.system.records import dataclass
@@ -228,7 +228,7 @@ class Native:
         if len({m.machine.path for m in moves}) < len(moves):
             return None  # no machine takes two steps at once
         before = self.values(state)
-        after = self._moved(before, moves, Picks(tuple(picks))) if self.inside(before) else None
+        after = self._together(before, moves, picks) if self.inside(before) else None
         return None if after is None else self._cut(before, after)
 
     def picks(self, state: Values, instance: Instance, system: System) -> list[Any] | None:
@@ -239,14 +239,9 @@ class Native:
         """
         if not instance.picks:
             return []
-        interpreter, reached = Interpreter(system), []
         guard = instance.guard if system.constraint is None else system.constraint.own_guard(instance)
-        for (_, value), (condition, first) in zip(instance.picks, self._conditions(instance, guard), strict=True):
-            if interpreter.value(condition, state):
-                reached.append(value)
-            elif not first:
-                return None
-        return reached
+        reached = _reached(instance, self._conditions(instance, guard), Evaluation(system.index, state, None))
+        return None if reached is None else [*reached]
 
     def runs(self, state: Values, action: str, args: tuple[tuple[str, Any], ...], most: int) -> Iterator[Run]:
         """Every execution of an action with these arguments, with each answer to its choices, that ends after all its guards.
@@ -288,7 +283,7 @@ class Native:
         if picks is None or not self.inside(state):
             return None
         moves = _moves(*self._named[instance.action], instance.args)
-        after = self._moved(state, moves, Picks(tuple(picks)), "" if instance.of else instance.label)
+        after = self._together(state, moves, picks, "" if instance.of else instance.label)
         return None if after is None else self._cut(state, after)
 
     def holds(
@@ -356,6 +351,48 @@ class Native:
         if picks.used < len(picks.given):
             raise UsageError(f"{len(picks.given)} picks were given, {picks.used} used", remedy="leave the others out")
         return tuple(after.values())
+
+    def _together(
+        self, state: Values, moves: Sequence[MachineStep], given: Sequence[Any], label: str = ""
+    ) -> Values | None:
+        """`_moved`, for which the guards of all participants of a joint step come before every effect."""
+        error: EvaluationError | None = None
+        try:
+            after = self._moved(state, moves, Picks(tuple(given)), label)
+        except EvaluationError as mistake:
+            after, error = None, mistake
+        chosen = self._participants(state, moves, given) if after is None and len(moves) > 1 else None
+        if chosen is not None:
+            evaluation = Evaluation({n: at for at, n in enumerate(self._sorts)}, state, None)
+            for instance, _ in chosen:
+                Interpreter.refuse(instance.guard_checks, evaluation, instance)
+            if any(self._is_disabled(state, move, picks) for move, (_, picks) in zip(moves, chosen, strict=True)):
+                return None
+        if error is not None:
+            raise error
+        return after
+
+    def _is_disabled(self, state: Values, move: MachineStep, picks: tuple[Any, ...]) -> bool:
+        """Whether one participant is disabled, and does not fail before."""
+        with suppress(EvaluationError):
+            return self._moved(state, [move], Picks(picks)) is None
+        return False
+
+    def _participants(
+        self, state: Values, moves: Sequence[MachineStep], given: Sequence[Any]
+    ) -> list[tuple[Instance, tuple[Any, ...]]] | None:
+        """The instances of the participants whose reached picks are `given`, each with its own; None if there are none."""
+        evaluation = Evaluation({n: at for at, n in enumerate(self._sorts)}, state, None)
+        options = [
+            [
+                (one, picks)
+                for one, why in self._ways(m).items()
+                if (picks := _reached(one, why, evaluation)) is not None
+            ]
+            for m in moves
+        ]
+        fitting = (c for c in product(*options) if [v for _, picks in c for v in picks] == [*given])
+        return next(map(list, fitting), None)
 
     def _arguments(self, move: MachineStep) -> list[Any]:
         """The arguments of a step as its function gets them: members of enumerations, not their values."""
@@ -440,6 +477,19 @@ class Native:
                 self._within[path] = within(move.machine, self.whole)
             self._reached[key] = choice_conditions(move.machine.model, move.action, move.args, self._within[path])
         return self._reached[key]
+
+
+def _reached(
+    instance: Instance, conditions: Sequence[tuple[Expr, bool]], evaluation: Evaluation
+) -> tuple[Any, ...] | None:
+    """The picks that an instance reaches; None if an unreached choice does not have the first pick of its domain."""
+    reached = []
+    for (_, value), (condition, first) in zip(instance.picks, conditions, strict=True):
+        if evaluation.value(condition):
+            reached.append(value)
+        elif not first:
+            return None
+    return tuple(reached)
 
 
 def _run(model: Model, function: Callable[..., Any], label: str, args: Sequence[Any], picks: Picks) -> Any:

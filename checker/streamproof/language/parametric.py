@@ -79,8 +79,14 @@ def _free(cls: type[Model], name: str, parameters: Mapping[str, Any]) -> Free:
     if name not in cls.parameters():
         known = ", ".join(cls.parameters()) or "none"
         raise UsageError(f"{cls.title()} has no parameter {name!r}", remedy=f"its parameters: {known}")
-    if parameter_types(cls)[name].kind is not int:
+    kind = parameter_types(cls)[name]
+    if kind.kind is not int:
         raise UsageError(f"{name} is not a number", remedy="only parameters of type int can be any number")
+    if kind.optional:  # None is a value of the parameter that no term has
+        raise UsageError(
+            f"{name} is of type {kind}, and --any proves for numbers only, not for None",
+            remedy=f"declare {name}: int, or leave it out of --any",
+        )
     if name in parameters:
         raise UsageError(f"{name} is to be any number and {parameters[name]}", remedy="leave one of the two out")
     least, most = cls.parameter_limits().get(name, (None, None))

@@ -36,7 +36,7 @@ from streamproof.system.formula import atoms
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import Sort, cardinality_up_to
-from streamproof.system.unbounded import Parametric, Unbounded, endless, ranges
+from streamproof.system.unbounded import Parametric, Unbounded, endless, instead_of, ranges, unsupported
 from streamproof.system.verdict import Measure
 
 if TYPE_CHECKING:
@@ -87,6 +87,13 @@ def compile_unbounded(
     """
     with deep():
         reader = _reader(model, False, free, carries)
+        for name, decl in reader.declarations.items() if free else ():
+            if (part := unsupported(decl.sort)) is not None:
+                raise ModelError(
+                    f"{name} of {decl.sort} is not supported in proofs for every size",
+                    loc=decl.loc,
+                    remedy=instead_of(part),
+                )
         reader.safety_only = not temporal
         system = reader.run(tuple(properties), False)
         for limit in reader.step_constraints:

@@ -22,6 +22,8 @@ from streamproof.system.sorts import (
     BOOL,
     INFINITY,
     ArraySort,
+    BoolSort,
+    EnumSort,
     OptionSort,
     QueueSort,
     RangeSort,
@@ -81,6 +83,35 @@ def ranges(sort: Sort) -> Iterator[RangeSort]:
 def any_length(sort: Sort) -> TypeGuard[ArraySort]:
     """Whether it is the sort of arrays whose length is a term of free parameters."""
     return isinstance(sort, ArraySort) and isinstance(sort.index, TermRange)
+
+
+def unsupported(sort: Sort) -> Sort | None:
+    """The first set, queue or union in a sort, which proofs for every size do not support; None if there is none."""
+    match sort:
+        case SetSort() | QueueSort() | UnionSort():
+            return sort
+        case ArraySort(element=element) | OptionSort(element):
+            return unsupported(element)
+        case RecordSort(fields):
+            return next((found for _, part in fields if (found := unsupported(part)) is not None), None)
+        case _:
+            return None
+
+
+def instead_of(sort: Sort) -> str:
+    """The remedy for an unsupported sort."""
+    match sort:
+        case SetSort(element=TermRange(least=e.Const(value=0), most=e.Sub(left=length, right=e.Const(value=1)))):
+            return f"use Array({written(length, 'self.')}, Bool())"
+        case SetSort(element=TermRange(least=least, most=most)):
+            return f"use Array(Range({written(least, 'self.')}, {written(most, 'self.')}), Bool())"
+        case SetSort(element=RangeSort() | EnumSort() | BoolSort() as element):
+            return f"use Array({element}, Bool())"
+        case _:
+            return (
+                "where order and identity do not matter, count: a Range or Nat for each kind of element; "
+                "or give every parameter a value"
+            )
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -185,26 +216,26 @@ class Parametric:
     """For arrays of unbounded length, the number of initial values of an element; 1 if not listed."""
 
 
-def written(term: Expr) -> str:
-    """The text of a numeric term or comparison; of other terms, their structure."""
+def written(term: Expr, owner: str = "") -> str:
+    """The text of a numeric term or comparison, with `owner` before each name; of other terms, their structure."""
     match term:
         case e.Const(value=value):
             return str(value)
         case e.Var(name=name):
-            return name
+            return owner + name
         case e.Add() | e.Less() | e.LessEq() | e.Eq():
             symbol = {e.Add: "+", e.Less: "<", e.LessEq: "<=", e.Eq: "=="}[type(term)]
-            return f"{written(term.left)} {symbol} {written(term.right)}"
+            return f"{written(term.left, owner)} {symbol} {written(term.right, owner)}"
         case e.Sub(left=left, right=right):
-            return f"{written(left)} - {_atom(right)}"
+            return f"{written(left, owner)} - {_atom(right, owner)}"
         case e.Mul(left=left, right=right):
-            return f"{_atom(left)} * {_atom(right)}"
+            return f"{_atom(left, owner)} * {_atom(right, owner)}"
         case e.Not(arg=arg):
-            return f"not ({written(arg)})"
+            return f"not ({written(arg, owner)})"
         case _:
             return repr(term)
 
 
-def _atom(term: Expr) -> str:
-    text = written(term)
+def _atom(term: Expr, owner: str) -> str:
+    text = written(term, owner)
     return f"({text})" if isinstance(term, e.Add | e.Sub) else text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from streamproof import interrupts
 from streamproof.symbolic.parametric.claims import inside
@@ -21,6 +21,9 @@ STARTS = 64
 """Maximum number of initial values of a variable for which initial conditions are compared."""
 
 Key = tuple[str, tuple[tuple[str, object], ...], tuple[tuple[str, object], ...], bool]
+Pair = tuple[Instance | None, Instance | None]
+"""The instances of one key in two systems; None where there is none."""
+Parts = tuple[Expr, Expr, Expr, dict[str, Expr]]
 
 
 def difference(one: System, other: System) -> Iterator[tuple[str, Loc | None]]:
@@ -33,10 +36,13 @@ def difference(one: System, other: System) -> Iterator[tuple[str, Loc | None]]:
         return
     question = _Question(one)
     rules: list[dict[Key, Instance]] = [{_key(i): i for i in system.instances} for system in (one, other)]
+    alike: dict[object, list[Pair]] = {}
     for key in dict.fromkeys([*rules[0], *rules[1]]):
-        pair = [of.get(key) for of in rules]
-        if question.possible(question.rules(pair[0], pair[1])):
-            yield next(i.label for i in pair if i is not None), one.action(key[0]).loc
+        alike.setdefault(key[:2], []).append((rules[0].get(key), rules[1].get(key)))
+    for pairs in alike.values():
+        if question.possible(question.rules(pairs)):
+            changed = next(i for pair in pairs if question.parts(pair[0]) != question.parts(pair[1]) for i in pair if i)
+            yield changed.label, one.action(changed.action).loc
     stated = {p.name: p for p in (*other.properties, *other.lemmas)}
     for prop in (*one.properties, *one.lemmas):
         if question.possible(question.properties(prop, stated[prop.name])):
@@ -70,7 +76,7 @@ class _Question:
     def __init__(self, system: System) -> None:
         self._universe = Universe()
         self._sorts: dict[str, Sort] = {v.name: v.sort for v in system.variables}
-        now, then = ({n: self._universe.fresh(n, s) for n, s in self._sorts.items()} for _ in range(2))
+        now, then = ({v.name: self._universe.fresh(v.name, v.sort, v.loc) for v in system.variables} for _ in range(2))
         self._view = SymbolicView(self._universe, now, SymbolicView(self._universe, then))
         self._solver = self._universe.z3.SolverFor("QF_NIA", ctx=self._universe.ctx)
         self._solver.set("rlimit", LIMIT)
@@ -95,23 +101,48 @@ class _Question:
         fine = z3.Not(self._view.value(wrong[0]))
         return z3.Or([z3.And(fine, p) if at else p for at, p in enumerate(parts) if p is not None])
 
-    def rules(self, one: Instance | None, other: Instance | None) -> Term | None:
-        """The two rules differ; None denotes a rule that is never enabled."""
-        z3 = self._universe.z3
-        (early, go, wrong, after), (early2, go2, wrong2, after2) = map(self._parts, (one, other))
-        if (early, go, wrong, after) == (early2, go2, wrong2, after2):
+    def rules(self, pairs: Sequence[Pair]) -> Term | None:
+        """The instances of an action with the same arguments differ: in whether there is an error, or in a step.
+
+        An instance is None if it is never enabled. Errors are those of all instances together, because one that contradicts
+        another in its picks has the errors before them too. Which errors come before the last guard depends on the guards
+        that are constant: an error of the first system in a joint step that the other one disables is no difference, as
+        the first proves less.
+        """
+        z3, v = self._universe.z3, self._view.value
+        parts = [(self.parts(one), self.parts(other)) for one, other in pairs]
+        if all(one == other for one, other in parts):
             return None
-        v = self._view.value
-        bad, bad2 = v(wrong), v(wrong2)
-        changed = [
-            z3.Not(self._universe.same(self._after(n, after), self._after(n, after2)))
+        bad, bad2 = (v(b.or_(b.or_((p[at][0], b.and_(p[at][1:3]))) for p in parts)) for at in (0, 1))
+        go2 = v(b.or_(other[1] for _, other in parts))
+        joint = any(i is not None and i.of for pair in pairs for i in pair)
+        errors = z3.Or(z3.And(bad2, z3.Not(bad)), z3.And(bad, z3.Not(bad2), *([go2] if joint else [])))
+        steps = self._universe.any_of(self._steps(pair, pairs) for pair in pairs)
+        return z3.Or(errors, z3.And(z3.Not(bad), z3.Not(bad2), steps))
+
+    def _steps(self, pair: Pair, pairs: Sequence[Pair]) -> Term:
+        """One of two rules is enabled and the other one is not, or they lead to different states. A rule of one system only,
+        with a choice that the other one does not reach, has a step that no rule of the other one has."""
+        z3, v = self._universe.z3, self._view.value
+        if None not in pair:
+            go, go2 = (v(self.parts(i)[1]) for i in pair)
+            return z3.Or(go != go2, z3.And(go, z3.Not(self._alike(*pair))))
+        at = 0 if pair[0] is not None else 1
+        mine, others = pair[at], (other[1 - at] for other in pairs)
+        same = [z3.And(v(self.parts(i)[1]), self._alike(mine, i)) for i in others if i and mine and i.fair == mine.fair]
+        return z3.And(v(self.parts(mine)[1]), z3.Not(self._universe.any_of(same)))
+
+    def _alike(self, one: Instance | None, other: Instance | None) -> Term:
+        """The two rules lead to the same state."""
+        after, after2 = self.parts(one)[3], self.parts(other)[3]
+        return self._universe.all_of(
+            self._universe.same(self._after(n, after), self._after(n, after2))
             for n in {*after, *after2}
             if after.get(n) is not after2.get(n)
-        ]
-        then = z3.Or(bad != bad2, z3.And(z3.Not(bad), self._universe.any_of(changed)))
-        return z3.Or(v(early) != v(early2), z3.And(z3.Not(v(early)), z3.Or(v(go) != v(go2), z3.And(v(go), then))))
+        )
 
-    def _parts(self, i: Instance | None) -> tuple[Expr, Expr, Expr, dict[str, Expr]]:
+    def parts(self, i: Instance | None) -> Parts:
+        """The errors before the last guard, the guard, the errors behind it, and the updates of an instance."""
         if i is None:
             return b.FALSE, b.FALSE, b.FALSE, {}
         guard = b.and_(c.expr for c in i.guard)

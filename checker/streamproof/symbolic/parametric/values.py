@@ -32,7 +32,7 @@ from streamproof.system.sorts import (
     position,
     values,
 )
-from streamproof.system.unbounded import Forall, Total
+from streamproof.system.unbounded import Forall, Total, instead_of
 
 Shape: TypeAlias = Any
 """A solver term, a tuple of shapes, or `Lanes`."""
@@ -64,8 +64,7 @@ def outside(sort: Sort, loc: Loc | None, what: str = "") -> Outside:
     return Outside(
         f"{what or 'a value'} of {sort} is not supported in proofs for every size",
         loc=loc,
-        remedy="where order and identity do not matter, count: a Range or Nat for each kind of element; "
-        "or give every parameter a value",
+        remedy=instead_of(sort),
     )
 
 
