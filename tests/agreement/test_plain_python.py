@@ -122,6 +122,14 @@ ALIKE = {
     "another row": "row = s.rows[0]\ns.rows[1] = [2, 2]\nrow[0] = 2",
     "recursion": "def up(n):\n    return 0 if n <= 0 else 1 + up(n - 1)\ns.a = up(2)",
     "early return": "for v in s.x:\n    if v == s.a:\n        return\n    if v > s.a:\n        break\ns.a = 1",
+    "tuples joined": "s.a = ((s.a, 1) + (s.x[0], s.b))[2]",
+    "tuples of other lengths": "s.p = (s.a, 1) == (s.a, 1, 2) or (s.a, 1) == (1, 1)",
+    "a list is no tuple": "one = [s.a]\ns.p = one == (s.a,) or (s.a,) == [1]",
+    "lists are equal": "one = [s.a, 1]\ns.p = one == [1, 1] and one != [1]",
+    "a filtered list": "few = [v for v in s.x if v < s.a]\ns.p = few == [1] or few == (0,)",
+    "two filtered lists": "s.p = [v for v in s.x if v < s.a] == [v for v in s.y if v <= s.a]",
+    "a local set and a known one": "found = {s.a, 1}\ns.p = found == {0, 1} or {0, 1} < found or {2} <= found",
+    "a local set and one of the state": "found = {s.a, 1}\ns.p = found == s.f or s.g >= found",
     "choices": "if s.p and choose([True, False]):\n    s.x = [choose([0, k]) for k in range(2)]\ns.a = choose(s.g)",
 }
 ONCE = "is empty after its first use"
