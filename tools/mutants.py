@@ -84,8 +84,9 @@ class Part:
 PARTS = {
     "reading of rules": Part(
         120,
-        "language/model_reader.py language/matching.py language/statements.py language/operators.py language/partial_fairness.py",
-        "unit/test_language_rules.py unit/test_language_errors.py unit/test_language_choices.py"
+        "language/model_reader.py language/matching.py language/statements.py language/operators.py"
+        " language/partial_fairness.py",
+        "unit/test_language_rules.py unit/test_language_names.py unit/test_language_errors.py unit/test_language_choices.py"
         " unit/test_language_model.py unit/test_language_enabled.py unit/test_language_steady.py"
         " unit/test_temporal_language.py agreement/test_enum_subsets.py agreement/test_unions.py"
         " agreement/test_branches.py agreement/test_plain_python.py",
