@@ -16,6 +16,7 @@ from streamproof import (
     Option,
     Queue,
     Range,
+    Record,
     Set,
     Spec,
     State,
@@ -72,6 +73,8 @@ THREE = EnumSort(("a", "b", "c"), symmetric=True)
         (b.less_eq(b.add(X, b.num(1)), Y), b.less_eq(X, b.sub(Y, b.num(1)))),
         (b.mul(X, Y), b.mul(Y, X)),
         (b.ite(b.eq(X, b.num(0)), P, b.ite(b.eq(X, b.num(1)), Q, P)), b.ite(b.eq(X, b.num(1)), Q, P)),
+        (b.ite(b.eq(X, b.num(0)), b.ite(b.eq(X, b.num(1)), Q, P), Q), b.ite(b.eq(X, b.num(0)), P, Q)),
+        (b.ite(b.eq(X, b.num(0)), b.ite(b.eq(X, b.num(1)), Q, P), P), P),
     ],
 )
 def test_forms_of_equal_terms(one: Any, other: Any) -> None:
@@ -108,6 +111,15 @@ def test_cases_decide_what_forms_do_not() -> None:
     assert Equivalence().difference([(around, wrong)], b.less(X, b.num(4))) is None
     with pytest.raises(EffortSpent):
         Equivalence().difference([(around, right)], effort=TermEffort(3))
+
+
+def test_leaves_without_meaning_have_their_default() -> None:
+    """A leaf is compared only where it means something; elsewhere it has the first value of its sort, before and after a step."""
+    alive = Equivalence({"x": P})
+    assert alive.difference([(X, b.num(0))], b.not_(P)) is None
+    assert alive.difference([(b.next_("x", X.sort), b.num(0))], b.not_(b.next_("p", BOOL))) is None
+    assert alive.difference([(X, b.num(0))], P) is not None
+    assert alive.difference([(Y, b.num(0))], b.not_(P)) is not None
 
 
 # --- renamings
@@ -318,6 +330,30 @@ def test_the_step_shown_is_the_one_that_decides() -> None:
     """Of several steps out of a state, the one that breaks the property, whatever else fails there."""
     found = [explore(_Broken.system(), SearchOptions(symmetry=given)).finding("slow") for given in (False, True)]
     assert [(f.verdict, f.because) for f in found] == [(Verdict.VIOLATED, "broken by step 2, jump(w=w1)")] * 2
+
+
+class _Links(Model):
+    """Links between three workers, by pairs of their names, within a record."""
+
+    check_deadlock = False
+
+    def setup(self) -> None:
+        self.worker = Symmetric(3, "w")
+
+    def state(self) -> State:
+        pairs = [(v, w) for v in self.worker for w in self.worker if v != w]
+        return State(net=Record(link=Array(pairs, Bool())), never=Array(self.worker, Bool()))
+
+    @action(v="worker", w="worker")
+    def connect(self, s: Any, v: str, w: str) -> None:
+        require(v != w)
+        s.net.link[v, w] = True
+
+
+def test_names_in_keys_inside_of_records() -> None:
+    """Of the 64 directed graphs on three nodes 16 differ in more than the names of the nodes."""
+    found = [explore(_Links.system(), SearchOptions(symmetry=given)).counts.distinct for given in (False, True)]
+    assert found == [64, 16]
 
 
 class _OneRule(_Turns):
@@ -569,6 +605,58 @@ def test_steps_that_do_not_matter_are_left_out() -> None:
     assert full.coverage.complete
     assert (reduced.coverage.complete, reduced.coverage.never) == (False, ())
     assert reduced.left_out == "the partial order reduction leaves states out"
+
+
+class _Steps(Model):
+    """Two counters; properties of the steps of one of them, which hold, are broken, have no value, or both of these."""
+
+    check_deadlock = False
+
+    def state(self) -> State:
+        return State(x=Range(0, 3), y=Range(0, 3))
+
+    @action
+    def one(self, s: Any) -> None:
+        require(s.x < 2)
+        s.x += 1
+
+    @action
+    def two(self, s: Any) -> None:
+        require(s.x == 1)
+        s.x = 3
+
+    @action
+    def other(self, s: Any) -> None:
+        require(s.y < 3)
+        s.y += 1
+
+    @step
+    def grows(self, s: Any, t: Any) -> Any:
+        return t.x >= s.x
+
+    @step
+    def by_one(self, s: Any, t: Any) -> Any:
+        return t.x <= s.x + 1
+
+    @step
+    def has_no_value_at_two(self, s: Any, t: Any) -> Any:
+        return t.x == 3 or 2 // (2 - t.x) >= 1
+
+    @step
+    def starts_at_one(self, s: Any, t: Any) -> Any:
+        return s.x == t.x or t.x == 1
+
+
+@pytest.mark.parametrize("given", [{}, {"por": True}], ids=["full", "por"])
+def test_step_properties_one_by_one(given: Any) -> None:
+    """Each of several step properties has its own verdict, found after two steps; an error is no violation."""
+    explored = explore(_Steps.system(), SearchOptions(tier="python", **given))
+    assert {f.property: (f.verdict, 0 if f.trace is None else len(f.trace.steps)) for f in explored.findings} == {
+        "grows": (Verdict.HOLDS, 0),
+        "by_one": (Verdict.VIOLATED, 2),
+        "has_no_value_at_two": (Verdict.ERROR, 2),
+        "starts_at_one": (Verdict.VIOLATED, 2),
+    }
 
 
 def test_nothing_gained_is_said() -> None:
