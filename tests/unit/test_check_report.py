@@ -69,10 +69,43 @@ def test_error_that_ended_the_check_gives_its_code() -> None:
     assert _report((Kind.INVARIANT, H), error=TooLarge("x")).exit_code is Exit.TOO_LARGE
 
 
-def test_surprising() -> None:
-    """Only a verdict that differs from an expected one surprises."""
-    finding = Finding("p", Kind.INVARIANT, Verdict.VIOLATED)
-    assert [Result(finding, expected).surprising for expected in (None, "violated", "holds")] == [False, False, True]
+@pytest.mark.parametrize(
+    ("verdict", "expected", "surprising"),
+    [
+        (V, None, False),
+        (V, "violated", False),
+        (V, "holds", True),
+        (H, "violated", True),
+        (H, "holds", False),
+        (U, "holds", False),
+        (E, "violated", False),
+    ],
+)
+def test_surprising(verdict: Verdict, expected: str | None, surprising: bool) -> None:
+    """A decided verdict that differs from an expected one surprises; no other does."""
+    assert Result(Finding("p", Kind.INVARIANT, verdict), expected).surprising is surprising
+
+
+def test_nothing_is_never_taken_while_states_are_missing() -> None:
+    """Actions and branches are never taken only if every state was expanded; branches count of actions that are taken."""
+    whole = Coverage({"go": 2, "no": 0}, branches={("go", "x"): (2, 1), ("go", "y"): (0, 0), ("no", "z"): (0, 0)})
+    assert (whole.never, whole.never_branches) == (("no",), (("go", "y"),))
+    early = replace(whole, complete=False)
+    assert (early.never, early.never_branches) == ((), ())
+
+
+def test_json_of_an_engine_that_counts_nothing() -> None:
+    """What was not counted is null or empty, and what took no time took 0 seconds."""
+    data = _report((Kind.INVARIANT, H)).to_json()
+    assert data["seconds"] == {"total": 0, "compile": 0, "explore": 0, "liveness": 0}
+    assert (data["states"], data["levels"], data["out_degree"], data["rates"], data["coverage"]) == (
+        None,
+        [],
+        None,
+        None,
+        None,
+    )
+    assert (data["stopped"], data["memory"]) == (None, {"peak_bytes": None})
 
 
 @pytest.fixture

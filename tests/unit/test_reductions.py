@@ -114,7 +114,7 @@ def test_cases_decide_what_forms_do_not() -> None:
 
 
 def test_leaves_without_meaning_have_their_default() -> None:
-    """A leaf is compared only where it means something; elsewhere it has the first value of its sort, before and after a step."""
+    """A leaf is compared only where it means something; elsewhere it has the first value of its sort."""
     alive = Equivalence({"x": P})
     assert alive.difference([(X, b.num(0))], b.not_(P)) is None
     assert alive.difference([(b.next_("x", X.sort), b.num(0))], b.not_(b.next_("p", BOOL))) is None
