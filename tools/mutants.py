@@ -64,10 +64,14 @@ CPU_SECONDS, BYTES = 60, 4 << 30
 CHOSEN = "not long and not spark"
 TIMED = "not interrupt and not ctrl_c and not pipe and not clock"
 """Tests that a loaded machine could fail are left out, so that no mutant counts as killed by the load."""
+KINDS = ("equivalent", "speed", "wording", "elsewhere")
+"""What an explained survivor may be; see the page."""
+OPEN = "not explained"
 MORE = "more tests: "
 """Begins the output of the second tests of a mutant."""
-UNCHANGED = re.compile(r"_(Eq_Is|NotEq_IsNot|Is_Eq|IsNot_NotEq)$")
-"""Operators that exchange equality and identity: the same for terms, which are hash-consed, and for small numbers."""
+UNCHANGED = re.compile(r"_(Eq_Is|NotEq_IsNot|Is_Eq|IsNot_NotEq)$|RemoveDecorator")
+"""Operators that exchange equality and identity: the same for terms, which are hash-consed, and for small numbers; those that
+remove a decorator, which makes values immutable or keeps results."""
 
 
 @dataclass(frozen=True)
@@ -147,12 +151,12 @@ PARTS = {
 }
 
 
-def files_of(part: Part, root: Path = ROOT) -> list[Path]:
-    """The modules of a part, relative to the root. Raises `SystemExit` if one is missing."""
-    found = [sorted((root / "checker" / "streamproof").glob(pattern)) for pattern in part.modules.split()]
+def files_of(part: Part) -> list[Path]:
+    """The modules of a part, in the current directory. Raises `SystemExit` if one is missing."""
+    found = [sorted(Path("checker/streamproof").glob(pattern)) for pattern in part.modules.split()]
     if not all(found):
         raise SystemExit(f"a module is missing: {part.modules}")
-    return [path.relative_to(root) for paths in found for path in paths if path.name != "__init__.py"]
+    return [path for paths in found for path in paths if path.name != "__init__.py"]
 
 
 def _equal_places(source: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
@@ -189,11 +193,11 @@ def _equal_places(source: str) -> Iterator[tuple[tuple[int, int], tuple[int, int
             yield (at.lineno, at.col_offset), (at.end_lineno, at.end_col_offset)  # type: ignore[attr-defined]
 
 
-def sample(part: Part, root: Path) -> list[WorkItem]:
-    """The mutants of a part. A mutant's name and rank do not depend on lines that stand elsewhere."""
+def sample(part: Part) -> list[WorkItem]:
+    """The mutants of a part of the current directory. Names and ranks of mutants do not depend on other lines."""
     everything = WorkDB(":memory:", WorkDB.Mode.create)
-    init(files_of(part, root), everything, {})
-    sources = {path: path.read_text(encoding="utf-8") for path in files_of(part, root)}
+    init(files_of(part), everything, {})
+    sources = {path: path.read_text(encoding="utf-8") for path in files_of(part)}
     equal = {path: [*_equal_places(source)] for path, source in sources.items()}
     seen: Counter[tuple[str, ...]] = Counter()
     by_place: dict[tuple[Path, tuple[int, int]], tuple[str, WorkItem]] = {}
@@ -229,7 +233,7 @@ def prepare(name: str, again: bool) -> WorkDB:
     """The session of a part: its sample, with the results that are known, except those of survivors to be repeated."""
     db = session(name)
     known = dict(db.results)
-    items = sample(PARTS[name], Path())
+    items = sample(PARTS[name])
     db.clear()
     db.add_work_items(items)
     for item in items:
@@ -332,33 +336,22 @@ def explanations() -> dict[tuple[str, ...], tuple[str, str]]:
 def table(names: Iterable[str]) -> tuple[str, list[tuple[str, ...]]]:
     """The results as a table, and the survivors without an explanation."""
     explained = explanations()
-    kinds = ("equivalent", "speed", "wording")
-    heads = (
-        "part",
-        "mutants",
-        "killed",
-        "timed out",
-        "survived",
-        *(f"of these {kind}" for kind in kinds),
-        "not explained",
-    )
-    rows, open_ones, total = [], list[tuple[str, ...]](), Counter[str]()
+    columns = ("mutants", "killed", "timed out", "survived", *KINDS, OPEN)
+    rows, unexplained, total = [], list[tuple[str, ...]](), Counter[str]()
     for name in names:
         counts = Counter[str]()
         for item, result in session(name).completed_work_items:
-            outcome = status(result)
-            counts.update(["mutants", outcome])
-            if outcome == "survived":
-                kind = explained.get(changed(item, result), ("not explained",))[0]
+            counts.update(["mutants", status(result)])
+            if status(result) == "survived":
+                words = changed(item, result)
+                kind, _ = explained.get(words, (OPEN, ""))
                 counts[kind] += 1
-                if kind == "not explained":
-                    open_ones.append(changed(item, result))
+                unexplained += [words] if kind == OPEN else []
         total.update(counts)
         rows.append((name, counts))
-    columns = ("mutants", "killed", "timed out", "survived", *kinds, "not explained")
-    lines = [" | ".join(heads), "|".join(["---"] * len(heads))]
-    lines += [" | ".join([name, *(str(counts[c]) for c in columns)]) for name, counts in (*rows, ("all", total))]
-    return "".join(f"| {line} |\n" if "---" not in line else f"|{line}|\n" for line in lines), open_ones
+    lines = [("part", *columns), ["---"] * (1 + len(columns))]
+    lines += [(name, *(str(counts[column]) for column in columns)) for name, counts in (*rows, ("all", total))]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines), unexplained
 
 
 def main() -> int:
@@ -381,6 +374,7 @@ def main() -> int:
             run(name, options.again, more, until)
     text, unexplained = table(PARTS if options.write else names)
     print(text)
+    print(f"{sum(len(session(name).pending_work_items) for name in names)} mutants of the sample were not run")
     for words in unexplained:
         print("survived, not explained: {}, {}\n    {}\n    {}".format(*words))
     if options.write:

@@ -90,6 +90,13 @@ def test_nothing_is_never_taken_while_states_are_missing() -> None:
     """Actions and branches are never taken only if every state was expanded; branches count of actions that are taken."""
     whole = Coverage({"go": 2, "no": 0}, branches={("go", "x"): (2, 1), ("go", "y"): (0, 0), ("no", "z"): (0, 0)})
     assert (whole.never, whole.never_branches) == (("no",), (("go", "y"),))
+    result = CheckResult(counts=Counts(2, 2, 2), coverage=whole)
+    go, no = _report((Kind.INVARIANT, H), result=result).to_json()["coverage"]["actions"]
+    assert [(branch["name"], branch["generated"], branch["distinct"]) for branch in go["branches"]] == [
+        ("x", 2, 1),
+        ("y", 0, 0),
+    ]
+    assert [branch["name"] for branch in no["branches"]] == ["z"]
     early = replace(whole, complete=False)
     assert (early.never, early.never_branches) == ((), ())
 
