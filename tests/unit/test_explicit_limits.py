@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from streamproof.explicit import SearchOptions, explore, level_search
+from streamproof.explicit import SearchOptions, exploration, explore, level_search
 from streamproof.explicit.level_search import Budget, Stop
 from streamproof.system import (
     Action,
@@ -31,6 +31,7 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
+from streamproof.system.errors import OutOfTime
 from streamproof.system.options import memory_of_machine, peak_bytes, resident_bytes
 
 MANY = 20_000_000
@@ -250,6 +251,34 @@ def test_a_callback_may_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     assert explore(counters(8, 9), SearchOptions(max_states=MANY), on_progress=stop).stopped == "interrupted"
+
+
+@pytest.mark.parametrize(("tier", "finished"), [("auto", "compiled"), ("python", "python"), ("compiled", "compiled")])
+def test_the_tier_that_finishes(tier: str, finished: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large search is finished by the tier that was chosen, by default by compiled code."""
+    monkeypatch.setattr(exploration, "SMALL_STATES", 50)
+    result = explore(counters(3, 9), SearchOptions(tier=tier))
+    assert (result.tier, result.counts.distinct) == (finished, 1000)
+
+
+@pytest.mark.parametrize(("end", "stopped"), [(OutOfTime("late"), "time_limit"), (KeyboardInterrupt(), "interrupted")])
+@pytest.mark.parametrize("tier", ["auto", "compiled"])
+def test_code_that_does_not_get_ready(
+    tier: str, end: BaseException, stopped: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search that ends while code is compiled keeps what generated Python found before, and decides no more."""
+
+    def never(task: object) -> None:
+        raise end
+
+    monkeypatch.setattr(exploration, "_compile", never)
+    monkeypatch.setattr(exploration, "SMALL_STATES", 50)
+    result = explore(counters(3, 9), SearchOptions(tier=tier, **BOUNDS))
+    assert (result.complete, result.stopped) == (False, stopped)
+    found = _verdicts(result)
+    assert {name for name, verdict in found.items() if verdict != "inconclusive"} == (
+        {"low", "half"} if tier == "auto" else set()
+    )
 
 
 def test_the_budget_says_what_is_spent() -> None:
