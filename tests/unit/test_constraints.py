@@ -95,7 +95,7 @@ def test_states_outside_are_checked_and_not_counted() -> None:
     assert found.finding("low").verdict is Verdict.HOLDS
     begins = found.finding("begins")
     assert (begins.verdict, begins.vacuous) == (Verdict.HOLDS, True)
-    assert begins.because.startswith("vacuous: every fair behaviour leaves the constraint; behaviours that leave")
+    assert begins.because.startswith("vacuous: every fair behaviour leaves the constraint; of behaviours that leave")
     assert begins.within == "short and narrow"
     inside = found.counts.inside
     assert (inside.distinct, sum(found.counts.outside), found.counts.distinct) == (4**3, 32, 4**3 + 32)

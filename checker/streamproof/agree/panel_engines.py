@@ -136,7 +136,7 @@ def _decided(
     With `seconds`, what speaks of endless behaviours comes last, one by one, while there is time left since `begun`.
     """
     if seconds is None:
-        return {d.property: Answer(d.verdict, d.length) for d in decide(system, None, options)}, {}
+        return _told(decide(system, None, options))
     endless = [p.name for p in system.properties if p.kind in (Kind.TEMPORAL, Kind.TERMINATION)]
     answers: dict[str, Answer] = {}
     why: dict[str, str] = {}
@@ -150,8 +150,15 @@ def _decided(
         except SystemFailure as error:
             why |= dict.fromkeys(names, error.message)
             continue
-        answers |= {d.property: Answer(d.verdict, d.length) for d in found}
+        told, open_ = _told(found)
+        answers |= told
+        why |= open_
     return answers, why
+
+
+def _told(found: Sequence[ToolVerdict]) -> tuple[dict[str, Answer], dict[str, str]]:
+    """The answers of a tool, and the reasons that it gives."""
+    return {d.property: Answer(d.verdict, d.length) for d in found}, {d.property: d.because for d in found if d.because}
 
 
 def _timed(engine: str, run: Callable[[], EngineResult]) -> EngineResult:

@@ -22,10 +22,11 @@ from streamproof.system.formula import Formula
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.leaves import decode
 from streamproof.system.model import Fairness, Instance, Kind, Property, State, System, fairness_constraints
+from streamproof.system.prefixes import may_leave_open
 from streamproof.system.reading import MOST_EVIDENCE, malformed, parsed, parts_of
 from streamproof.system.reference_temporal import ReferenceTableau
 from streamproof.system.sorts import Sort, Value, contains, show
-from streamproof.system.temporal import fairness_of, true_of
+from streamproof.system.temporal import fairness_of, refuting_prefix, true_of
 from streamproof.system.verdict import Trace, Verdict
 
 MAGIC = b"streamproof certificate 2 "
@@ -100,6 +101,8 @@ class Verifier:
             reject("it has claims that need the set of all states, but no such set")
         for prop in self.covered:
             if prop.formula is not None:
+                if may_leave_open(self.system, prop.name, self.states):
+                    reject(f"parts of {prop.name} may contradict each other after behaviours that leave the constraint")
                 self.report(f"checking the ranks for {prop.name}")
                 endless = Endless(self, prop.name, prop.formula)
                 endless.end(endless.reachable(), ranks[prop.name])
@@ -139,6 +142,8 @@ class Verifier:
             except EvaluationError:
                 return True
             return False
+        if prop.formula is not None and trace.loop is None:
+            return refuting_prefix(self.system, prop.formula, trace) is not None
         if prop.formula is not None:
             fair = all(evidence.satisfied for evidence in fairness_of(self.system, trace))
             return fair and not true_of(self.system, prop.formula, trace)

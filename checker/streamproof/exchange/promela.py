@@ -158,7 +158,7 @@ class _PromelaExport:
         yield f"/* {_comment(self.original.heading)}, {GENERATOR} export"
         yield " *"
         if self.claim is not None:
-            yield f" * {_comment(self.title)}"
+            yield from (f" * {_comment(part)}" for part in self.title.splitlines())
             yield " * Violated where Spin finds an acceptance cycle:"
             yield f" *   spin -a {' '.join(SPIN_OPTIONS)} FILE && cc -O2 -DNOREDUCE -o pan pan.c && ./pan -a"
             yield " * More states than the model has: fairness is spelt out, by a counter of satisfied constraints"

@@ -89,6 +89,35 @@ class Claims:
         return f"({text})"
 
 
+def truncated(formula: Formula, outside: Expr, *, wanted: bool = True) -> Formula:
+    """The formula (not `wanted`: its negation) for behaviours that may leave a constraint, and stay in `outside` then.
+
+    Spin has no constraint. In negation normal form, every condition and every negated one is also true outside: a behaviour
+    that leaves violates the formula only if what it did before refutes it. This does not use `constraint.weakened`.
+    """
+
+    def turn(part: Formula) -> Formula:
+        return truncated(part, outside, wanted=wanted)
+
+    match formula:
+        case Atom(expr, text, loc):
+            return Atom(b.or_((outside, expr if wanted else b.not_(expr))), text, loc)
+        case Recurs():
+            return OrF((formula if wanted else NotF(formula), Eventually(Atom(outside))))
+        case NotF(arg):
+            return truncated(arg, outside, wanted=not wanted)
+        case AndF(args) | OrF(args):
+            return (AndF if isinstance(formula, AndF) is wanted else OrF)(tuple(map(turn, args)))
+        case Always(arg) | Eventually(arg):
+            return (Always if isinstance(formula, Always) is wanted else Eventually)(turn(arg))
+        case Until(left, right) | Release(left, right):
+            return (Until if isinstance(formula, Until) is wanted else Release)(turn(left), turn(right))
+        case LeadsTo(left, right):
+            return turn(Always(OrF((NotF(left), Eventually(right)))))
+        case _:
+            assert_never(formula)
+
+
 def _spread(term: Expr, left: list[int], depth: int = 0) -> Expr:
     """The Boolean term without conditional terms: one case per outcome of each condition. `left`: the maximum number."""
     found = next((part for part in e.subterms(term) if isinstance(part, e.Ite)), None)

@@ -5,17 +5,19 @@ Every search is exhaustive and without reductions. An incomplete search never gi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from streamproof.exchange.promela import ALL, MISTAKE, Promela, SpinQuery, export
 from streamproof.exchange.promela_bits import with_bits
+from streamproof.exchange.promela_claims import truncated
 from streamproof.exchange.spin_run import SearchOrder, SpinGoal, SpinOptions, SpinReport, installed, run
 from streamproof.exchange.spin_trail import behaviour, read
 from streamproof.exchange.tool_run import Refuted, ToolCounts, ToolVerdict
+from streamproof.system import build as b
 from streamproof.system.errors import TooLarge, UsageError
 from streamproof.system.fair_scheduler import Scheduled, scheduled
-from streamproof.system.formula import AndF, Formula, written
+from streamproof.system.formula import AndF, Atom, Formula, folded, written
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.records import dataclass
@@ -102,11 +104,19 @@ def claimed(system: System, name: str) -> tuple[Promela, ...]:
     prop = system.property(name)
     if prop.formula is None:
         raise UsageError(f"{name} is not a temporal property", remedy="it is in the text of the model itself")
-    return tuple(_claim(prop, scheduled(system, part, name))[1] for part in _parts(prop.formula))
+    return tuple(_claim(prop, form)[1] for form in _forms(system, prop))
 
 
-def _parts(formula: Formula) -> tuple[Formula, ...]:
-    return formula.args if isinstance(formula, AndF) else (formula,)
+def _forms(system: System, prop: Property) -> Iterator[Scheduled]:
+    """The claim of each conjunct, from the formula as the user wrote it."""
+    formula, limit = prop.formula, system.constraint
+    assert formula is not None, "a temporal property has a formula"
+    if limit is not None:
+        kept = folded(limit.own_formula(prop.name))
+        kept = Atom(b.truth(kept)) if isinstance(kept, bool) else kept
+        formula = truncated(kept, b.not_(b.and_(c.expr for c in limit.conjuncts)))
+    for part in formula.args if isinstance(formula, AndF) else (formula,):
+        yield scheduled(system, part, prop.name)
 
 
 LONGEST = 1_000
@@ -116,6 +126,12 @@ LONGEST = 1_000
 def _claim(prop: Property, form: Scheduled) -> tuple[Scheduled, Promela]:
     """The text for the claim of `form`, with a bit for each long condition if the formula is too long."""
     title = f"The temporal property {prop.name}: {_said(prop)}"
+    limit = form.original.constraint
+    if limit is not None:
+        title += f"""
+Its formula: {written(limit.own_formula(prop.name))}
+Within the constraint {limit.text}: from the first state outside on, every condition counts as true,
+negated or not, so that a behaviour that leaves violates the formula only by what it did before."""
     for spelt in (form, with_bits(form)):
         text = export(replace(spelt.system, properties=_checked(prop)), spelt.stepwise, title)
         if len(text.text.rstrip().rpartition("\n")[2]) <= LONGEST:
@@ -155,8 +171,8 @@ def counterexample(system: System, name: str, options: SpinOptions = DEFAULT) ->
 
 
 def _lasso_against(system: System, prop: Property, formula: Formula, options: SpinOptions) -> Trace | None:
-    for part in _parts(formula):
-        form, model = _claim(prop, scheduled(system, part, prop.name))
+    for each in _forms(system, prop):
+        form, model = _claim(prop, each)
         report = run(model, options, goal=SpinGoal.CLAIM, trail=True)
         if not _claim_broken(report):
             continue

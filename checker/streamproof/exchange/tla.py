@@ -22,12 +22,13 @@ from streamproof.exchange.tla_behaviours import (
     comment,
     defined,
     direct,
-    folded,
     is_direct,
+    is_endless_only,
     is_watchable,
     leaves,
     skeleton,
     watched_module,
+    within,
 )
 from streamproof.exchange.tla_families import GROUND
 from streamproof.exchange.tla_images import Images
@@ -42,9 +43,10 @@ from streamproof.system.assume import Assuming, Substitution, simplify
 from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.files import GENERATOR
-from streamproof.system.formula import AndF, Atom, Formula
+from streamproof.system.formula import AndF, Atom, Formula, folded
 from streamproof.system.model import Fairness, Kind, Property, System, fires
 from streamproof.system.records import dataclass, replace
+from streamproof.system.sorts import BOOL
 
 MISTAKE = "NoMistake"
 """The invariant that is violated at a model error."""
@@ -52,6 +54,8 @@ TYPES = "TypeOK"
 """The invariant that every variable has a value of its sort."""
 IDLE = "(ENABLED (Next /\\ UNCHANGED vars))"
 """The invariant that no stuttering step is enabled."""
+INSIDE = b.var(".inside", BOOL)
+"""Stands for the operator that is the constraint, in formulas."""
 STACK = 20_000
 """Maximum stack depth while writing terms."""
 
@@ -76,6 +80,8 @@ class TlcClaim:
     """Whether it is a property of steps or behaviours rather than an invariant."""
     idle: bool = False
     """Whether it concerns stuttering steps; such a step then follows the state that violates it."""
+    endless_only: bool = False
+    """Whether TLC may miss finite behaviours within a constraint that refute it; see `tla_behaviours.is_endless_only`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +168,8 @@ class _TlaExport:
     extra: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.system.constraint is not None:
+            self.system = replace(self.system, properties=tuple(map(self._own, self.system.properties)))
         self.module, self.title = module_name(self.system), comment(self.system.heading)
         self.names = TlaNames({self.module})
         self.plain = simplify(self.system)
@@ -180,6 +188,11 @@ class _TlaExport:
         self.stems = TlaNames({self.module, f"{self.module}_states"})
         self.seen: str | None = None
         self.inside = None if self.system.constraint is None else self.names.new("Inside")
+
+    def _own(self, prop: Property) -> Property:
+        """A property with the formula as the user wrote it, which TLC checks within the constraint."""
+        assert self.system.constraint is not None, "a constrained system"
+        return prop if prop.formula is None else replace(prop, formula=self.system.constraint.own_formula(prop.name))
 
     def document(self) -> Tla:
         start, steps, about = list(self._start()), list(self._steps()), list(self._properties())
@@ -451,12 +464,16 @@ class _TlaExport:
         known = self._known(simple)
 
         def condition(expr: Expr) -> Text:
+            if expr is INSIDE:
+                return atom(self.inside or "")
             text = self._condition(expr, known)
             # TLC takes no variable alone as a property, and takes each part of a conjunction as one.
             alone = isinstance(formula, Atom | AndF) and isinstance(expr, e.Var)
             return beside(text, " = TRUE", bind=Bind.COMPARED) if alone else text
 
         def many(formulas: Sequence[Formula], text: Callable[[Formula, Callable[[Expr], Text]], Text]) -> Text | None:
+            if any(leaf is INSIDE for f in formulas for leaf in leaves(f)):
+                return None
             passage = WrittenPassage(self.writer, GROUND, [known])
             found = for_all(passage, [tuple((leaf,) for leaf in leaves(f)) for f in formulas])
             if found is None or len({skeleton(f) for f in formulas}) > 1:
@@ -465,17 +482,23 @@ class _TlaExport:
             return beside(found[0], text(formulas[0], lambda _: next(written)), bind=Bind.LOOSE)
 
         def shape(formula: Formula) -> Hashable:
-            return skeleton(formula), tuple(map(self.writer.shapes, leaves(formula)))
+            conditions = [leaf for leaf in leaves(formula) if leaf is not INSIDE]
+            return skeleton(formula), tuple(map(self.writer.shapes, conditions))
 
         name = self.claim_names[prop.name]
         formula = folded(prop.formula)
+        limit = self.system.constraint
         if isinstance(formula, bool):
-            yield from _definition(name, self._condition(b.truth(formula)), prop.doc)
+            inside = b.TRUE if limit is None else b.and_(c.expr for c in limit.conjuncts)
+            yield from _definition(name, self._condition(b.or_((b.not_(inside), b.truth(formula)))), prop.doc)
             self.main += [*sane, TlcClaim(name, prop.name, Means.VIOLATED)]
             return
+        endless_only = limit is not None and is_endless_only(formula)
         if is_direct(formula):
+            formula = formula if limit is None else within(formula, Atom(INSIDE))
             yield from _definition(name, direct(formula, condition, many, shape), prop.doc)
-            self.main += [*sane, TlcClaim(name, prop.name, Means.VIOLATED, temporal=True)]
+            claim = TlcClaim(name, prop.name, Means.VIOLATED, temporal=True, endless_only=endless_only)
+            self.main += [*sane, claim]
             return
         if not is_watchable(formula):
             self.left_out.append(prop.name)
@@ -488,7 +511,7 @@ class _TlaExport:
         specification, self.extra[module] = watched_module(
             module, self.module, title, name, formula, guesses, new, fair=bool(self.fair)
         )
-        claims = [*sane, TlcClaim(name, prop.name, Means.VIOLATED, temporal=True)]
+        claims = [*sane, TlcClaim(name, prop.name, Means.VIOLATED, temporal=True, endless_only=endless_only)]
         self._run(prop.name, specification, claims, "has an operator that TLA+ lacks", module)
 
 

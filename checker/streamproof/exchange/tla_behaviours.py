@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import field
 from itertools import groupby
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias
 
 from streamproof.exchange.tla_layout import Bind, Text, atom, below, beside, bulleted, closed, listed
-from streamproof.system.expr import Const, Expr
+from streamproof.system.expr import Expr
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -29,8 +29,10 @@ from streamproof.system.formula import (
     Release,
     Until,
     mapped,
+    of_state,
     parts,
     recurring,
+    refutable,
     written,
 )
 from streamproof.system.records import dataclass
@@ -49,45 +51,41 @@ def is_watchable(formula: Formula) -> bool:
     return all(map(is_watchable, parts(formula)))
 
 
-def folded(formula: Formula) -> Formula | bool:
-    """The formula without constants, for which TLC gives wrong verdicts and errors in temporal formulas, or a constant."""
-    match formula:
-        case Atom(expr) | Recurs(expr):
-            return expr.value if isinstance(expr, Const) and (isinstance(formula, Atom) or not expr.value) else formula
-        case NotF(arg):
-            one = folded(arg)
-            return not one if isinstance(one, bool) else NotF(one)
-        case AndF(args) | OrF(args):
-            decides = isinstance(formula, OrF)
-            some = [folded(arg) for arg in args]
-            kept = tuple(one for one in some if not isinstance(one, bool))
-            if any(one is decides for one in some):
-                return decides
-            if not kept:
-                return not decides
-            return kept[0] if len(kept) == 1 else type(formula)(kept)
-        case Always(arg) | Eventually(arg):
-            one = folded(arg)
-            return one if isinstance(one, bool) else type(formula)(one)
-        case Until(left, right):
-            before, after = folded(left), folded(right)
-            if isinstance(after, bool) or before is False:
-                return after
-            return Eventually(after) if isinstance(before, bool) else Until(before, after)
-        case Release(left, right):
-            before, after = folded(left), folded(right)
-            if isinstance(after, bool) or before is True:
-                return after
-            return Always(after) if isinstance(before, bool) else Release(before, after)
-        case LeadsTo(left, right):
-            before, after = folded(left), folded(right)
-            if before is False or after is True:
-                return True
-            if isinstance(after, bool):
-                return Always(NotF(before)) if not isinstance(before, bool) else False
-            return Always(Eventually(after)) if isinstance(before, bool) else LeadsTo(before, after)
-        case _:
-            assert_never(formula)
+def within(formula: Formula, inside: Formula) -> Formula:
+    """The formula for TLC with a constraint: `inside` is the condition of the states within it.
+
+    TLC takes conditions on the initial state, and ``[]`` of a condition on states, out of a conjunction and checks them in
+    the first states outside too, whatever is fair; these parts get `inside` as their antecedent. Other formulas are
+    evaluated on the states within the constraint only, and stay as they are.
+    """
+    conjuncts = tuple(_conjuncts(formula))
+    first = tuple(part for part in conjuncts if of_state(part))
+    always = tuple(part.arg for part in conjuncts if isinstance(part, Always) and of_state(part.arg))
+    rest = tuple(part for part in conjuncts if not is_taken_apart(part))
+
+    def assumed(parts: tuple[Formula, ...]) -> Formula:
+        return OrF((NotF(inside), parts[0] if len(parts) == 1 else AndF(parts)))
+
+    made = (*((assumed(first),) if first else ()), *((Always(assumed(always)),) if always else ()), *rest)
+    return made[0] if len(made) == 1 else AndF(made)
+
+
+def is_taken_apart(conjunct: Formula) -> bool:
+    """Whether TLC decides the conjunct on states, by finite behaviours."""
+    return of_state(conjunct) or (isinstance(conjunct, Always) and of_state(conjunct.arg))
+
+
+def is_endless_only(formula: Formula) -> bool:
+    """Whether a finite behaviour within a constraint may refute the formula without TLC's noticing: TLC decides all but
+    `is_taken_apart` on the fair behaviours that stay within the constraint."""
+    return any(refutable(part) for part in _conjuncts(formula) if not is_direct(formula) or not is_taken_apart(part))
+
+
+def _conjuncts(formula: Formula) -> Iterator[Formula]:
+    for part in formula.args if isinstance(formula, AndF) else ():
+        yield from _conjuncts(part)
+    if not isinstance(formula, AndF):
+        yield formula
 
 
 def _operator(formula: Formula, text: Callable[[Formula], Text]) -> Text:

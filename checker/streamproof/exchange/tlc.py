@@ -68,6 +68,11 @@ class _Found:
         return len(self.trace.states)
 
 
+MISSED = (
+    "TLC decides this formula only on fair behaviours that stay within the constraint, and found no violation there"
+)
+
+
 @dataclass
 class _TlcJudge:
     system: System
@@ -172,6 +177,7 @@ class _TlcJudge:
             return ToolVerdict(name, kind, verdict, None if endless else shown.length, shown.trace)
         if lengths:
             return ToolVerdict(name, kind, Verdict.ERROR, min(lengths))
+        missed = any(claim.endless_only for _, claim in claims)
         for one, claim in claims:
             if self._endless(claim):
                 report = run(self.model, replace(one, claims=(claim,)), self.options)
@@ -181,6 +187,8 @@ class _TlcJudge:
                     return ToolVerdict(
                         name, kind, Verdict.VIOLATED, None, trace_of(self.system, self.model, report.violation)
                     )
+        if missed:
+            return ToolVerdict(name, kind, Verdict.INCONCLUSIVE, because=MISSED)
         return ToolVerdict(name, kind, Verdict.VIOLATED if kind is Kind.REACHABLE else Verdict.HOLDS)
 
 

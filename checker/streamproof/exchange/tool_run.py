@@ -54,6 +54,8 @@ class ToolVerdict(NamedTuple):
     verdict: Verdict
     length: int | None = None
     trace: Trace | None = None
+    because: str = ""
+    """Why the tool does not decide it."""
 
 
 @contextmanager

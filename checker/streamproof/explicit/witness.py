@@ -11,7 +11,7 @@ from streamproof.system.errors import EvaluationError, Exit, StreamproofError
 from streamproof.system.interpreter import Interpreter, Step
 from streamproof.system.model import Instance, Kind, Property, State
 from streamproof.system.scalarise import Scalarised
-from streamproof.system.verdict import FairnessEvidence, Finding, Trace, Verdict
+from streamproof.system.verdict import Finding, Trace, Verdict
 
 if TYPE_CHECKING:
     from streamproof.explicit.reductions.symmetry import Symmetry
@@ -81,16 +81,16 @@ class Witnesses:
         loop = self._behaviour([*cycle, cycle[0]], initial=False)
         return Trace(stem.states + loop.states[1:-1], stem.steps + loop.steps, loop=len(stem) - 1)
 
-    def fair(self, prop: Property, trace: Trace) -> tuple[FairnessEvidence, ...]:
-        """Confirms that a lasso is fair and makes the formula of `prop` false; returns its fairness constraints."""
-        from streamproof.system.temporal import fairness_of, true_of
+    def violation(self, prop: Property, trace: Trace) -> Finding:
+        """The finding for a lasso, after confirming that it is fair and makes the formula of `prop` false."""
+        from streamproof.system.temporal import fairness_of, true_of, violation
 
+        system = self._interpreter.system
         assert prop.formula is not None, "a temporal property has a formula"
-        self._confirm(not true_of(self._interpreter.system, prop.formula, trace), f"{prop.name} is false", trace)
-        found = fairness_of(self._interpreter.system, trace)
-        for evidence in found:
+        self._confirm(not true_of(system, prop.formula, trace), f"{prop.name} is false", trace)
+        for evidence in fairness_of(system, trace):
             self._confirm(evidence.satisfied, f"the behaviour is fair to {evidence.label}", trace)
-        return found
+        return violation(system, prop, trace)
 
     def mistake_of_model(self, number: int) -> tuple[Trace, EvaluationError]:
         """A shortest behaviour to a state with an evaluation error of the model, and the error."""

@@ -15,8 +15,8 @@ from streamproof.symbolic.solver import Effort
 from streamproof.system.constraint import within_constraint
 from streamproof.system.liveness_to_safety import Safety, to_safety
 from streamproof.system.model import Kind, Property, System
-from streamproof.system.temporal import fairness_of
-from streamproof.system.verdict import Finding, Seconds, Verdict, lasso_text
+from streamproof.system.temporal import violation
+from streamproof.system.verdict import Finding, Seconds, Verdict
 
 
 class ProofOptions(TypedDict, total=False):
@@ -108,11 +108,7 @@ def _of_behaviours(safety: Safety, found: Finding) -> Finding:
                 lasso = safety.lasso(found.trace)
             except AssertionError as wrong:
                 raise ReplayFailure(f"{wrong}: reported by the engine, refuted by the interpreter") from wrong
-            assert lasso.loop is not None, "a lasso"
-            because = lasso_text(lasso.loop, 0 if lasso.stutters else len(lasso.steps) - lasso.loop, fair=True)
-            return Finding(
-                prop.name, prop.kind, found.verdict, lasso, because, fair=fairness_of(safety.original, lasso)
-            )
+            return violation(safety.original, prop, lasso)
         case Verdict.HOLDS:
             because = f"no fair cycle violates it, {found.because}"
         case Verdict.ERROR:

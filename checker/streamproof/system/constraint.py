@@ -1,8 +1,13 @@
 """State constraints, with TLC's meaning: a state outside the constraint is found and checked, but has no steps.
 
 `constrained` builds this meaning into a system, so that every engine has it: every guard requires the constraint, states
-outside are terminal, and a temporal property concerns the behaviours that stay inside. Fairness is that of the system without
-the constraint: an action that only leads outside is enabled there.
+outside are terminal, and a temporal property is judged on what happens inside. Fairness is that of the system without the
+constraint: an action that only leads outside is enabled there.
+
+A behaviour that leaves the constraint has a finite prefix inside. It violates a formula only if that prefix refutes it,
+whatever follows: `weakened` takes every condition of the formula as true from the first state outside on (the weak semantics
+of C. Eisner, D. Fisman, J. Havlicek, Y. Lustig, A. McIsaac, D. Van Campenhout, "Reasoning with Temporal Logic on Truncated
+Paths", 2003). Every state may be followed by a fair behaviour, so the prefix of an unfair behaviour counts too.
 
 A constraint on steps becomes one on states: a step that breaks it sets a variable, and the states in which that is true are
 outside. A step that changes nothing breaks none, so that a behaviour may always stutter.
@@ -27,12 +32,14 @@ from streamproof.system.formula import (
     Atom,
     Eventually,
     Formula,
+    LeadsTo,
     NotF,
     OrF,
     Recurs,
-    claims,
+    folded,
     mapped,
     recurring,
+    written,
 )
 from streamproof.system.model import (
     Check,
@@ -166,10 +173,9 @@ def constrained(system: System, conjuncts: Sequence[Conjunct], steps: Sequence[C
     def prop(one: Property) -> Property:
         if one.formula is None:
             return one
-        text = " and ".join(c.text for c in conjuncts)
-        leaves = Eventually(Atom(outside, f"not ({text})", conjuncts[0].loc))
-        parts = [OrF((leaves, part)) for part in claims(one.formula)]
-        return replace(one, formula=parts[0] if len(parts) == 1 else AndF(tuple(parts)))
+        formula = folded(one.formula)  # what constants refute is refuted by the first state
+        formula = Atom(b.truth(formula), written(one.formula), one.loc) if isinstance(formula, bool) else formula
+        return replace(one, formula=weakened(formula, outside), checks=checks(one.checks))
 
     return system.with_instances(
         instance,
@@ -177,6 +183,27 @@ def constrained(system: System, conjuncts: Sequence[Conjunct], steps: Sequence[C
         terminal=outside if system.terminal is None else b.or_((outside, system.terminal)),
         constraint=StateConstraint(tuple(conjuncts), free, on_steps=bool(steps)),
     )
+
+
+def weakened(formula: Formula, outside: Expr, *, weak: bool = True) -> Formula:
+    """`formula`, in which every condition counts as true where `outside` is, which stays true; not `weak`: as false.
+
+    A part that is negated is made strong, so that its negation is weak.
+    """
+    turn = partial(weakened, outside=outside, weak=weak)
+    turn_over = partial(weakened, outside=outside, weak=not weak)
+    match formula:
+        case Atom(expr, text, loc):
+            return Atom(b.or_((outside, expr)) if weak else b.and_((b.not_(outside), expr)), text, loc)
+        case Recurs():
+            leaves = Eventually(Atom(outside, "the constraint is left", formula.loc))
+            return OrF((leaves, formula)) if weak else AndF((NotF(leaves), formula))
+        case NotF(arg):
+            return NotF(turn_over(arg))
+        case LeadsTo(left, right):
+            return LeadsTo(turn_over(left), turn(right))
+        case _:
+            return mapped(formula, turn)
 
 
 def _cutting(system: System, steps: Sequence[Conjunct]) -> tuple[System, Conjunct]:
@@ -190,6 +217,12 @@ def _cutting(system: System, steps: Sequence[Conjunct]) -> tuple[System, Conjunc
 
     cut = system.with_instances(instance, variables=(*system.variables, Variable(name, BOOL, (False,))))
     return cut, Conjunct(b.not_(b.var(name, BOOL)), " and ".join(c.text for c in steps), steps[0].loc)
+
+
+CONTRADICTS = (
+    "parts of the formula may contradict each other after some behaviours that leave it, and whether the formula can still "
+    "be true then is not examined; simplify the formula, or state its parts as properties of their own"
+)
 
 
 def within_constraint(system: System, result: R) -> R:
@@ -208,10 +241,15 @@ def restricted(finding: Finding, limit: StateConstraint) -> Finding:
     about_all = Verdict.VIOLATED if finding.kind is Kind.REACHABLE else Verdict.HOLDS
     if finding.verdict is not about_all or finding.within is not None:
         return finding
-    if limit.on_steps:
+    if finding.kind is Kind.TEMPORAL:
+        from streamproof.system.prefixes import may_contradict
+
+        if may_contradict(limit.own_formula(finding.property)):
+            because = f"within the constraint {limit.text}: {CONTRADICTS}"
+            return replace(finding, verdict=Verdict.INCONCLUSIVE, because=because, vacuous=False)
+        ends = f"of behaviours that leave the constraint {limit.text}, only the part within it is judged"
+    elif limit.on_steps:
         ends = f"behaviours end where the constraint {limit.text} is false"
-    elif finding.kind is Kind.TEMPORAL:
-        ends = f"behaviours that leave the constraint {limit.text} are left out"
     else:
         ends = f"steps from states outside the constraint {limit.text} are not followed"
     return replace(finding, because=f"{finding.because}; {ends}", within=limit.text)

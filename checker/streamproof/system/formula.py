@@ -12,7 +12,7 @@ from functools import partial
 from typing import TypeAlias, assert_never
 
 from streamproof.system.errors import Loc
-from streamproof.system.expr import Expr
+from streamproof.system.expr import Const, Expr
 from streamproof.system.records import dataclass
 
 
@@ -150,6 +150,76 @@ def claims(formula: Formula) -> Iterator[Formula]:
                 yield from claims(Always(arg))
         case _:
             yield formula
+
+
+def folded(formula: Formula) -> Formula | bool:
+    """The formula without constants, or a constant."""
+    match formula:
+        case Atom(expr) | Recurs(expr):
+            return expr.value if isinstance(expr, Const) and (isinstance(formula, Atom) or not expr.value) else formula
+        case NotF(arg):
+            one = folded(arg)
+            return not one if isinstance(one, bool) else NotF(one)
+        case AndF(args) | OrF(args):
+            decides = isinstance(formula, OrF)
+            some = [folded(arg) for arg in args]
+            kept = tuple(one for one in some if not isinstance(one, bool))
+            if any(one is decides for one in some):
+                return decides
+            if not kept:
+                return not decides
+            return kept[0] if len(kept) == 1 else type(formula)(kept)
+        case Always(arg) | Eventually(arg):
+            one = folded(arg)
+            return one if isinstance(one, bool) else type(formula)(one)
+        case Until(left, right):
+            before, after = folded(left), folded(right)
+            if isinstance(after, bool) or before is False:
+                return after
+            return Eventually(after) if isinstance(before, bool) else Until(before, after)
+        case Release(left, right):
+            before, after = folded(left), folded(right)
+            if isinstance(after, bool) or before is True:
+                return after
+            return Always(after) if isinstance(before, bool) else Release(before, after)
+        case LeadsTo(left, right):
+            before, after = folded(left), folded(right)
+            if before is False or after is True:
+                return True
+            if isinstance(after, bool):
+                return Always(NotF(before)) if not isinstance(before, bool) else False
+            return Always(Eventually(after)) if isinstance(before, bool) else LeadsTo(before, after)
+        case _:
+            assert_never(formula)
+
+
+def of_state(formula: Formula) -> bool:
+    """Whether the formula is a condition on one state, without temporal operators."""
+    return isinstance(formula, Atom) or (isinstance(formula, NotF | AndF | OrF) and all(map(of_state, parts(formula))))
+
+
+def refutable(formula: Formula, *, wanted: bool = True) -> bool:
+    """Whether its operators allow a finite prefix that makes the formula false (not `wanted`: true), whatever follows."""
+    match formula:
+        case Atom():
+            return True
+        case Recurs():
+            return False
+        case NotF(arg):
+            return refutable(arg, wanted=not wanted)
+        case AndF(args) | OrF(args):
+            each = (refutable(arg, wanted=wanted) for arg in args)
+            return any(each) if isinstance(formula, AndF) is wanted else all(each)
+        case Always(arg) | Eventually(arg):
+            return isinstance(formula, Always) is wanted and refutable(arg, wanted=wanted)
+        case Until(left, right):
+            return refutable(right, wanted=wanted) and (not wanted or refutable(left))
+        case Release(left, right):
+            return refutable(right, wanted=wanted) and (wanted or refutable(left, wanted=False))
+        case LeadsTo(left, right):
+            return refutable(Always(OrF((NotF(left), Eventually(right)))), wanted=wanted)
+        case _:
+            assert_never(formula)
 
 
 def mapped(formula: Formula, change: Callable[[Formula], Formula]) -> Formula:

@@ -37,6 +37,7 @@ from streamproof.system.formula import (
     Release,
     Until,
     mapped,
+    of_state,
     parts,
     untils,
 )
@@ -121,9 +122,9 @@ def _plain(formula: Formula) -> Formula:
             return _not(_plain(arg))
         case OrF(args):
             return _not(AndF(tuple(_not(_plain(arg)) for arg in args)))
-        case Always(Eventually(arg)) if _of_state(arg):
+        case Always(Eventually(arg)) if of_state(arg):
             return _again(_term(arg))
-        case Eventually(Always(arg)) if _of_state(arg):
+        case Eventually(Always(arg)) if of_state(arg):
             return _not(_again(b.not_(_term(arg))))
         case Eventually(arg):
             return Until(AndF(()), _plain(arg))
@@ -143,12 +144,6 @@ def _again(term: Expr) -> Formula:
 
 def _not(formula: Formula) -> Formula:
     return formula.arg if isinstance(formula, NotF) else NotF(formula)
-
-
-def _of_state(formula: Formula) -> bool:
-    return isinstance(formula, Atom) or (
-        isinstance(formula, NotF | AndF | OrF) and all(_of_state(part) for part in parts(formula))
-    )
 
 
 def _term(formula: Formula) -> Expr:

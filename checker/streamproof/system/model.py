@@ -247,6 +247,12 @@ class StateConstraint:
         """Its source text."""
         return " and ".join(c.text for c in self.conjuncts)
 
+    def own_formula(self, name: str) -> Formula:
+        """The formula of the temporal property called `name` without the constraint."""
+        formula = self.free.property(name).formula
+        assert formula is not None, "a temporal property has a formula"
+        return formula
+
     def own_guard(self, instance: Instance) -> tuple[Conjunct, ...]:
         """The guard of an instance of the constrained system, without the constraint."""
         return instance.guard[len(self.conjuncts) :]

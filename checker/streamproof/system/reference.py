@@ -14,8 +14,9 @@ from typing import assert_never
 from streamproof.system.errors import EvaluationError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, State, System
+from streamproof.system.prefixes import may_leave_open
 from streamproof.system.records import dataclass
-from streamproof.system.reference_temporal import can_be_violated
+from streamproof.system.reference_temporal import can_be_violated, can_be_violated_within
 from streamproof.system.verdict import Counts, Verdict
 
 
@@ -138,7 +139,12 @@ class _Exploration:
             case Kind.TEMPORAL:
                 assert prop.formula is not None
                 initial = [state for state, level in self.level_of.items() if level == 1]
-                broken = can_be_violated(self.system, prop.formula, initial, tuple(self.level_of))
+                if self.system.constraint is None:
+                    broken = can_be_violated(self.system, prop.formula, initial, tuple(self.level_of))
+                else:
+                    broken = can_be_violated_within(self.system, prop, initial, self.successors)
+                if not broken and may_leave_open(self.system, prop.name, self.level_of):
+                    return Decision(Verdict.INCONCLUSIVE)
                 return Decision(Verdict.VIOLATED if broken else Verdict.HOLDS)
             case Kind.REACHABLE:
                 return Decision(Verdict.VIOLATED)

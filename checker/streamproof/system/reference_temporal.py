@@ -25,12 +25,14 @@ from streamproof.system.formula import (
     Recurs,
     Release,
     Until,
+    folded,
     mapped,
     recurring,
     untils,
 )
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Fairness, FairnessConstraint, State, System, fairness_constraints
+from streamproof.system.model import Fairness, FairnessConstraint, Property, State, System, fairness_constraints
+from streamproof.system.prefixes import obligation, progressed
 from streamproof.system.records import dataclass
 
 if TYPE_CHECKING:
@@ -48,6 +50,37 @@ def can_be_violated(system: System, formula: Formula, initial: Sequence[State], 
     Raises `EvaluationError` for a model error.
     """
     return _LassoSearch(ReferenceTableau(system, formula)).violated(initial, states)
+
+
+def can_be_violated_within(
+    system: System, prop: Property, initial: Sequence[State], successors: Mapping[State, Sequence[State]]
+) -> bool:
+    """Whether a temporal property of a constrained system is violated: by a fair behaviour that stays within the
+    constraint, or by a finite behaviour within it after which nothing can make the formula true.
+
+    `successors` has the steps from all reachable states. The formula is that of the system without the constraint, so this
+    does not depend on `constraint.weakened`. Raises `EvaluationError` for a model error.
+    """
+    assert system.constraint is not None, "a constrained system"
+    formula, limits = (
+        folded(system.constraint.own_formula(prop.name)),
+        [Atom(c.expr) for c in system.constraint.conjuncts],
+    )
+    if isinstance(formula, bool):
+        formula = AndF(()) if formula else OrF(())
+    interpreter = Interpreter(system)
+    inside = {s for s in successors if all(interpreter.value(limit.expr, s) for limit in limits)}
+    todo = [(state, obligation(formula)) for state in initial if state in inside]
+    known = {*todo}
+    for state, owed in todo:  # which grows
+        rest = progressed(owed, lambda condition, state=state: bool(interpreter.value(condition, state)))  # type: ignore[misc]
+        if not rest:
+            return True
+        new = {(then, rest) for then in (state, *successors[state]) if then in inside} - known
+        known |= new
+        todo += new
+    stays = OrF((Eventually(NotF(AndF(tuple(limits)))), formula))
+    return can_be_violated(system, stays, initial, tuple(successors))
 
 
 def plain(formula: Formula) -> Formula:

@@ -11,7 +11,9 @@ enabled infinitely often is taken infinitely often.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import assert_never
 
 from streamproof.system.formula import (
@@ -28,14 +30,78 @@ from streamproof.system.formula import (
     Until,
 )
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import FairnessConstraint, State, System, fairness_constraints
+from streamproof.system.model import FairnessConstraint, Property, State, System, fairness_constraints
 from streamproof.system.records import dataclass
-from streamproof.system.verdict import FairnessEvidence, Trace
+from streamproof.system.verdict import FairnessEvidence, Finding, Trace, Verdict, lasso_text, prefix_text
 
 
 def true_of(system: System, formula: Formula, trace: Trace) -> bool:
     """Whether the behaviour satisfies `formula` in its first state."""
     return _Lasso(Interpreter(system), trace).true(formula, 0)
+
+
+def refutes(system: System, formula: Formula, states: Sequence[State]) -> bool:
+    """Whether `formula` is false of every behaviour that begins with `states`, whatever follows, by an informative prefix:
+    it is false although every condition may be true and may be false after these states."""
+    return not _may(Interpreter(system), formula, states, wanted=True)[0]
+
+
+def refuting_prefix(system: System, formula: Formula, trace: Trace) -> Trace | None:
+    """The shortest prefix of a behaviour within the constraint of `system` that refutes `formula`; None if there is none.
+
+    Without a constraint every prefix belongs to an infinite behaviour, which shows more.
+    """
+    if system.constraint is None:
+        return None
+    interpreter, limits = Interpreter(system), system.constraint.conjuncts
+    inside = list(takewhile(lambda s: all(interpreter.value(c.expr, s) for c in limits), trace.states))
+    counts = range(1, len(inside) + 1)
+    count = bisect_left(counts, True, key=lambda count: refutes(system, formula, inside[:count])) + 1
+    return Trace(trace.states[:count], trace.steps[: count - 1]) if count in counts else None
+
+
+def violation(system: System, prop: Property, lasso: Trace) -> Finding:
+    """The finding for a fair lasso on which the formula of `prop` is false; within a constraint, its shortest prefix that
+    refutes the formula is shown instead, if there is one."""
+    assert prop.formula is not None, "a temporal property has a formula"
+    assert lasso.loop is not None, "a lasso"
+    prefix = refuting_prefix(system, prop.formula, lasso)
+    if prefix is not None:
+        return Finding(prop.name, prop.kind, Verdict.VIOLATED, prefix, f"refuted by {prefix_text(len(prefix.steps))}")
+    because = lasso_text(lasso.loop, 0 if lasso.stutters else len(lasso.steps) - lasso.loop, fair=True)
+    return Finding(prop.name, prop.kind, Verdict.VIOLATED, lasso, because, fair=fairness_of(system, lasso))
+
+
+def _may(interpreter: Interpreter, formula: Formula, states: Sequence[State], *, wanted: bool) -> list[bool]:
+    """For each position of a finite prefix, and the one after it, whether `formula` may have the truth value `wanted` there:
+    the weak semantics, in which everything may be true and may be false after the prefix."""
+
+    def row(part: Formula, want: bool = wanted) -> list[bool]:
+        return _may(interpreter, part, states, wanted=want)
+
+    match formula:
+        case Atom(expr):
+            return [*(bool(interpreter.value(expr, state)) is wanted for state in states), True]
+        case NotF(arg):
+            return row(arg, not wanted)
+        case AndF(args) | OrF(args):
+            join = all if isinstance(formula, AndF) is wanted else any
+            return [*(join(each) for each in zip(*map(row, args), strict=True))] or [join(())] * (len(states) + 1)
+        case Always(arg):
+            return row(Release(OrF(()), arg))
+        case Eventually(arg):
+            return row(Until(AndF(()), arg))
+        case Until(left, right) | Release(left, right):
+            found, ends = [True], isinstance(formula, Until) is wanted
+            for before, now in reversed(list(zip(row(left), row(right), strict=True))[:-1]):
+                found.append(now or (before and found[-1]) if ends else now and (before or found[-1]))
+            return found[::-1]
+        case LeadsTo(left, right):
+            return row(Always(OrF((NotF(left), Eventually(right)))))
+        case Recurs():
+            return [True] * (len(states) + 1)
+        case _:
+            assert_never(formula)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,12 @@ def lasso_text(stem: int, cycle: int, *, fair: bool) -> str:
     return f"{'fair lasso' if fair else 'lasso'}: stem of {number_of(stem, 'step')}, {rest}"
 
 
+def prefix_text(steps: int) -> str:
+    """A finite counterexample of a formula by its number of steps."""
+    first = "the initial state" if steps == 0 else "the first step" if steps == 1 else f"the first {steps:,} steps"
+    return f"{first}, whatever follows"
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """A quantity by name: `expr`, an integer over the variables of a system; undefined where one of `checks` is true."""

@@ -16,7 +16,7 @@ from streamproof.system.model import Instance, Kind, Property, State, System, Va
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import show
 from streamproof.system.text import BLANK, Line, Style, StyledText, line, parameters_text, text
-from streamproof.system.verdict import Trace
+from streamproof.system.verdict import Trace, prefix_text
 from streamproof.traces.explain import Blocked, Explanation, Reason, explain, last_step
 from streamproof.traces.places import Change, changes
 
@@ -95,6 +95,8 @@ def _claim(prop: Property, trace: Trace) -> tuple[str, str, Style]:
             return "Counterexample", f"{prop.name} is violated: no action is enabled", "failed"
         case Kind.TERMINATION:
             return "Counterexample", f"{prop.name} is violated: an infinite execution exists", "failed"
+        case Kind.TEMPORAL if trace.loop is None:
+            return "Counterexample", f"{prop.name} is violated by {prefix_text(len(trace.steps))}", "failed"
         case Kind.TEMPORAL:
             return "Counterexample", f"{prop.name} is violated by a fair behaviour", "failed"
         case Kind.STEP:
@@ -266,6 +268,10 @@ def _conclusion(system: System, prop: Property, trace: Trace, explanation: Expla
                 yield line(
                     "The model has no terminal states: declare the states in which it may end with @terminal.", indent=2
                 )
+        case Kind.TEMPORAL if trace.loop is None:
+            yield line(
+                "The formula is false, whatever follows these states within or outside the constraint.", indent=2
+            )
         case Kind.TEMPORAL:
             yield from _fairness(system, trace)
         case Kind.TERMINATION | Kind.REACHABLE:

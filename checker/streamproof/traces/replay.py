@@ -74,7 +74,8 @@ def verify(system: System, prop: Property | str, trace: Trace) -> None:
 
     Invariant: false in the last state. Step property: false for the last step. Deadlock: the last state has no enabled
     instance and is not terminal. Termination: the trace ends in a loop of steps. Reachability: true in the last state.
-    Temporal: the behaviour violates the formula, and is fair. Raises `ReplayError` otherwise, and `UsageError` for an
+    Temporal: the behaviour violates the formula, and is fair; within a constraint, it may be a finite prefix that refutes the
+    formula, whatever follows. Raises `ReplayError` otherwise, and `UsageError` for an
     unknown property.
     """
     prop = _property(system, prop) if isinstance(prop, str) else prop
@@ -114,11 +115,18 @@ def verify(system: System, prop: Property | str, trace: Trace) -> None:
 
 
 def _temporal(system: System, prop: Property, trace: Trace) -> None:
-    if trace.loop is None:
-        raise ReplayError(f"{prop.name} speaks of endless behaviours, and the trace has no loop")
-    from streamproof.system.temporal import fairness_of, true_of
+    from streamproof.system.temporal import fairness_of, refuting_prefix, true_of
 
     assert prop.formula is not None, "a temporal property has a formula"
+    if trace.loop is None:
+        if system.constraint is None:
+            raise ReplayError(f"{prop.name} speaks of endless behaviours, and the trace has no loop")
+        if refuting_prefix(system, prop.formula, trace) is None:
+            raise ReplayError(
+                f"{prop.name} speaks of endless behaviours: the trace has no loop, and within the constraint it does not "
+                "refute the formula"
+            )
+        return
     if true_of(system, prop.formula, trace):
         raise ReplayError(f"{prop.name} is true of the behaviour, so the trace does not violate it")
     for evidence in fairness_of(system, trace):

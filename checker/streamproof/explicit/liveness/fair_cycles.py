@@ -37,10 +37,11 @@ from streamproof.explicit.state_graph import StateGraph
 from streamproof.interrupts import TimeUp, alarm
 from streamproof.system import build as b
 from streamproof.system.errors import TooLarge, UsageError
+from streamproof.system.expr import Expr
 from streamproof.system.flatten import Rewriter
-from streamproof.system.formula import Atom, Eventually, Formula, claims, recurring
+from streamproof.system.formula import Atom, Eventually, Formula, claims, recurring, refutable
 from streamproof.system.model import Property, System
-from streamproof.system.verdict import Finding, Verdict, lasso_text, number_of
+from streamproof.system.verdict import Finding, Verdict, number_of
 
 if TYPE_CHECKING:
     from streamproof.explicit.witness import Witnesses
@@ -330,28 +331,41 @@ class Temporal:
         answer = self._checker.decide(simple.formula)
         if answer.lasso is not None:
             return self._violated(prop, answer.lasso)
-        states = number_of(self._checker.graph.states, "state")
-        because = f"true of every fair behaviour of {states} and {number_of(self._checker.graph.steps, 'step')}"
+        graph = self._checker.graph
+        because = (
+            f"true of every fair behaviour of {number_of(graph.states, 'state')} and {number_of(graph.steps, 'step')}"
+        )
         return self._holds(prop, because, vacuous=answer.vacuous)
 
     def _holds(self, prop: Property, because: str, *, vacuous: bool) -> Finding:
-        """A property without a lasso that violates it. It is vacuous too if every fair behaviour leaves the constraint."""
+        """A property without a behaviour that violates it. If every fair behaviour leaves the constraint, only prefixes were
+        judged, and a formula that no prefix can refute is vacuous."""
         if vacuous:
-            states = number_of(self._checker.graph.states, "state")
-            every = "the only state" if states == "1 state" else f"all {states}"
+            graph, outside = self._checker.graph, self._outside
+            states = graph.states if outside is None else graph.states - int(graph.evaluate([outside]).sum())
+            every = "the only state" if states == 1 else f"all {number_of(states, 'state')}"
             because = f"vacuous: its antecedent is false in {every}"
+            because += "" if states == graph.states else " within the constraint"
         if self._all_leave:
-            because, vacuous = "vacuous: every fair behaviour leaves the constraint", True
+            assert prop.formula is not None, "a temporal property has a formula"
+            if refutable(prop.formula):
+                because += (
+                    "; every fair behaviour leaves the constraint, and no prefix of one within it refutes the formula"
+                )
+            else:
+                because, vacuous = "vacuous: every fair behaviour leaves the constraint", True
         return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=vacuous)
 
     @cached_property
     def _all_leave(self) -> bool:
         """Whether there is a constraint, and no fair behaviour stays within it."""
+        return self._outside is not None and self._checker.decide(Eventually(Atom(self._outside))).lasso is None
+
+    @cached_property
+    def _outside(self) -> Expr | None:
+        """The condition of the states outside the constraint, if there is one."""
         limit = self._search.scalarised.original.constraint
-        if limit is None:
-            return False
-        outside = b.not_(b.and_(Rewriter().scalar(c.expr) for c in limit.conjuncts))
-        return self._checker.decide(Eventually(Atom(outside))).lasso is None
+        return None if limit is None else b.not_(b.and_(Rewriter().scalar(c.expr) for c in limit.conjuncts))
 
     def _monitored(self, prop: Property, formula: Formula) -> Finding:
         """The finding for a formula with conditions on steps: its conjuncts one by one, usually with one monitor bit each."""
@@ -371,7 +385,4 @@ class Temporal:
 
     def _violated(self, prop: Property, lasso: Lasso) -> Finding:
         witnesses = self._witnesses()
-        trace = witnesses.lasso(lasso.stem, lasso.cycle)
-        cycle = 0 if trace.stutters else len(lasso.cycle)
-        because = lasso_text(len(trace.steps) - cycle, cycle, fair=True)
-        return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because, fair=witnesses.fair(prop, trace))
+        return witnesses.violation(prop, witnesses.lasso(lasso.stem, lasso.cycle))

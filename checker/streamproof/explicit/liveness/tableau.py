@@ -137,8 +137,6 @@ def triggers(formula: Formula) -> tuple[Expr, ...]:
     """The antecedents of a formula whose conjuncts are all *leads to* from a condition on one state; else none."""
     found: list[Expr | None] = []
     for claim in claims(formula):
-        if isinstance(claim, OrF) and isinstance(claim.args[0], Eventually):
-            claim = claim.args[-1]  # under a constraint; see `system.constraint`
         inner = claim.arg if isinstance(claim, Always) else claim
         found.append(state_term(inner.left) if isinstance(inner, LeadsTo) else None)
     return tuple(condition for condition in found if condition is not None) if None not in found else ()
