@@ -26,7 +26,7 @@ from streamproof.system.prefixes import may_leave_open
 from streamproof.system.reading import MOST_EVIDENCE, malformed, parsed, parts_of
 from streamproof.system.reference_temporal import ReferenceTableau
 from streamproof.system.sorts import Sort, Value, contains, show
-from streamproof.system.temporal import fairness_of, refuting_prefix, true_of
+from streamproof.system.temporal import is_violated_by
 from streamproof.system.verdict import Trace, Verdict
 
 MAGIC = b"streamproof certificate 2 "
@@ -142,11 +142,8 @@ class Verifier:
             except EvaluationError:
                 return True
             return False
-        if prop.formula is not None and trace.loop is None:
-            return refuting_prefix(self.system, prop.formula, trace) is not None
         if prop.formula is not None:
-            fair = all(evidence.satisfied for evidence in fairness_of(self.system, trace))
-            return fair and not true_of(self.system, prop.formula, trace)
+            return is_violated_by(self.system, prop.formula, trace)
         if prop.kind is Kind.TERMINATION:
             return trace.loop is not None and trace.loop < len(trace.steps)
         return whole and self.decides(prop, *end)

@@ -60,6 +60,14 @@ def refuting_prefix(system: System, formula: Formula, trace: Trace) -> Trace | N
     return Trace(trace.states[:count], trace.steps[: count - 1]) if count in counts else None
 
 
+def is_violated_by(system: System, formula: Formula, trace: Trace) -> bool:
+    """Whether a behaviour violates `formula`: a fair lasso of which it is false or, within a constraint, a finite prefix that
+    refutes it."""
+    if trace.loop is None:
+        return refuting_prefix(system, formula, trace) is not None
+    return all(evidence.satisfied for evidence in fairness_of(system, trace)) and not true_of(system, formula, trace)
+
+
 def violation(system: System, prop: Property, lasso: Trace) -> Finding:
     """The finding for a fair lasso on which the formula of `prop` is false; within a constraint, its shortest prefix that
     refutes the formula is shown instead, if there is one."""
