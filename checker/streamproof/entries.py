@@ -129,6 +129,12 @@ def admit(name: str, folder: str) -> None:
         sys.meta_path.append(finder)
 
 
+def is_neighbour(name: str) -> bool:
+    """Whether a module is the model's own file, or was found in its folder."""
+    names = (finder.names for finder in sys.meta_path if isinstance(finder, _Neighbours))
+    return any(name.partition(".")[0] in own for own in names)
+
+
 _folders: dict[str, str] = {}
 """The current working folders of models that have changed theirs."""
 

@@ -6,8 +6,6 @@ of users register theirs in the same way.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
 import os
 import re
@@ -19,9 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from streamproof import entries, interrupts
-from streamproof.entries import Entry, admit, working_folder
-from streamproof.interrupts import TimeUp
+from streamproof import entries
+from streamproof.entries import Entry, working_folder
 from streamproof.language.declarations import check_constructor, check_model
 from streamproof.language.model import Model, marked
 from streamproof.language.model_reader import DEADLOCK, TERMINATION
@@ -29,20 +26,19 @@ from streamproof.language.primitives import MARK, PropertyMark, RefinementMark
 from streamproof.language.spec import Spec, check_expected
 from streamproof.system.errors import (
     InputError,
-    Loc,
     ModelError,
     StreamproofError,
     SystemFailure,
+    TooLarge,
     UsageError,
     did_you_mean,
-    text_of,
 )
 from streamproof.system.model import Kind, System
 from streamproof.system.options import timely
 from streamproof.system.records import dataclass
-from streamproof.system.text import code_of_others
 from streamproof.system.unbounded import Parametric
 from streamproof.system.verdict import Measure
+from streamproof.user_code import error_of_user, import_file, import_module
 
 T = TypeVar("T")
 
@@ -55,8 +51,6 @@ READING = "reading the model"
 
 MOST_NAMES = 16
 """Largest number of names in a message."""
-LONGEST_LINE = 120
-"""Largest number of characters of a source line in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +87,18 @@ class Target:
         check_model(found)
         check_constructor(found)
         return found
+
+    def expectation(self, variant: str | None, prop: str) -> str | None:
+        """The expected verdict of a property; None without a specification, and for a variant that was declared in a package
+        and a file that the specification does not know."""
+        cls, spec = self.variant(variant), self.spec
+        if not self.specified:
+            return None
+        if variant not in spec.expected and variant is not None and spec.loc is not None:
+            package = cls.__module__.partition(".")[0] == spec.model.__module__.partition(".")[0]
+            file = getattr(sys.modules.get(cls.__module__), "__file__", None) == spec.loc.file
+            return spec.expectation(variant, prop) if package or file else None
+        return spec.expectation(variant, prop)
 
     def defaults(self, variant: str | None) -> dict[str, Any]:
         """The default parameters of a variant."""
@@ -135,6 +141,7 @@ class Target:
         Raises `UsageError` if the model rejects the parameters (a `ValueError` in its ``setup``), and `ModelError`, with the
         line of the user's file, for every other exception of the model's code.
         """
+        self.expect_feasible(variant, parameters)
         return self._made(variant, parameters, lambda: self.spec.system(variant, **parameters))
 
     def parametric(self, variant: str | None, parameters: Mapping[str, Any], free: Sequence[str]) -> Parametric:
@@ -164,6 +171,39 @@ class Target:
 
         return self._made(variant, parameters, said)
 
+    def cautions(self, variant: str | None, parameters: Mapping[str, Any]) -> list[str]:
+        """What the specification warns of about an instance; raises as `system`."""
+        warned = self.spec.cautions
+        return (
+            []
+            if warned is None
+            else self._made(variant, parameters, lambda: [*warned(self._model(variant, parameters))])
+        )
+
+    def beside(self, parameters: Mapping[str, Any]) -> list[str]:
+        """The variants that are judged beside the model itself at the given parameters; raises as `system`."""
+        more = self.spec.beside
+        if more is None:
+            return []
+        known = self.spec.model.variants
+        return self._made(None, parameters, lambda: [v for v in more(self._model(None, parameters)) if v in known])
+
+    def expect_feasible(self, variant: str | None, parameters: Mapping[str, Any], *, search: bool = False) -> None:
+        """Raises `TooLarge` if the rules of an instance, or a search of all its states, would be too large."""
+        judge = self.spec.infeasible
+        if judge is None:
+            return
+        model = self._made(variant, parameters, lambda: self._model(variant, parameters))
+        search = search and judge(model, False) is None
+        if (why := judge(model, search)) is not None:
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in self.spec.questions)
+            remedies = [f"check {names} answers single questions"] if names else []
+            remedies += ["simulate walks", "--max-states, --depth or --timeout limits the search"] if search else []
+            raise TooLarge(why, remedy="; ".join(remedies))
+
+    def _model(self, variant: str | None, parameters: Mapping[str, Any]) -> Model:
+        return self.spec.model.build(variant, **{**self.spec.variant_parameters.get(variant or "", {}), **parameters})
+
     def _made(self, variant: str | None, parameters: Mapping[str, Any], make: Callable[[], T]) -> T:
         self.variant(variant)
         given = {**self.spec.variant_parameters.get(variant or "", {}), **parameters}
@@ -180,7 +220,7 @@ class Target:
         except (StreamproofError, KeyboardInterrupt):
             raise
         except BaseException as error:
-            raise _of_user(error) from error
+            raise error_of_user(error) from error
 
 
 def _meant(message: str, given: Iterable[Any]) -> Iterator[str]:
@@ -271,9 +311,9 @@ def _named_module(text: str) -> tuple[str, types.ModuleType, str] | None:
     """
     place, _, name = (text, "", "") if text.endswith(".py") and Path(text).is_file() else text.partition(":")
     if place.endswith(".py"):
-        return place, _import_file(Path(place)), name
+        return place, import_file(Path(place)), name
     if name and all(part.isidentifier() for part in place.split(".")):
-        return place, _import_module(place), name
+        return place, import_module(place), name
     return None
 
 
@@ -335,7 +375,9 @@ def _registered(name: str, entry: Entry) -> Target:
     return target
 
 
-def _target(text: str, value: object, *, specified: bool = False) -> Target | None:
+def _target(
+    text: str, value: object, *, specified: bool = False, home: types.ModuleType | None = None
+) -> Target | None:
     if isinstance(value, Spec):
         return Target(text, value, True)
     if isinstance(value, type) and issubclass(value, Model) and value is not Model:
@@ -344,7 +386,43 @@ def _target(text: str, value: object, *, specified: bool = False) -> Target | No
                 f"{value.__name__} is the variant {value.variant!r} of {value.title()}",
                 remedy=f"check the model with --variant {value.variant}",
             )
-        return Target(text, Spec(model=value), specified)
+        return Target(text, Spec(model=value), specified) if specified else _of_class(text, value, home)
+    return None
+
+
+def _of_class(text: str, cls: type[Model], home: types.ModuleType | None = None) -> Target:
+    """The target of a class: with the specification of the class, in the module `home`, beside its definition or registered,
+    or else with the properties of the specification of the nearest model that it extends."""
+    for base in cls.__mro__:
+        if issubclass(base, Model) and base is not Model:
+            spec = _declared(base, home) or _declared(base, sys.modules.get(base.__module__)) or _registered_for(base)
+            if spec is not None and base is cls:
+                return Target(text, spec, True)
+            if spec is not None:
+                return Target(text, spec.of_subclass(cls), False)
+    return Target(text, Spec(model=cls), False)
+
+
+def _declared(cls: type[Model], module: types.ModuleType | None) -> Spec | None:
+    """The specification of a class in a module, its own before imported ones; raises `UsageError` if there are several."""
+    names = vars(module) if isinstance(module, types.ModuleType) else {}
+    every = {id(v): (n, v) for n, v in list(names.items()) if isinstance(v, Spec)}.values()
+    found = [(name, spec) for name, spec in every if spec.model is cls]
+    own = [(n, v) for n, v in found if v.loc is not None and v.loc.file == getattr(module, "__file__", None)]
+    if len(own or found) > 1:
+        listed = ", ".join(name for name, _ in own or found)
+        raise UsageError(f"{cls.__name__} has several specifications", remedy=f"name one of them: {listed}")
+    return next((spec for _, spec in own or found), None)
+
+
+def _registered_for(cls: type[Model]) -> Spec | None:
+    """The registered specification of a class; a class of the user's own files has none."""
+    entry = entries.quick(GROUP, cls.title())
+    others = {} if entries.is_neighbour(cls.__module__) else bundled()
+    for name, one in {**({} if entry is None else {cls.title(): entry}), **others}.items():
+        with suppress(StreamproofError):  # skip packages that cannot be loaded
+            if (spec := _registered(name, one).spec).model is cls:
+                return spec
     return None
 
 
@@ -353,20 +431,24 @@ def _pick(text: str, place: str, module: types.ModuleType, name: str) -> Target:
     if name:
         if not hasattr(module, name):
             raise unknown(f"{place} has no", name, _candidates(module), "its models")
-        target = _target(text, getattr(module, name))
+        value = getattr(module, name)
+        target = _target(text, value, home=module)
         if target is None:
-            kind = type(getattr(module, name)).__name__
+            kind = type(value).__name__
             raise UsageError(f"{name} in {place} is a {kind}, neither a Spec nor a Model class")
         return target
-    found = _candidates(module) or _stateless(module)
+    found = _candidates(module) or _stateless(module) or _varied(module)
     if not found:
-        raise InputError(f"{place} defines no model", remedy="define one: class MyModel(streamproof.Model)")
+        classes = {n: v for n, v in vars(module).items() if isinstance(v, type) and issubclass(v, Model)}
+        imported = ", ".join(f"{place}:{n}" for n, v in classes.items() if v is not Model and v.variant is None)
+        remedy = f"name one that it imports: {imported}" if imported else "define one: class MyModel(streamproof.Model)"
+        raise InputError(f"{place} defines no model", remedy=remedy)
     if len(found) > 1:
         raise UsageError(
             f"{place} defines {len(found)} models",
             remedy=f"name one of them: {', '.join(f'{place}:{n}' for n in found)}",
         )
-    target = _target(text, next(iter(found.values())))
+    target = _target(text, next(iter(found.values())), home=module)
     assert target is not None, "candidates are models"
     return target
 
@@ -400,143 +482,8 @@ def _stateless(module: types.ModuleType) -> dict[str, Spec | type[Model]]:
     return {v.__name__: v for v in own if v.__module__ == module.__name__ and v.variant is None}
 
 
-def _import_file(path: Path) -> types.ModuleType:
-    """Run a user's file as a module with a unique name; it can import modules of its folder (`entries.admit`).
-
-    Compiled here, not by the import system, whose cache misses edits within the same second.
-    """
-    import hashlib
-
-    from streamproof.system.reading import expect_file
-
-    expect_file(path)
-
-    full = os.path.abspath(path)
-    name = f"streamproof_file_{path.stem}_{hashlib.sha256(full.encode()).hexdigest()[:12]}"
-    module = types.ModuleType(name)
-    module.__file__ = full
-    sys.modules[name] = module
-    admit(name, os.path.dirname(full))
-    process = os.getpid()
-    code_of_others.append(full)
-    try:
-        exec(_compiled(path, full), vars(module))
-        if os.getpid() != process:  # a fork of this process by the user's file: only the original continues
-            os._exit(0)
-    except StreamproofError:
-        raise
-    except OSError as error:
-        if error.filename != full:
-            raise _of_user(error) from error
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (KeyboardInterrupt, TimeUp):
-        raise
-    except BaseException as error:
-        raise _of_user(error, full) from error
-    finally:
-        interrupts.handle()
-    return module
-
-
-def _compiled(path: Path, full: str) -> types.CodeType:
-    """The code of a Python file with the full name `full`. Raises `InputError` or `ModelError`."""
-    source = Path(full).read_bytes()
-    try:
-        source.decode("utf-8")
-    except UnicodeDecodeError as error:
-        try:
-            importlib.util.decode_source(source)
-        except (SyntaxError, UnicodeDecodeError):
-            raise InputError(
-                f"{path} is not UTF-8 text: byte {error.start} is {source[error.start]:#x}",
-                remedy="store it as UTF-8, or name its encoding in the first line",
-            ) from None
-    try:
-        return compile(source, full, "exec", dont_inherit=True)
-    except (RecursionError, MemoryError):
-        raise ModelError(
-            "an expression is nested too deeply for Python",
-            loc=Loc(full, _longest(source)),
-            remedy="give its parts names, or write a sum, a conjunction or a lookup over a list",
-        ) from None
-
-
-def _longest(source: bytes) -> int:
-    """The first line of the statement with the most tokens: the one nested too deeply."""
-    import io
-    import tokenize
-
-    counts: dict[int, int] = {}
-    first = 0
-    with suppress(tokenize.TokenError, SyntaxError):
-        for token in tokenize.tokenize(io.BytesIO(source).readline):
-            first = first or token.start[0]
-            counts[first] = counts.get(first, 0) + 1
-            if token.type == tokenize.NEWLINE:
-                first = 0
-    return max(counts, key=lambda line: counts[line], default=1)
-
-
-def _import_module(name: str) -> types.ModuleType:
-    admit(name, os.getcwd())
-    code_of_others.append(name)
-    try:
-        return importlib.import_module(name)
-    except StreamproofError:
-        raise
-    except ModuleNotFoundError as error:
-        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-            raise InputError(
-                f"no module named {error.name}",
-                remedy=f"searched the working folder {os.getcwd()} and the installed packages",
-            ) from None
-        raise _of_user(error) from error
-    except (KeyboardInterrupt, TimeUp):
-        raise
-    except BaseException as error:
-        raise _of_user(error) from error
-
-
-def _of_user(error: BaseException, file: str | None = None) -> ModelError:
-    """The model error for an exception of the user's code, at the user's line."""
-    from streamproof.system.reading import TOO_LONG
-
-    if isinstance(error, SyntaxError):
-        place = Loc(error.filename or file or "?", error.lineno or 1)
-        if _is_too_long(error):
-            return ModelError(TOO_LONG, loc=place, remedy="write a smaller one")
-        shown = (error.text or "").strip()
-        shown = shown if len(shown) <= LONGEST_LINE else f"{shown[:LONGEST_LINE]} ..."
-        text = f"\n    {shown}" if shown else ""
-        return ModelError(f"{type(error).__name__}: {error.msg}{text}", loc=place, remedy="correct the file")
-    loc = _users_line(error) or (Loc(file, 1) if file else None)
-    if _is_too_long(error):
-        return ModelError(TOO_LONG, loc=loc, remedy="compute with smaller ones")
-    if isinstance(error, SystemExit):
-        return ModelError("the file ends the program while it is imported", loc=loc, remedy="guard its script part")
-    remedy = "correct the model"
-    if isinstance(error, NameError) and error.name in sys.modules["streamproof"].__all__:
-        remedy = f"add it to the names imported from streamproof: from streamproof import {error.name}"
-    return ModelError(f"{type(error).__name__}: {text_of(error)}", loc=loc, remedy=remedy)
-
-
-def _is_too_long(error: BaseException) -> bool:
-    """Whether Python rejects the conversion of an integer because of its length."""
-    return isinstance(error, ValueError | SyntaxError) and "for integer string conversion" in text_of(error)
-
-
-def _users_line(error: BaseException) -> Loc | None:
-    """The innermost line of the traceback outside of streamproof and the standard library."""
-    import sysconfig
-
-    own = os.path.dirname(os.path.abspath(__file__)) + os.sep
-    library = sysconfig.get_path("stdlib") + os.sep
-    found = None
-    at = error.__traceback__
-    while at is not None:
-        file = at.tb_frame.f_code.co_filename
-        standard = file.startswith("<") or (file.startswith(library) and "site-packages" not in file)
-        if not file.startswith(own) and not standard:
-            found = Loc(file, at.tb_lineno, at.tb_frame.f_code.co_name)
-        at = at.tb_next
-    return found
+def _varied(module: types.ModuleType) -> dict[str, Spec | type[Model]]:
+    """The models of other modules of which a module declares variants."""
+    own = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Model) and v.variant is not None]
+    bases = [next(c for c in v.__mro__ if issubclass(c, Model) and c.variant is None) for v in own]
+    return {b.__name__: b for b, v in zip(bases, own, strict=True) if v.__module__ == module.__name__}

@@ -30,7 +30,7 @@ from streamproof_models.failover.variants import (  # noqa: F401  (declaring a v
     UnnoticedLoss,
 )
 from streamproof_specs.failover_lemmas import LEMMAS
-from streamproof_specs.job_graphs import graph_of_file, regions_of, what_if
+from streamproof_specs.job_graphs import as_flink, cautions, graph_of_file, infeasible, regions_of, what_if
 
 
 @invariant
@@ -135,6 +135,9 @@ SPEC = Spec(
     inputs={"job_graph": graph_of_file},
     questions={"what_if": what_if},
     facts=regions_of,
+    cautions=cautions,
+    beside=as_flink,
+    infeasible=infeasible,
     expected={
         "restart-all": {"unrelated_undisturbed": "violated"},
         "individual": {"no_mixed_versions": "violated", "consistent_result": "violated"},

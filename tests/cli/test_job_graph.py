@@ -58,6 +58,7 @@ def rest(edges: list[tuple[str, str, str, str]], parallelism: dict[str, int]) ->
     return json.dumps({"jid": "f" * 32, "name": "mine", "state": "RUNNING", "vertices": vertices, "plan": plan})
 
 
+OTHER_RULES = "--variant no-fence-eager and --variant early-release"
 DETOUR = [("A", "B", "pipelined", "FORWARD"), ("A", "C", "blocking", "FORWARD"), ("C", "B", "blocking", "FORWARD")]
 
 
@@ -73,9 +74,12 @@ def test_own_job_is_checked_with_its_regions_and_the_names_of_its_vertices(strea
         "if lose=Source: <a>(2/2): 2 of 3 tasks restart\n  region 2: Source: <a> (2/2)\n  region 3: Sink (1/1)\n" in out
     )
     assert "holds: 11 of 11 properties" in out
-    assert "warning" not in out
     answer = json.loads((Path.cwd() / "answer.json").read_text(encoding="utf-8"))
-    assert answer["facts"][-1] == "  region 3: Sink (1/1)"
+    assert answer["facts"][-2:] == [
+        "  at most 3 of 3, if results with finished readers had been released; then also",
+        "  region 1: Source: <a> (1/2)",
+    ]
+    assert [warning.partition("check ")[2] for warning in answer["warnings"]] == [OTHER_RULES]
 
 
 def test_names_may_have_any_characters(streamproof: Any, tmp_path: Path) -> None:
@@ -88,15 +92,65 @@ def test_names_may_have_any_characters(streamproof: Any, tmp_path: Path) -> None
     assert "\x1b" not in done.out
 
 
-def test_job_that_flink_never_schedules_gets_a_warning(streamproof: Any, tmp_path: Path) -> None:
-    """The cycle A > B pipelined, A > C > B blocking; Flink's own rule of merging has the deadlock."""
+def test_job_that_flink_never_schedules_is_not_green(streamproof: Any, tmp_path: Path) -> None:
+    """The cycle A > B pipelined, A > C > B blocking: the variant with Flink's own rule of merging is judged in the same run,
+    as rows of its own, by every verb that judges the job; the warning is printed with -q too, and is in the JSON."""
     file = tmp_path / "job.json"
     file.write_text(rest(DETOUR, {"A": 1, "B": 1, "C": 1}), encoding="utf-8")
-    out = streamproof("check", "failover", "--job-graph", str(file), "--property", "deadlock").out
-    warning = "warning: Flink 2.3 never schedules this job (variant merge-within-logical-region-only): the regions"
-    assert f"{warning} {{A (1/1), B (1/1)}}, {{C (1/1)}} wait for each other's results" in out
-    variant = ("--variant", "merge-within-logical-region-only")
-    assert streamproof("check", "failover", *variant, "--job-graph", str(file), "--property", "deadlock").code == 11
+    job = ("failover", "--job-graph", str(file))
+    warning = "Flink 2.3 never schedules this job (variant merge-within-logical-region-only): the regions"
+    warning += " {A (1/1), B (1/1)}, {C (1/1)} wait for each other's results"
+    row = "deadlock (merge-within-logical-region-only)"
+    for words in (("check",), ("check", "--por"), ("prove",), ("simulate", "--walks", "3", "--seed", "1")):
+        done = streamproof(words[0], *job, *words[1:], "--property", "deadlock", "-q", "--json", f"{words[0]}.json")
+        answer = json.loads(Path(f"{words[0]}.json").read_text(encoding="utf-8"))
+        found = {p["name"]: (p["verdict"], p["expected"]) for p in answer["properties"]}
+        assert (done.code, answer["exit_code"], found[row]) == (11, 11, ("violated", None)), words
+        assert found["deadlock"][0] == ("inconclusive" if words[0] == "simulate" else "holds")
+        assert f"streamproof: warning: {warning}" in done.err
+        assert answer["warnings"][0].startswith(warning)
+    assert (Path.cwd() / "streamproof-out/failover-merge-within-logical-region-only/deadlock.itf.json").is_file()
+    variant = ("--variant", "merge-within-logical-region-only", "--property", "deadlock")
+    done = streamproof("check", *job, *variant, "--json", "check.json")
+    rows = [p["name"] for p in json.loads(Path("check.json").read_text(encoding="utf-8"))["properties"]]
+    assert (done.code, rows) == (11, ["deadlock"])
+    for words in (("check", "--agree"), ("prove", "--any", "failures"), ("prove", "--rank", "")):
+        done = streamproof(words[0], *job, *words[1:])
+        assert (done.code, "merge-within-logical-region-only" in done.err.splitlines()[-1]) == (2, True), done
+
+
+def test_jobs_with_the_same_regions_in_flink_have_no_further_rows(streamproof: Any, tmp_path: Path) -> None:
+    """The warning names the two rules that Flink lacks; a job without stored results, and a named graph, have none."""
+    file = tmp_path / "job.json"
+    for exchange, warned in (("blocking", [OTHER_RULES]), ("pipelined", [])):
+        file.write_text(rest([("A", "B", exchange, "FORWARD")], {"A": 1, "B": 1}), encoding="utf-8")
+        done = streamproof("check", "failover", "--job-graph", str(file), "-q", "--json", "a.json")
+        answer = json.loads(Path("a.json").read_text(encoding="utf-8"))
+        assert (done.code, len(answer["properties"])) == (0, 11)
+        assert [warning.partition("check ")[2] for warning in answer["warnings"]] == warned
+    assert streamproof("check", "failover", "-p", "topology=pair", "--property", "deadlock").err == ""
+
+
+def test_too_many_tasks_are_refused_from_their_number(streamproof: Any, tmp_path: Path) -> None:
+    """Two sizes for which the rules would have too many terms, and one with too many states for a search without limits; the
+    question is answered before."""
+    file = tmp_path / "job.json"
+    for sizes, count in (({"A": 1000, "B": 200, "C": 1}, "1,201"), ({"A": 40, "B": 20, "C": 1}, "61")):
+        edges = [("A", "B", "blocking", "HASH"), ("B", "C", "blocking", "HASH")]
+        file.write_text(rest(edges, sizes), encoding="utf-8")
+        words = ("check", "failover", "--job-graph", str(file), "--json", "a.json")
+        done = streamproof(*words, "--what-if", f"fail=B (1/{sizes['B']})")
+        answer = json.loads(Path("a.json").read_text(encoding="utf-8"))
+        assert (done.code, answer["exit_code"], answer["error"]["kind"]) == (152, 152, "TooLarge")
+        assert f"{count} tasks: the rules of this model would have about" in done.err
+        assert "check --what-if answers single questions" in done.err
+        assert f"if fail=B (1/{sizes['B']}): 2 of {count.replace(',', '')} tasks restart" in answer["facts"]
+        assert streamproof("simulate", "failover", "--job-graph", str(file)).code == 152
+    file.write_text(rest([], {"A": 34}), encoding="utf-8")
+    words = ("check", "failover", "--job-graph", str(file), "--property", "survives", "-q", "-p", "losses=0")
+    done = streamproof(*words)
+    assert (done.code, "34 tasks: a search of all states would meet more than 2^34 states" in done.err) == (152, True)
+    assert streamproof(*words, "--max-states", "3").code == 160
 
 
 @pytest.mark.parametrize(
@@ -149,23 +203,28 @@ def test_answers_are_the_restart_sets_of_the_functions() -> None:
                 expected = tasks_to_restart(regions, (vertex, subtask), unavailable)
                 answer = list(what_if(model, f"{what}={vertex}({subtask + 1}/{size})"))
                 assert answer[0].endswith(f": {len(expected)} of {len(model.tasks)} tasks restart")
-                listed = {task for line in answer[1:] for task in line.partition(": ")[2].split(", ")}
+                first = next(at for at, line in enumerate(answer) if line.startswith("  when every task"))
+                listed = {task for line in answer[1:first] for task in line.partition(": ")[2].split(", ")}
                 sizes = {v.name: v.parallelism for v in graph.vertices}
                 assert listed == {model.task_name(v, i, sizes[v]) for v, i in expected}
                 asked += 1
     assert asked == 2 * sum(len(build().tasks) for build in JOB_GRAPHS.values())
 
 
-def pair_by_pair(sizes: dict[str, int], edges: list[Any], asked: list[tuple[str, str, int]]) -> tuple[set[Any], int]:
-    """The tasks that restart, and the number of regions, by the plain rules, one pair of tasks at a time."""
+def pair_by_pair(
+    sizes: dict[str, int], edges: list[Any], asked: list[tuple[str, str, int]], *, released: bool = False
+) -> tuple[set[Any], int]:
+    """The tasks that restart, and the number of regions, by the plain rules, one pair of tasks at a time. `released`: every
+    stored result is lost as well, unless a region with a failing task reads it."""
     tasks = [(v, i) for v in sizes for i in range(sizes[v])]
-    pairs = []
-    for a, z, exchange, ship in edges:
+    pairs, of_edge = [], []
+    for at, (a, z, exchange, ship) in enumerate(edges):
         p, c = sizes[a], sizes[z]
         for i, j in product(range(p), range(c)):
             reads = i == j * p // c if p <= c else j * p // c <= i < (j + 1) * p // c
             if ship in ALL_TO_ALL or reads:
                 pairs.append(((a, i), (z, j), exchange))
+                of_edge.append(at)
     region = {t: t for t in tasks}
 
     def merge(one: Any, other: Any) -> None:
@@ -188,15 +247,20 @@ def pair_by_pair(sizes: dict[str, int], edges: list[Any], asked: list[tuple[str,
         merge(*waiting)
     lost = {(v, i) for what, v, i in asked if what == "lose"}
     restarted = {region[v, i] for _, v, i in asked}
+    stored = {(at, one) for at, (one, _, exchange) in zip(of_edge, pairs, strict=True) if exchange[0] != "p"}
+    active = {region[v, i] for what, v, i in asked if what == "fail"}
+    kept = {(at, one) for at, (one, other, _) in zip(of_edge, pairs, strict=True) if region[other] in active}
+    gone = {(at, one) for at, one in stored if one in lost or (released and (at, one) not in kept)}
     for _ in tasks:
         restarted |= {region[other] for one, other, _ in pairs if region[one] in restarted}
-        restarted |= {region[one] for one, other, _ in pairs if region[other] in restarted and one in lost}
+        missed = (p for at, p in zip(of_edge, pairs, strict=True) if (at, p[0]) in gone)
+        restarted |= {region[one] for one, other, _ in missed if region[other] in restarted}
     return {t for t in tasks if region[t] in restarted}, len(set(region.values()))
 
 
 def test_random_jobs_with_odd_names(tmp_path: Path) -> None:
     """Regions and answers to questions about several tasks are those of the plain rules, whatever the names look like."""
-    rng, file, asked_of, fewer = Random("odd"), tmp_path / "job.json", 0, 0
+    rng, file, asked_of, fewer, larger = Random("odd"), tmp_path / "job.json", 0, 0, 0
     while asked_of < 120:
         names = rng.sample(ODD, rng.randint(1, 4))
         sizes = {name: rng.choice((1, 1, 2, 3)) for name in names}
@@ -220,13 +284,23 @@ def test_random_jobs_with_odd_names(tmp_path: Path) -> None:
         restarted, regions = pair_by_pair(sizes, edges, asked)
         answer = list(what_if(model, question))
         assert answer[0] == f"if {question}: {len(restarted)} of {len(model.tasks)} tasks restart"
-        listed = ", ".join(line.partition(": ")[2] for line in answer[1:])
+        first = next(at for at, line in enumerate(answer) if line.startswith("  when every task"))
+        listed = ", ".join(line.partition(": ")[2] for line in answer[1:first])
+        greatest = pair_by_pair(sizes, edges, asked, released=True)[0]
+        more = [line.partition(": ")[2] for line in answer[first + 2 :]]
+        if greatest == restarted:
+            assert answer[first + 1 :] == ["  no more at any other moment, whatever results were released before"]
+        else:
+            assert answer[first + 1].startswith(f"  at most {len(greatest)} of {len(model.tasks)}, if results ")
+            assert all(f"{v} ({i + 1}/{sizes[v]})" in ", ".join(more) for v, i in greatest - restarted)
+            larger += 1
         assert all(f"{v} ({i + 1}/{sizes[v]})" in listed for v, i in restarted)
         assert len(listed) == sum(len(f"{v} ({i + 1}/{sizes[v]})") + 2 for v, i in restarted) - 2
         assert f" in {regions} pipelined region" in next(iter(regions_of(model)))
         fewer += len(restarted) < len(model.tasks)
         asked_of += 1
     assert fewer > 20
+    assert larger > 10
 
 
 def test_every_form_of_an_answer_gives_one_graph(tmp_path: Path) -> None:

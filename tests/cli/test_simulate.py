@@ -30,10 +30,33 @@ def test_nothing_found_is_inconclusive(streamproof: Any, folder: Path) -> None:
         "steps": 2,
         "longest": 1,
         "distinct": 2,
-        "estimate": {"method": "chao2", "distinct": 2.0, "low": 2.0, "high": 2.0},
+        "estimate": None,
         "stopped": None,
     }
     assert (document["schema"], document["states"]) == ("streamproof.simulate/1", None)
+
+
+def test_an_estimate_says_that_it_is_low(streamproof: Any) -> None:
+    """Of uniform walks: a lower estimate without an interval; of guided walks, which are no independent samples, none."""
+    words = (
+        "simulate",
+        "reference.die_hard",
+        "--property",
+        "deadlock",
+        "--seed",
+        "1",
+        "--walks",
+        "5",
+        "--json",
+        "a.json",
+    )
+    done = streamproof(*words, "--uniform", "-q")
+    assert "such walks can visit more than about" in done.out.replace("\n    ", " ")
+    assert "95" not in done.out
+    found = json.loads(Path("a.json").read_text())["simulation"]
+    assert found["estimate"]["low"] == found["distinct"] <= found["estimate"]["distinct"]
+    assert found["estimate"]["high"] is None
+    assert "can visit" not in streamproof(*words, "-q").out
 
 
 def test_the_line_that_reproduces_gives_the_same_document(streamproof: Any) -> None:

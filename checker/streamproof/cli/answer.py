@@ -53,6 +53,8 @@ class Request:
     """The properties whose traces were reported, with the file of each; None if it is not saved."""
     shown: list[str] = field(default_factory=list)
     """The properties whose traces were printed."""
+    cautions: tuple[str, ...] = ()
+    """Warnings about the instance, which the verb has printed."""
 
     @property
     def reproduce(self) -> str:
@@ -63,8 +65,8 @@ class Request:
         """The command that repeats the run for one property."""
         return self.selection.only(prop).command(self.verb, *self.words)
 
-    def fail(self, error: StreamproofError) -> None:
-        """Write an error that ended the run as JSON; the caller prints it."""
+    def fail(self, error: StreamproofError, more: Mapping[str, Any] | None = None) -> None:
+        """Write an error that ended the run as JSON, with `more`; the caller prints it."""
         report = CheckReport(
             model=self.selection.target.name,
             engine=self.engine,
@@ -75,7 +77,7 @@ class Request:
             reproduce=self.reproduce,
             error=error,
         )
-        document = self._document(None, report, report.exit_code, {})
+        document = self._document(None, report, report.exit_code, more or {})
         write_json(document, self.json_to)
         write_ci_files(document, self.json_to)
 
@@ -86,8 +88,11 @@ class Request:
         result: CheckResult,
         more: Mapping[str, Any] | None = None,
         measures: tuple[Measured, ...] = (),
+        beside: tuple[Result, ...] = (),
+        missing: StreamproofError | None = None,
     ) -> Exit:
-        """Print and save the result; returns the exit code. `more` is added to the JSON.
+        """Print and save the result; returns the exit code. `more` is added to the JSON, `beside` to the properties. Unless a
+        property is violated, the code is that of `missing`, an output that could not be made.
 
         Raises `Unconfirmed` if the interpreter does not confirm a trace, and `SystemFailure`.
         """
@@ -96,7 +101,7 @@ class Request:
 
             result = within_constraint(system, result)
         stream = people(self.json_to)
-        for warning in self._warnings(system):
+        for warning in self._probable(system):
             sys.stderr.write(f"streamproof: warning: {visible(warning)}\n")
         mistake, shortest = result.mistake, result.shortest
         if mistake is not None:
@@ -113,7 +118,7 @@ class Request:
         report = CheckReport(
             model=system.name,
             engine=self.engine,
-            properties=tuple(self._result(finding, mistake) for finding in result.findings),
+            properties=(*(self.result(finding, mistake) for finding in result.findings), *beside),
             result=replace(result, seconds=replace(result.seconds, total=time.perf_counter() - self.begun)),
             variant=system.variant,
             parameters=system.parameters,
@@ -123,6 +128,8 @@ class Request:
             measures=measures,
             constraint=None if system.constraint is None else system.constraint.text,
         )
+        if report.verdict in (Verdict.HOLDS, Verdict.INCONCLUSIVE) and not result.interrupted:
+            report = replace(report, error=missing)
         code = report.exit_code
         document = self._document(system, report, code, more or {})
         write_json(document, self.json_to)
@@ -133,10 +140,10 @@ class Request:
     def _document(
         self, system: System | None, report: CheckReport, code: Exit, more: Mapping[str, Any]
     ) -> dict[str, Any]:
-        more = {"warnings": self._warnings(system), **more}
+        more = {"warnings": [*self.cautions, *self._probable(system)], **more}
         return {**report.to_json(), "schema": f"streamproof.{self.verb}/1", "exit_code": int(code), **more}
 
-    def _warnings(self, system: System | None) -> list[str]:
+    def _probable(self, system: System | None) -> list[str]:
         """Probable mistakes in the model."""
         return self.selection.target.warnings(self.selection.variant, system)
 
@@ -172,7 +179,8 @@ class Request:
         self.shown.append(name)
         stream.flush()
 
-    def _result(self, finding: Finding, mistake: Mistake | None) -> Result:
+    def result(self, finding: Finding, mistake: Mistake | None) -> Result:
+        """The finding with its expected verdict and its file."""
         expected = self.selection.expected(finding.property)
         if mistake is not None and finding.verdict is Verdict.ERROR:
             # The report has the evaluation error itself, once, with its place and remedy.

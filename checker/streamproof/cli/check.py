@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from streamproof import interrupts
 from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
+from streamproof.cli.beside import cautioned, judged_beside
 from streamproof.cli.outputs import EngineProgress, ci_options, expect_json_writable, people
 from streamproof.cli.selection import (
     certificate_option,
@@ -29,7 +30,7 @@ from streamproof.cli.selection import (
 )
 from streamproof.cli.verbs import Verb
 from streamproof.engines import CHECKS, RegisteredEngine, explored
-from streamproof.system.errors import StreamproofError, UsageError
+from streamproof.system.errors import StreamproofError, TooLarge, UsageError
 from streamproof.system.files import CERTIFICATE, DOT, expect_writable, write
 from streamproof.system.model import System
 from streamproof.system.options import SOLVER_DEPTH, TIERS, SearchOptions, bytes_text
@@ -66,6 +67,7 @@ from streamproof.system.verdict import CheckResult, Finding, Measure, Measured
 )
 @click.option("--symmetry", is_flag=True, help="Symmetry reduction: search one state of each orbit under renaming.")
 @click.option("--por", is_flag=True, help="Partial-order reduction: leave out redundant orders of independent steps.")
+@click.option("--explore-only", is_flag=True, help="Search and count the states; check no property.")
 @resource_options
 @certificate_option
 @click.option("--agree", is_flag=True, help="Run every engine and compare the results.")
@@ -99,6 +101,7 @@ def command(
     coverage: bool,
     symmetry: bool,
     por: bool,
+    explore_only: bool,
     resources: SearchOptions,
     certificate: Path | None,
     agree: bool,
@@ -114,13 +117,24 @@ def command(
     """
     begun = time.perf_counter()
     selection = select(model, variant, size, parameters, properties, answering=True)
-    facts = selection.facts()
+    if explore_only:
+        _expect_exploration(properties, engine, certificate, {"--symmetry": symmetry, "--por": por})
+        selection = replace(selection, properties=())
+    elif not selection.listed():
+        raise UsageError(
+            f"{selection.name} has no property to check",
+            remedy="mark one, as @invariant; or count its states with --explore-only",
+        )
+    facts, cautions = selection.facts(), cautioned(selection)
     if not quiet:
         people(json_to).writelines(f"{visible(text)}\n" for text in facts)
     if agree:
         from streamproof.cli.agree import limits_of, run_agree
 
         _expect_no_more()
+        for other in selection.beside():
+            why = f"--agree compares engines on one machine, and variant {other.variant} is judged beside this one"
+            raise UsageError(why, remedy=f"leave out --agree, or add --variant {other.variant}")
         return run_agree(selection, limits_of(agree_limits, depth, time_limit), json_to, quiet=quiet)
     if agree_limits:
         raise UsageError("--agree-limit requires --agree", remedy="add --agree")
@@ -134,7 +148,7 @@ def command(
         max_states=max_states,
         max_depth=max_depth if depth is None else depth + 1,  # levels: the initial states are the first
         time_limit=time_limit,
-        stop_when_decided=selection.properties is not None and not coverage and dot is None,
+        stop_when_decided=bool(selection.properties) and not coverage and dot is None,
         max_violations=1 if first else max_violations,
         symmetry=symmetry,
         por=por,
@@ -155,13 +169,23 @@ def command(
     if certificate is not None:
         expect_writable(certificate, CERTIFICATE)
     folder = trace_folder(out, selection)
-    words = (*_option_words(engine, options), *(("--coverage",) if coverage else ()))
+    flags = {"--coverage": coverage, "--explore-only": explore_only}
+    words = (*_option_words(engine, options), *(name for name, given in flags.items() if given))
     most = options.max_violations
     ending = () if most is None else ("--first",) if most == 1 else ("--max-violations", str(most))
-    request = Request("check", engine, selection, words, folder, json_to, full, quiet, begun, coverage, ending)
+    request = Request(
+        *("check", engine, selection, words, folder, json_to, full, quiet, begun, coverage, ending), cautions=cautions
+    )
+    limited = time_limit is not None or max_states is not None or options.max_depth is not None
     try:
+        selection.target.expect_feasible(variant, selection.given, search=not limited and not (first or max_violations))
+        beside = judged_beside(request, out, lambda s, r: _run(chosen, s, options, r)) if not explore_only else ()
         system, quantities = selection.system(), selection.measures()
         result = _run(chosen, system, options, request)
+        if not (result.findings or explore_only or result.mistake or result.interrupted):
+            names = ", ".join(p.name for p in selection.listed())
+            why = f"{engine} supports none of the properties: {names}"
+            raise UsageError(why, remedy=f"leave out --engine {engine}, or choose other properties")
         with interrupts.unlimited():  # the results are reported even if the search used up the time
             decided = {finding.property for finding in result.findings}
             left_out = [p.name for p in selection.listed() if p.name not in decided]
@@ -172,16 +196,30 @@ def command(
                 written = certify(certificate, selection, system, result)
                 more["certificate"] = certificate_json(written)
             found = _measured(quantities, result)
-            code = request.answer(system, result, more, found)
+            undrawn = None if dot is None else _too_large_to_draw(result, dot)
+            code = request.answer(system, result, more, found, beside, undrawn)
     except StreamproofError as error:
-        request.fail(error)
+        request.fail(error, {"facts": facts})
         raise
     print_left_out(left_out, json_to)
     if certificate is not None:
         print_certificate(written, selection, json_to)
-    if dot is not None:
+    if undrawn is not None:
+        sys.stderr.write(f"streamproof: error: {visible(undrawn.message)}\n  {undrawn.remedy}\n")
+    elif dot is not None:
         _draw(result, dot)
     return code
+
+
+def _expect_exploration(
+    properties: Sequence[str], engine: str, certificate: Path | None, reductions: Mapping[str, bool]
+) -> None:
+    """Raises `UsageError` for options that a search without properties does not support."""
+    asked = {"--property": properties, "--certificate": certificate, "--engine bmc": engine == "bmc", **reductions}
+    for name in (name for name, given in asked.items() if given):
+        raise UsageError(
+            f"--explore-only counts all states: it has no {name}", remedy=f"leave out {name}, or --explore-only"
+        )
 
 
 WITH_AGREE = {
@@ -248,16 +286,22 @@ def _measured(measures: Sequence[Measure], result: CheckResult) -> tuple[Measure
     return measured(states, measures)
 
 
+def _too_large_to_draw(result: CheckResult, path: Path) -> TooLarge | None:
+    """The error for a graph of too many states."""
+    from streamproof.exchange.dot import MAX_STATES
+
+    states = result.counts.distinct if result.counts is not None else 0
+    if states <= MAX_STATES:
+        return None
+    return TooLarge(
+        f"{path} is not written: {states} states are more than the {MAX_STATES} that make a picture",
+        remedy="choose smaller parameters, or leave out --dot",
+    )
+
+
 def _draw(result: CheckResult, path: Path) -> None:
     from streamproof.exchange.dot import MAX_STATES, search_dot
 
     search = explored(result)
     assert search is not None, "drawing is refused for engines that visit no states"
-    states = search.counts.distinct
-    if states > MAX_STATES:
-        sys.stderr.write(
-            f"streamproof: warning: {path} is not written: {states} states are more than the"
-            f" {MAX_STATES} that make a picture\n"
-        )
-        return
     write(path, search_dot(search.system, search.states(), result.findings, limit=MAX_STATES), DOT)

@@ -12,6 +12,7 @@ import click
 
 from streamproof import interrupts
 from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
+from streamproof.cli.beside import cautioned, judged_beside
 from streamproof.cli.certificate import certificate_json, certify_proved, print_certificate
 from streamproof.cli.outputs import ci_options, expect_json_writable, people
 from streamproof.cli.prove_rank import SECONDS as RANK_SECONDS
@@ -133,7 +134,9 @@ def command(
     if not chosen:
         raise UsageError(
             f"{selection.target.name} has no invariant, step property or deadlock to prove",
-            remedy=f"streamproof check decides the others: {', '.join(left_out) or 'none'}",
+            remedy=f"streamproof check decides the others: {', '.join(left_out)}"
+            if left_out
+            else "mark one, as @invariant",
         )
     expect_json_writable(json_to, "streamproof.prove/1")
     if certificate is not None:
@@ -153,7 +156,10 @@ def command(
     # Every proof is finally checked by induction, whatever engine proposed it.
     name = "induction" if engine == auto else engine
     request = Request("prove", name, selection, words, trace_folder(out, selection), json_to, full, quiet, begun)
+    request = replace(request, cautions=cautioned(selection))
     try:
+        if rank is not None or names:
+            _expect_alone(selection)
         if rank is not None:
             if certificate is not None:
                 raise UsageError("a proof by a ranking function has no certificate", remedy="leave out --certificate")
@@ -183,7 +189,9 @@ def command(
             query_limit=patience,
         )
         with Ticking(live=not quiet) as progress:
-            proof = cast("Proof", PROVERS[engine].run(system, options, on_progress=progress))
+            prover = PROVERS[engine]
+            beside = judged_beside(request, out, lambda s, _: prover.run(s, options, on_progress=progress))
+            proof = cast("Proof", prover.run(system, options, on_progress=progress))
         times = replace(proof.seconds, compile=ready)
         proof = replace(proof, seconds=times, notes=tuple(_notes(proof)))
         if not quiet:
@@ -192,7 +200,7 @@ def command(
         with interrupts.unlimited():  # as the answer
             written = None if certificate is None else certify_proved(certificate, selection, system, proof)
         more = {} if certificate is None else {"certificate": certificate_json(written)}
-        code = request.answer(system, proof, {**_more(system, proof, left_out), **more})
+        code = request.answer(system, proof, {**_more(system, proof, left_out), **more}, beside=beside)
     except StreamproofError as error:
         request.fail(error)
         raise
@@ -200,6 +208,13 @@ def command(
     if certificate is not None:
         print_certificate(written, selection, json_to)
     return code
+
+
+def _expect_alone(selection: Selection) -> None:
+    """Raises `UsageError` if a variant is to be judged beside the model itself."""
+    for other in selection.beside():
+        why = f"variant {other.variant} is judged beside this job, but not with --any and --rank"
+        raise UsageError(why, remedy=f"leave them out, or add --variant {other.variant}")
 
 
 def _instance(selection: Selection, free: Sequence[str]) -> System | None:

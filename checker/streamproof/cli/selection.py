@@ -71,6 +71,15 @@ class Selection:
         """What the specification says of the chosen instance, and its answers to the questions, in lines."""
         return self.target.facts(self.variant, self.parameters, self.questions)
 
+    def cautions(self) -> tuple[str, ...]:
+        """What the specification warns of about the chosen instance."""
+        return tuple(self.target.cautions(self.variant, self.parameters))
+
+    def beside(self) -> Iterable[Selection]:
+        """The variants that are judged beside the chosen instance of the model itself."""
+        for name in self.target.beside(self.parameters) if self.variant is None else ():
+            yield replace(self, variant=name, options=("--variant", name, *self.options), questions=())
+
     def measures(self) -> tuple[Measure, ...]:
         """The quantities of the chosen system; none if single properties are chosen."""
         return () if self.properties is not None else self.target.measures(self.variant, self.given)
@@ -80,11 +89,9 @@ class Selection:
 
         Violations of a variant are expected at its own parameters only. Properties of the model itself hold at all of them.
         """
-        if not self.target.specified:
-            return None
         if self.variant is not None and self.parameters != self.target.defaults(self.variant):
             return None
-        return self.target.spec.expectation(self.variant, prop)
+        return self.target.expectation(self.variant, prop)
 
     def command(self, verb: str, *more: str) -> str:
         """The command that repeats this selection."""

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
+from streamproof.cli.beside import cautioned, judged_beside
 from streamproof.cli.outputs import Status, expect_json_writable
 from streamproof.cli.selection import (
     json_option,
@@ -25,6 +26,7 @@ from streamproof.cli.selection import (
 from streamproof.cli.verbs import Verb
 from streamproof.explicit.simulation import DEFAULT_STEPS, DEFAULT_WALKS, WALKED, Simulation, simulate
 from streamproof.system.errors import StreamproofError, UsageError
+from streamproof.system.model import System
 
 SEEDS = 1 << 32
 
@@ -80,32 +82,40 @@ def command(
     if not chosen:
         raise UsageError(
             f"{selection.target.name} has no property that a walk can decide",
-            remedy=f"streamproof check decides the others: {', '.join(left_out) or 'none'}",
+            remedy=f"streamproof check decides the others: {', '.join(left_out)}"
+            if left_out
+            else "mark one, as @invariant",
         )
     expect_json_writable(json_to, "streamproof.simulate/1")
     seed = random.SystemRandom().randrange(SEEDS) if seed is None else seed
     folder = trace_folder(out, selection)
     request = Request("simulate", "simulation", selection, (), folder, json_to, full, quiet, begun)
-    request = replace(request, words=_words(walks, steps, seed, guided))
+    request = replace(request, words=_words(walks, steps, seed, guided), cautions=cautioned(selection))
     try:
         system = selection.system()
         with Status(live=not quiet) as status:
-            found = simulate(
-                system,
-                seed=seed,
-                properties=chosen,
-                walks=walks,
-                steps=steps,
-                time_limit=time_limit,
-                guided=guided,
-                on_progress=lambda e: status(
-                    f"{e.elapsed:.0f} s: walk {e.walks} of {walks}, {e.steps} steps, {e.distinct} distinct states visited"
-                ),
-            )
+
+            def walked(system: System) -> Simulation:
+                return simulate(
+                    system,
+                    seed=seed,
+                    properties=chosen,
+                    walks=walks,
+                    steps=steps,
+                    time_limit=time_limit,
+                    guided=guided,
+                    on_progress=lambda e: status(
+                        f"{e.elapsed:.0f} s: walk {e.walks} of {walks}, {e.steps} steps, "
+                        f"{e.distinct} distinct states visited"
+                    ),
+                )
+
+            beside = judged_beside(request, out, lambda system, _: walked(system))
+            found = walked(system)
         # The command repeats exactly these walks, independent of the speed of the machine.
         request = replace(request, words=_words(found.walks, steps, seed, guided))
         shown = replace(found, notes=tuple(_notes(found, steps)))
-        code = request.answer(system, shown, _more(found, steps, left_out))
+        code = request.answer(system, shown, _more(found, steps, left_out), beside=beside)
     except StreamproofError as error:
         request.fail(error)
         raise
@@ -129,7 +139,7 @@ def _notes(found: Simulation, steps: int) -> list[str]:
     guess = (
         ""
         if estimate is None
-        else f"; such walks can visit about {estimate.states:.0f} (95%: {estimate.low:.0f} to {estimate.high:.0f})"
+        else f"; such walks can visit more than about {estimate:.0f} (Chao2, an estimate that is mostly too low)"
     )
     notes.append(f"{found.distinct} distinct states visited{guess}")
     return notes
@@ -153,9 +163,9 @@ def _more(found: Simulation, steps: int, left_out: list[str]) -> dict[str, Any]:
             if estimate is None
             else {
                 "method": "chao2",
-                "distinct": round(estimate.states, 3),
-                "low": round(estimate.low, 3),
-                "high": round(estimate.high, 3),
+                "distinct": round(estimate, 3),
+                "low": float(found.distinct),
+                "high": None,
             },
             "stopped": found.stopped,
         },

@@ -18,7 +18,7 @@ from streamproof.cli.selection import choice_option, json_option, number_option,
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import Exit, InputError, UsageError
 from streamproof.system.files import DOT, expect_writable, write
-from streamproof.system.text import BLANK, Line, Style, StyledText, line
+from streamproof.system.text import BLANK, Line, Style, StyledText, line, visible
 
 if TYPE_CHECKING:
     from streamproof.conformance.coverage import JudgedEvents
@@ -159,9 +159,11 @@ def command(
     write_json(document, json_to)
     write_ci_files(document, json_to)
     if dot is not None:
-        from streamproof.conformance.frontier import frontier_dot
+        from streamproof.conformance.frontier import NONE, frontier_dot
 
         write(dot, frontier_dot(verdicts), DOT)
+        if not any(verdict.rejection for verdict in verdicts):
+            sys.stderr.write(f"streamproof: warning: {visible(str(dot))} has no states: {NONE}\n")
     print_lines(_lines(verdicts, explain=explain), people(json_to))
     if counted is not None:
         print_lines(_coverage(counted, verdicts, min_judged, whole=coverage), people(json_to))

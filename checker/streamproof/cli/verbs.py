@@ -32,7 +32,7 @@ _FILE_OR_STANDARD = "FILE|-"
 FEW = 12
 """Largest number of options that are listed without groups."""
 _GROUPS = {
-    "System": ("variant", "variants", "listed", "size", "parameters", "properties", "free"),
+    "System": ("variant", "variants", "listed", "size", "parameters", "properties", "explore_only", "free"),
     "Cluster": ("simulate", "taskmanagers", "slots", "kills", "restarts"),
     "Limits": ("max_states", "depth", "time_limit", "timeout", "query_timeout", "k", "walks", "steps", "limit"),
     "Memory": ("memory", "spill", "checkpoint", "resume"),

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.exchange.dot import HEAD, box, quoted
 
+NONE = "no event was rejected"
 LONGEST = 100
 """Largest number of characters shown of a variable's value, or of a reason."""
 
 
 def frontier_dot(verdicts: Sequence[RunVerdict]) -> str:
     """One cluster for each rejection with a frontier: the accepted prefix, the states consistent with it, the actions of
-    the event that they allow, and in red the conditions that are false."""
+    the event that they allow, and in red the conditions that are false. One node says so if nothing was rejected."""
     lines = ['digraph "frontier" {', *(text.format(rankdir="LR") for text in HEAD), '  label="rejected events";']
+    if not any(verdict.rejection for verdict in verdicts):
+        answers = Counter(verdict.answer for verdict in verdicts)
+        lines.append(box("none", [NONE, ", ".join(f"{count} {answer}" for answer, count in answers.items())], []))
     for number, verdict in enumerate(verdicts):
         rejection = verdict.rejection
         if rejection is None:

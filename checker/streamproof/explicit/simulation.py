@@ -17,7 +17,7 @@ import random
 import time
 from collections.abc import Callable, Collection, Sequence
 
-from streamproof.explicit.estimate import Estimate, chao2
+from streamproof.explicit.estimate import chao2
 from streamproof.explicit.level_search import Budget, undecided
 from streamproof.explicit.walks import WalkEffort, WalkEvent, Walks
 from streamproof.explicit.witness import Witnesses
@@ -55,8 +55,8 @@ class Simulation(CheckResult):
     """Number of distinct states visited."""
     longest: int = 0
     """Number of steps of the longest walk."""
-    estimate: Estimate | None = None
-    """Estimated number of distinct states that such walks can visit (`estimate`)."""
+    estimate: float | None = None
+    """Lower estimate of the number of distinct states that such walks can visit (`estimate`); None for guided walks."""
 
 
 def simulate(
@@ -119,7 +119,7 @@ def simulate(
         steps=run.steps,
         distinct=len(run.visits),
         longest=run.longest,
-        estimate=chao2(run.visits.values(), run.walks),
+        estimate=None if guided else chao2(run.visits.values(), run.walks),
     )
 
 

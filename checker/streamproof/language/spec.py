@@ -34,7 +34,7 @@ from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Var, variables
 from streamproof.system.formula import atoms
 from streamproof.system.model import System
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import Sort, cardinality_up_to
 from streamproof.system.unbounded import Parametric, Unbounded, endless, instead_of, ranges, unsupported
 from streamproof.system.verdict import Measure
@@ -195,6 +195,12 @@ class Spec:
     """Further options of ``streamproof check`` by name: each answers a text about an instance of the model, in lines."""
     facts: Callable[[Any], Iterable[str]] | None = None
     """What ``streamproof check`` prints about an instance of the model before its search, in lines."""
+    cautions: Callable[[Any], Iterable[str]] | None = None
+    """What every verb warns of about an instance of the model, in lines."""
+    beside: Callable[[Any], Iterable[str]] | None = None
+    """The variants that are judged beside an instance of the model itself, because they describe what runs."""
+    infeasible: Callable[[Any, bool], str | None] | None = None
+    """Why the rules of an instance, or (True) a search of all its states, would be too large; None: they may be possible."""
     loc: Loc | None = field(default=None, compare=False, repr=False)
     """The source position of the specification."""
 
@@ -202,6 +208,10 @@ class Spec:
         if self.loc is None:
             object.__setattr__(self, "loc", caller())
         check_spec(self, self.loc)
+
+    def of_subclass(self, cls: type[Model]) -> Spec:
+        """The specification of a model that extends this one's: its properties, without expected verdicts."""
+        return replace(self, model=cls, expected={}, variant_parameters={}, sweeps=None, comparison=None)
 
     def system(self, variant: str | None = None, **parameters: Any) -> System:
         """The transition system with every property; raises `ModelError` or `UsageError`."""

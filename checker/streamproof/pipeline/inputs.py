@@ -13,11 +13,13 @@ import os
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 from urllib.parse import unquote
 
 from streamproof.system.errors import InputError, Loc
+from streamproof.system.options import bytes_text
 from streamproof.system.reading import bounded_lines, expect_unicode
 from streamproof.system.records import dataclass
 
@@ -26,6 +28,8 @@ Form = Literal["ndjson", "document", "parquet"]
 
 _EMPTY = "empty"
 _HEAD = 65536  # bytes looked at before a file is left alone
+DOCUMENT = 1 << 28
+"""Maximum size of a document of verdicts, unpacked, in bytes."""
 _DOCUMENT = re.compile(rb'"schema"\s*:\s*"streamproof\.validate/')
 _LOG_SUFFIXES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz")
 
@@ -74,7 +78,8 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
 
     Files under `without` (the folder of the report) are not inputs. A file given individually must be usable; in
     folders and patterns, files of other kinds, unreadable ones, and unknown versions are skipped. Raises `InputError`
-    for a missing path, for an unusable file given individually, and if no usable file is left.
+    for a missing path, for an unusable file given individually, for a document of verdicts above `DOCUMENT` bytes, and if no
+    usable file is left.
     """
     if not inputs:
         raise InputError("no inputs given", remedy="name event logs, verdict files, or folders that hold them")
@@ -113,8 +118,29 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
         raise InputError(
             f"nothing to report on in {', '.join(str(given) for given in inputs)} ({reasons})", remedy=_EXPECTED
         )
+    for source in sources.values():
+        if source.form == "document":
+            _expect_whole(source)
     ordered = sorted(sources.values(), key=lambda source: source.path)
     return Inputs(tuple(ordered), tuple(sorted(skipped.values(), key=lambda item: item.path)))
+
+
+def _expect_whole(source: Source) -> None:
+    """Raises `InputError` for a document that is too large to be read whole: none of its verdicts would be reported."""
+    size = source.bytes
+    if source.gzip:
+        size = 0
+        with (
+            suppress(OSError, EOFError, zlib.error),
+            opened(source.file, True) as file,
+        ):  # damage is reported by the reader
+            while size <= DOCUMENT and (block := file.read(1 << 20)):
+                size += len(block)
+    if size > DOCUMENT:
+        raise InputError(
+            f"{source.path}: a document of verdicts has at most {bytes_text(DOCUMENT)}",
+            remedy="give its verdicts line by line, which has no limit: jq -c '.verdicts[]' FILE > verdicts.ndjson",
+        )
 
 
 _EXPECTED = (

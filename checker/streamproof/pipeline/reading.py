@@ -13,12 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from streamproof.pipeline.inputs import Source, opened
+from streamproof.pipeline.inputs import DOCUMENT, Source, opened
 from streamproof.system.reading import LINE, json_problem, unique
 from streamproof.system.records import dataclass
 
-DOCUMENT = 1 << 28
-"""Maximum size of a document of verdicts, in bytes."""
 _SMALL = 1 << 20  # a task smaller than this costs more to start than to run
 _LARGE = 32 << 20
 

@@ -24,6 +24,8 @@ from streamproof.system.verdict import (
 )
 
 SCHEMA = "streamproof.check/1"
+EXPLORED = "explored"
+"""The word in place of a verdict where no property was to be checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +95,19 @@ class CheckReport:
     def verdict(self) -> Verdict:
         """The overall verdict: error before violated before inconclusive before holds."""
         verdicts = {result.finding.verdict for result in self.properties}
+        if not verdicts and self.stopped is not None:  # a search without properties that did not visit every state
+            verdicts = {Verdict.INCONCLUSIVE}
         if self.error is not None or Verdict.ERROR in verdicts:
             return Verdict.ERROR
         for verdict in (Verdict.VIOLATED, Verdict.INCONCLUSIVE):
             if verdict in verdicts:
                 return verdict
         return Verdict.HOLDS
+
+    @property
+    def explored(self) -> bool:
+        """Whether this is a complete search without properties, which has no verdict."""
+        return not self.properties and self.verdict is Verdict.HOLDS
 
     @property
     def exit_code(self) -> Exit:
@@ -130,7 +139,7 @@ class CheckReport:
             "variant": self.variant,
             "parameters": {name: parameter_json(value) for name, value in self.parameters.items()},
             "engine": self.engine,
-            "verdict": self.verdict.value,
+            "verdict": EXPLORED if self.explored else self.verdict.value,
             "exit_code": int(self.exit_code),
             "states": None
             if counts is None

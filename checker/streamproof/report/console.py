@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from streamproof.report.check_report import CheckReport, Result
+from streamproof.report.check_report import EXPLORED, CheckReport, Result
 from streamproof.system.model import Property, System
 from streamproof.system.records import replace
 from streamproof.system.text import (
@@ -314,10 +314,12 @@ def _overall(report: CheckReport) -> Line:
     if report.error is not None:
         at = "" if report.error.loc is None else report.error.loc.short
         return line(StyledText("error", "failed"), f": {at}{': ' if at else ''}{report.error.message}")
+    if report.explored:
+        return line(StyledText(EXPLORED, "good"), ": every reachable state; no property was checked")
     names = [r.finding.property for r in report.properties if r.finding.verdict is verdict]
-    what = ", ".join(names)
-    if verdict is Verdict.HOLDS:
-        what = f"{len(names)} of {len(names)} properties" if len(names) > 1 else what or "no property was given"
+    what = ", ".join(names) or f"not all states were searched ({report.stopped})"
+    if verdict is Verdict.HOLDS and len(names) > 1:
+        what = f"{len(names)} of {len(names)} properties"
     within = any(r.finding.within is not None for r in report.properties if r.finding.verdict is verdict)
     code = "" if verdict is Verdict.HOLDS else f" (exit code {int(report.exit_code)})"
     return line(StyledText(verdict.value + WITHIN * within, _VERDICTS[verdict]), f": {what}{code}")

@@ -14,6 +14,7 @@ from streamproof.system.verdict import number_of
 
 UNDECIDED: tuple[Mark, ...] = ("inconclusive", "error", "open")
 REFUSED: Mark = "refused"
+ABSENT: Mark = "absent"
 
 
 class Sign(NamedTuple):
@@ -30,6 +31,7 @@ SIGNS: dict[Mark, Sign] = {
     "inconclusive": Sign("?", "inconclusive", "new"),
     "error": Sign("!", "error", "failed"),
     "refused": Sign("-", "not allowed", "faint"),
+    "absent": Sign(" ", "no such property", "faint"),
     "open": Sign(".", "not checked", "faint"),
 }
 
@@ -96,6 +98,11 @@ class SweepReport:
     def count(self, mark: Mark) -> int:
         """Number of points at which some property has this mark."""
         return sum(any(answer.verdict == mark for answer in point.verdicts.values()) for point in self.points)
+
+    @property
+    def bare(self) -> int:
+        """Number of points that have none of the properties."""
+        return sum(all(answer.verdict == ABSENT for answer in point.verdicts.values()) for point in self.points)
 
     def settings(self, more: Mapping[str, Any] | None = None) -> list[str]:
         """The varied parameters (without generated ones), and the fixed ones."""

@@ -10,6 +10,7 @@ from streamproof.report.sweep import REFUSED, SIGNS, UNDECIDED, Boundary, SweepR
 from streamproof.report.sweep_maps import MapPanel, SweepMap, map_of
 from streamproof.report.sweep_summary import SweptVariant, swept
 from streamproof.system.text import BLANK, Line, StyledText, aligned, line
+from streamproof.system.verdict import number_of
 
 _GAP = 3
 
@@ -156,6 +157,9 @@ def closing_lines(report: SweepReport) -> Iterator[Line]:
     for name, place in report.files.items():
         yield line(f"{name}: {place}")
     again = f", {report.reused} from earlier runs" if report.reused else ""
-    decided = len(report.points) - sum(report.count(mark) for mark in (*UNDECIDED, REFUSED))
-    yield line(f"{decided} of {len(report.points)} points decided{again}, {report.seconds:.1f} s")
+    undecided = sum(any(a.verdict in (*UNDECIDED, REFUSED) for a in point.verdicts.values()) for point in report.points)
+    if report.bare:
+        yield line(f"{number_of(report.bare, 'point')} without any of the properties")
+    count = len(report.points) - report.bare
+    yield line(f"{count - undecided} of {count} points decided{again}, {report.seconds:.1f} s")
     yield line(StyledText("reproduce: ", "faint"), report.reproduce)

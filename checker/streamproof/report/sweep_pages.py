@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamproof.pipeline.sweeps.plan import Mark, SampledAxis, SweepPoint
 from streamproof.report.pages import environment
-from streamproof.report.sweep import SIGNS, SweepReport, assignments, shown
+from streamproof.report.sweep import ABSENT, REFUSED, SIGNS, SweepReport, assignments, shown
 from streamproof.report.sweep_console import even_lines, formula_lines
 from streamproof.report.sweep_maps import map_of
 from streamproof.report.sweep_summary import grouped, settings_of, swept
@@ -57,8 +57,8 @@ def _together(point: SweepPoint) -> tuple[Mark, list[str]]:
     """All properties of one point: the violated ones, or else the open ones, or none."""
     marks = {name: answer.verdict for name, answer in point.verdicts.items()}
     worst: tuple[Mark, ...] = ("error", "violated", "inconclusive", "open", "holds")
-    mark: Mark = next((mark for mark in worst if mark in marks.values()), "refused")
-    return mark, [name for name in marks if marks[name] == mark and mark not in ("holds", "refused")]
+    mark: Mark = next((mark for mark in (*worst, REFUSED) if mark in marks.values()), ABSENT)
+    return mark, [name for name in marks if marks[name] == mark and mark not in ("holds", REFUSED, ABSENT)]
 
 
 def _described(point: SweepPoint, name: str) -> str:

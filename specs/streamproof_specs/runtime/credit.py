@@ -31,8 +31,11 @@ from streamproof.conformance import (
     compile_model,
 )
 from streamproof_models.credit import Credit
+from streamproof_models.scoped_subtasks import Subtasks
+from streamproof_models.scoped_text import parse
+from streamproof_models.scopes import ScopeError
 from streamproof_specs.credit import SPEC
-from streamproof_specs.runtime.logs import JOBMASTER, RuntimeLogs, attempts
+from streamproof_specs.runtime.logs import JOBMASTER, RuntimeLogs, attempts, unopened, without
 
 MOST = 10_000
 """Largest number of channels of a gate, and of buffers."""
@@ -114,10 +117,21 @@ class RuntimeCredit(RuntimeLogs):
 
     def behaviours(self, name: str, events: list[Event]) -> Plan:
         """One case for each gate."""
-        gates = [gate for own in attempts(events).values() for gate in _gates(own)]
+        traces = attempts(events)
+        silent = {t: without(own, OPENED, _receivers) for t, own in traces.items()}
+        gates = [gate for own in traces.values() for gate in _gates(own)]
         cases = tuple(gate.unit() for gate in gates)
+        cases = (*cases, *(u for t, own in traces.items() for u in unopened(own, "gate of", silent[t])))
         read = tuple(event for gate in gates for event in gate.events)
         return Plan(name, cases, read, unit="gate", nothing="no attempt has a channel with flow control")
+
+
+def _receivers(graph: str) -> list[str]:
+    """The subtasks with an input that is no feedback; none in a text that is no graph of the Loops API."""
+    try:
+        return [task for task, inputs in Subtasks(parse(graph)).inputs.items() if inputs]
+    except ScopeError:
+        return []
 
 
 def _gates(events: Sequence[Event]) -> Iterable[GateReading]:

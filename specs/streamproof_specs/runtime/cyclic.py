@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -31,9 +32,19 @@ from streamproof.conformance import (
 from streamproof_models.baton_routes import Routes
 from streamproof_models.cyclic import POLICIES
 from streamproof_models.scoped_text import parse
+from streamproof_models.scopes import ScopeError
 from streamproof_specs.cyclic import SPEC
 from streamproof_specs.runtime.baton import EMITS, graph_of
-from streamproof_specs.runtime.logs import JOBMASTER, RuntimeLogs, attempts, is_of_runtime, parts
+from streamproof_specs.runtime.logs import (
+    JOBMASTER,
+    RuntimeLogs,
+    attempts,
+    events_of,
+    is_of_runtime,
+    parts,
+    unopened,
+    without,
+)
 from streamproof_specs.runtime.recorded_loop import ANY, END, RECORD, ROOM, machine
 
 MOST = 100_000
@@ -55,18 +66,43 @@ class RuntimeCyclic(RuntimeLogs):
 
     def recognises(self, path: Path) -> bool:
         """Whether it is a log of the runtime, and one of its runs has a loop."""
-        return is_of_runtime(path) and any(may_have_event(f, OPENED) for run in self.runs(path) for f in parts(run))
+        return is_of_runtime(path) and any(_has_loop(run) for run in self.runs(path))
 
     def behaviours(self, name: str, events: list[Event]) -> Plan:
         """One case for each head."""
-        heads = [head for own in attempts(events).values() for head in _heads(own)]
+        traces = attempts(events)
+        silent = {t: without(own, OPENED, heads_of) for t, own in traces.items()}
+        heads = [head for trace, own in traces.items() for head in _heads(own, silent[trace])]
         cases = tuple(head.unit() for head in heads)
+        cases = (*cases, *(u for t, own in traces.items() for u in unopened(own, "loop head", silent[t])))
         read = tuple(event for head in heads for event in head.events)
         return Plan(name, cases, read, unit="loop head", nothing="no attempt has a loop")
 
 
-def _heads(events: Sequence[Event]) -> Iterable[HeadReading]:
-    """The heads of an attempt, in the order of the log, with their events and those of others that write to them."""
+def heads_of(graph: str) -> tuple[str, ...]:
+    """The loop heads of a graph; none in one that is no graph of the Loops API."""
+    try:
+        return routes(graph).heads
+    except ScopeError:
+        return ()
+
+
+def _has_loop(run: Path) -> bool:
+    """Whether a run has an event of a loop head, or deploys a graph with a loop."""
+    files = parts(run)
+    if any(may_have_event(file, OPENED) for file in files):
+        return True
+    if not any(may_have_event(file, "deployed") for file in files):
+        return False
+    with suppress(InputError):  # the other bindings report it
+        graphs = {e.args.get("graph") for e in events_of(run) if e.event == "deployed"}
+        return any(isinstance(graph, str) and "~" in graph and heads_of(graph) for graph in graphs)
+    return False
+
+
+def _heads(events: Sequence[Event], silent: Collection[str] = ()) -> Iterable[HeadReading]:
+    """The heads of an attempt, in the order of the log, with their events and those of others that write to them. Nothing is
+    said of the inputs of `silent` heads."""
     in_order = sorted(events, key=lambda e: e.seq)
     of_master = {e.event: e for e in in_order if e.process == JOBMASTER}
     heads: dict[str, HeadReading] = {}
@@ -83,7 +119,7 @@ def _heads(events: Sequence[Event]) -> Iterable[HeadReading]:
             continue
         if event.process in heads:
             heads[event.process].own.append(event)
-        elif event.event in (ARRIVED, READ_BACK) or _is_fed_back(event):
+        elif event.event in (ARRIVED, READ_BACK) or (event.process not in silent and _is_fed_back(event)):
             raise InputError(f"{event}: no loop has been opened by {event.process!r}", loc=event.loc)
         if event.event in EMITS:
             channels = _list(event, "channels")

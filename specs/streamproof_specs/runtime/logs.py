@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from streamproof.conformance import Binding, Event, EventLog, InputError, Plan, first_event_fields, read_events
+from streamproof.conformance import Binding, Event, EventLog, InputError, Plan, Unit, first_event_fields, read_events
 from streamproof_specs.baton import SPEC
 
 JOBMASTER = "jobmaster"
@@ -130,6 +130,26 @@ def attempts(events: Iterable[Event]) -> dict[str, list[Event]]:
         if "#" in event.trace:
             found.setdefault(event.trace, []).append(event)
     return found
+
+
+def without(events: Sequence[Event], opened: str, tasks: Callable[[str], Iterable[str]]) -> list[str]:
+    """The subtasks that must have opened their inputs in an attempt in which no event says that any has: `tasks` of its
+    graph, of an attempt that has not finished those with events."""
+    of_master = {e.event: e for e in events if e.process == JOBMASTER}
+    graph = of_master["deployed"].args.get("graph") if "deployed" in of_master else None
+    if not isinstance(graph, str) or any(e.event == opened for e in events):
+        return []
+    begun = {e.process for e in events}
+    return [task for task in tasks(graph) if "finished" in of_master or task in begun]
+
+
+def unopened(events: Sequence[Event], what: str, tasks: Iterable[str]) -> Iterator[Unit]:
+    """An inconclusive case for each subtask of an attempt of whose inputs nothing is recorded."""
+    for task in tasks:
+        trace = events[0].trace
+        name, _, attempt = trace.rpartition("#")
+        title = f"{what} {task}, attempt {attempt} of {name}"
+        yield Unit(f"{trace} {task}", title, (), False, (f"the log has no event of the inputs of {task}",))
 
 
 def parts(run: Path) -> list[Path]:

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from streamproof.pipeline.sweeps.deciding import Record
-from streamproof.pipeline.sweeps.plan import PointVerdict, SweepPlan, SweepPoint
+from streamproof.pipeline.sweeps.plan import Mark, PointVerdict, SweepPlan, SweepPoint
 from streamproof.report.sweep import UNDECIDED, Boundary, assignments, shown
 from streamproof.system.model import Kind
 
+MISSING: dict[str, Mark] = {"decided": "absent", "refused": "refused"}
+"""The status of a property without a verdict in a record with this outcome."""
 PROVABLE = (Kind.INVARIANT.value, Kind.STEP.value, Kind.DEADLOCK.value)
 """Kinds supported by ``prove --any``."""
 
@@ -20,7 +22,11 @@ def known(point: SweepPoint, record: Record | None, properties: Iterable[str]) -
     if record is None:
         return replace(point, verdicts=dict.fromkeys(properties, PointVerdict("open")))
     lost = record["outcome"] == "lost"
-    missing = PointVerdict("inconclusive", record["because"]) if lost else PointVerdict("refused")
+    missing = (
+        PointVerdict("inconclusive", record["because"])
+        if lost
+        else PointVerdict(MISSING.get(record["outcome"], "open"))
+    )
     verdicts = {
         name: PointVerdict(found["verdict"], found["because"], found["length"], found["vacuous"], found["within"])
         for name, found in record["properties"].items()

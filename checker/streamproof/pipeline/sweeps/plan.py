@@ -15,9 +15,9 @@ from streamproof.system.model import Property
 MOST_VALUES = 1000
 
 
-Mark: TypeAlias = Literal["holds", "violated", "inconclusive", "error", "refused", "open"]
-"""The status of a property at a point. ``refused``: the model does not allow the parameters, or has no such property
-there; ``open``: not checked yet."""
+Mark: TypeAlias = Literal["holds", "violated", "inconclusive", "error", "refused", "absent", "open"]
+"""The status of a property at a point. ``refused``: the model does not allow the parameters; ``absent``: the model or variant
+has no such property there; ``open``: not checked yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,10 @@ def plan_of(
     fixed = {name: value for name, value in fixed.items() if name not in kept}
     wanted = properties or (sweep.properties if sweep is not None else ())
     plan = SweepPlan(target, kept, fixed, (None, *dict.fromkeys(variants)), sampled)
-    return replace(plan, properties=_properties(plan, wanted))
+    plan = replace(plan, properties=_properties(plan, wanted))
+    if not plan.properties:
+        raise UsageError(f"{target.name} has no property to check", remedy="mark one, as @invariant")
+    return plan
 
 
 def _declared(target: Target, sweep: Sweep) -> dict[str, tuple[Any, ...]]:
