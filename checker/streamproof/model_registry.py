@@ -144,6 +144,17 @@ class Target:
         self.expect_feasible(variant, parameters)
         return self._made(variant, parameters, lambda: self.spec.system(variant, **parameters))
 
+    def read(
+        self, variant: str | None, parameters: Mapping[str, Any], compare: Callable[[Spec, Model, System], T]
+    ) -> tuple[System, T]:
+        """The same, and the result of comparing it with the model; raises as `system` and `compare`."""
+
+        def run() -> tuple[System, T]:
+            model, system = self.spec.read(variant, parameters)
+            return system, compare(self.spec, model, system)
+
+        return self._made(variant, parameters, run)
+
     def parametric(self, variant: str | None, parameters: Mapping[str, Any], free: Sequence[str]) -> Parametric:
         """The transition system of a variant with the parameters `free` symbolic; raises as `system`."""
         return self._made(variant, parameters, lambda: self.spec.parametric(free, variant, **parameters))

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice, product
+from itertools import islice, product, takewhile
 from types import FunctionType
 from typing import Any, assert_never
 
@@ -25,7 +25,7 @@ from streamproof.system import formula as f
 from streamproof.system.errors import EvaluationError, Exit, Loc, ModelError, StreamproofError, UsageError
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula
-from streamproof.system.interpreter import Interpreter
+from streamproof.system.interpreter import Evaluation, Interpreter
 from streamproof.system.model import Instance, Kind, Property, State, System
 from streamproof.system.records import dataclass
 from streamproof.system.sampling import random_state
@@ -34,9 +34,11 @@ from streamproof.system.sorts import show
 SEED = 41_162
 STARTS = 60
 """Maximum number of combinations of initial values that are compared."""
-INITIAL, REACHED, NEAR, RANDOM = 2, 5, 4, 5
-"""Maximum numbers of initial states, of states that steps reach, of states that differ from these in one variable, and of
-random states."""
+INITIAL, REACHED, RANDOM = 2, 5, 16
+"""Maximum numbers of initial states, of states that steps reach, and of random states; for each of these, one variable of an
+earlier state gets its value."""
+LEAST, ENOUGH = 4, 450
+"""Number of random states in any case, and the number of executions after which there are no more."""
 RULES = 16
 """Number of rules with arguments that are compared in each state; the next state continues with the following ones."""
 RUNS = 64
@@ -44,6 +46,8 @@ RUNS = 64
 ALL_RUNS = 700
 """Number of executions after which no further rule is compared."""
 
+TERMS = 200_000
+"""Number of terms of rules that are computed; those of a large model take longer than its functions."""
 GROUPS = 2_000
 """Maximum number of arguments of one action for which a missing instance is looked for."""
 
@@ -92,21 +96,23 @@ class _Comparison:
         self._system, self._model = system, model
         self._plain = system if system.constraint is None else system.constraint.free
         self._native = Native(model, spec.properties, spec.carries)
-        self._interpreter, self._claims = Interpreter(system), Interpreter(self._plain)
+        self._interpreter = Interpreter(system)
         self._chance = random.Random(seed)
         self._groups = self._grouped()
         self._at = 0
         self._compared: set[int] = set()
         self._properties: set[str] = set()
-        self._runs = 0
+        self._runs = self._terms = 0
 
     def run(self) -> PlainPython:
         """Compares in every state. Raises `ReadingDiffers`."""
         states = 0
         for state in self._states():
             states += 1
-            afters = self._rules(state)
-            self._state_conditions(state)
+            here = self._interpreter.evaluation(state)
+            afters = self._rules(state, here)
+            self._state_conditions(state, here)
+            self._terms += here.size
             for after in afters[:2]:
                 self._step_conditions(state, after)
         return PlainPython(states, len(self._compared), len(self._groups), len(self._properties), self._runs)
@@ -124,12 +130,14 @@ class _Comparison:
             reached.append(at)
             yield at
         sorts = [v.sort for v in self._system.variables]
-        for _ in range(NEAR if reached else 0):
-            one, drawn = self._chance.choice(reached), random_state(sorts, self._chance)
-            place = self._chance.randrange(len(sorts))
-            yield (*one[:place], drawn[place], *one[place + 1 :])
-        for _ in range(RANDOM):
-            yield random_state(sorts, self._chance)
+        for at in range(RANDOM):
+            if at >= LEAST and self._runs > ENOUGH:
+                break
+            drawn = random_state(sorts, self._chance)
+            if reached:
+                one, place = self._chance.choice(reached), self._chance.randrange(len(sorts))
+                yield (*one[:place], drawn[place], *one[place + 1 :])
+            yield drawn
 
     def _initial(self) -> list[State]:
         """Initial states. Raises `ReadingDiffers` if a combination of initial values is one to one side only."""
@@ -148,7 +156,8 @@ class _Comparison:
         every = self._system.instances
         start = self._chance.randrange(len(every)) if every else 0
         some = islice((*every[start:], *every[:start]), ALL_RUNS)
-        found = self._interpreter.outcomes(some, state)
+        here = self._interpreter.evaluation(state)
+        found = self._interpreter.outcomes(takewhile(lambda _: here.size < TERMS // 8, some), state, here)
         return next((after for after in found if isinstance(after, tuple) and after != state), None)
 
     # --- rules
@@ -176,19 +185,19 @@ class _Comparison:
             row[at] for at in range(max(map(len, rows.values()), default=0)) for row in rows.values() if at < len(row)
         ]
 
-    def _rules(self, state: State) -> list[State]:
+    def _rules(self, state: State, here: Evaluation) -> list[State]:
         """Compares some rules in a state; the states after them."""
         afters: dict[State, None] = {}
         for _ in range(min(RULES, len(self._groups))):
-            if self._runs > ALL_RUNS:
+            if self._runs > ALL_RUNS or self._terms + here.size > TERMS or here.size > TERMS // 8:
                 break
             at = self._at % len(self._groups)
             self._at += 1
             self._compared.add(at)
-            afters |= dict.fromkeys(self._rule(*self._groups[at], state))
+            afters |= dict.fromkeys(self._rule(*self._groups[at], state, here))
         return list(afters)
 
-    def _rule(self, group: Group, instances: Sequence[Instance], state: State) -> list[State]:
+    def _rule(self, group: Group, instances: Sequence[Instance], state: State, here: Evaluation) -> list[State]:
         action, args = group
         runs: list[Run] = []
         whole = len(instances) <= RUNS
@@ -201,9 +210,9 @@ class _Comparison:
             return []
         self._runs += len(runs) + 1
         if not whole:
-            self._some_picks(instances, runs, state)
+            self._some_picks(instances, runs, state, here)
             return [run.after for run in runs if run.after is not None]
-        found = list(zip(instances, self._interpreter.outcomes(instances, state), strict=True))
+        found = list(zip(instances, self._interpreter.outcomes(instances, state, here), strict=True))
         # A bag has equal elements once as options, as Python does not.
         chosen = {(one.picks, after, self._is_fair(one)) for one, after in found if isinstance(after, tuple)}
         said = Counter((after, fair) for _, after, fair in chosen)
@@ -218,11 +227,11 @@ class _Comparison:
             return []
         raise self._differs(self._shown(group), self._system.action(action).loc, state, (said, wrong), (ran, failed))
 
-    def _some_picks(self, instances: Sequence[Instance], runs: Sequence[Run], state: State) -> None:
+    def _some_picks(self, instances: Sequence[Instance], runs: Sequence[Run], state: State, here: Evaluation) -> None:
         """Compares the runs of a rule with so many choices that not all are compared."""
         for run in runs[: RUNS // 8]:
             alike = (one for one in instances if _reaches(run.picks, [v for _, v in one.picks]))
-            found = [*zip(some := [*islice(alike, RUNS)], self._interpreter.outcomes(some, state), strict=True)]
+            found = [*zip(some := [*islice(alike, RUNS)], self._interpreter.outcomes(some, state, here), strict=True)]
             if run.error is not None:
                 same = any(isinstance(after, EvaluationError) for _, after in found)
             else:
@@ -237,28 +246,29 @@ class _Comparison:
 
     # --- conditions
 
-    def _state_conditions(self, state: State) -> None:
+    def _state_conditions(self, state: State, here: Evaluation) -> None:
         for prop in (*self._plain.properties, *self._plain.lemmas):
             if prop.kind is not Kind.STEP:
-                self._condition(prop, state)
+                self._condition(prop, state, None, here)
         ends = [name for name, stated in self._native.stated.items() if stated[0][1] is StateMark.TERMINAL]
         if ends and not self._native.has_parts and self._plain.terminal is not None:
-            said = self._claims.terminal(self._own(state))
+            said = bool(here.value(self._plain.terminal))
             with suppress(*_UNSUPPORTED):
                 ran = [_outcome(partial(self._native.holds, name, state)) for name in ends]
                 if not any(isinstance(one, Exception) for one in ran):
                     self._expect("the condition of terminal states", None, state, said, any(ran))
         if self._system.constraint is not None:
-            inside = all(self._interpreter.value(c.expr, state) for c in self._system.constraint.conjuncts)
+            inside = all(here.value(c.expr) for c in self._system.constraint.conjuncts)
             with suppress(*_UNSUPPORTED):
                 self._expect("the constraint", None, state, inside, _outcome(partial(self._native.inside, state)))
 
     def _step_conditions(self, state: State, after: State) -> None:
+        here = self._interpreter.evaluation(state, after)
         for prop in self._plain.properties:
             if prop.kind is Kind.STEP:
-                self._condition(prop, state, after)
+                self._condition(prop, state, after, here)
 
-    def _condition(self, prop: Property, state: State, after: State | None = None) -> None:
+    def _condition(self, prop: Property, state: State, after: State | None, here: Evaluation) -> None:
         """Compares a property; a temporal one on the behaviour that stays in the state for ever."""
         stated = self._native.stated.get(prop.name, ())
         if not stated or not all(isinstance(mark, PropertyMark) for _, mark, _ in stated):
@@ -274,28 +284,11 @@ class _Comparison:
             FAILED.reset(failed)
         if errors:
             return  # whether a rule is enabled that fails is no question of the property
-        if prop.formula is None:
-            said = _outcome(
-                partial(self._claims.holds, prop, self._own(state), None if after is None else self._own(after))
-            )
-        else:
-            said = _outcome(partial(self._still, prop, self._own(state)))
-            if isinstance(said, EvaluationError):
-                return  # Python may leave out an operator that formulas have
+        said = _outcome(partial(_truth, prop, here))
+        if prop.formula is not None and isinstance(said, EvaluationError):
+            return  # Python may leave out an operator that formulas have
         self._properties.add(prop.name)
         self._expect(f"property {prop.name}", prop.loc, state, said, ran)
-
-    def _still(self, prop: Property, state: State) -> bool:
-        """A formula on the behaviour that stays in one state. Raises `EvaluationError`."""
-        for check in prop.checks:
-            if self._claims.value(check.condition, state):
-                raise EvaluationError(check.message, loc=check.loc)
-        assert prop.formula is not None
-        return _still(prop.formula, lambda condition: bool(self._claims.value(condition, state)))
-
-    def _own(self, state: State) -> State:
-        """The state without the variable of a constraint on steps."""
-        return state[: len(self._plain.variables)]
 
     # --- differences
 
@@ -352,6 +345,14 @@ def _reaches(picks: Sequence[Any], values: Sequence[Any]) -> bool:
     """Whether an instance with these values for all choices has these picks, in their order, among them."""
     left = iter(values)
     return all(any(pick == value for value in left) for pick in picks)
+
+
+def _truth(prop: Property, here: Evaluation) -> bool:
+    """Whether a property is true; a formula: of the behaviour that stays in the state. Raises `EvaluationError`."""
+    Interpreter.refuse(prop.checks, here, prop)
+    if prop.formula is not None:
+        return _still(prop.formula, lambda condition: bool(here.value(condition)))
+    return bool(here.value(prop.expr))
 
 
 def _still(formula: Formula, value: Callable[[Expr], bool]) -> bool:

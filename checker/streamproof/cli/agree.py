@@ -43,7 +43,7 @@ def run_agree(selection: Selection, limits: PanelLimits, json_to: str | None, *,
     from streamproof.report.console import print_lines
 
     expect_json_writable(json_to, "streamproof.agree/1")
-    system = selection.system()
+    system, _ = selection.compared()
     if selection.properties is not None:
         system = replace(system, properties=tuple(p for p in system.properties if p.name in selection.properties))
     stream = people(json_to)

@@ -55,6 +55,14 @@ class Request:
     """The properties whose traces were printed."""
     cautions: tuple[str, ...] = ()
     """Warnings about the instance, which the verb has printed."""
+    read: dict[str, Any] = field(default_factory=lambda: {"plain_python": None})
+    """The part of the JSON about the reading of the model."""
+
+    def system(self) -> System:
+        """The chosen system after a comparison with plain Python. Raises `ReadingDiffers`, and `ModelError`."""
+        system, compared = self.selection.compared()
+        self.read["plain_python"] = compared.to_json()
+        return system
 
     @property
     def reproduce(self) -> str:
@@ -140,7 +148,7 @@ class Request:
     def _document(
         self, system: System | None, report: CheckReport, code: Exit, more: Mapping[str, Any]
     ) -> dict[str, Any]:
-        more = {"warnings": [*self.cautions, *self._probable(system)], **more}
+        more = {"warnings": [*self.cautions, *self._probable(system)], **self.read, **more}
         return {**report.to_json(), "schema": f"streamproof.{self.verb}/1", "exit_code": int(code), **more}
 
     def _probable(self, system: System | None) -> list[str]:

@@ -180,7 +180,7 @@ def command(
     try:
         selection.target.expect_feasible(variant, selection.given, search=not limited and not (first or max_violations))
         beside = judged_beside(request, out, lambda s, r: _run(chosen, s, options, r)) if not explore_only else ()
-        system, quantities = selection.system(), selection.measures()
+        system, quantities = request.system(), selection.measures()
         result = _run(chosen, system, options, request)
         if not (result.findings or explore_only or result.mistake or result.interrupted):
             names = ", ".join(p.name for p in selection.listed())

@@ -18,7 +18,6 @@ from streamproof.cli.outputs import ci_options, expect_json_writable, people
 from streamproof.cli.prove_rank import SECONDS as RANK_SECONDS
 from streamproof.cli.prove_rank import answer_ranked
 from streamproof.cli.selection import (
-    Selection,
     certificate_option,
     choice_option,
     json_option,
@@ -34,7 +33,7 @@ from streamproof.cli.verbs import SecondsType, Verb
 from streamproof.engines import PROVERS
 from streamproof.proving import PROVABLE, QUERY_SECONDS
 from streamproof.report.console import print_lines
-from streamproof.system.errors import StreamproofError, UsageError
+from streamproof.system.errors import Exit, StreamproofError, UsageError
 from streamproof.system.files import CERTIFICATE, expect_writable
 from streamproof.system.model import Kind, System
 from streamproof.system.options import MOST_PATIENCE, SOLVER_DEPTH, STRENGTH, SearchOptions
@@ -165,7 +164,7 @@ def command(
                 raise UsageError("a proof by a ranking function has no certificate", remedy="leave out --certificate")
             limit = None if timeout is None else min(timeout, MOST_PATIENCE)
             return answer_ranked(request, names, chosen, rank, patience, limit)
-        system = _instance(selection, names)
+        system = _instance(request, names)
         if system is None:
             for name in ("--k", "--depth"):
                 if given[name][0] != given[name][1]:
@@ -217,14 +216,20 @@ def _expect_alone(selection: Selection) -> None:
         raise UsageError(why, remedy=f"leave them out, or add --variant {other.variant}")
 
 
-def _instance(selection: Selection, free: Sequence[str]) -> System | None:
-    """The system of the proof; None if free parameters or unbounded variables make it infinite."""
-    if free:
-        return None
+def _instance(request: Request, free: Sequence[str]) -> System | None:
+    """The system of the proof; None if free parameters or unbounded variables make it infinite.
+
+    With free parameters, the instance with the given and default values is compared with plain Python, if it exists.
+    """
     try:
-        return selection.system()
+        system = request.system()
     except Unbounded:
         return None
+    except StreamproofError as error:
+        if not free or error.exit_code is Exit.DISAGREE:
+            raise
+        return None
+    return None if free else system
 
 
 def _seconds(given: float | None, usual: float) -> float | None:

@@ -51,7 +51,7 @@ def answer_ranked(
     begun = time.perf_counter()
     model: System | Parametric
     try:
-        model = selection.target.endless(selection.variant, selection.given, free) if free else selection.system()
+        model = selection.target.endless(selection.variant, selection.given, free) if free else request.system()
     except Unbounded:
         model = selection.target.endless(selection.variant, selection.given, free)
     if isinstance(model, Parametric):

@@ -26,6 +26,7 @@ from streamproof.system.verdict import Measure
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from streamproof.agree.plain_python import PlainPython
     from streamproof.language.model import Model
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -66,6 +67,12 @@ class Selection:
     def system(self) -> System:
         """The chosen transition system."""
         return self.target.system(self.variant, self.given)
+
+    def compared(self) -> tuple[System, PlainPython]:
+        """The chosen transition system after a comparison with plain Python. Raises `ReadingDiffers`."""
+        from streamproof.agree.plain_python import compare_with_python
+
+        return self.target.read(self.variant, self.given, compare_with_python)
 
     def facts(self) -> list[str]:
         """What the specification says of the chosen instance, and its answers to the questions, in lines."""

@@ -92,7 +92,7 @@ def command(
     request = Request("simulate", "simulation", selection, (), folder, json_to, full, quiet, begun)
     request = replace(request, words=_words(walks, steps, seed, guided), cautions=cautioned(selection))
     try:
-        system = selection.system()
+        system = request.system()
         with Status(live=not quiet) as status:
 
             def walked(system: System) -> Simulation:

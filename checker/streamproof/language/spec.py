@@ -215,8 +215,12 @@ class Spec:
 
     def system(self, variant: str | None = None, **parameters: Any) -> System:
         """The transition system with every property; raises `ModelError` or `UsageError`."""
+        return self.read(variant, parameters)[1]
+
+    def read(self, variant: str | None, parameters: Mapping[str, Any]) -> tuple[Model, System]:
+        """An instance of the model, and the transition system read from it; raises as `system`."""
         model = self._built(variant, parameters)
-        return compile_model(model, self.properties, termination=self.termination, carries=self.carries)
+        return model, compile_model(model, self.properties, termination=self.termination, carries=self.carries)
 
     def measured(self, variant: str | None = None, **parameters: Any) -> tuple[Measure, ...]:
         """The quantities of the model as expressions over the variables of its system; raises as `system`."""

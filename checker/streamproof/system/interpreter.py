@@ -63,9 +63,14 @@ class Interpreter:
         """The state after `instance`, or None if it is disabled. Raises `EvaluationError` for a model error."""
         return self._taken(instance, state, Evaluation(self._index, state, None))
 
-    def outcomes(self, instances: Iterable[Instance], state: State) -> Iterator[State | EvaluationError | None]:
-        """For each instance, what `take` returns or raises; terms that they share are evaluated once."""
-        evaluation = Evaluation(self._index, state, None)
+    def evaluation(self, state: State, after: State | None = None) -> Evaluation:
+        """An evaluation in `state` (and `after`), which computes each term once."""
+        return Evaluation(self._index, state, after)
+
+    def outcomes(
+        self, instances: Iterable[Instance], state: State, evaluation: Evaluation
+    ) -> Iterator[State | EvaluationError | None]:
+        """For each instance, what `take` returns or raises, in an evaluation of `state`."""
         for instance in instances:
             try:
                 yield self._taken(instance, state, evaluation)
@@ -162,6 +167,11 @@ class Evaluation:
         self._state = state
         self._after = after
         self._known: dict[Expr, Value] = {}
+
+    @property
+    def size(self) -> int:
+        """The number of terms that were computed."""
+        return len(self._known)
 
     def value(self, term: Expr) -> Value:
         """The value of a term."""

@@ -35,7 +35,8 @@ def random_value(sort: sorts.Sort, chance: Random) -> sorts.Value:
             name, payload = chance.choice(cases)
             return (name, random_value(payload, chance))
         case sorts.OptionSort(element):
-            return None if chance.random() < 0.4 else random_value(element, chance)
+            none = sorts.is_empty(element) or chance.random() < 0.4
+            return None if none else random_value(element, chance)
         case sorts.BagSort(index, capacity=capacity):
             counts = [0] * (size := sorts.cardinality(index))
             for _ in range(chance.randint(0, capacity) if size else 0):
@@ -44,7 +45,8 @@ def random_value(sort: sorts.Sort, chance: Random) -> sorts.Value:
         case sorts.ArraySort(index, element):
             return tuple(random_value(element, chance) for _ in range(sorts.cardinality(index)))
         case sorts.QueueSort(element, capacity):
-            return tuple(random_value(element, chance) for _ in range(chance.randint(0, capacity)))
+            most = 0 if sorts.is_empty(element) else capacity
+            return tuple(random_value(element, chance) for _ in range(chance.randint(0, most)))
         case sorts.SetSort(element):
             return frozenset(v for v in sorts.values(element) if chance.random() < 0.5)
         case _:
