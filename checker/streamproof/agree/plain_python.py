@@ -130,8 +130,8 @@ class _Comparison:
             reached.append(at)
             yield at
         sorts = [v.sort for v in self._system.variables]
-        for at in range(RANDOM):
-            if at >= LEAST and self._runs > ENOUGH:
+        for number in range(RANDOM):
+            if number >= LEAST and self._runs > ENOUGH:
                 break
             drawn = random_state(sorts, self._chance)
             if reached:

@@ -35,7 +35,7 @@ def judged_beside(
     for other in request.selection.beside():
         folder = trace_folder(None if out is None else out / other.name, other)
         own = replace(request, selection=other, folder=folder, files={}, shown=[])
-        system = other.system()
+        system, _ = other.compared()
         result = run(system, own)
         with interrupts.unlimited():
             for finding in result.findings:

@@ -18,6 +18,7 @@ from streamproof.cli.outputs import ci_options, expect_json_writable, people
 from streamproof.cli.prove_rank import SECONDS as RANK_SECONDS
 from streamproof.cli.prove_rank import answer_ranked
 from streamproof.cli.selection import (
+    Selection,
     certificate_option,
     choice_option,
     json_option,
