@@ -264,3 +264,13 @@ def test_a_search_that_ends_early_does_not_know_that_every_state_is_inside(
     told = json.loads((folder / "told.json").read_text(encoding="utf-8"))
     assert told["constraint"] == {"text": "small", "outside": None}
     assert told["left_out"].startswith("the search ended before it had all states (")
+
+
+def test_a_limit_is_named_when_every_property_was_decided_before(streamproof: Any, folder: Path) -> None:
+    """No row of a property has it; the counts are those of a part of the states."""
+    (folder / "limited.py").write_text(LIMITED.replace("s.x <= 3", "s.x + s.y <= 0"), encoding="utf-8")
+    words = ("check", "limited.py", "-q", "--property", "fine", "--coverage")
+    done = streamproof(*words, "--depth", "1")
+    assert done.code == 12
+    assert "the search ended early, not all states were searched: max_depth was reached" in done.out.splitlines()
+    assert "ended early" not in streamproof(*words).out

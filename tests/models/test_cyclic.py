@@ -300,6 +300,7 @@ def test_the_command_prints_the_table(capsys: pytest.CaptureFixture[str], tmp_pa
         "holds": None,
         "length": None,
         "within": None,
+        "vacuous": False,
         "largest": None,
         "at_least": False,
     }

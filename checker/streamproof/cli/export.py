@@ -320,7 +320,7 @@ def _traces(selection: Selection, system: System, options: SearchOptions) -> lis
         if evidence is not None:
             found.append(evidence)
     if not found:
-        facts = "; ".join(f"{f.property} {f.verdict.value}: {f.because}" for f in result.findings)
+        facts = "; ".join(f"{f.property} {f.text()}: {f.because}" for f in result.findings)
         decided = all(f.verdict is not Verdict.INCONCLUSIVE for f in result.findings)
         raise NoTrace(f"no property has a trace ({facts})", decided=decided)
     return found

@@ -65,13 +65,15 @@ class Cell:
     """Number of steps of the counterexample to a violated property."""
     within: str | None = None
     """The constraint that ends some of the behaviours that the verdict is about."""
+    vacuous: bool = False
+    """Whether it holds vacuously."""
 
     @property
     def text(self) -> str:
         """The text of the table cell."""
         if self.holds is not None:
             verdict = "holds" if self.holds else "violated" + ("" if self.length is None else f" ({self.length})")
-            return verdict + ("" if self.within is None else WITHIN)
+            return verdict + ("" if self.within is None else WITHIN) + (", vacuously" if self.vacuous else "")
         if self.largest is None:
             return "?"
         return f"{self.largest} or more" if self.capped else str(self.largest)

@@ -88,6 +88,7 @@ def _answer(design: str, cell: Cell) -> dict[str, Any]:
         "holds": cell.holds,
         "length": cell.length,
         "within": cell.within,
+        "vacuous": cell.vacuous,
         "largest": cell.largest,
         "at_least": cell.capped,
     }
@@ -159,7 +160,8 @@ def _answers(
         finding = explored.finding(column.of)
         if finding.verdict in (Verdict.HOLDS, Verdict.VIOLATED):
             length = None if finding.trace is None or finding.verdict is Verdict.HOLDS else len(finding.trace.steps)
-            found[column.name] = Cell(holds=finding.verdict is Verdict.HOLDS, length=length, within=finding.within)
+            holds, vacuous = finding.verdict is Verdict.HOLDS, bool(finding.is_vacuous())
+            found[column.name] = Cell(holds=holds, length=length, within=finding.within, vacuous=vacuous)
         else:
             found[column.name] = Cell()
     return found, explored.counts.inside.distinct

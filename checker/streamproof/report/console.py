@@ -66,7 +66,7 @@ EARLY = {
     "every property decided": "all requested properties are decided",
     "max_violations": "the requested number of violations was found",
 }
-"""Reasons for the end of a search that are not shown in the rows of properties."""
+"""Reasons for the end of a search that the rows of undecided properties do not show."""
 
 _VERDICTS: dict[Verdict, Style] = {
     Verdict.HOLDS: "good",
@@ -141,8 +141,10 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
             lines.append(line(f"new states per level: {' '.join(map(str, report.counts.levels))}", hang=2))
     if report.constraint is not None:
         lines.append(line(_constraint(report), hang=2))
-    if report.stopped in EARLY:
-        lines.append(line(f"the search ended early, not all states were searched: {EARLY[report.stopped]}"))
+    told = report.error is not None or any(r.finding.verdict is Verdict.INCONCLUSIVE for r in report.properties)
+    if report.stopped is not None and (report.stopped in EARLY or not told):
+        because = EARLY.get(report.stopped, f"{report.stopped} was reached")
+        lines.append(line(f"the search ended early, not all states were searched: {because}"))
     lines.extend(line(note) for note in report.result.notes)
     for reduction in report.result.reductions:
         made = StyledText(
