@@ -98,6 +98,46 @@ def test_what_is_violated_fails_at_its_place(streamproof: Any, folder: Path) -> 
     assert f"::error file=counter.py,line={line + 1},title=counter low::false after 3 steps" in done.out
 
 
+RESERVED = """
+from streamproof import Model, Range, State, action, constraint, invariant, require
+
+
+class Reserved(Model):
+    check_deadlock = False
+
+    def state(self):
+        return State(n=Range(0, 9))
+
+    @action
+    def up(self, s):
+        require(s.n < 9)
+        s.n += 1
+
+    @invariant
+    def implied(self, s):
+        return not s.n > 9 - 2 or s.n == 8
+
+
+class Limited(Reserved):
+    @constraint
+    def small(self, s):
+        return s.n < 3
+"""
+
+
+@pytest.mark.parametrize("verb", ["check", "prove"])
+def test_a_reservation_is_a_warning_of_what_passes(streamproof: Any, folder: Path, verb: str) -> None:
+    """A property that holds vacuously, and within a constraint only, is not as green as another."""
+    (folder / "reserved.py").write_text(RESERVED, encoding="utf-8")
+    done = streamproof(verb, "reserved.py:Limited", "-q", *ALL)
+    assert (done.code, endings(folder / "j.xml")) == (0, {"implied": "system-out"})
+    (result,) = results(folder / "s.json")
+    assert result["level"] == "warning"
+    assert "vacuous: its antecedent is false" in result["message"]["text"]
+    assert "states outside the constraint small are not followed" in result["message"]["text"]
+    assert "::warning file=reserved.py" in done.out
+
+
 def test_what_is_open_is_skipped(streamproof: Any, folder: Path) -> None:
     """A search that ends early is a warning, no failure."""
     done = streamproof("check", "counter.py", "-q", "--max-states", "2", "--property", "low", *ALL)
