@@ -134,8 +134,7 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
         lines.extend((BLANK, *covered))
     lines.append(BLANK)
     if report.counts is not None:
-        reduced = any(reduction.applied for reduction in report.result.reductions)
-        lines.append(line(counts_text(report.counts) + ", of the reduced search" * reduced))
+        lines.append(line(counts_text(report.counts)))
         lines.append(line(_shape(report.counts, report.result.seconds.explore)))
         if detailed:
             lines.append(line(f"new states per level: {' '.join(map(str, report.counts.levels))}", hang=2))
@@ -152,6 +151,8 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
             "good" if reduction.applied else "new",
         )
         lines.append(line(made, f": {reduction.because}", hang=2))
+    if report.left_out is not None and any(reduction.applied for reduction in report.result.reductions):
+        lines.append(line("counts and coverage are those of the reduced search, which left states out"))
     lines.append(line(_effort(report)))
     vacuous = [r.finding.property for r in report.properties if r.finding.vacuous]
     if vacuous:
