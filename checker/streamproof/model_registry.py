@@ -163,6 +163,10 @@ class Target:
         """The same with its temporal properties, for proofs by ranking functions."""
         return self._made(variant, parameters, lambda: self.spec.endless(free, variant, **parameters))
 
+    def is_endless(self, variant: str | None, parameters: Mapping[str, Any]) -> bool:
+        """Whether a variant declares unbounded integers, so that nothing searches it; raises as `system`."""
+        return self._made(variant, parameters, lambda: self.spec.is_endless(variant, **parameters))
+
     def measures(self, variant: str | None, parameters: Mapping[str, Any]) -> tuple[Measure, ...]:
         """The quantities of a variant at the given parameters, defaults for the others; raises as `system`."""
         return self._made(variant, parameters, lambda: self.spec.measured(variant, **parameters))

@@ -322,3 +322,80 @@ class M(Model):
     assert (done.code, done.out) == (150, "")
     assert f"sorts.py:{line}: " in done.err
     assert remedy in done.err
+
+
+FILLS = """
+from streamproof import WEAK, Model, Nat, Range, State, action, eventually, leads_to, reachable, temporal
+
+
+class Fills(Model):
+    size: int = 2
+    limits = {"size": (1, None)}
+
+    def state(self):
+        return State(left=Nat(init=3), test=Nat())
+
+    @action(fairness=WEAK)
+    def add(self, s):
+        s.test += 1
+        if s.left > 0:
+            s.left -= 1
+
+    @temporal
+    def fills(self, s):
+        return leads_to(s.left > 0, s.left == 0)
+
+    @reachable
+    def much(self, s):
+        return s.test >= 2
+"""
+RANKED = "prove it by a ranking function: --property NAME --rank EXPRESSION"
+
+
+def advice(streamproof: Any, folder: Path, source: str, *words: str) -> tuple[int, str]:
+    """The exit code, and the lines that advise something."""
+    (folder / "fills.py").write_text(source, encoding="utf-8")
+    done = streamproof("prove", "fills.py", *words, "-q")
+    lines = (done.err + done.out).splitlines()
+    return done.code, "\n".join(row for row in lines if row.startswith(("  ", "not supported", "streamproof")))
+
+
+def test_advice_for_unbounded_integers_is_true(streamproof: Any, folder: Path) -> None:
+    """What induction leaves out of a model with a Nat is proved by a rank; advice names no option that is not given."""
+    code, told = advice(streamproof, folder, FILLS)
+    assert code == 0
+    assert f"not supported by this engine: fills; {RANKED}" in told
+    assert "much; declare a Range instead of Nat and Int, and use streamproof check" in told
+    code, told = advice(streamproof, folder, FILLS, "--property", "fills")
+    assert (code, told) == (
+        2,
+        f"streamproof: error: fills is of kind temporal, which is not proved by induction\n  {RANKED}",
+    )
+    code, told = advice(streamproof, folder, FILLS, "--property", "much")
+    assert (code, "--any" in told, "declare a Range instead of Nat and Int" in told) == (2, False, True)
+    for option, value in (("--k", "2"), ("--engine", "pdr")):
+        code, told = advice(streamproof, folder, FILLS, option, value)
+        assert (code, told.splitlines()[-1]) == (2, f"  leave out {option}")
+    assert advice(streamproof, folder, FILLS, "--rank", "left")[0] == 0  # the advice helps
+    checked = streamproof("check", "fills.py")
+    assert checked.code == 150
+    assert "prove what must hold: streamproof prove, for temporal properties with --rank" in checked.err
+    only = FILLS.replace("limits =", "check_deadlock = False\n    limits =")
+    assert advice(streamproof, folder, only) == (
+        2,
+        "streamproof: error: fills has no invariant, step property or deadlock to prove\n"
+        f"  fills: {RANKED}; much: declare a Range instead of Nat and Int, and use streamproof check",
+    )
+
+
+def test_advice_for_every_size_is_true(streamproof: Any, folder: Path) -> None:
+    """With --any, what induction leaves out is decided at one size, or proved by a rank for every size."""
+    source = FILLS.replace("left=Nat(init=3), test=Nat()", "left=Range(0, self.size, init=self.size), test=Range(0, 9)")
+    source = source.replace("s.test += 1", "s.test = 9 - s.test")
+    code, told = advice(streamproof, folder, source, "--any", "size")
+    assert code == 0
+    assert f"fills; use streamproof check at one size, or {RANKED}" in told
+    assert "not supported by this engine: much; use streamproof check at one size\n" in f"{told}\n"
+    code, told = advice(streamproof, folder, source, "--any", "size", "--property", "much")
+    assert (code, told.splitlines()[-1]) == (2, "  use streamproof check at one size")
+    assert advice(streamproof, folder, source, "--any", "size", "--rank", "left", "--property", "fills")[0] == 0

@@ -223,7 +223,7 @@ def trace_folder(out: Path | None, selection: Selection) -> Folder | None:
     return folder
 
 
-def print_left_out(names: Sequence[str], json_to: str | None) -> None:
-    """Print the properties that the engine does not support."""
+def print_left_out(names: Sequence[str], json_to: str | None, remedy: str = "use streamproof check") -> None:
+    """Print the properties that the engine does not support, and what decides them."""
     if names:
-        people(json_to).write(f"not supported by this engine: {', '.join(names)}; use streamproof check\n")
+        people(json_to).write(f"not supported by this engine: {', '.join(names)}; {remedy}\n")

@@ -15,6 +15,7 @@ from streamproof.cli.answer import Request, out_option, print_left_out, trace_fo
 from streamproof.cli.beside import cautioned, judged_beside
 from streamproof.cli.certificate import certificate_json, certify_proved, print_certificate
 from streamproof.cli.outputs import ci_options, expect_json_writable, people
+from streamproof.cli.prove_any import answer_any, elsewhere
 from streamproof.cli.prove_rank import SECONDS as RANK_SECONDS
 from streamproof.cli.prove_rank import answer_ranked
 from streamproof.cli.selection import (
@@ -129,14 +130,17 @@ def command(
     begun, auto = time.perf_counter(), next(iter(PROVERS))
     patience = None if query_timeout is None else min(query_timeout, MOST_PATIENCE)
     selection = select(model, variant, size, parameters, properties)
-    chosen = [p.name for p in selection.listed() if properties or p.kind in PROVABLE]
+    wanted = (Kind.TEMPORAL,) if rank is not None else PROVABLE
+    chosen = [p.name for p in selection.listed() if properties or p.kind in wanted]
     left_out = [p.name for p in selection.listed() if p.name not in chosen]
     if not chosen:
+        what = "temporal property" if rank is not None else "invariant, step property or deadlock"
+        others = {p.name: elsewhere(selection, p.kind, free) for p in selection.listed()}
+        remedy = "; ".join(f"{name}: {advice}" for name, advice in others.items()) or "mark one, as @invariant"
+        if {*others.values()} == {"use streamproof check"}:
+            remedy = f"streamproof check decides the others: {', '.join(others)}"
         raise UsageError(
-            f"{selection.target.name} has no invariant, step property or deadlock to prove",
-            remedy=f"streamproof check decides the others: {', '.join(left_out)}"
-            if left_out
-            else "mark one, as @invariant",
+            f"{selection.target.name} has no {what} to prove", remedy="leave out --rank" if rank is not None else remedy
         )
     expect_json_writable(json_to, "streamproof.prove/1")
     if certificate is not None:
@@ -167,12 +171,13 @@ def command(
             return answer_ranked(request, names, chosen, rank, patience, limit)
         system = _instance(request, names)
         if system is None:
+            or_any = ", or --any" if names else ""
             for name in ("--k", "--depth"):
                 if given[name][0] != given[name][1]:
-                    raise UsageError(f"{name} is for proofs of one instance", remedy=f"leave out {name}, or --any")
+                    raise UsageError(f"{name} is for proofs of one instance", remedy=f"leave out {name}{or_any}")
             if engine != auto:
-                raise UsageError("--any does not support --engine", remedy="leave out --engine, or --any")
-            from streamproof.cli.prove_any import answer_any
+                what = "--any" if names else "a proof over unbounded integers"
+                raise UsageError(f"{what} does not support --engine", remedy=f"leave out --engine{or_any}")
 
             seconds = ANY_QUERY_SECONDS if patience is None else patience
             return answer_any(request, names, chosen, left_out, seconds, _seconds(timeout, SECONDS), certificate)

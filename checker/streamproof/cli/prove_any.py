@@ -63,11 +63,12 @@ def answer_any(
     from streamproof.symbolic.parametric import prove_any
 
     selection = request.selection
+    others = {p.name: elsewhere(selection, p.kind, free) for p in selection.listed() if p.kind not in FOR_EVERY_SIZE}
     for listed in selection.listed():
-        if listed.name in chosen and listed.kind not in FOR_EVERY_SIZE:
+        if listed.name in chosen and listed.name in others:
+            what = "proved for every size" if free else "proved by induction"
             raise UsageError(
-                f"{listed.name} is of kind {listed.kind.value}, which is not proved for every size",
-                remedy="leave out --any, or use streamproof check at one size",
+                f"{listed.name} is of kind {listed.kind.value}, which is not {what}", remedy=others[listed.name]
             )
     begun = time.perf_counter()
     parametric = selection.target.parametric(selection.variant, selection.given, free)
@@ -102,10 +103,20 @@ def answer_any(
         _show(proof, small, request.json_to)
     system = parametric.system if small.violating is None else small.violating
     code = request.answer(system, result, more)
-    print_left_out(left_out, request.json_to)
+    for remedy in dict.fromkeys(others[name] for name in left_out):
+        print_left_out([name for name in left_out if others[name] == remedy], request.json_to, remedy)
     if certificate is not None:
         print_certificate(written, selection, request.json_to, lack="")
     return code
+
+
+def elsewhere(selection: Selection, kind: Kind, free: Sequence[str]) -> str:
+    """What decides a property of a kind that an induction over unbounded integers, or for every value of `free`, does not
+    support."""
+    rank = "prove it by a ranking function: --property NAME --rank EXPRESSION" if kind is Kind.TEMPORAL else ""
+    if selection.target.is_endless(selection.variant, selection.given):
+        return rank or "declare a Range instead of Nat and Int, and use streamproof check"
+    return f"use streamproof check at one size{f', or {rank}' if rank else ''}" if free else "use streamproof check"
 
 
 def stages(selection: Selection, parametric: Parametric) -> list[Stage]:
@@ -288,11 +299,12 @@ def _every(parametric: Parametric) -> str:
 def _why_open(parametric: Parametric, proof: AnySize, name: str) -> str:
     from streamproof.symbolic.parametric.steps import SAFE
 
+    every = " for every size" if parametric.free else ""
     if proof.stopped is not None:
-        return f"{proof.stopped} before it was proved for every size: allow more time"
+        return f"{proof.stopped} before it was proved{every}: allow more time"
     if name in proof.unknown or (SAFE in proof.unknown and name not in proof.ctis):
         hard = _hard(parametric, name)
-        return f"the solver gave up on proving it for every size{hard}: raise --query-timeout, or add a lemma"
+        return f"the solver gave up on proving it{every}{hard}: raise --query-timeout, or add a lemma"
     blocking = name if name in proof.ctis else SAFE
     what = "" if blocking == name else f", as long as an evaluation error is possible ({proof.ctis[SAFE].because})"
     if blocking not in proof.ctis:
@@ -301,11 +313,10 @@ def _why_open(parametric: Parametric, proof: AnySize, name: str) -> str:
         values = dict(proof.ctis[blocking].parameters)
         wild = [f.name for f in parametric.free if f.least is None and int(values[f.name]) < 1]
         limits = f"; {', '.join(wild)} may be any number, negative ones too: declare limits" if wild else ""
-        return f"not shown of every initial state{what}, as at {parameters_text(values)}{limits}"
-    return (
-        f"not proved for every size{what}: add a lemma that excludes the state of the counterexample to induction, or "
-        "prove it at one size"
-    )
+        at = f", as at {parameters_text(values)}" if values else ""
+        return f"not shown of every initial state{what}{at}{limits}"
+    single = ", or prove it at one size" if parametric.free else ""
+    return f"not proved{every}{what}: add a lemma that excludes the state of the counterexample to induction{single}"
 
 
 def _hard(parametric: Parametric, name: str) -> str:

@@ -89,8 +89,9 @@ def command(
     data = read_regular(certificate, 2 * most)
     shown: Shown | None = None
     if not (for_any := _is_for_any(data)) and (smt is not None or query_timeout is not None):
+        given = [name for name, value in (("--smt", smt), ("--query-timeout", query_timeout)) if value is not None]
         raise UsageError(
-            f"{certificate} is not a certificate of a proof with --any", remedy="leave out --smt and --query-timeout"
+            f"{certificate} is not a certificate of a proof with --any", remedy=f"leave out {' and '.join(given)}"
         )
     document = {"schema": "streamproof.verify-certificate/1", "file": str(certificate), "bytes": len(data)}
     try:

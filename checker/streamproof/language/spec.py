@@ -36,7 +36,7 @@ from streamproof.system.formula import atoms
 from streamproof.system.model import System
 from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import Sort, cardinality_up_to
-from streamproof.system.unbounded import Parametric, Unbounded, endless, instead_of, ranges, unsupported
+from streamproof.system.unbounded import Parametric, Unbounded, endless, has_unbounded, instead_of, ranges, unsupported
 from streamproof.system.verdict import Measure
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def compile_model(
                 raise Unbounded(
                     f"{name} is {article(decl.sort)} {decl.sort}: a search counts states, and there are too many",
                     loc=decl.loc,
-                    remedy="declare a Range, or prove what must hold: streamproof prove",
+                    remedy="declare a Range, or prove what must hold: streamproof prove, for temporal properties with --rank",
                 )
         return _constrained(reader.run(tuple(properties), termination), reader)
 
@@ -92,7 +92,7 @@ def compile_unbounded(
                 raise ModelError(
                     f"{name} of {decl.sort} is not supported in proofs for every size",
                     loc=decl.loc,
-                    remedy=instead_of(part),
+                    remedy=f"{instead_of(part)}; or give every parameter a value",
                 )
         reader.safety_only = not temporal
         system = reader.run(tuple(properties), False)
@@ -100,7 +100,8 @@ def compile_unbounded(
             raise ModelError(
                 f"{limit.text} is a constraint on steps, which a proof for every size does not support",
                 loc=limit.loc,
-                remedy="prove it for given sizes, or write the condition into the actions, as require(...)",
+                remedy="write the condition into the actions, as require(...)"
+                + (", or prove it for given sizes" if free else ""),
             )
         return _constrained(system, reader), reader.declarations
 
@@ -258,6 +259,11 @@ class Spec:
             temporal=temporal,
             carries=self.carries,
         )
+
+    def is_endless(self, variant: str | None = None, **parameters: Any) -> bool:
+        """Whether the model declares unbounded integers, so that nothing searches it; raises as `system`."""
+        declared = _reader(self._built(variant, parameters), True, None, {}).declarations
+        return any(has_unbounded(decl.sort) for decl in declared.values())
 
     def expectation(self, variant: str | None, prop: str) -> str:
         """The expected verdict of a property: ``holds`` or ``violated``."""

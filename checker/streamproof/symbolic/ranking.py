@@ -48,7 +48,7 @@ from streamproof.system.model import (
 from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Sort, is_scalar
-from streamproof.system.unbounded import Forall, Parametric, Total, written
+from streamproof.system.unbounded import Forall, Parametric, Total, has_unbounded, instead_of, written
 from streamproof.system.verdict import Finding, Verdict
 
 WEIGHTS = (1, 2, 3)
@@ -100,8 +100,11 @@ class _RankAttempt:
         if isinstance(model, Parametric):
             self.system, self.free = model.system, model.free
             self.initial = model.initial
+            searched = bool(self.free) and not any(has_unbounded(v.sort) for v in self.system.variables)
+            self._or_check = ", or use check at one size" if searched else ""
         else:
             self.system, self.free = scalarise(model).system, ()
+            self._or_check = ", or use check"
             first = (
                 b.or_(b.eq(b.var(v.name, v.sort), b.const(v.sort, x)) for x in dict.fromkeys(v.initial))
                 for v in self.system.variables
@@ -114,7 +117,8 @@ class _RankAttempt:
             if not is_scalar(v.sort):
                 raise UsageError(
                     f"{v.name} is of {v.sort}: ranking functions are for numbers, enums and truth values",
-                    remedy="give the parameters it depends on a value",
+                    loc=v.loc,
+                    remedy="give the parameters it depends on a value" if self.free else instead_of(v.sort),
                 )
         self.system = _without_indices(self.system)
         self.sorts = {v.name: v.sort for v in self.system.variables}
@@ -191,7 +195,7 @@ class _RankAttempt:
                     tried = (
                         "the rank given does not show it" if wanted is not None else "no sum of few variables shows it"
                     )
-                    return self._open(f"{tried}: give another with --rank, or invariants that it needs, or use check")
+                    return self._open(f"{tried}: give another with --rank, or invariants that it needs{self._or_check}")
                 ranks.append(f"{written(found[0])}")
                 helpful += [o.label for o in found[1] if o.label not in helpful]
         except _NotSafe as wrong:

@@ -465,7 +465,9 @@ def _expect_finite(sort: RangeSort) -> None:
     if sort.hi - sort.lo == INFINITY or type(sort) is not RangeSort:
         raise ModelError(
             f"the values of {sort} cannot be gone through one by one",
-            remedy="state it with comparisons, all(...), any(...) or sum(...) over range(...), or give the parameter a value",
+            remedy="state it with comparisons"
+            if type(sort) is RangeSort
+            else "state it with comparisons, all(...), any(...) or sum(...) over range(...), or give the parameter a value",
         )
 
 

@@ -80,6 +80,11 @@ def ranges(sort: Sort) -> Iterator[RangeSort]:
             yield from ranges(element)
 
 
+def has_unbounded(sort: Sort) -> bool:
+    """Whether a sort contains integers without a bound, which depend on no parameter."""
+    return any(type(part) is RangeSort and endless(part) for part in ranges(sort))
+
+
 def any_length(sort: Sort) -> TypeGuard[ArraySort]:
     """Whether it is the sort of arrays whose length is a term of free parameters."""
     return isinstance(sort, ArraySort) and isinstance(sort.index, TermRange)
@@ -108,10 +113,7 @@ def instead_of(sort: Sort) -> str:
         case SetSort(element=RangeSort() | EnumSort() | BoolSort() as element):
             return f"use Array({element}, Bool())"
         case _:
-            return (
-                "where order and identity do not matter, count: a Range or Nat for each kind of element; "
-                "or give every parameter a value"
-            )
+            return "where order and identity do not matter, count: a Range or Nat for each kind of element"
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
