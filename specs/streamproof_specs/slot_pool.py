@@ -33,9 +33,13 @@ def rejection_current(m, s):
 
 @step
 def kept(m, s, t):
-    """The TaskExecutor frees no ACTIVE slot that the JobMaster holds."""
+    """The TaskExecutor frees no ACTIVE slot that the JobMaster holds, and by the JobMaster's list no slot that it holds."""
     return all(
-        s.te[a] != "ACTIVE" or s.jm[a] == "ABSENT" or t.te[a] == "ACTIVE" or t.jm[a] == "ABSENT"
+        s.jm[a] == "ABSENT"
+        or (
+            (s.te[a] != "ACTIVE" or t.te[a] == "ACTIVE" or t.jm[a] == "ABSENT")
+            and (s.te[a] != "ALLOCATED" or t.te[a] != "ABSENT" or s.held[a] == "NONE" or t.held[a] != "NONE")
+        )
         for a in range(m.allocations)
     )
 
@@ -151,7 +155,7 @@ SPEC = Spec(
     expected={
         "unchecked-ticket": {"kept": "violated"},
         "answer-overtakes": {"kept": "violated", "fulfilled": "violated"},
-        "allocated-freed": {"fulfilled": "violated"},
+        "allocated-freed": {"kept": "violated", "fulfilled": "violated"},
         "pending-freed": {"counted": "violated"},
         "stale-answer": {"rejection_current": "violated", "kept": "violated"},
         "no-reconciliation": dict.fromkeys(("orphans_freed", "fulfilled"), "violated"),
