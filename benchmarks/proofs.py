@@ -151,7 +151,12 @@ def page(found: list[Row], timeout: float) -> str:
     text = (HERE / "proofs.template.md").read_text(encoding="utf-8")
     undecided = [row for row in found if row.verdict == "inconclusive"]
     left = "\n".join(f"* {r.model}{f', {r.variant}' if r.variant else ''}: {r.name}" for r in undecided) or "None."
+    every, run = {name for name, *_ in tasks(None)}, {row.model for row in found}
+    names = ", ".join(f"`{name}`" for name in sorted(every - run))
+    why = "Without rows, because `prove` was not run on them for this table"
     for key, value in {
+        "count": f"{len(run)} of the {len(every)}" if names else f"the {len(every)}",
+        "missing": f"{why}: {names}. Their pages say what is established, and by which command.\n\n" if names else "",
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
         "table": "\n".join((HEAD, *map(str, found))),
         "undecided": left,

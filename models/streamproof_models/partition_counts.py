@@ -3,7 +3,8 @@
 What `partition_lifecycle` has and proofs for every size do not support is abstracted: a partition has at most one message
 on its way instead of a queue, consumers are counted, and a partition that is gone may be produced again without a number
 of attempts. A rule for all partitions of a TaskExecutor is a step for each of them; the next registration waits for all.
-There is one job. A JobMaster that crashes is one that loses every TaskExecutor.
+There is one job. A JobMaster that crashes is one that loses every TaskExecutor. A partition is never produced again beside an
+old copy: the JobMaster here sees every disk.
 """
 
 from __future__ import annotations
