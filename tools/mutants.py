@@ -59,7 +59,7 @@ LIBRARIES = (
     "llvmlite.binding",
     "pyarrow",
 )
-CPU_SECONDS, BYTES = 60, 4 << 30
+CPU_SECONDS, BYTES = 30, 4 << 30
 """What one process of the tests of a mutant may use; more counts as timed out, as does a test that waits for ever."""
 CHOSEN = "not long and not spark"
 TIMED = "not interrupt and not ctrl_c and not pipe and not clock"
