@@ -143,7 +143,7 @@ PARTS = {
     "conformance": Part(
         80,
         "conformance/tracker.py conformance/delaying.py conformance/moves.py",
-        "conformance/test_tracker.py conformance/test_overlapping.py conformance/test_binding.py"
+        "conformance/test_tracker.py conformance/test_hidden_groups.py conformance/test_overlapping.py conformance/test_binding.py"
         " conformance/test_random_orders.py conformance/test_tracker_random.py",
         "conformance/test_delaying.py conformance/test_generated_steps.py conformance/test_following.py"
         " conformance/test_frontier.py conformance/test_validate.py",
