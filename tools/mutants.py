@@ -130,7 +130,7 @@ PARTS = {
     "certificates": Part(
         60,
         "certify/verifier.py certify/verifier_induction.py",
-        "certificates/test_rejected.py certificates/test_accepted.py::test_a_search_cut_short_claims_what_behaviours_show"
+        "certificates/test_verifier_parts.py certificates/test_rejected.py certificates/test_accepted.py::test_a_search_cut_short_claims_what_behaviours_show"
         " certificates/test_accepted.py::test_every_verdict_on_a_bundled_model_is_certified"
         " certificates/test_accepted.py::test_proofs_of_random_systems_are_certified",
         "certificates/test_accepted.py certificates/test_perturbed.py",
