@@ -130,7 +130,8 @@ PARTS = {
     "certificates": Part(
         60,
         "certify/verifier.py certify/verifier_induction.py",
-        "certificates/test_verifier_parts.py certificates/test_rejected.py certificates/test_accepted.py::test_a_search_cut_short_claims_what_behaviours_show"
+        "certificates/test_verifier_parts.py certificates/test_rejected.py"
+        " certificates/test_accepted.py::test_a_search_cut_short_claims_what_behaviours_show"
         " certificates/test_accepted.py::test_every_verdict_on_a_bundled_model_is_certified"
         " certificates/test_accepted.py::test_proofs_of_random_systems_are_certified",
         "certificates/test_accepted.py certificates/test_perturbed.py",
@@ -143,7 +144,8 @@ PARTS = {
     "conformance": Part(
         80,
         "conformance/tracker.py conformance/delaying.py conformance/moves.py",
-        "conformance/test_tracker.py conformance/test_hidden_groups.py conformance/test_overlapping.py conformance/test_binding.py"
+        "conformance/test_tracker.py conformance/test_hidden_groups.py conformance/test_overlapping.py"
+        " conformance/test_binding.py"
         " conformance/test_random_orders.py conformance/test_tracker_random.py",
         "conformance/test_delaying.py conformance/test_generated_steps.py conformance/test_following.py"
         " conformance/test_frontier.py conformance/test_validate.py",
