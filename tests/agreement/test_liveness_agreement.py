@@ -71,7 +71,7 @@ def both_tiers(system: System, **limits: int) -> Sequence[Finding]:
 def confirm(system: System, finding: Finding, seen: Counter[str]) -> None:
     """A finding is the referee's; a lasso is a fair behaviour that makes the formula false."""
     seen[finding.verdict.value] += 1
-    seen["vacuous"] += finding.vacuous
+    seen["vacuous"] += finding.vacuous is True
     if finding.verdict is not Verdict.VIOLATED:
         return
     trace, formula = finding.trace, system.property(finding.property).formula
