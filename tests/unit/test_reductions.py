@@ -254,7 +254,7 @@ def test_counterexamples_are_behaviours_of_the_model() -> None:
     full, reduced = explore(_Turns.system()), explore(_Turns.system(), SearchOptions(symmetry=True))
     assert [r.applied for r in reduced.reductions] == [True]
     assert reduced.reductions[0].because == (
-        "any two of {w1, w2, w3} can be exchanged, so one state of each orbit was searched and counted"
+        "any two of {w1, w2, w3} can be exchanged, so one state of each orbit is searched and counted"
     )
     assert full.counts.distinct > 4 * reduced.counts.distinct
     finding = reduced.finding("nobody_is_done")

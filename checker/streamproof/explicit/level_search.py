@@ -176,7 +176,7 @@ class ReductionPlan:
         made: list[Reduction] = []
         if self.symmetry is not None:
             names = " and ".join(f"{{{', '.join(sort.members)}}}" for sort in self.symmetry.sorts)
-            because = f"any two of {names} can be exchanged, so one state of each orbit was searched and counted"
+            because = f"any two of {names} can be exchanged, so one state of each orbit is searched and counted"
             made.append(Reduction(SYMMETRY, True, because))
         if self.stubborn is not None:
             cut, expanded = self.stubborn.cut, self.stubborn.expanded
