@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from streamproof.symbolic import Effort, ReplayFailure, bmc
+from streamproof.symbolic import Effort, Engine, ReplayFailure, bmc, prove
 from streamproof.symbolic.encoding import Encoding
 from streamproof.system import (
     Action,
@@ -31,6 +31,7 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
+from streamproof.system.reference import reference
 
 N = b.var("n", RangeSort(0, 3))
 TICK = ("n", b.add(N, b.num(1)))
@@ -335,3 +336,29 @@ def test_interrupting_gives_the_partial_result() -> None:
     last = rest.splitlines()[-1]
     assert last.startswith("True inconclusive interrupted: no violation in the first ")
     assert child.returncode == 0
+
+
+@pytest.mark.parametrize("kind", [Kind.INVARIANT, Kind.REACHABLE, Kind.STEP])
+@pytest.mark.parametrize("engine", ["bmc", "pdr"])
+def test_an_error_of_a_property_counts_only_without_a_decision_at_its_depth(kind: Kind, engine: str) -> None:
+    """One step leads to where the property cannot be evaluated, another to where it is decided, in either order of values."""
+    sort = RangeSort(0, 4)
+    x = b.var("x", sort)
+    start = Conjunct(b.eq(x, b.num(0)), "x == 0", None)
+    for wrong in (1, 2, 3, 4):
+        rules = tuple(
+            Action(f"to_{k}", (), Fairness.NONE, (Instance(f"to_{k}", (), (), (start,), (("x", b.const(sort, k)),)),))
+            for k in (1, 2, 3, 4)
+        )
+        decides = b.eq(b.next_("x", sort) if kind is Kind.STEP else x, b.num(5 - wrong))
+        fails = b.eq(b.next_("x", sort) if kind is Kind.STEP else x, b.num(wrong))
+        prop = Property(
+            "p",
+            kind,
+            decides if kind is Kind.REACHABLE else b.not_(decides),
+            checks=(Check(fails, "no value", None),),
+        )
+        system = System("fork", (Variable("x", sort, (0,)),), rules, (prop,))
+        found = bmc(system, 3) if engine == "bmc" else prove(system, ["p"], engine=Engine.PDR)
+        expected = Verdict.HOLDS if kind is Kind.REACHABLE else Verdict.VIOLATED
+        assert found.findings[0].verdict is expected is reference(system).decisions["p"].verdict
