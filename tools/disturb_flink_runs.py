@@ -49,6 +49,8 @@ class Copy:
     """Changes of the files, applied after the changes of their records."""
     layout: list[Callable[[bytes], bytes]] = field(default_factory=list)
     """Change of the heads of all records, applied last."""
+    whole: bool = True
+    """Whether no process or part of one is missing: only whole logs can be one session."""
 
     @classmethod
     def of(cls, folder: Path) -> Copy:
@@ -415,6 +417,43 @@ def escape(copy: Copy, rng: random.Random) -> str:
     return f"escape {name}"
 
 
+def behead(copy: Copy, rng: random.Random) -> str:
+    """The beginning of a log is missing, up to any record: it was deleted, or the collector began late."""
+    processes = Counter(map(process, copy.logs))
+    single = sorted(name for name in copy.logs if processes[process(name)] == 1)
+    if not single:
+        return "behead no log: all are rotated"
+    name = rng.choice(single)
+    place = rng.randrange(len(copy.logs[name]) or 1)
+    copy.logs[name] = copy.logs[name][place:]
+    copy.whole = False
+    return f"behead {name} before record {place}"
+
+
+def lose(copy: Copy, rng: random.Random) -> str:
+    """All files of one process are missing."""
+    names = sorted({process(name) for name in copy.logs})
+    lost = rng.choice(names)
+    if len(names) > 1:
+        copy.whole = False
+        copy.logs = {name: parts for name, parts in copy.logs.items() if process(name) != lost}
+    return f"lose {lost}"
+
+
+def gap(copy: Copy, rng: random.Random) -> str:
+    """A log is rotated, and a part that is neither the first nor the last is missing: the numbers of the others show it."""
+    name = rng.choice(sorted(copy.logs))
+    parts = copy.logs[name]
+    if not name.endswith(".log") or any(other.startswith(f"{name}.") for other in copy.logs):
+        return f"gap in no log: {name} is rotated"
+    copy.whole = False
+    cuts = [0, *sorted(rng.randint(0, len(parts)) for _ in range(3)), len(parts)]
+    for number in (3, 1):
+        copy.logs[f"{name}.{number}"] = parts[cuts[3 - number] : cuts[4 - number]]
+    copy.logs[name] = parts[cuts[3] :]
+    return f"gap in {name} from record {cuts[1]} to {cuts[2]}"
+
+
 def session(copy: Copy, rng: random.Random) -> str:
     """A second job, that of another run, ran in the same session: both are in one JobManager's log."""
 
@@ -425,7 +464,14 @@ def session(copy: Copy, rng: random.Random) -> str:
     others = [f for f in beside if f.name != copy.folder.name and f.name not in UNREAD]
     other = Copy.of(rng.choice(others)) if others else copy
     mine, theirs = master(copy), master(other)
-    if len(mine) != 1 or len(theirs) != 1 or copy.traces or other.traces or copy.folder == other.folder:
+    if (
+        not copy.whole
+        or len(mine) != 1
+        or len(theirs) != 1
+        or copy.traces
+        or other.traces
+        or copy.folder == other.folder
+    ):
         return "session of no other job"
     copy.logs[mine[0]] = [r for parts in sorted([copy.logs[mine[0]], other.logs[theirs[0]]]) for r in parts]
     copy.logs |= {f"other-{name}": parts for name, parts in other.logs.items() if name not in theirs}
@@ -437,8 +483,10 @@ UNREAD = ("json-layout",)
 """Recorded runs in a layout that is not read."""
 DISTURBANCES: Sequence[Callable[[Copy, random.Random], str]] = (
     swap, linger, shift, delay, drop, split, cut, rotate, twice, layout, context,
-    double, again, overlap, shuffle, reverse, escape, session,
+    double, again, overlap, shuffle, reverse, escape, session, behead, lose, gap,
 )  # fmt: skip
+PARTIAL = (behead, lose, gap)
+"""Disturbances that remove records of a process: what is missing may explain what is there."""
 HARMLESS = frozenset({"swap", "linger", "shift", "delay", "twice", "layout", "context", "double", "escape"})
 """Disturbances that remove no information: the verdict must not change."""
 
@@ -464,11 +512,18 @@ class Outcome:
         return not {"rejected", "error"}.isdisjoint(self.verdicts)
 
 
-def outcome(run: Path, seed: int, folder: Path, model: str | None = None) -> Outcome:
-    """Disturbs a copy of a run in an empty folder and judges it, against one model or all that have records."""
+def outcome(
+    run: Path,
+    seed: int,
+    folder: Path,
+    model: str | None = None,
+    first: Sequence[Callable[[Copy, random.Random], str]] = DISTURBANCES,
+) -> Outcome:
+    """Disturbs a copy of a run in an empty folder and judges it, against one model or all that have records. `first` are
+    the possible first disturbances."""
     rng = random.Random(seed)
     copy = Copy.of(run)
-    done = tuple(rng.choice(DISTURBANCES)(copy, rng) for _ in range(rng.randint(1, 3)))
+    done = tuple(rng.choice(DISTURBANCES if at else first)(copy, rng) for at in range(rng.randint(1, 3)))
     copy.write(folder)
     found = validate_paths([folder], model=model)
     wrong = tuple(
@@ -479,11 +534,17 @@ def outcome(run: Path, seed: int, folder: Path, model: str | None = None) -> Out
     return Outcome(run.name, seed, done, tuple(v.answer for v in found), wrong)
 
 
-def outcomes(runs: Sequence[Path], copies: int, first: int = 0, model: str | None = None) -> Iterator[Outcome]:
-    """`copies` disturbed copies, of the runs in turn."""
+def outcomes(
+    runs: Sequence[Path],
+    copies: int,
+    first: int = 0,
+    model: str | None = None,
+    disturbances: Sequence[Callable[[Copy, random.Random], str]] = DISTURBANCES,
+) -> Iterator[Outcome]:
+    """`copies` disturbed copies, of the runs in turn; the first disturbance of each is one of `disturbances`."""
     for number in range(copies):
         with tempfile.TemporaryDirectory() as folder:
-            yield outcome(runs[number % len(runs)], first + number, Path(folder), model)
+            yield outcome(runs[number % len(runs)], first + number, Path(folder), model, disturbances)
             shutil.rmtree(folder, ignore_errors=True)
             Path(folder).mkdir(exist_ok=True)
 
@@ -510,9 +571,10 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--model")
+    parser.add_argument("--partial", action="store_true", help="the first disturbance of each removes records")
     given = parser.parse_args()
     found = []
-    for o in outcomes(given.runs, given.copies, given.seed, given.model):
+    for o in outcomes(given.runs, given.copies, given.seed, given.model, PARTIAL if given.partial else DISTURBANCES):
         found.append(o)
         if o.rejected:
             print(f"{o.run}, seed {o.seed}: {'; '.join(o.done)}: {'; '.join(o.reasons)[:700]}", flush=True)

@@ -25,7 +25,7 @@ from tampering import checkpoint_lies
 RUNS = {
     "tm12-kill": 76,
     "ckpt-expo": 39,
-    "savepoint": 14,
+    "savepoint": 15,
     "agent": 27,
     "adaptive-taskfail": 28,
     "debug-stream-kill": 61,
@@ -195,7 +195,7 @@ def lines_of(system: System, chance: random.Random, length: int) -> list[Event]:
 
 def verdict(events: Sequence[Event]) -> RunVerdict:
     """The verdict on lines of one job."""
-    case = Unit("job", "", (followed("job", events, 3, late=False, shared=False),))
+    case = Unit("job", "", (followed("job", events, 3),))
     return judge(Plan("walk", (case,), tuple(events)), "checkpoints")[0]
 
 

@@ -170,7 +170,7 @@ def test_a_judge_without_a_machine_agrees_on_random_lines(part: int) -> None:
             {},
             {},
             (),
-            {"tm": Process("tm", "taskmanager", "tm-0", ("tm.log",), True)},
+            {"tm": Process("tm", "taskmanager", "tm-0", ("tm.log",), (0,))},
             {JOB: "job"},
         )
         unit: Unit = partitions_of(run, JOB)

@@ -171,8 +171,8 @@ def verdict(writer: Writer) -> RunVerdict:
     """The verdict on the lines of a walk."""
     events = tuple(e for lines in writer.lines.values() for e in lines)
     processes = {
-        "jobmanager": Process("jobmanager", "jobmanager", None, ("jobmanager.log",), True),
-        "taskmanager": Process("taskmanager", "taskmanager", "tm-0", ("taskmanager.log",), True),
+        "jobmanager": Process("jobmanager", "jobmanager", None, ("jobmanager.log",), (0,)),
+        "taskmanager": Process("taskmanager", "taskmanager", "tm-0", ("taskmanager.log",), (0,)),
     }
     counts = Counter(e.event for e in events)
     run = FlinkRun("walk", events, counts, {}, (), processes, {JOB: "walk"}, {GRAPH: JOB}, version="2.3.0")

@@ -26,8 +26,10 @@ class RecordedCheckpoints(Model):
     """Largest number of checkpoints that are pending at a time."""
     late: bool = False
     """Whether the record may begin after the job."""
-    shared: bool = False
-    """Whether another JobMaster may have completed checkpoints of the job in between."""
+    silent: bool = False
+    """Whether a checkpoint that a restart or the end of the job aborts has no line about it (Flink before 1.16)."""
+    savepoints: bool = False
+    """Whether a savepoint may be the latest checkpoint (Flink before 1.15)."""
 
     def setup(self):
         """Domains of actions."""
@@ -47,6 +49,8 @@ class RecordedCheckpoints(Model):
             fresh=checkpoint,  # triggered by the last line, 0 if that was another line
             unannounced=checkpoint,  # whose line "Triggering checkpoint" is still to come
             from_savepoint=Bool(),  # the job starts from a savepoint, which is not loaded yet
+            foreign=Bool(),  # another JobMaster may have completed checkpoints since the last line
+            settled=Bool(),  # tasks were restored: no checkpoint from before the record is pending
         )
 
     # --- beginning
@@ -84,11 +88,12 @@ class RecordedCheckpoints(Model):
 
     # --- end
 
-    @action(c="every", p="places")
-    def complete(self, s, c, p):
+    @action(c="every", p="places", stored=(False, True))
+    def complete(self, s, c, p, stored):
         """`completePendingCheckpoint`: it is the latest unless it is a savepoint; earlier pending ones will be aborted."""
         require(s.status[p] == "PENDING" and s.pending[p] == c and s.unannounced != c)
-        if not s.savepoint[p]:
+        require(stored != s.savepoint[p] or (stored and self.savepoints))
+        if stored:
             self.store(s, c)
         self.free(s, p)
 
@@ -113,12 +118,18 @@ class RecordedCheckpoints(Model):
         s.savepoint[p] = False
 
     @action(c="every", stored=(False, True))
-    def end_earlier(self, s, c, stored):
-        """A checkpoint from before the record began completes (`stored`: it is no savepoint), or is aborted."""
-        require(self.is_earlier(s, c))
+    def complete_earlier(self, s, c, stored):
+        """A checkpoint from before the record completes (`stored`: it is no savepoint)."""
+        require(self.is_earlier(s, c) and not s.settled)
         s.fresh = 0
         if stored:
             s.latest = max(s.latest, c)
+
+    @action(c="every")
+    def abort_earlier(self, s, c):
+        """A checkpoint from before the record is aborted; a stray one after tasks were restored, too."""
+        require(self.is_earlier(s, c))
+        s.fresh = 0
 
     def is_earlier(self, s, c):
         """Whether a checkpoint may have been triggered before the record began."""
@@ -142,16 +153,29 @@ class RecordedCheckpoints(Model):
         """`restoreLatestCheckpointedStateInternal`: the latest completed checkpoint. All pending ones were aborted before."""
         require(c == s.latest)
         self.all_over(s)
+        s.foreign = False
+        s.settled = True
 
     @action(c="every")
     def load(self, s, c):
         """The savepoint that the job starts from, or a checkpoint that the record does not have: now the latest."""
         require(c > s.latest)
-        starts = s.latest == 0 and ((s.from_savepoint and s.first == 0) or self.is_earlier(s, c))
-        require(starts or self.shared)
+        earlier = self.is_earlier(s, c) and not s.settled
+        starts = s.latest == 0 and ((s.from_savepoint and s.first == 0) or earlier)
+        require(starts or s.foreign)
         self.all_over(s)
         s.from_savepoint = False
+        s.foreign = False
+        s.settled = True
         s.latest = c
+        s.last = max(s.last, c)
+
+    @action
+    def change_leader(self, s):
+        """The JobMaster gives up its leadership, or another one begins: what it had pending is aborted, with lines or
+        without."""
+        self.stray(s)
+        s.foreign = True
 
     @action
     def end(self, s):
@@ -160,7 +184,13 @@ class RecordedCheckpoints(Model):
 
     def all_over(self, s):
         """No checkpoint is pending, but for one that the last line has triggered, which is stray from now on."""
-        require(all(s.status[p] in ("FREE", "STRAY") or s.pending[p] == s.fresh for p in range(self.places)))
+        require(
+            self.silent or all(s.status[p] in ("FREE", "STRAY") or s.pending[p] == s.fresh for p in range(self.places))
+        )
+        self.stray(s)
+
+    def stray(self, s):
+        """What is pending is aborted, or will be."""
         for p in range(self.places):
             if s.status[p] != "FREE":
                 s.status[p] = "STRAY"

@@ -8,9 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from streamproof import System
 from streamproof.conformance import (
-    BOOL,
     Event,
     Observation,
     Plan,
@@ -18,7 +16,6 @@ from streamproof.conformance import (
     Stream,
     Task,
     Unit,
-    Variable,
 )
 from streamproof.conformance.flink import (
     FlinkRun,
@@ -44,7 +41,7 @@ from streamproof_specs.flink.recorded import (
     without_edges,
 )
 from streamproof_specs.flink.restart_reasons import Explained
-from streamproof_specs.flink.scope import Outside, damage, doubted, outside
+from streamproof_specs.flink.scope import Outside, contradicted, damage, doubted, outside, stated
 from streamproof_specs.flink.speculation import Groups
 from streamproof_specs.flink.with_runtime import FlinkOrRuntimeLogs
 from streamproof_specs.runtime import failover as runtime
@@ -54,10 +51,6 @@ MASTER_EVENTS = frozenset(
 )
 """Events of a JobManager that the failover machine follows, and those at the beginning of a job."""
 _BEGINNINGS = frozenset({"job.graph", "failover.strategy", "sched.strategy", "sched.adaptive"})
-
-
-_NO_MACHINE = System("lines", (Variable("lines", BOOL, (False,)),), (), ())
-"""A machine that accepts every line."""
 
 
 class FlinkFailover(FlinkOrRuntimeLogs):
@@ -76,7 +69,7 @@ class FlinkFailover(FlinkOrRuntimeLogs):
         logged = read_run(run)
         given = given_graph(logged, job_graph)
         heard = Heard.of(logged)
-        cases = tuple(doubted(self._case(logged, heard, job, given), logged) for job in logged.jobs)
+        cases = tuple(doubted(self._case(logged, heard, job, given), logged, "exec.", "tm.") for job in logged.jobs)
         return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), problem_lines(logged.problems))
 
     def _case(self, run: FlinkRun, heard: Heard, job: str, given: RestJob | None) -> Unit:
@@ -98,11 +91,11 @@ class FlinkFailover(FlinkOrRuntimeLogs):
         master = [e for e in events if e.event in MASTER_EVENTS | _BEGINNINGS]
         reasons = outside(run, job, master)
         outputs = Counter(edge.source for edge in graph.edges) if graph.complete else {}
-        followed = Attempts(run, heard, job, not reasons.beginning, outputs)
+        followed = Attempts(run, heard, job, reasons.complete, outputs)
         attempts, sampled = tuple(followed.tasks()), followed.sampled
         attempts = (*_broken_rules(run, job, reasons), *attempts)
         title = run.jobs[job]
-        groups = Groups.of(master, reasons.announced) if reasons.announced else None
+        groups = Groups.of(master, reasons.announced) if reasons.announced and reasons.complete else None
         if groups is not None:
             master = groups.events
             attempts = (*_impossible(job, groups.breaches), *attempts)
@@ -155,22 +148,22 @@ def _broken_rules(run: FlinkRun, job: str, reasons: Outside) -> tuple[Task, ...]
     sessions: dict[Session, list[Event]] = {}
     for event, session in in_sessions(run.of_job(job)):
         sessions.setdefault(session, []).append(event)
-    complete = not reasons.beginning and not damage(run)
+    whole = reasons.gap is None and not damage(run)
     found = [
         breach
         for events in sessions.values()
-        for breach in breaches(events, complete=complete, speculative=bool(reasons.announced))
+        for breach in breaches(events, complete=whole, speculative=bool(reasons.announced))
     ]
-    for process in {process for process, _ in sessions} if reasons.adaptive and complete else ():
+    for process in {process for process, _ in sessions} if reasons.adaptive and whole else ():
         found += restart_breaches([e for e in run.of_job(job) if e.process == process])
-    for process in {process for process, _ in sessions} if complete else ():
+    for process in {process for process, _ in sessions} if whole else ():
         found += deployed_to_lost([e for e in run.events if e.process == process], job)
     return _impossible(job, found)
 
 
 def _impossible(job: str, found: Iterable[tuple[Event, str]]) -> tuple[Task, ...]:
     """Lines that are impossible, with the reason, as behaviours that are rejected."""
-    return tuple(Task(job, _NO_MACHINE, (Stream((Observation(e, impossible=why),)),)) for e, why in found)
+    return tuple(contradicted(job, event, why) for event, why in found)
 
 
 def _lines(job: str, graph: JobGraph, master: Sequence[Event], groups: Groups | None) -> tuple[Task, ...]:
@@ -187,7 +180,7 @@ def _lines(job: str, graph: JobGraph, master: Sequence[Event], groups: Groups | 
     lines = translate(recorded, model, Causes(recorded, model, {}, judging=False), Shown(), master)
     found = lines.observations if groups is None else groups.restored(lines.observations)
     observations = tuple(Observation(o.event, impossible=o.impossible) for o in found)
-    return (Task(job, _NO_MACHINE, (Stream(observations),)),)
+    return (stated(job, observations),)
 
 
 BINDING = FlinkFailover()

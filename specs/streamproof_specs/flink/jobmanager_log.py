@@ -86,8 +86,8 @@ class _Translator:
     """The tasks of each region, the producers of its inputs, and those of its hybrid inputs."""
     _place: dict[str, str] = field(default_factory=dict)
     _failure: _Failure | None = None
-    _globally: bool = False
-    """Whether a global failure was reported, and its consequence not yet."""
+    _globally: Event | None = None
+    """The report of a global failure, until its consequence is logged."""
     _decided: Event | None = None
     _untrack: tuple[Move, ...] = ()
     _observations: list[Observation] = field(default_factory=list)
@@ -149,9 +149,12 @@ class _Translator:
             case "failover.restart":
                 return self._decision(event, restarted or frozenset())
             case "failover.global":
-                self._globally = True
-                return None
+                unanswered = None if self._globally is None else self._unanswered(event)
+                self._globally = event
+                return unanswered
             case "failover.global.restart":
+                if self._globally is None:
+                    return Observation(event, impossible="a decision to restart all tasks, but no global failure")
                 return self._unanswered(event) or self._global(event, restarted or frozenset())
             case "job.transition":
                 return self._job(event)
@@ -173,6 +176,13 @@ class _Translator:
         )
 
     def _unanswered(self, event: Event) -> Observation | None:
+        """A failure is followed by the decision to restart, or ends the job, in the same step."""
+        reported, self._globally = self._globally, None
+        if reported is not None and event.event != "failover.global.restart":
+            return Observation(
+                event,
+                impossible=f"the global failure in line {reported.line} was answered by no decision to restart",
+            )
         if self._failure is None:
             return None
         failed, self._failure = self._failure, None
@@ -360,7 +370,6 @@ class _Translator:
 
     def _global(self, event: Event, restarted: frozenset[str]) -> Observation:
         self._decided = event if self.job == "RUNNING" else None
-        self._globally = False
         self._decisions.append(Decision(len(self._observations), event, "", None))
         before = (self._in_step(), *self._prompt(event, restoring=True))
         counted_all = counted(event, None, restarted)
@@ -374,7 +383,7 @@ class _Translator:
             return Observation(event, impossible=f"the job was {self.job}, not {old}")
         if never(old, new):
             return Observation(event, impossible=f"a job never switches from {old} to {new}")
-        prompt = self._prompt(event, new == "FAILING" and self._globally) if new != "RUNNING" else ()
+        prompt = self._prompt(event, new == "FAILING" and self._globally is not None) if new != "RUNNING" else ()
         self.job = new
         if new in _OVER:
             return self._leave(event, new, prompt)
@@ -398,7 +407,10 @@ class _Translator:
 
     def _leave(self, event: Event, new: str, prompt: tuple[Constraint, ...]) -> Observation:
         failure, self._failure = self._failure, None
+        reported, self._globally = self._globally, None
         self.left = f"the job is {new}"
+        if new == "FAILING" and failure is None and reported is None:
+            return Observation(event, impossible="the job is FAILING, but no line says that anything failed")
         if failure is not None and new in ("FAILING", "FAILED"):
             return Observation(event, ((Move("give_up", {"t": failure.task}),),), before=prompt)
         return Observation(event, before=prompt)

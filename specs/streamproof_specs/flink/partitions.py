@@ -69,7 +69,7 @@ class FlinkPartitions(FlinkOrRuntimeLogs):
         units = [partitions_of(logged, job) for job in logged.jobs]
         return Plan(
             logged.name,
-            tuple(doubted(unit, logged) for unit in units if unit.tasks),
+            tuple(doubted(unit, logged, "part.") for unit in units if unit.tasks),
             logged.merged(),
             sum(logged.unknown.values()),
             problem_lines(logged.problems),
@@ -85,7 +85,7 @@ def partitions_of(run: FlinkRun, job: str) -> Unit:
     tasks = [stores.task(job, key, lines) for key, lines in stores.lines.items()]
     count = len(tasks)
     tasks += _gates(job, run, events)
-    if not reasons.beginning:
+    if reasons.complete:
         tasks += _outputs(job, events)
         if job == next(iter(run.jobs)):
             tasks += _connections(run, job)

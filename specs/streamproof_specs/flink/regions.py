@@ -59,7 +59,7 @@ class FlinkRegions(FlinkOrRuntimeLogs):
             return runtime.plan(run)
         logged = read_run(run)
         given = given_graph(logged, job_graph)
-        cases = tuple(doubted(regions_of(logged, job, given), logged) for job in logged.jobs)
+        cases = tuple(doubted(regions_of(logged, job, given), logged, "exec.") for job in logged.jobs)
         return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), problem_lines(logged.problems))
 
 

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import Any
 
-from streamproof.conformance import Binding, Event, InputError, Loc, Unit
+from streamproof import System
+from streamproof.conformance import (
+    BOOL,
+    Binding,
+    Event,
+    InputError,
+    Loc,
+    Observation,
+    Stream,
+    Task,
+    Unit,
+    Variable,
+)
 from streamproof.conformance.flink import MORE, TORN, FlinkRun, find_runs, read_lines, read_rest
 from streamproof_specs.flink.adaptive import REASON
 from streamproof_specs.flink.speculation import Subtask, announced
@@ -33,12 +46,19 @@ class Outside:
     """Why a job is not followed; empty if it is."""
 
     texts: tuple[str, ...]
-    beginning: bool
-    """Whether the JobManager's log of the job is incomplete at the start, or in the middle."""
+    headless: bool = False
+    """Whether the beginning of the job is in no JobManager's log: the state at the first line is unknown."""
+    gap: str | None = None
+    """What is missing in the middle of a JobManager's log: any line may follow from one that is not there."""
     announced: Mapping[Subtask, int] = field(default_factory=dict)
     """Further attempts of slow tasks that the log announces, if tasks have several attempts at a time."""
     adaptive: bool = False
     """Whether the adaptive scheduler runs the job."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the JobManagers' logs of the job are complete from its submission."""
+        return not self.headless and self.gap is None
 
 
 class FlinkLogs(Binding):
@@ -66,48 +86,68 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
     if not lines:
         why = "no JobManager's log speaks of this job: restart decisions are logged there"
         return Outside((why,), True)
-    incomplete = _incomplete(run, lines[0], master)
+    speaking = {e.process: e for e in reversed(lines)}
+    head, gap = _headless(run, job, speaking), _gap(run, speaking)
+    incomplete = tuple(why for why in (head, gap) if why is not None)[:1]
+    headless = head is not None
     several = announced(run, lines[0].process) if _overlapping(master) else {}
     # The adaptive scheduler has no speculative execution.
     if not several and _is_adaptive(run, job, master):
-        return Outside((REASON,), incomplete is not None, adaptive=True)
+        return Outside((*incomplete, REASON), headless, gap, adaptive=True)
     graphs = {e.args["graph"] for e in master if e.event == "job.graph"}
     others = {e.args["graph"] for e in lines if e.event == "exec.transition"} - graphs
-    speaking = sorted({e.process for e in lines})
     if len(speaking) > 1 or len(graphs) > 1 or (graphs and others):
-        where = f" ({', '.join(speaking)})" if len(speaking) > 1 else ""
-        return Outside((f"more than one JobMaster ran the job{where}: the machine follows one",), False)
-    if incomplete is not None:
-        return Outside((incomplete,), True)
-    return Outside((), False, several)
+        where = f" ({', '.join(sorted(speaking))})" if len(speaking) > 1 else ""
+        why = f"more than one JobMaster ran the job{where}: the machine follows one"
+        return Outside((*incomplete, why), headless, gap)
+    return Outside(incomplete, headless, gap, several)
 
 
-def _incomplete(run: FlinkRun, first: Event, master: Sequence[Event]) -> str | None:
-    """What is missing of the JobManager's log, at the start of the job or later; `first` is the first line about it."""
-    started = first.event == "job.transition" and first.args["old"] in ("INITIALIZING", "CREATED")
-    began = any(e.event in ("job.graph", "failover.strategy", "sched.strategy") for e in master)
-    if not (started or began):
-        return (
-            f"the JobManager's log begins in the middle of the job (line {first.line} of {Path(first.file or '').name})"
-        )
-    files = run.processes[first.process].files
-    missing = _missing_part(files)
-    if missing:
-        return f"a part of the JobManager's rotated log is missing ({missing})"
-    torn = next((p for p in run.problems if p.file in files and p.text == TORN), None)
-    return (
-        f"a part of the JobManager's rotated log is cut (line {torn.line} of {Path(torn.file).name})" if torn else None
-    )
+def _headless(run: FlinkRun, job: str, first: Mapping[str, Event]) -> str | None:
+    """Why the beginning of the job is in no log; `first` are the first lines about it of each JobManager.
+
+    A JobManager builds execution graphs and JobMasters at any time. Only the start of its process and the submission of the
+    job precede all lines about the job.
+    """
+    submitted = {name for name, event in first.items() if run.processes[name].submitted.get(job, inf) <= event.seq}
+    for name, event in first.items():
+        if name not in submitted and not run.processes[name].started:
+            where = f"line {event.line} of {Path(event.file or '').name}"
+            return f"the JobManager's log begins in the middle of the job ({where})"
+    if submitted:
+        return None
+    return "no log has the submission of the job: a JobManager whose log is missing may have run it before"
+
+
+def _gap(run: FlinkRun, speaking: Iterable[str]) -> str | None:
+    """What is missing in the middle of a JobManager's log about the job."""
+    for name in speaking:
+        files = run.processes[name].files
+        missing = _missing_part(files)
+        if missing:
+            return f"a part of the JobManager's rotated log is missing ({missing})"
+        torn = next((p for p in run.problems if p.file in files and p.text == TORN), None)
+        if torn:
+            return f"a part of the JobManager's rotated log is cut (line {torn.line} of {Path(torn.file).name})"
+    return None
 
 
 def _missing_part(files: Sequence[str]) -> str | None:
-    """The first rotated file missing in the numbering, if any."""
+    """The first rotated file missing in the numbering, if any. `files` are in the order of writing.
+
+    Numbers that rise from file to file may begin with any, since the oldest files are deleted. If they fall, or there is
+    one, the file without a number follows number 1.
+    """
     numbered = (
         r"(.*\.log\.)(\d{1,4})()" if any(".log." in Path(f).name for f in files) else r"(.*[-_.])(\d{1,4})(\.log)"
     )
-    numbers = {int(m[2]): m for f in files if (m := re.fullmatch(numbered, Path(f).name))}
-    gaps = set(range(min(numbers, default=0), max(numbers, default=0))) - numbers.keys()
-    return f"{numbers[min(numbers)][1]}{min(gaps)}{numbers[min(numbers)][3]}" if gaps else None
+    found = [m for f in files if (m := re.fullmatch(numbered, Path(f).name))]
+    numbers = [int(m[2]) for m in found]
+    if not numbers or len(files) < 2:
+        return None
+    rises = numbers[0] < numbers[-1] or len(numbers) == len(files)
+    gaps = set(range(min(numbers) if rises else min(1, *numbers), max(numbers))) - set(numbers)
+    return f"{found[0][1]}{min(gaps)}{found[0][3]}" if gaps else None
 
 
 def _is_adaptive(run: FlinkRun, job: str, master: Sequence[Event]) -> bool:
@@ -138,12 +178,33 @@ def damage(run: FlinkRun) -> tuple[Loc, ...]:
     return tuple(Loc(p.file, p.line) for p in doubtful if p.text.endswith(MORE) or p.line not in withdrawn[p.file])
 
 
-def doubted(case: Unit, run: FlinkRun) -> Unit:
-    """A case that is inconclusive if its lines are uncertain, either always or only if it would be rejected."""
+def doubted(case: Unit, run: FlinkRun, *families: str) -> Unit:
+    """A case that is inconclusive if its lines are uncertain, either always or only if it would be rejected.
+
+    `families` are those of its subject, by the beginnings of their names.
+    """
+    unread = _unread(run, families)
+    if unread is not None:
+        case = replace(case, unjudged=(unread, *case.unjudged))
     why = run.doubt(case.trace, run.unsure)
     if why is not None:
         return replace(case, unjudged=(why, *case.unjudged), partial=why)
     return replace(case, partial=case.partial or run.doubt(case.trace, run.excused))
+
+
+def _unread(run: FlinkRun, families: tuple[str, ...]) -> str | None:
+    """Why nothing is concluded from the lines of some families (beginnings of their names): more of them have another
+    format than the known one."""
+    found = [lines for name, lines in run.unread.items() if name.startswith(families)]
+    lines = sum(count for count, _ in found)
+    read = sum(count for name, count in run.counts.items() if name.startswith(families))
+    if lines <= read:
+        return None
+    first = found[0][1]
+    return (
+        f"{lines} of {lines + read} lines of the kind that is followed are not in the format of Flink 1.16 to 2.3, first"
+        f" line {first.line} of {Path(first.file).name}"
+    )
 
 
 def _saying(file: str, last: int, text: bytes) -> set[int]:
@@ -166,3 +227,17 @@ def _overlapping(master: Sequence[Event]) -> bool:
                     return True
                 numbers.add(args["number"])
     return False
+
+
+_NO_MACHINE = System("lines", (Variable("lines", BOOL, (False,)),), (), ())
+"""A machine that accepts every line."""
+
+
+def contradicted(job: str, event: Event, why: str) -> Task:
+    """A line that is impossible, with the reason, as a behaviour that is rejected."""
+    return stated(job, (Observation(event, impossible=why),))
+
+
+def stated(job: str, observations: Sequence[Observation]) -> Task:
+    """Lines without a machine: those that are impossible are rejected."""
+    return Task(job, _NO_MACHINE, (Stream(observations),))

@@ -55,7 +55,7 @@ class FlinkSlots(FlinkOrRuntimeLogs):
             return runtime.plan(run)
         logged = read_run(run)
         heard = Heard.of(logged)
-        cases = tuple(doubted(slots_of(logged, heard, job), logged) for job in logged.jobs)
+        cases = tuple(doubted(slots_of(logged, heard, job), logged, "slot.") for job in logged.jobs)
         return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), problem_lines(logged.problems))
 
 
@@ -64,11 +64,11 @@ def slots_of(run: FlinkRun, heard: Heard, job: str) -> Unit:
     delivered = Delivered.of(_events(run, job))
     events = delivered.events
     reasons = outside(run, job, [e for e in events if e.event in MASTER_EVENTS | _BEGINNINGS])
-    slots = _Slots(run, heard, job, events, not reasons.beginning)
+    slots = _Slots(run, heard, job, events, reasons.complete)
     tasks = tuple(slots.tasks())
-    unjudged = tuple(reasons.texts) if reasons.beginning else ()
+    unjudged = () if reasons.complete else reasons.texts
     title = f"{run.jobs[job]}, {len(tasks)} slots"
-    logical, missing = logical_slots(job, run.of_job(job), not reasons.beginning)
+    logical, missing = logical_slots(job, run.of_job(job), reasons.complete)
     doubt = delivered.doubt or slots.sampled or (sample_of(missing) if missing >= SAMPLED else None)
     return Unit(job, title, (*tasks, *logical), False, unjudged, damage(run), doubt, tuple(slots.notes()))
 

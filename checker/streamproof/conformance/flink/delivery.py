@@ -18,6 +18,11 @@ from streamproof.system.records import dataclass
 
 _ONCE: Final = frozenset(
     [
+        "ckpt.complete",
+        "ckpt.declined",
+        "ckpt.expired",
+        "ckpt.failed",
+        "ckpt.trigger",
         "exec.deploy",
         "exec.transition",
         "part.registered",
@@ -27,16 +32,21 @@ _ONCE: Final = frozenset(
         "tm.transition",
     ]
 )
-"""Events that happen at most once per attempt or partition."""
+"""Events that happen at most once per attempt, partition or checkpoint."""
 _IN_STEP: Final = frozenset(
     [
+        "ckpt.none",
+        "ckpt.restore",
+        "ckpt.savepoint",
         "failover.global",
         "failover.global.restart",
         "failover.restart",
         "gate.created",
         "jm.disconnect",
+        "job.terminal",
         "job.transition",
         "part.request",
+        "region.built",
         "tm.failext",
     ]
 )

@@ -11,11 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from types import MappingProxyType
 from typing import Any, Final
 
 from streamproof.conformance.flink.drafts import Draft
 from streamproof.conformance.flink.global_failures import place_global_failures
 from streamproof.conformance.flink.identifiers import HEX
+from streamproof.conformance.flink.restores import place_restores
 from streamproof.system.records import dataclass
 
 _CLUSTER: Final = ("rm.", "hb.", "tm.closerm", "net.connfail")
@@ -111,10 +113,13 @@ class Joins:
         return ""
 
 
-def resolve(drafts: list[Draft]) -> tuple[list[str], Joins, dict[str, str]]:
+def resolve(
+    drafts: list[Draft], submitted: Mapping[tuple[str, str], int] = MappingProxyType({})
+) -> tuple[list[str], Joins, dict[str, str]]:
     """The job of each event ("" if none or unknown), the mapping used, and by job why events may be missing.
 
-    Events recorded by a task's thread without an attempt get it as the argument `by`.
+    `submitted`: for processes and jobs, the number of events before the submission of the job. Events recorded by a task's
+    thread without an attempt get it as the argument `by`.
     """
     joins = Joins.of(drafts)
     jobs: list[str] = []
@@ -140,9 +145,12 @@ def resolve(drafts: list[Draft]) -> tuple[list[str], Joins, dict[str, str]]:
             building.setdefault(draft.process, []).append(args["job"])
         elif draft.family == "job.transition" and args["old"] == "CREATED":
             building[draft.process] = [other for other in building.get(draft.process, ()) if other != job]
+        elif not job and draft.seq < submitted.get((draft.process, joins.only_job), 0):
+            pass  # of an earlier job, whose name is in no line
         elif not job and not draft.family.startswith(_CLUSTER):
             job = _by_neighbours(draft, joins, attempts, latest, building)
         jobs.append(job)
+    place_restores(drafts, jobs)
     return jobs, joins, place_global_failures(drafts, jobs)
 
 

@@ -418,6 +418,15 @@ _LANDMARKS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "JobMaster": ((" tasks will be restarted to recover", "failover.restart"),),
     "TaskExecutor": (("Received task ", "tm.submit"),),
     "ResultPartitionManager": (("Registered ", "part.registered"), ("Released partition ", "part.released")),
+    "CheckpointCoordinator": (
+        ("Triggering checkpoint ", "ckpt.trigger"),
+        ("Completed checkpoint ", "ckpt.complete"),
+        ("Decline checkpoint ", "ckpt.declined"),
+        # What Flink wrote before 1.10 in the place of the failure, and before 1.11 of a restore.
+        ("Discarding checkpoint ", "ckpt.failed"),
+        (" from latest valid checkpoint: ", "ckpt.restore"),
+        ("Restoring job ", "ckpt.restore"),
+    ),
 }
 
 

@@ -17,6 +17,7 @@ from streamproof.conformance.flink.archives import real
 from streamproof.conformance.flink.causes import read_causes
 from streamproof.conformance.flink.delivery import MISPLACED, LineOrder, Repetitions, describe, misplaced
 from streamproof.conformance.flink.drafts import Draft
+from streamproof.conformance.flink.identifiers import HEX
 from streamproof.conformance.flink.joins import resolve
 from streamproof.conformance.flink.log_records import Clock, Problem, Problems, Record, read_records
 from streamproof.conformance.flink.logfiles import (
@@ -32,14 +33,21 @@ from streamproof.conformance.flink.logfiles import (
 from streamproof.conformance.flink.message_forms import FORMS, LONGEST, resembles
 from streamproof.conformance.flink.rest import find_rest
 from streamproof.conformance.flink.run import FlinkRun, Process, Role
-from streamproof.system.errors import InputError
+from streamproof.system.errors import InputError, Loc
 from streamproof.system.options import setting
 from streamproof.system.reading import read_regular
 from streamproof.system.records import dataclass
 
 _VERSION: Final = re.compile(r"\(Version: (\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?),")
 _START: Final = "Starting RPC endpoint for org.apache.flink.runtime.taskexecutor.TaskExecutor "
-"""Messages of a TaskManager before it can receive a task."""
+"""Message of a TaskManager before it can receive a task."""
+_ENTRYPOINT: Final = "ClusterEntrypoint"
+"""The logger of the first line of a JobManager's process."""
+_DISPATCHERS: Final = frozenset({"StandaloneDispatcher", "MiniDispatcher", "Dispatcher"})
+_SUBMITTED: Final = re.compile(
+    rf"Submitting job (?:'.*' \(({HEX})\)(?: with associated application .*)?|({HEX}) \(.*\))\.", re.ASCII
+)
+"""Message of a Dispatcher that accepts a job, since 1.16 and before: it precedes all lines about the job."""
 _JAR_VERSION: Final = re.compile(r"flink-(?:dist|runtime)[-_](?:\d\.\d+-)?(\d+\.\d+\.\d+)\.jar")
 _NOTED_VERSION: Final = re.compile(r"^Flink:? (\d+\.\d+(?:\.\d+)?)", re.MULTILINE)
 _RESOURCE: Final = re.compile(r"Starting TaskManager with ResourceID: (\S+)|MetricQueryService_(\S{1,500}+) \.")
@@ -95,12 +103,14 @@ class _LogReader:
     recognised: bool = False
     unsure: dict[str, str] = field(default_factory=dict)
     excused: dict[str, str] = field(default_factory=dict)
+    unread: dict[str, tuple[int, Loc]] = field(default_factory=dict)
     # Of the process being read:
     seq: int = 0
     role: Role = "unknown"
     tm: str | None = None
     newest: str = ""
-    started: bool = False
+    starts: dict[int, None] = field(default_factory=dict)
+    submitted: dict[str, int] = field(default_factory=dict)
     repetitions: Repetitions = field(default_factory=Repetitions)
 
     def read(self) -> FlinkRun:
@@ -114,7 +124,8 @@ class _LogReader:
                 f"lines of the same time are in an order in which no thread writes them, for {turned} attempts or jobs"
             )
             self.unsure |= {process.name: f"the order of the lines is not known: {why}" for process in processes}
-        jobs, joins, open_ = resolve(self.drafts)
+        submitted = {(process.name, job): seq for process in processes for job, seq in process.submitted.items()}
+        jobs, joins, open_ = resolve(self.drafts, submitted)
         self.unsure |= open_
         rest = find_rest(self.source.folder, joins.names, self.problems.append)
         events = tuple(
@@ -134,6 +145,7 @@ class _LogReader:
             version=self.version or self._noted_version(),
             unsure=self.unsure,
             excused=self.excused,
+            unread=self.unread,
         )
 
     def _refuse(self) -> NoReturn:
@@ -153,7 +165,8 @@ class _LogReader:
         self.seq = 0
         self.role = "unknown"
         self.tm = None
-        self.started = False
+        self.starts = {}
+        self.submitted = {}
         self.newest = str(log.files[-1])
         files = [(str(file), read_lines(file, self.problems.append)) for file in log.files]
         clock, orders = Clock(self.problems.append), dict[str, LineOrder]()
@@ -176,7 +189,8 @@ class _LogReader:
             self.excused[log.process] = log.excuse
         if not log.ordered:
             self.unsure[log.process] = f"the order of the log of {log.process} is not known: {UNORDERED}"
-        return Process(log.process, self.role, self.tm, tuple(str(file) for file in log.files), self.started)
+        names = tuple(str(file) for file in log.files)
+        return Process(log.process, self.role, self.tm, names, tuple(self.starts), self.submitted)
 
     def _doubt_delivery(self, process: str, mixed: Sequence[str]) -> None:
         """Reports repeated lines; records why the log of a process may be incomplete. `mixed`: the files whose lines
@@ -236,11 +250,19 @@ class _LogReader:
             family = resembles(record.head.logger, message)
             if family:
                 self._report(record, f"the line looks like {family} but cannot be read in full")
+                count, first = self.unread.get(family, (0, Loc(record.file, record.line)))
+                self.unread[family] = count + 1, first
             elif len(message) > LONGEST:
                 self._report(record, f"the message has more than {LONGEST:,} characters; it is not read")
             elif not record.detail and _UNCLOSED.search(message):
                 self._report(record, "the line seems to be cut: it ends within a bracket")
-        self.started = self.started or (self.seq == 0 and message.startswith(_START))
+        at_entry = record.head.logger == _ENTRYPOINT and message.lstrip().startswith("Starting ")
+        if at_entry or message.startswith(_START):
+            self.starts[self.seq] = None
+        if record.head.logger in _DISPATCHERS:
+            accepted = _SUBMITTED.fullmatch(message)
+            if accepted:
+                self.submitted.setdefault(accepted[1] or accepted[2], self.seq)
         if self.version is None and "(Version: " in message:
             found = _VERSION.search(message)
             self.version = found[1] if found else None

@@ -12,6 +12,7 @@ from typing import Literal
 
 from streamproof.conformance.event import Event
 from streamproof.conformance.flink.log_records import Problem
+from streamproof.system.errors import Loc
 from streamproof.system.records import dataclass
 
 Role = Literal["jobmanager", "taskmanager", "both", "unknown"]
@@ -20,14 +21,21 @@ Role = Literal["jobmanager", "taskmanager", "both", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process of the run. `tm` is a TaskManager's resource id, None if no log has it; `started`: a TaskManager's log
-    begins with its start, before all events."""
+    """A process of the run. `tm` is a TaskManager's resource id, None if no log has it; `starts`: for each line
+    about the start of the process, the number of events before it; `submitted` the same for each job that its Dispatcher
+    accepts."""
 
     name: str
     role: Role
     tm: str | None
     files: tuple[str, ...]
-    started: bool = False
+    starts: tuple[int, ...] = ()
+    submitted: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def started(self) -> bool:
+        """Whether the log begins with the start of the process, before all events."""
+        return 0 in self.starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,8 @@ class FlinkRun:
     version: str | None = None
     unsure: Mapping[str, str] = field(default_factory=dict)
     excused: Mapping[str, str] = field(default_factory=dict)
+    unread: Mapping[str, tuple[int, Loc]] = field(default_factory=dict)
+    """The number of lines of each family whose format is not the known one, and the first of them."""
     _by_job: dict[str, tuple[Event, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def doubt(self, job: str, of: Mapping[str, str]) -> str | None:

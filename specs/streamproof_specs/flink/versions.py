@@ -1,0 +1,23 @@
+"""The version of Flink that wrote the logs of a run, as far as they show it.
+
+A rule that a line must be there holds from the version that writes it; of an older or an unknown version it says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from streamproof.conformance.flink import FlinkRun
+
+
+def is_at_least(run: FlinkRun, version: tuple[int, int]) -> bool | None:
+    """Whether the logs are of this version or a later one; None if they do not show it.
+
+    The logs name the version, or have identifiers of attempts that end with the number of the attempt, as from 1.16 on.
+    """
+    found = re.match(r"(\d+)\.(\d+)", run.version or "")
+    if found is not None:
+        return (int(found[1]), int(found[2])) >= version
+    if version <= (1, 16) and any("attempt" in event.args for event in run.events):
+        return True
+    return None
