@@ -31,10 +31,11 @@ from streamproof.system import System, Verdict
 from streamproof.system import build as b
 from streamproof.system import constraint as constraints
 from streamproof.system.expr import Expr
-from streamproof.system.formula import Atom, Eventually, Formula, OrF, rewritten, written
+from streamproof.system.formula import Atom, Eventually, Formula, OrF, rewritten, untils, written
 from streamproof.system.prefixes import may_contradict
 from streamproof.system.records import replace
 from streamproof.system.reference import reference
+from streamproof.system.reference_temporal import plain
 from streamproof.system.verdict import Trace
 from streamproof.traces.replay import ReplayError, verify
 
@@ -47,7 +48,9 @@ QUICK_SPIN = spin.SpinOptions(hash_bits=16, depth=2_000_000, optimise="-O0", sec
 def _judge(graph: Drawn, seen: Counter[str], tier: str = "python") -> None:
     """The verdict of the search is the one of brute force, and its counterexample is one."""
     finding = explore(graph.system, SearchOptions(tier=tier)).finding("claim")
-    assert reference(graph.system).decisions["claim"].verdict is finding.verdict
+    if len({*untils(plain(graph.formula))}) < 4:  # its time doubles with each
+        assert reference(graph.system).decisions["claim"].verdict is finding.verdict
+        seen["reference"] += 1
     seen[finding.text()] += 1
     if finding.trace is None:
         found = next((lasso for lasso in lassos(graph, 5) if violates(graph, *lasso)), None)
@@ -71,13 +74,14 @@ def _judge(graph: Drawn, seen: Counter[str], tier: str = "python") -> None:
         assert violates(graph, walk, finding.trace.loop)
 
 
-@pytest.mark.parametrize("seeds", [range(30)])
+@pytest.mark.parametrize("seeds", [range(60)])
 def test_random_graphs(seeds: range) -> None:
     """States and steps are cut; both kinds of violation, and formulas that hold, occur."""
     seen: Counter[str] = Counter()
     for seed in seeds:
         _judge(drawn(seed), seen)
-    assert min(seen["prefixes"], seen["lassos"], seen["holds within the constraint"]) > 0
+    assert min(seen["prefixes"], seen["lassos"], seen["holds within the constraint"]) > 4
+    assert seen["reference"] > 20
 
 
 @pytest.mark.long
