@@ -255,6 +255,24 @@ def test_tlc_decides_alike(claim: str, jar: Path, tmp_path: Path) -> None:
         verify(system, "claim", decided.trace)
 
 
+@pytest.mark.long
+@pytest.mark.skipif(spin.installed() is not None, reason=f"needs Spin: {spin.installed()}")
+@pytest.mark.parametrize("five", range(12))
+def test_spin_and_tlc_on_random_graphs(five: int, jar: Path) -> None:
+    """Where Spin or TLC decides, it decides as the search does; TLC misses no fair behaviour that stays inside."""
+    for seed in range(5 * five, 5 * five + 5):
+        system = drawn(seed).system
+        finding = explore(system).finding("claim")
+        (of_tlc,) = tlc.decide(system, ["claim"], QUICK_TLC)
+        if of_tlc.because == tlc.MISSED or finding.verdict is Verdict.INCONCLUSIVE:
+            assert finding.trace is None or finding.trace.loop is None, seed
+        else:
+            assert of_tlc.verdict is finding.verdict, seed
+        if len({*untils(plain(drawn(seed).formula))}) < 3:  # Spin's automata grow with them
+            (of_spin,) = spin.decide(system, ["claim"], QUICK_SPIN)
+            assert finding.verdict in (of_spin.verdict, Verdict.INCONCLUSIVE), seed
+
+
 # --- the comparison can fail
 
 

@@ -27,6 +27,7 @@ from streamproof.system.formula import (
     Release,
     Until,
     atoms,
+    claims,
     folded,
     parts,
 )
@@ -100,19 +101,28 @@ def may_contradict(formula: Formula) -> bool:
     """Whether a prefix may be bad without being informative; also true if the formula is too large to find out.
 
     Conditions count as independent. If each occurs either negated or not, all cases are satisfied where all literals are
-    true, and every bad prefix is informative.
+    true, and every bad prefix is informative: only a condition that occurs in both ways can make parts contradict each other.
     """
     kept = folded(formula)
     if isinstance(kept, bool):
         return False
+    groups: list[tuple[list[Formula], set[Expr]]] = []
     literals = set(_literals(kept, wanted=True))
-    if len({expr for expr, _ in literals}) == len(literals):
-        return False
-    conditions = list(dict.fromkeys(_positive(atom.expr) for atom in atoms(kept)))
+    both = {expr for expr, wanted in literals if (expr, not wanted) in literals}
+    for claim in claims(kept):  # conjuncts without a common condition in `both` do not contradict each other
+        own = {expr for expr, _ in _literals(claim, wanted=True)} & both
+        near = [group for group in groups if group[1] & own]
+        groups = [group for group in groups if group not in near]
+        groups.append(([claim, *(c for some, _ in near for c in some)], own.union(*(some for _, some in near))))
+    return any(shared and _contradicts(AndF(tuple(some))) for some, shared in groups)
+
+
+def _contradicts(formula: Formula) -> bool:
+    conditions = list(dict.fromkeys(_positive(atom.expr) for atom in atoms(formula)))
     if len(conditions) > MOST_CONDITIONS:
         return True
     words = _Words(conditions)
-    todo = [obligation(kept)]
+    todo = [obligation(formula)]
     known = {*todo}
     for cases in todo:  # which grows
         if len(known) > MOST_OBLIGATIONS or (cases and not any(map(words.satisfiable, cases))):
