@@ -188,14 +188,14 @@ def gently() -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def abruptly() -> Iterator[None]:
-    """Inside, also within `gently`, Ctrl-C and SIGTERM raise `KeyboardInterrupt`; at once if the program was interrupted."""
+def abruptly(*, at_once: bool = False) -> Iterator[None]:
+    """Inside, also within `gently`, Ctrl-C and SIGTERM raise `KeyboardInterrupt`; `at_once`: also one that came before."""
     if not _in_main_thread():
         yield
         return
     gentle, _run.gentle = _run.gentle, 0
     try:
-        if gentle and _run.requested:
+        if at_once and gentle and _run.requested:
             raise KeyboardInterrupt
         yield
     finally:

@@ -135,7 +135,7 @@ def _reduced(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> tuple[Le
 
 def _compiled(task: SearchTask) -> LevelSearch:
     limit = task.budget.options.time_limit
-    with limited(None if limit is None else limit - task.budget.elapsed), timely(COMPILING), abruptly():
+    with limited(None if limit is None else limit - task.budget.elapsed), timely(COMPILING), abruptly(at_once=True):
         return _compile(task)
 
 

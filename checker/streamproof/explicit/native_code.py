@@ -35,8 +35,8 @@ CACHE_VARIABLE = "STREAMPROOF_CACHE"
 """The environment variable with the cache folder; empty: no cache."""
 KEPT = 200
 """Largest number of compiled modules in the folder; the least recently used are removed."""
-LARGE = 1 << 20
-"""Size of a text, in characters, from which its compilation may take seconds: an interrupt does not wait for it."""
+LARGE = 1 << 15
+"""Size of a text, in characters, from which its compilation takes long enough that signals are handled meanwhile."""
 MAGIC = b"streamproof code 2\n"
 _HEAD = len(MAGIC) + 2 * (64 + 1)
 """Size of the header in bytes: the magic line and two lines of 64 digits."""
@@ -166,8 +166,7 @@ def build(text: str | Callable[[], str], names: Sequence[str], *, optimise: bool
     found = _text(text)
     if len(found) < LARGE:
         return _compiled(found, names, machine, entry, optimise=optimise)
-    with interrupts.abruptly():
-        return interrupts.apart(lambda: _compiled(found, names, machine, entry, optimise=optimise))
+    return interrupts.apart(lambda: _compiled(found, names, machine, entry, optimise=optimise))
 
 
 def _compiled(text: str, names: Sequence[str], machine: Any, entry: CacheEntry, *, optimise: bool) -> Module:

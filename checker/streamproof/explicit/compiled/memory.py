@@ -26,6 +26,7 @@ from streamproof.explicit.compiled.steps import StepCounters
 from streamproof.explicit.kernel_compiler import translate
 from streamproof.explicit.level_search import Budget
 from streamproof.explicit.native_code import Module, build
+from streamproof.interrupts import abruptly
 from streamproof.system.errors import SystemFailure, TooLarge
 
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
@@ -198,7 +199,8 @@ class Fixed:
             group = next(g for g in search_kernels.GROUPS if name in g)
             inside = [k for k in search_kernels.KERNELS if k.__name__.startswith("_") or k.__name__ in group]
             key = f"{group} {self._constants} {_written()}"
-            module = build(lambda: translate(inside, self._constants), group, optimise=True, key=key)
+            with abruptly():
+                module = build(lambda: translate(inside, self._constants), group, optimise=True, key=key)
             self._modules |= dict.fromkeys(group, module)
         return self._modules[name].function(name, arguments)
 

@@ -26,6 +26,7 @@ from streamproof.explicit.compiled.steps import (
 from streamproof.explicit.level_search import LevelSearch, Recorder, SearchEvent, SearchTask, Snapshot, Stop
 from streamproof.explicit.native_code import Module, build
 from streamproof.explicit.search import starts
+from streamproof.interrupts import abruptly
 from streamproof.system import build as b
 from streamproof.system.errors import SystemFailure
 from streamproof.system.expr import Expr
@@ -425,7 +426,8 @@ class CompiledSearch(LevelSearch):
         begun = time.perf_counter()
         watching = self._watch_code()
         if watching:
-            self._watch = build(module(watching), ["watch"], optimise=False).function("watch", 3)
+            with abruptly():
+                self._watch = build(module(watching), ["watch"], optimise=False).function("watch", 3)
         self.compile_seconds += time.perf_counter() - begun
 
     def _watch_code(self) -> str:
