@@ -12,8 +12,14 @@ BIN := $(VENV)/bin
 # Written last, so an interrupted installation is resumed; holds the folder the environment was made for.
 STAMP := $(VENV)/.installed-for
 
+LOWEST := build/lowest
+LOWEST_TESTS := tests/cli/test_check.py tests/cli/test_bad_input.py tests/cli/test_help.py tests/cli/test_prove.py \
+  tests/cli/test_outputs.py tests/unit/test_explicit_verdicts.py tests/unit/test_digraph.py tests/unit/test_symbolic_proof.py \
+  tests/agreement/test_explicit_agreement.py tests/agreement/test_smt_agreement.py tests/certificates/test_accepted.py \
+  tests/runtime/test_processes.py tests/pipeline/test_report.py
+
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-long lint lint-code lint-format lint-types lint-layers bench proofs certificates mutants site lock clean FORCE
+.PHONY: help venv demo test test-long test-lowest lint lint-code lint-format lint-types lint-layers bench proofs certificates mutants site lock clean FORCE
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +36,15 @@ test: $(STAMP)  ## the tests that run on every push
 
 test-long: $(STAMP)  ## every test, those that take minutes included
 	$(BIN)/pytest -n $(JOBS) --dist loadgroup --timeout 3600
+
+test-lowest: $(LOWEST)/.installed  ## some tests of each kind with the lowest versions of pyproject.toml, in build/lowest/
+	$(LOWEST)/bin/pytest -p no:cacheprovider -n $(JOBS) --dist loadgroup -m "not long" $(LOWEST_TESTS)
+
+$(LOWEST)/.installed: pyproject.toml tools/lowest.py
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/requirements.txt
+	$(LOWEST)/bin/python -m pip install -qq --requirement $(LOWEST)/requirements.txt --editable .
+	@touch $@
 
 lint: lint-code lint-format lint-types lint-layers  ## ruff, mypy --strict, import-linter
 

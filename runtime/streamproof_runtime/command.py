@@ -113,17 +113,17 @@ class Simulated:
         """The run of a seed; `watch` is called with snapshots for a live view."""
         return {"seed": seed, **self._run(watch, f"seed {seed}", seed=seed, level=self._level)}
 
-    def script(self, path: Path, watch: Watch | None = None) -> dict[str, Any]:
-        """The run of a script; raises `RuntimeFailure` for a file that is none."""
+    def script(self, path: Path, text: str, watch: Watch | None = None) -> dict[str, Any]:
+        """The run of a script, the text of the file `path`; raises `RuntimeFailure` for a text that is none."""
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
+            record = json.loads(text)
             if record["schema"] != SCRIPT:
                 raise ValueError(f"its schema is {record['schema']!r}")
             faults = [Fault.of(fault) for fault in record["faults"]]
             choices = {s: [int(c) for c in record["choices"].get(s, ())] for s in STREAMS}
             if any(c < 0 for given in choices.values() for c in given):
                 raise ValueError("a choice is below 0")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Problem(f"{path} is not a script of a run: {error}") from error
         known = {f"tm-{i}" for i in range(1, self._more["executors"] + 1)} | {"jobmaster", RM}
         for node in (node for fault in faults for node in fault.nodes):

@@ -203,7 +203,6 @@ def test_a_script_with_other_faults_is_refused(fault: Any, tmp_path: Path) -> No
     """And one with a choice below 0."""
     runs = simulated(file(tmp_path, SMALL))
     for faults, choices in (([fault], {}), ([], {"schedule": [-1]})):
-        script = tmp_path / "script.json"
-        script.write_text(json.dumps({"schema": "streamproof.run-script/1", "faults": faults, "choices": choices}))
+        text = json.dumps({"schema": "streamproof.run-script/1", "faults": faults, "choices": choices})
         with pytest.raises(Problem, match="is not a script of a run"):
-            runs.script(script)
+            runs.script(tmp_path / "script.json", text)

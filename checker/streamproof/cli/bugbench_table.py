@@ -16,7 +16,7 @@ from streamproof import entries
 from streamproof.cli.selection import Selection, select
 from streamproof.model_registry import unknown
 from streamproof.system.errors import InputError, SystemFailure, UsageError
-from streamproof.system.reading import expect_file
+from streamproof.system.reading import expect_file, read_text
 from streamproof.system.records import dataclass
 
 GROUP = "streamproof.bugbenches"
@@ -88,9 +88,8 @@ def _number(ticket: str) -> tuple[str, int]:
 def _read(path: Path) -> Defect:
     expect_file(str(path), "name a folder with one TOML file per defect")
     try:
-        with path.open("rb") as file:
-            data = tomllib.loads(file.read(LARGEST).decode("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        data = tomllib.loads(read_text(path, LARGEST))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{path}: {error}", remedy="write the file as docs/bugbench.md describes") from error
     _expect_keys(path, "", data, {*TEXTS, *SIDES})
     for name in TEXTS:

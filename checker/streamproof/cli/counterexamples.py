@@ -23,6 +23,7 @@ from streamproof.system.errors import Exit, InputError, StreamproofError
 from streamproof.system.files import SUFFIXES, expect_writable, plain_name, write_all
 from streamproof.system.model import System, parameter_json
 from streamproof.system.options import SearchOptions
+from streamproof.system.reading import read_text
 from streamproof.system.records import dataclass, replace
 from streamproof.system.text import visible
 from streamproof.system.verdict import Verdict
@@ -146,7 +147,7 @@ class PromisedViolation:
         found, least = len(trace.steps), len(self.evidence.trace.steps)
         if found != least:
             yield f"{path}: {found} steps, the shortest trace has {least}"
-        elif text.is_file() and text.read_text(encoding="utf-8") != replace(self.evidence, trace=trace).text():
+        elif text.is_file() and read_text(text) != replace(self.evidence, trace=trace).text():
             yield f"{text}: differs from the text of the trace beside it; run streamproof counterexamples again"
 
 

@@ -22,6 +22,7 @@ from streamproof.interrupts import limited
 from streamproof.system.errors import Exit, InputError, OutOfTime, SystemFailure, UsageError
 from streamproof.system.files import PARQUET, RUN_LOG, RUN_SCRIPT, expect_writable, new_folders, remove, write
 from streamproof.system.options import bytes_about, timely
+from streamproof.system.reading import read_text
 from streamproof.system.text import Line, StyledText, line
 
 if TYPE_CHECKING:
@@ -289,8 +290,9 @@ def _runs(
     with Status(live=view is None) as status, view or nullcontext():
         for number in range(1 if script else seeds):
             status(f"seed {seed + number}")
-            of_script = partial(simulated.script, script) if script else partial(simulated.seed, seed + number)
-            run = _within(seconds, module, partial(of_script, watch))
+            of_seed = partial(simulated.seed, seed + number)
+            one = partial(simulated.script, script, read_text(script)) if script else of_seed
+            run = _within(seconds, module, partial(one, watch))
             if run is None:
                 about = {"script": str(script)} if script else {"seed": seed + number}
                 runs.append({**about, "wrong": f"no end after {seconds:g} s", "unfinished": True})

@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, Final
 from streamproof.conformance.event import Event
 from streamproof.system.errors import InputError, Loc
 from streamproof.system.files import PARQUET, write
-from streamproof.system.reading import json_problem, unique
+from streamproof.system.reading import json_problem, open_regular, unique
 
 SCHEMA: Final = "streamproof.events"
 """Name of the event log's schema, kept in the metadata of Parquet files."""
@@ -162,7 +162,7 @@ def _sealed(table: bytes) -> bytes:
 
 def _expect_seal(file: Path) -> None:
     """Raises `ValueError` for a footer that was changed; files of others have no seal."""
-    with file.open("rb") as stream:
+    with open_regular(file) as stream:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, size - _END))
         footer = size - _END - int.from_bytes(stream.read(4), "little")

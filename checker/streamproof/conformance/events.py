@@ -29,7 +29,7 @@ from streamproof.conformance.otlp import is_otlp, otlp_events
 from streamproof.system.errors import InputError, Loc
 from streamproof.system.files import EVENTS, write
 from streamproof.system.options import setting
-from streamproof.system.reading import LINE, bounded_lines, json_problem
+from streamproof.system.reading import LINE, MOST, Excess, bounded_lines, json_problem, open_regular
 from streamproof.system.text import visible_json
 
 Value = str | int | bool | None | list[Any] | dict[str, Any]
@@ -98,7 +98,7 @@ def first_event_fields(path: Path) -> dict[str, Any]:
     Raises `InputError` for a damaged Parquet file.
     """
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             line = None if _is_parquet(path, stream.peek(4)) else stream.readline(1 << 20)
         if line is None:
             return next(event_table.rows(path, only_first=True), ({}, 0))[0]
@@ -113,9 +113,9 @@ def may_have_event(path: Path, event: str) -> bool:
 
     Raises `InputError` for a damaged Parquet file, and `OSError`.
     """
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         if not _is_parquet(path, stream.peek(4)):
-            return any(f'"{event}"'.encode() in line for line in stream)
+            return any(f'"{event}"'.encode() in line for line in bounded_lines(stream))
     return event_table.has_event(path, event)
 
 
@@ -125,7 +125,7 @@ def _is_parquet(file: Path, head: bytes) -> bool:
 
 def _iterate(file: Path, without_torn_line: bool) -> Iterator[Event]:
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             magic = stream.peek(4)
             if _is_parquet(file, magic):
                 for fields, row in event_table.rows(file):
@@ -139,6 +139,8 @@ def _iterate(file: Path, without_torn_line: bool) -> Iterator[Event]:
         raise InputError(
             f"{file}: the compressed file is damaged ({error})", remedy="copy it again from its source"
         ) from error
+    except Excess as error:
+        raise InputError(f"{file}: {error}", remedy="remove what is not an event") from None
     except OSError as error:
         raise InputError(
             f"{file}: cannot be read: {error.strerror or error}", remedy="check the path and its rights"
@@ -169,7 +171,7 @@ def _json_lines(stream: BinaryIO | gzip.GzipFile, name: str, without_torn_line: 
             raise InputError(f"the line has more than {LINE:,} bytes", loc=Loc(name, number))
         try:
             if nothing_before and raw.strip() == b"{":
-                document = json_value(b"".join((raw, *(rest for _, rest in lines))))
+                document = json_value(_joined(raw, lines))
                 if is_otlp(document):
                     yield document, number
                     return
@@ -184,13 +186,23 @@ def _json_lines(stream: BinaryIO | gzip.GzipFile, name: str, without_torn_line: 
         yield data, number
 
 
+def _joined(first: bytes, lines: Iterator[tuple[int, bytes]]) -> bytes:
+    """The rest of a file as one text. Raises `ValueError` if it is too large."""
+    found, size = [first], len(first)
+    for _, line in lines:
+        found.append(line)
+        size += len(line)
+        if size > MOST:
+            raise ValueError(f"the document has more than {MOST:,} bytes")
+    return b"".join(found)
+
+
 def begins_like_spans(path: Path) -> bool:
     """Whether a file, compressed by gzip or not, begins like one of OpenTelemetry's spans, whatever its name."""
     try:
-        with path.open("rb") as stream:
-            packed = stream.read(2) == b"\x1f\x8b"
-        with gzip.open(path, "rb") if packed else path.open("rb") as stream:
-            head = stream.read(4096)
+        with open_regular(path) as file:
+            packed = file.peek(2)[:2] == b"\x1f\x8b"
+            head = (gzip.GzipFile(fileobj=file) if packed else file).read(4096)
     except (OSError, EOFError, zlib.error):
         return False  # reading it would report the error
     return head.lstrip().startswith(b"{") and b'"resourceSpans"' in head

@@ -7,7 +7,6 @@ without action names the instances are searched.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -18,7 +17,7 @@ from streamproof.exchange.itf import ACTION, PICKS, UNIT, choices, compact, enco
 from streamproof.system.errors import Exit, InputError, StreamproofError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, State, System
-from streamproof.system.reading import parse_json, read_text
+from streamproof.system.reading import parse_json, read_piped, read_text
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     ArraySort,
@@ -67,7 +66,7 @@ def load(path: Path | str) -> Document:
     """The document in the file at `path`, ``-`` for standard input. Raises `InputError` if it is not an ITF file."""
     piped = str(path) in ("-", "/dev/stdin")
     name = "standard input" if piped else str(path)
-    text = sys.stdin.read() if piped else read_text(Path(path))
+    text = read_piped() if piped else read_text(Path(path))
     data = parse_json(text, name, "give a trace in ITF, a file named *.itf.json")
     if not isinstance(data, dict) or not isinstance(data.get("states"), list):
         raise InputError(f"{name}: not a trace in ITF: no list of states", remedy="give a file named *.itf.json")

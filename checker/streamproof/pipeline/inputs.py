@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 from streamproof.system.errors import InputError, Loc
 from streamproof.system.options import bytes_text
-from streamproof.system.reading import bounded_lines, expect_unicode
+from streamproof.system.reading import bounded_lines, expect_unicode, open_regular
 from streamproof.system.records import dataclass
 
 Kind = Literal["events", "verdicts"]
@@ -151,7 +151,12 @@ _EXPECTED = (
 
 def opened(path: str, compressed: bool) -> BinaryIO:
     """The bytes of a file, decompressed when it is gzip."""
-    return cast(BinaryIO, gzip.open(path, "rb")) if compressed else open(path, "rb")
+    raw = open_regular(path)
+    if not compressed:
+        return raw
+    file = gzip.GzipFile(fileobj=raw)
+    file.myfileobj = cast(Any, raw)  # closed with it
+    return cast(BinaryIO, file)
 
 
 def _files(given: Path, without: Path | None) -> Iterator[tuple[str, bool]]:
@@ -194,7 +199,7 @@ def _walk(folder: str, without: Path | None) -> Iterator[str]:
 def _classify(path: str) -> Source | Skipped:
     try:
         size = os.path.getsize(path)
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             magic = file.read(4)
         if not magic:
             return Skipped(path, _EMPTY)
@@ -210,7 +215,7 @@ def _classify(path: str) -> Source | Skipped:
 def _json(path: str, size: int, compressed: bool, file: BinaryIO) -> Source | Skipped:
     head = file.read(_HEAD)
     if not head.strip():
-        return Skipped(path, _EMPTY)
+        return Skipped(path, _EMPTY if len(head) < _HEAD else f"its first {_HEAD:,} bytes are blank")
     if not head.lstrip().startswith(b"{"):
         return _not_json(path, head, "neither JSON lines nor Parquet")
     run, origin = _run(path)

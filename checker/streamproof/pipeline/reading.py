@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import Any
 
 from streamproof.pipeline.inputs import DOCUMENT, Source, opened
-from streamproof.system.reading import LINE, json_problem, unique
+from streamproof.system.reading import BLANK_LINES, LINE, json_problem, unique
 from streamproof.system.records import dataclass
 
 _SMALL = 1 << 20  # a task smaller than this costs more to start than to run
@@ -101,7 +101,7 @@ def line_of(source: Source, offset: int) -> int:
 
 def _lines(piece: Piece) -> Iterator[ParsedRecord | Broken]:
     source = piece.source
-    position = piece.start
+    position, blank = piece.start, 0
     try:
         with opened(source.file, source.gzip) as file:
             if piece.start:
@@ -119,7 +119,11 @@ def _lines(piece: Piece) -> Iterator[ParsedRecord | Broken]:
                 if len(line) > LINE:
                     yield Broken(position, f"this line has more than {LINE:,} bytes")
                 elif not line.isspace():
+                    blank = 0
                     yield _parsed(position, line)
+                elif (blank := blank + 1) > BLANK_LINES:
+                    yield Broken(position, f"more than {BLANK_LINES:,} empty lines in a row")
+                    return
                 position += len(line)
                 while len(line) > LINE and not line.endswith(b"\n"):
                     line = file.readline(LINE + 1)

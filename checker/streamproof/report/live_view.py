@@ -30,6 +30,8 @@ EVENTS = 8
 _AROUND = 9 + EVENTS
 """Lines of a terminal that are not for tasks."""
 _LONGEST = 200
+_WIDEST = 1 << 16
+"""Maximum length of a line of other processes, in characters; longer ones are split."""
 """Characters of an event that are shown."""
 _STATES = {"RUNNING": "green", "BLOCKED": "yellow", "ATTEMPTING": "cyan", "TERMINATED": "dim", "FINISHED": "dim"}
 _OVER = ("TERMINATED", "FINISHED")
@@ -108,7 +110,7 @@ class LiveView:
 
     def _forward(self, reading: int) -> None:
         with open(reading, encoding="utf-8", errors="backslashreplace") as lines, suppress(ValueError):
-            for text in lines:
+            for text in iter(lambda: lines.readline(_WIDEST), ""):
                 self.above(text.rstrip("\n"))
 
     # --- elsewhere

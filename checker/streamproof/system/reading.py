@@ -6,15 +6,18 @@ few bytes of JSON may nest deeper than the stack.
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import lzma
 import os
 import re
 import reprlib
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 from streamproof.system.errors import InputError, Loc
 from streamproof.system.options import bytes_text
@@ -27,6 +30,9 @@ CONTAINERS = 1 << 21
 """Maximum number of lists and objects in one text; each takes about fifty bytes of memory, and three of the text."""
 NUMBER_DIGITS = 300
 """Maximum number of digits of one number."""
+BLANK_LINES = 1_000_000
+"""Maximum number of successive empty lines of a log."""
+NOT_REGULAR = "it is not a regular file"
 LINE = 1 << 24
 """Maximum length of a log line, in bytes."""
 
@@ -41,21 +47,55 @@ class Excess(ValueError):
         self.at = at
 
 
+class _Regular(io.FileIO):
+    """A file that never waits for data: reading fails where a file of the kernel, such as /proc/kmsg, has none now."""
+
+    def __init__(self, handle: int, path: str) -> None:
+        super().__init__(handle)
+        self._path = path
+
+    def readinto(self, buffer: Any, /) -> int:
+        """As usual, but an `OSError` instead of None."""
+        return cast(int, self._expect(super().readinto(buffer)))
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """As usual, but an `OSError` instead of None."""
+        return cast(bytes, self._expect(super().read(size)))
+
+    def readall(self) -> bytes:
+        """As usual, but an `OSError` instead of None."""
+        return cast(bytes, self._expect(super().readall()))
+
+    def _expect(self, found: Any) -> Any:
+        if found is None:
+            raise OSError(errno.EAGAIN, "no data now: it is not a regular file", self._path)
+        return found
+
+
+def open_regular(path: Path | str) -> io.BufferedReader:
+    """A regular file, opened. Raises `OSError` for anything else, such as a pipe, without waiting for it."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return io.BufferedReader(_Regular(handle, str(path)))
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, NOT_REGULAR, str(path))
+
+
 def read_regular(path: Path, most: int) -> bytes:
     """The content of a regular file of at most `most` bytes. Raises `InputError`."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as file:
-            if stat.S_ISDIR(os.fstat(handle).st_mode):
-                raise InputError(f"{path} is a folder", remedy="name a file in it")
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise InputError(f"{path} is not a regular file", remedy="name a file")
+        with open_regular(path) as file:
             data = file.read(most + 1)
     except FileNotFoundError:
         raise InputError(f"{path} does not exist", remedy="check the path") from None
     except IsADirectoryError:
         raise InputError(f"{path} is a folder", remedy="name a file in it") from None
     except (OSError, ValueError) as error:
+        if getattr(error, "errno", None) == errno.EINVAL and getattr(error, "strerror", None) == NOT_REGULAR:
+            raise InputError(f"{path} is not a regular file", remedy="name a file") from None
         raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if len(data) > most:
         raise InputError(f"{path} is larger than {bytes_text(most)}, which is the limit")
@@ -148,8 +188,15 @@ class _Lines(Protocol):
 
 
 def bounded_lines(stream: _Lines, most: int = LINE) -> Iterator[bytes]:
-    """The lines of a stream with their ends; of a line longer than `most`, the first `most` + 1 bytes."""
+    """The lines of a stream with their ends; of a line longer than `most`, the first `most` + 1 bytes.
+
+    Raises `Excess` for more than `BLANK_LINES` empty lines in a row: a small compressed file may have billions.
+    """
+    blank = 0
     while part := stream.readline(most + 1):
+        blank = blank + 1 if part == b"\n" else 0
+        if blank > BLANK_LINES:
+            raise Excess(f"more than {BLANK_LINES:,} empty lines in a row, which is the limit")
         rest = part
         while len(rest) > most and not rest.endswith(b"\n"):
             rest = stream.readline(most + 1)
@@ -204,6 +251,14 @@ def read_text(path: Path, most: int = MOST) -> str:
         return read_regular(path, most).decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text: byte {error.start} is {error.object[error.start]:#x}") from None
+
+
+def read_piped(most: int = MOST) -> str:
+    """The text of standard input, of at most `most` characters. Raises `InputError`."""
+    text = sys.stdin.read(most + 1)
+    if len(text) > most:
+        raise InputError(f"standard input is larger than {bytes_text(most)}, which is the limit")
+    return text
 
 
 def read_json(path: Path, shape: Shape, remedy: str = "", most: int = MOST) -> Any:

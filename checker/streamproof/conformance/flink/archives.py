@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import atexit
 import bz2
-import errno
 import gzip
 import io
 import lzma
 import os
 import re
 import shutil
-import stat
 import tarfile
 import tempfile
 import zlib
 from pathlib import Path, PurePosixPath
 from typing import IO, Final, cast
 
+from streamproof.system.reading import open_regular
 from streamproof.system.records import dataclass
 
 MOST_UNPACKED: Final = 16 << 30
@@ -229,15 +228,6 @@ def _opened(kind: str, raw: IO[bytes]) -> IO[bytes]:
             import pyarrow
 
             return cast(IO[bytes], pyarrow.CompressedInputStream(pyarrow.PythonFile(raw), "zstd"))
-
-
-def open_regular(file: Path) -> io.BufferedReader:
-    """A regular file, opened. Raises `OSError` for anything else, such as a pipe, without waiting for it."""
-    handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError(errno.EINVAL, "it is not a regular file", str(file))
-    return os.fdopen(handle, "rb")
 
 
 def _start(file: Path) -> bytes:

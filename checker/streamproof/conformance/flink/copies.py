@@ -9,8 +9,9 @@ from itertools import dropwhile, islice
 from pathlib import Path
 from typing import Final
 
-from streamproof.conformance.flink.archives import open_regular, real, size_of
+from streamproof.conformance.flink.archives import real, size_of
 from streamproof.conformance.flink.log_records import plain_text, time_of
+from streamproof.system.reading import open_regular
 from streamproof.system.records import dataclass
 
 _PROBED: Final = 5000

@@ -38,7 +38,7 @@ from streamproof.conformance.flink.layouts import LogLayout, given_pattern, layo
 from streamproof.conformance.flink.log_records import LONGEST, Problem, plain_text, time_of
 from streamproof.conformance.flink.rotation import INFIX, NUMBERED, LogPart, are_numbered_parts, are_one_log, in_order
 from streamproof.system.errors import InputError
-from streamproof.system.reading import bounded_lines, why_no_file
+from streamproof.system.reading import Excess, bounded_lines, why_no_file
 from streamproof.system.records import dataclass
 
 LOOKED_FOR: Final = (
@@ -233,6 +233,8 @@ def read_lines(file: Path, report: Callable[[Problem], None]) -> Generator[bytes
     try:
         layout = _layout(file)
         yield from layout.lines(counted(), str(file), report, origin)
+    except Excess as error:
+        raise InputError(f"{file}: {error}", remedy="remove them") from None
     except (Bomb, OSError, *DAMAGED) as error:
         if isinstance(error, (Bomb, *DAMAGED)) or (number and real(holder).exists()):
             report(Problem(str(file), number, f"the compressed file is damaged after this line ({error})"))
@@ -257,7 +259,7 @@ def _raw(file: Path) -> Iterator[bytes]:
     try:
         with open_bounded(file) as stream:
             yield from bounded_lines(stream, LONGEST)
-    except (Bomb, OSError, *DAMAGED):
+    except (Excess, Bomb, OSError, *DAMAGED):
         return
 
 
