@@ -242,7 +242,7 @@ class _Supervisor:
         name = signal.Signals(-code).name
         if code == -signal.SIGKILL:
             _print(f"streamproof: error: killed ({name}), probably by the operating system because memory ran out\n")
-            _print("  choose smaller parameters, or limit the memory with --memory\n")
+            _print("  choose smaller parameters or a smaller input, or a machine with more memory\n")
             return TOO_LARGE
         _print(f"streamproof: error: the process crashed ({name})\n")
         if short := little_memory():

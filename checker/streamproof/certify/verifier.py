@@ -42,7 +42,7 @@ def parse(data: bytes, parts: set[str] = EVIDENCE, most: int = MOST_EVIDENCE) ->
         reject("it does not begin as a certificate of this version does")
     if first[len(MAGIC) :] != hashlib.sha256(rest).hexdigest().encode():
         reject("it has a wrong checksum: it was changed, or is incomplete")
-    header, evidence = (parsed(part.decode()) for part in parts_of(rest, most))
+    header, evidence = (parsed(part.decode(), whole=True) for part in parts_of(rest, most))
     if not isinstance(header, dict) or {*header} != HEADER or not isinstance(evidence, dict) or {*evidence} != parts:
         reject("its parts are not those of a certificate")
     if type(header["claims"]) is not dict or not header["claims"]:

@@ -24,7 +24,7 @@ def limits_of(texts: Sequence[str], depth: int | None, seconds: float | None) ->
     given: dict[str, int] = {}
     for text in texts:
         engine, _, number = text.partition("=")
-        if engine not in LIMITED or not number.isdigit():
+        if engine not in LIMITED or not (number.isascii() and number.isdigit()):
             raise UsageError(
                 f"--agree-limit {text}: not a number of states for an engine",
                 remedy=f"write ENGINE=N, with one of {', '.join(LIMITED)}",

@@ -213,11 +213,16 @@ def write_ci_files(
             inner(people(json_to)).write(text + "\n")  # texts that look like such commands are changed elsewhere
 
 
+def is_live() -> bool:
+    """Whether standard error is a terminal that understands escape sequences."""
+    return sys.stderr.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
+
+
 class Status:
     """A status line: each call replaces its text, and the end of the block removes it."""
 
     def __init__(self, *, live: bool = True) -> None:
-        self._live = live and sys.stderr.isatty()
+        self._live = live and is_live()
 
     def __call__(self, text: str) -> None:
         """Show `text`."""
@@ -251,7 +256,7 @@ class EngineProgress:
 
     def __init__(self) -> None:
         self._status = Status()
-        self._live = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
+        self._live = is_live()
         self._printed = time.monotonic()
         self._before = Progress(0.0, 0, 0, 0, 0)
 

@@ -18,7 +18,7 @@ from streamproof.cli.run_logs import NDJSON, TABLE, in_parquet, remove_older, ru
 from streamproof.cli.selection import choice_option, json_option, number_option, path_option
 from streamproof.cli.verbs import Verb
 from streamproof.entries import RUNTIMES, every
-from streamproof.interrupts import limited
+from streamproof.interrupts import limited, requested
 from streamproof.system.errors import Exit, InputError, OutOfTime, SystemFailure, UsageError
 from streamproof.system.files import PARQUET, RUN_LOG, RUN_SCRIPT, expect_writable, new_folders, remove, write
 from streamproof.system.options import bytes_about, timely
@@ -91,16 +91,14 @@ _ONLY_REAL = ("kill", "restarts")
 @click.option(
     "--checkpoint-interval",
     "checkpoints",
-    type=click.FloatRange(min=0),
-    default=0,
+    type=click.FloatRange(min=0, min_open=True),
     metavar="MS",
     help="Take a checkpoint every MS milliseconds, from which a job without loops goes on after a failure.  [default: none]",
 )
 @click.option(
     "--idle-timeout",
     "idle",
-    type=click.FloatRange(min=0),
-    default=0,
+    type=click.FloatRange(min=0, min_open=True),
     metavar="MS",
     help="Release a TaskExecutor that has no slot in use for MS milliseconds and stores nothing, until slots are required.  "
     "[default: none]",
@@ -317,6 +315,10 @@ def _within(seconds: float, module: Any, work: Callable[[], dict[str, Any]]) -> 
             found = work()
     except OutOfTime:
         return None
+    except KeyboardInterrupt:
+        if requested():
+            raise
+        raise InputError("a function of the job raised KeyboardInterrupt", remedy="raise an Exception") from None
     except module.Problem:
         if time.monotonic() < end:
             raise

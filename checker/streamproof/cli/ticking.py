@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from streamproof.cli.outputs import Status, effort_text
+from streamproof.cli.outputs import Status, effort_text, is_live
 
 if TYPE_CHECKING:
     from streamproof.symbolic.solver import Effort
@@ -23,7 +22,7 @@ class Ticking:
 
     def __init__(self, *, live: bool) -> None:
         self._status = Status(live=live)
-        self._live = live and sys.stderr.isatty()
+        self._live = live and is_live()
         self._lock = threading.Lock()
         self._done = threading.Event()
         self._text: Callable[[float], str] = lambda seconds: f"{seconds:.0f} s"

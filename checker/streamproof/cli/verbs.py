@@ -98,6 +98,7 @@ class Verb(click.Command):
             if count > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
                 name = max(option.opts, key=len)
                 raise click.UsageError(f"{name} is given {count} times; give it once", ctx)
+        _expect_ascii_numbers([(option, given[option.name]) for option in dict.fromkeys(order) if option.name in given])
         _expect_apart([(option, given[option.name]) for option in dict.fromkeys(order) if option.name in given])
         return super().parse_args(ctx, args)
 
@@ -213,6 +214,16 @@ def complaint(error: click.ClickException) -> tuple[str, str]:
         remedy = did_you_mean(error.option_name.lstrip("-"), _options(context), "--")
     path = context.command_path if context is not None else "streamproof"
     return message[:1].lower() + message[1:].removesuffix("."), remedy or f"{path} --help explains"
+
+
+def _expect_ascii_numbers(given: Sequence[tuple[click.Parameter, Any]]) -> None:
+    """Raises `UsageError` for a number in digits of another script, which Python's `int` would accept."""
+    numbers = (click.types.IntParamType, click.types.FloatParamType)
+    for option, values in given:
+        for text in values if isinstance(values, list | tuple) else (values,):
+            if isinstance(option.type, numbers) and isinstance(text, str) and not text.isascii():
+                name = max(option.opts, key=len)
+                raise UsageError(f"{name}: {text!r} is not a number", remedy="write the digits 0 to 9")
 
 
 def _expect_apart(given: Sequence[tuple[click.Parameter, Any]]) -> None:
@@ -383,7 +394,7 @@ def _explain(error: BaseException) -> int:
             _complain(f"{at}{error.message}", error.remedy)
             return error.exit_code
         case MemoryError():
-            _complain("out of memory", "choose smaller parameters, or limit the search with --max-states")
+            _complain("out of memory", "choose smaller parameters or a smaller input")
             return Exit.TOO_LARGE
         case OSError() if not (error.errno in (None, errno.ENOMEM) and little_memory()):
             at = f"{error.filename}: " if error.filename else ""

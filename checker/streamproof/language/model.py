@@ -212,7 +212,7 @@ class Model:
             if kind.kind is bool:
                 return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
             if kind.kind is int:
-                return int(text)
+                return int(text.encode("ascii"))  # no digits of other scripts
         except (KeyError, ValueError):
             raise UsageError(f"{name}={text!r} is not a value of type {kind}", remedy=_example(kind)) from None
         return text

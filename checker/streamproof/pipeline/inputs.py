@@ -14,6 +14,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 from urllib.parse import unquote
@@ -30,6 +31,7 @@ _EMPTY = "empty"
 _HEAD = 65536  # bytes looked at before a file is left alone
 DOCUMENT = 1 << 28
 """Maximum size of a document of verdicts, unpacked, in bytes."""
+_RECORDS = 1000  # verdicts looked at before a file is refused
 _DOCUMENT = re.compile(rb'"schema"\s*:\s*"streamproof\.validate/')
 _LOG_SUFFIXES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz")
 
@@ -96,6 +98,8 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
             try:
                 expect_unicode(path)
                 found = _classify(path)
+                if isinstance(found, Source) and found.kind == "verdicts" and found.form != "parquet":
+                    _expect_verdict(found)
             except InputError as problem:
                 if explicit:
                     raise
@@ -294,6 +298,25 @@ def _expect_event(path: str, head: bytes, lines: Sequence[dict[str, Any] | None]
             problem = problem or str(bad)
     before = head[: len(head) - len(head.lstrip())].count(b"\n")
     raise InputError(problem, loc=Loc(path, before + 1), remedy="none of the first lines is an event")
+
+
+def _expect_verdict(source: Source) -> None:
+    """Raises `InputError` if none of the first records is a verdict, before Spark starts."""
+    from streamproof.pipeline.fields import BadRecord
+    from streamproof.pipeline.reading import Broken, Piece, objects
+    from streamproof.pipeline.records import verdict_row
+
+    problem = ""
+    for record in islice(objects(Piece(source, 0, source.extent)), _RECORDS):
+        try:
+            if isinstance(record, Broken):
+                raise BadRecord(record.reason)
+            verdict_row(record.data)
+            return
+        except BadRecord as bad:
+            problem = problem or str(bad)
+    if problem:
+        raise InputError(f"{source.path}: {problem}", remedy="none of the first records is a verdict")
 
 
 def _parquet(path: str, size: int) -> Source | Skipped:

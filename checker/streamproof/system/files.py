@@ -203,14 +203,24 @@ def _beside(path: Path) -> Path:
 
 
 def _fill(name: Path, content: Content, mode: int) -> None:
-    """Writes a new file and synchronises it to the disk."""
-    with open(name, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
+    """Writes a new file and synchronises it to the disk.
+
+    Where the system can do so, the file has no name until it is complete: nothing is left of it after a kill.
+    """
+    handle, opened = -1, None
+    if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
+        with suppress(OSError):  # not every file system has such files
+            handle = os.open(name.parent, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, mode)
+            opened = os.fdopen(handle, "w+b")
+    with opened or open(name, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
         if callable(content):
             content(file)
         else:
             file.write(content.encode("utf-8") if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
+        if handle >= 0:  # a folder makes Python follow the link to the open file
+            os.link(f"/proc/self/fd/{handle}", name, src_dir_fd=handle, follow_symlinks=True)
 
 
 @contextmanager

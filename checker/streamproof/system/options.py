@@ -192,7 +192,7 @@ _WRITTEN = {"TB": 10**12, "TiB": 1 << 40, "GB": 10**9, "GiB": 1 << 30, "MB": 10*
 
 def parse_bytes(text: str) -> int:
     """The number of bytes in a text such as ``4GB`` or ``1.5 GiB``. Raises `UsageError`."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", text)
     unit = UNITS.get(found[2].upper()) if found else None
     amount = int(float(found[1]) * unit) if found and unit else 0
     if amount <= 0:

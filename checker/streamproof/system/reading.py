@@ -119,8 +119,11 @@ def parts_of(data: bytes, most: int) -> tuple[bytes, bytes]:
     return head, unpacked(packed, most)
 
 
-def parsed(text: str) -> Any:
-    """The value of a JSON text without duplicate keys. Raises `Excess` and other `ValueError`."""
+def parsed(text: str, *, whole: bool = False) -> Any:
+    """The value of a JSON text without duplicate keys. Raises `Excess` and other `ValueError`.
+
+    `whole`: also for a number that is not written as an integer, such as 1.0, which equals 1 in Python.
+    """
     depth = containers = 0
     for token in _TOKEN.finditer(text):
         match token[0][0]:
@@ -139,7 +142,8 @@ def parsed(text: str) -> Any:
     if containers > CONTAINERS:
         raise Excess(f"it has more than {CONTAINERS:,} lists and objects, which is the limit")
     try:
-        return json.loads(text, object_pairs_hook=unique, parse_constant=_refuse)
+        fractions = _refuse_fraction if whole else None
+        return json.loads(text, object_pairs_hook=unique, parse_constant=_refuse, parse_float=fractions)
     except _Twice as twice:
         places = [found.start() for found in re.finditer(rf"{re.escape(json.dumps(twice.key))}\s*:", text)]
         raise Excess(str(twice), places[-1] if len(places) == 2 else None) from None
@@ -161,6 +165,10 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         raise _Twice(next(name for at, name in enumerate(names) if name in names[:at]))
     return found
+
+
+def _refuse_fraction(number: str) -> None:
+    raise Excess(f"{number} is not written as an integer")
 
 
 def _refuse(constant: str) -> None:

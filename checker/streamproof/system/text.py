@@ -54,8 +54,8 @@ def _escaped_for_json(found: re.Match[str]) -> str:
     return found[0] if found[0].isprintable() or found[0] == "\n" else json.dumps(found[0])[1:-1]
 
 
-_LONG_NUMBER = re.compile(r"-p \S+?=-?\d+|\d{81,}")
-"""Numbers longer than a line; those in a command to repeat keep all digits."""
+_LONG_NUMBER = re.compile(r"-p \S+?=-?\d+|(?<![\w/])\d{81,}(?!\w|\.\w|/)")
+"""Numbers longer than a line; those in a command to repeat keep all digits, and so does the name of a file."""
 _ENDS = 20
 
 

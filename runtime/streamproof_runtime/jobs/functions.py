@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -47,7 +48,11 @@ class Operation:
         context = self.context
         context.key = None if key is None else key(record)
         context.state = self.states.setdefault(context.key, {})
-        return function(context, record)
+        outputs = function(context, record)
+        if not hasattr(outputs, "__iter__") and not hasattr(outputs, "__getitem__"):
+            place = line_of(function)
+            raise TypeError(f"a function{place and f' ({place})'} returned {outputs!r}, not an iterable of records")
+        return outputs
 
 
 _PLAIN = frozenset({int, str, float, bool, bytes, type(None)})
@@ -98,6 +103,19 @@ def place_of(error: BaseException) -> str:
         if str(frame.f_globals.get("__name__")).startswith(MODULE)
     ]
     return f"{Path(frames[-1][0]).name}:{frames[-1][1]}" if frames else ""
+
+
+def line_of(function: object) -> str:
+    """The file and the line at which a function of a job file begins; empty for other functions."""
+    code = getattr(function, "__code__", None)
+    of_job = str(getattr(function, "__module__", "")).startswith(MODULE)
+    return f"{Path(code.co_filename).name}:{code.co_firstlineno}" if code is not None and of_job else ""
+
+
+def is_of_job(error: BaseException) -> bool:
+    """Whether a function of a job may have raised an error: no interrupt of the program, whose class is of another module."""
+    usual = (Exception, SystemExit, GeneratorExit, asyncio.CancelledError)
+    return isinstance(error, usual) or type(error).__module__.startswith(MODULE)
 
 
 def forward(_context: Context, record: Any) -> Iterable[Any]:

@@ -124,6 +124,8 @@ class Cluster:
         self._children: dict[str, _Child] = {}
         self._selector = selectors.DefaultSelector()
         self._deaths: dict[str, int] = {}
+        self._ended = ""
+        """How the last process ended that was not meant to."""
         self._due: list[tuple[float, Kill]] = []
         self._over: list[Any] | None = None
         self._seen: list[str] = []
@@ -288,6 +290,7 @@ class Cluster:
             kill.name == name and kill.is_done and kill.seconds is not None for kill in self.kills
         ):
             self._deaths[name] = self._deaths.get(name, 0) + 1
+            self._ended = f"{name} has ended: {how}"
         self._tell(f"{name} has ended: {how}")
         if code == BROKEN or self._deaths.get(name, 0) > DEATHS:
             raise ProcessLost(f"{name} has ended {self._deaths.get(name, 1)} times ({how}); see the messages above")
@@ -333,5 +336,7 @@ class Cluster:
         counts = [[0] * 4, *stopped.values()]
         lost, longest, feedback, memory = zip(*counts, strict=True)
         reason = "" if finished else errors[-1] if errors else "the job has failed"
+        if reason and self._ended:
+            reason += f"; {self._ended}"
         attempts += self._first_attempt
         return ClusterOutcome(finished, reason, results, attempts, sum(lost), max(longest), max(feedback), max(memory))

@@ -18,8 +18,8 @@ from typing import Any, NoReturn
 
 from streamproof_runtime.processes.wire import Frames, frame
 
-ORPHANED, BROKEN, DISMISSED = 3, 4, 5
-"""Exit codes: the parent has ended; a problem that was reported; a TaskExecutor was released."""
+ORPHANED, BROKEN, DISMISSED, FORKED = 3, 4, 5, 6
+"""Exit codes: the parent has ended; a problem that was reported; a TaskExecutor was released; a copy by `os.fork`."""
 _PR_SET_PDEATHSIG = 1
 _SAMPLE = 0.25
 """Seconds between two samples for a live view."""

@@ -22,7 +22,7 @@ from streamproof_runtime.live import executor_sample
 from streamproof_runtime.messages import Message
 from streamproof_runtime.processes.file_partitions import FilePartitions
 from streamproof_runtime.processes.links import Link, connect, listening, serve
-from streamproof_runtime.processes.process import DISMISSED, Parent
+from streamproof_runtime.processes.process import DISMISSED, FORKED, Parent
 from streamproof_runtime.processes.wire import frame, message_frame
 from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.slots.slot_events import RM, SlotEvents, slot_trace
@@ -112,7 +112,7 @@ class RealExecutor:
 
     def __init__(self, job: Job, parent: Parent) -> None:
         settings = parent.configuration
-        self.parent, self.job = parent, job
+        self.parent, self.job, self._process = parent, job, os.getpid()
         self.name, self.incarnation = settings["name"], settings["incarnation"]
         self._secret, self._port = settings["secret"], settings["port"]
         self._type = subtask_type(settings["variant"])
@@ -183,6 +183,15 @@ class RealExecutor:
     def flush_later(self, subtask: Subtask, delay: float) -> None:
         """By the event loop."""
         asyncio.get_running_loop().call_later(delay / 1000, self.machine.flush, subtask)
+
+    def returned(self) -> None:
+        """A user function that forks returns twice: the second process is none of the job's, and ends."""
+        if os.getpid() != self._process:
+            os._exit(FORKED)
+
+    def is_of_job(self, error: BaseException) -> bool:
+        """Always: nothing else interrupts this process."""
+        return True
 
     def stopped(self, subtasks: Iterable[Subtask]) -> None:
         """Takes subtasks from the schedule."""

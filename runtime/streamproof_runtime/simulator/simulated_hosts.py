@@ -11,6 +11,7 @@ from streamproof_runtime.jobmaster.checkpoint_store import CheckpointStore, Memo
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster.jobmaster import job_trace
 from streamproof_runtime.jobmaster.master_host import Timing
+from streamproof_runtime.jobs.functions import is_of_job
 from streamproof_runtime.messages import Message
 from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.slots.resource_manager import ManagerTiming, ResourceManager
@@ -116,6 +117,13 @@ class SimulatedExecutor:
             self.due.append(subtask)
         elif self.is_alive:
             self.executor.flush(subtask)
+
+    def returned(self) -> None:
+        """As everywhere: a simulated run has one process."""
+
+    def is_of_job(self, error: BaseException) -> bool:
+        """Ctrl-C and the end of a time limit are raised in user functions, too."""
+        return is_of_job(error)
 
     def is_congested(self, target: str) -> bool:
         """Never: the simulated network takes everything."""

@@ -57,6 +57,12 @@ class ExecutorHost(Protocol):
     def flush_later(self, subtask: Subtask, delay: float) -> None:
         """Calls `flush` after a delay in milliseconds."""
 
+    def returned(self) -> None:
+        """A user function has returned or raised an error."""
+
+    def is_of_job(self, error: BaseException) -> bool:
+        """Whether a user function has raised an error, and not an interrupt of the program."""
+
     def event(self, event: str, args: Mapping[str, Any]) -> None:
         """Records an event of the TaskExecutor itself."""
 
@@ -424,16 +430,20 @@ class RegionExecutor:
         if not enabled:
             return False
         kind, taken = action = enabled[choose(len(enabled)) if len(enabled) > 1 else 0]
+        failure: BaseException | None = None
         try:
             subtask.do(action)
-        except (OutsideSimulation, KeyboardInterrupt):
-            raise
-        except CannotStore as error:
-            self.fail(f"{subtask.name}: {error}", fatal=False)
+        except BaseException as error:
+            failure = error
+        self.host.returned()
+        if isinstance(failure, CannotStore):
+            self.fail(f"{subtask.name}: {failure}", fatal=False)
             return True
-        except BaseException as error:  # of a user function
-            place = place_of(error)
-            about = f"{subtask.name}: {type(error).__name__}: {error}"
+        if isinstance(failure, OutsideSimulation) or (failure is not None and not self.host.is_of_job(failure)):
+            raise failure
+        if failure is not None:
+            place = place_of(failure)
+            about = f"{subtask.name}: {type(failure).__name__}: {failure}"
             self.fail(f"{about} ({place})" if place else about, fatal=True)
             return True
         try:
