@@ -27,15 +27,12 @@ def import_file(path: Path) -> types.ModuleType:
 
     Compiled here, not by the import system, whose cache misses edits within the same second.
     """
-    from streamproof.system.reading import expect_file
+    from streamproof.system.reading import MOST, expect_file, read_regular
 
     expect_file(path)
 
     full = os.path.abspath(path)
-    try:
-        source = Path(full).read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    source = read_regular(Path(full), MOST)
     known, outcome = _files.get(full, (b"", None))
     if outcome is None or known != source or full not in code_of_others:
         try:

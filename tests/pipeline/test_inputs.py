@@ -128,6 +128,17 @@ def test_damaged_files_are_refused_by_name(tmp_path: Path) -> None:
         discover([tmp_path])
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "why"),
+    [("null", "the document has no list"), ("[3]", "not a JSON object"), ('[{"a": 1}]', "no `run`")],
+)
+def test_verdicts_that_are_none_are_refused(verdicts: str, why: str, tmp_path: Path) -> None:
+    """Before Spark starts: a named file without one verdict is no report of nothing."""
+    (tmp_path / "v.json").write_text(f'{{"schema": "streamproof.validate/1",\n "verdicts": {verdicts}}}\n')
+    with pytest.raises(InputError, match=why):
+        discover([tmp_path / "v.json"])
+
+
 def test_a_later_version_is_refused(tmp_path: Path) -> None:
     """Verdicts of a version unknown here are never half understood."""
     (tmp_path / "v.json").write_text('{"schema": "streamproof.verdict/2", "run": "a"}\n')

@@ -133,8 +133,8 @@ def command(
     scheduling: str,
     timeout_of_buffers: float | None,
     input_policy: str,
-    checkpoints: float,
-    idle: float,
+    checkpoints: float | None,
+    idle: float | None,
     shrink: bool,
     script: Path | None,
     trace: Path | None,
@@ -181,8 +181,8 @@ def command(
         "eager": scheduling == "eager",
         "timeout": timeout_of_buffers,
         "input_policy": input_policy,
-        "checkpoints": checkpoints,
-        "idle": idle,
+        "checkpoints": checkpoints or 0,
+        "idle": idle or 0,
     }
     view = _view(json_to) if live else None
     try:

@@ -443,7 +443,7 @@ class RegionExecutor:
             raise failure
         if failure is not None:
             place = place_of(failure)
-            about = f"{subtask.name}: {type(failure).__name__}: {failure}"
+            about = f"{subtask.name}: {type(failure).__name__}: {failure}".removesuffix(": ")
             self.fail(f"{about} ({place})" if place else about, fatal=True)
             return True
         try:
