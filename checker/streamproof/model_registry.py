@@ -100,6 +100,25 @@ class Target:
             return spec.expectation(variant, prop) if package or file else None
         return spec.expectation(variant, prop)
 
+    def given(self, variant: str | None, texts: Sequence[str]) -> dict[str, Any]:
+        """The parameters in texts ``name=value``. Raises `UsageError` for other texts and names."""
+        cls, found = self.variant(variant), dict[str, Any]()
+        for text in texts:
+            name, equals, value = text.partition("=")
+            if not equals:
+                raise UsageError(f"-p {text}: no value", remedy="write -p name=value")
+            found |= self.meaning(cls, name, value)
+        return found
+
+    def meaning(self, cls: type[Model], name: str, value: str) -> Mapping[str, Any]:
+        """The parameters that one option sets."""
+        if name in self.spec.inputs:
+            return self.spec.inputs[name](value)
+        if name not in cls.parameters():
+            known = {**cls.parameters(), **self.spec.inputs}
+            raise unknown(f"{self.name} has no parameter", name, known, "its parameters")
+        return {name: cls.parse(name, value)}
+
     def defaults(self, variant: str | None) -> dict[str, Any]:
         """The default parameters of a variant."""
         return {**self.variant(variant).parameters(), **self.spec.variant_parameters.get(variant or "", {})}

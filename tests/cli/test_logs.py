@@ -107,6 +107,48 @@ def test_a_mistake_in_the_model_has_its_own_exit_code(streamproof: Any, folder: 
     assert streamproof(*words, "other.ndjson").code == 161
 
 
+PRODUCED = [f'{{"trace":"c","process":"sender","seq":{n},"event":"produce","args":{{"c":0}}}}\n' for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "code", "said"),
+    [
+        ("credit", "", 160, "channels=2, exclusive=1, floating=1, depth=2 are those of the model, not of the"),
+        ("credit", "depth=3", 0, ""),
+        ("credit", "channels=9 exclusive=2 floating=4 depth=2", 161, "s.to_produce[c] > 0"),
+        ("baton", "", 160, "topology=nested, work=1, ids=2 are those of the model, not of the implementation"),
+        ("cyclic", "", 2, "cyclic has no action 'produce'"),
+        ("reference.two_phase_commit", "", 2, "no action 'produce'"),
+    ],
+)
+def test_the_default_instance_of_a_bundled_model_is_no_claim(
+    model: str, parameters: str, code: int, said: str, streamproof: Any, folder: Path
+) -> None:
+    """A log that exceeds its sizes is open until the sizes are stated with -p, and judged then."""
+    (folder / "log.ndjson").write_text("".join(PRODUCED))
+    words = [word for text in parameters.split() for word in ("-p", text)]
+    done = streamproof("validate", "log.ndjson", "--model", model, *words)
+    assert done.code == code, done.out + done.err
+    assert said in " ".join((done.out + done.err).split())
+
+
+def test_the_default_instance_of_an_own_model_is_a_claim(streamproof: Any, folder: Path) -> None:
+    """It is the user's; -p replaces it."""
+    (folder / "counter.py").write_text(
+        "from streamproof import Model, Range, State, action, require\n\nclass Counter(Model):\n    most: int = 2\n\n"
+        "    def state(self):\n        return State(n=Range(0, self.most))\n\n    @action\n    def up(self, s):\n"
+        "        require(s.n < self.most)\n        s.n += 1\n"
+    )
+    events = [f'{{"trace":"t","process":"p","seq":{n},"event":"up"}}\n' for n in range(3)]
+    (folder / "log.ndjson").write_text("".join(events))
+    words = ("validate", "--model", "counter.py", "log.ndjson")
+    assert [streamproof(*words).code, streamproof(*words, "-p", "most=3").code] == [161, 0]
+    wrong = streamproof(*words, "-p", "least=3")
+    assert (wrong.code, "has no parameter 'least'" in wrong.err) == (2, True)
+    assert "the logs have the sizes" in streamproof("validate", "log.ndjson", "--model", "regions", "-p", "a=1").err
+    assert "-p requires --model" in streamproof("validate", "log.ndjson", "-p", "a=1").err
+
+
 def test_a_recorded_set_has_each_member_once(streamproof: Any, folder: Path) -> None:
     """The log is wrong, not the run."""
     (folder / "counter.py").write_text(MISTAKEN)

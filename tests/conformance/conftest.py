@@ -45,6 +45,12 @@ def flink_live(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def flink_versions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of recorded runs of Flink 1.20 and 2.2 and of parts of logs, one folder for each run. Read only."""
+    return _unpack("versions", tmp_path_factory.mktemp("flink"))
+
+
+@pytest.fixture(scope="session")
 def flink_agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of traces that the bundled agent recorded, one folder for each run. Read only."""
     return _unpack("agent", tmp_path_factory.mktemp("flink"))

@@ -6,9 +6,11 @@ import random
 import re
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -29,14 +31,24 @@ RUNS = {
     "agent": 27,
     "adaptive-taskfail": 28,
     "debug-stream-kill": 61,
+    "v120-ckfail": 50,
 }
 """Recorded runs with checkpoints, and the number of their lines that the machine follows."""
 
 
+RunOf: TypeAlias = Callable[[str], Path]
+
+
+@pytest.fixture
+def run_of(flink_live: Path, flink_versions: Path) -> RunOf:
+    """The folder of a recorded run."""
+    return lambda name: (flink_versions if name.startswith("v") else flink_live) / name
+
+
 @pytest.mark.parametrize(("name", "matched"), [*RUNS.items(), ("h-2x2-e2-f2-ckpt", 21), ("i-2x2-e0-f4-ckpt", 23)])
-def test_recorded_runs_are_accepted(name: str, matched: int, flink_live: Path, flink_credit: Path) -> None:
+def test_recorded_runs_are_accepted(name: str, matched: int, run_of: RunOf, flink_credit: Path) -> None:
     """Every line about a checkpoint is followed, also where several jobs or schedulers are in a log."""
-    folder = (flink_live if name in RUNS else flink_credit) / name
+    folder = run_of(name) if name in RUNS else flink_credit / name
     verdicts = validate_paths([folder], model="checkpoints")
     assert {v.answer for v in verdicts} == {"accepted"}
     assert sum(v.matched for v in verdicts) == matched
@@ -96,37 +108,37 @@ def test_all_models_with_a_job_graph(flink_logs: Path) -> None:
 
 
 @pytest.mark.parametrize("name", share(list(RUNS), 8))
-def test_lies_are_rejected_at_the_line(name: str, flink_live: Path) -> None:
+def test_lies_are_rejected_at_the_line(name: str, run_of: RunOf) -> None:
     """Two edits of each kind that fits the run."""
     kinds = defaultdict(list)
-    for edit in checkpoint_lies.edits(flink_live / name):
+    for edit in checkpoint_lies.edits(run_of(name)):
         kinds[edit.kind].append(edit)
     assert len(kinds) >= 4
     for kind, edits in kinds.items():
         for edit in edits[:: max(1, len(edits) - 1)][:2]:
-            found = checkpoint_lies.outcome(flink_live / name, edit)
+            found = checkpoint_lies.outcome(run_of(name), edit)
             assert found.hit, (kind, found.what, found.place, found.expected, found.message)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", RUNS)
-def test_every_lie_is_rejected_at_its_line(name: str, flink_live: Path) -> None:
+def test_every_lie_is_rejected_at_its_line(name: str, run_of: RunOf) -> None:
     """All edits at all places."""
-    found = [checkpoint_lies.outcome(flink_live / name, e) for e in checkpoint_lies.edits(flink_live / name)]
+    found = [checkpoint_lies.outcome(run_of(name), e) for e in checkpoint_lies.edits(run_of(name))]
     assert [(o.kind, o.what, o.place, o.expected) for o in found if not o.hit] == []
 
 
-def test_every_kind_of_lie_fits_some_run(flink_live: Path) -> None:
+def test_every_kind_of_lie_fits_some_run(run_of: RunOf) -> None:
     """Each kind of lie fits at least two of the runs."""
-    kinds = Counter(kind for name in RUNS for kind in {e.kind for e in checkpoint_lies.edits(flink_live / name)})
-    assert len(kinds) == 7
+    kinds = Counter(kind for name in RUNS for kind in {e.kind for e in checkpoint_lies.edits(run_of(name))})
+    assert len(kinds) == 8
     assert min(kinds.values()) >= 2
 
 
 @pytest.mark.parametrize("name", share(list(RUNS), 4))
-def test_parts_of_a_log_are_not_rejected(name: str, flink_live: Path, tmp_path: Path) -> None:
+def test_parts_of_a_log_are_not_rejected(name: str, run_of: RunOf, tmp_path: Path) -> None:
     """A log that begins in the middle of the job, or ends early, is still one of a correct run."""
-    folder = shutil.copytree(flink_live / name, tmp_path / name)
+    folder = shutil.copytree(run_of(name), tmp_path / name)
     log = folder / "jobmanager.log"
     lines = log.read_text().splitlines(keepends=True)
     places = [at for at, line in enumerate(lines) if re.search(checkpoint_lies.LINE, line)]
@@ -138,6 +150,138 @@ def test_parts_of_a_log_are_not_rejected(name: str, flink_live: Path, tmp_path: 
             assert not [v.reason for v in verdicts if v.answer == "rejected"]
             judged += sum(v.answer == "accepted" for v in verdicts)
     assert judged
+
+
+@pytest.fixture(scope="module")
+def two_jobs(flink_live: Path, tmp_path_factory: pytest.TempPathFactory, tool_module: Any) -> Path:
+    """Two jobs with failures in one session: the JobManagers' logs of two runs, merged by time."""
+    tool = tool_module("disturb_flink_runs")
+    records = [tool.records((flink_live / name / "jobmanager.log").read_bytes()) for name in ("ckpt-expo", "tm12-kill")]
+
+    def at(record: bytes) -> datetime:
+        return datetime.fromisoformat(record[:19].decode())
+
+    first, second = (next(at(r) for r in found if b" - Submitting job '" in r) for found in records)
+    own = [(r[:23], 0, n, r) for n, r in enumerate(records[0])]
+    later = [tool.moved(r, first - second) for r in records[1] if b"ClusterEntrypoint" not in r]
+    folder = tmp_path_factory.mktemp("two_jobs")
+    merged = sorted([*own, *((r[:23], 1, n, r) for n, r in enumerate(later))])
+    (folder / "jobmanager.log").write_bytes(b"".join(record for *_, record in merged))
+    return folder
+
+
+def test_restores_of_two_jobs_in_one_session_are_told_apart(two_jobs: Path) -> None:
+    """The line without a job belongs to the one that restarts; lies about restores are rejected at their lines."""
+    assert [v.answer for v in validate_paths([two_jobs], model="checkpoints")] == ["accepted"] * 2
+    kinds = defaultdict(list)
+    for edit in checkpoint_lies.edits(two_jobs):
+        if edit.kind.startswith("restored"):
+            kinds[edit.kind].append(edit)
+    assert len(kinds) == 4
+    for kind, edits in kinds.items():
+        for edit in (edits[0], edits[len(edits) // 2]):
+            found = checkpoint_lies.outcome(two_jobs, edit)
+            assert found.hit, (kind, found.what, found.place, found.expected, found.message)
+
+
+HEAD = "2026-11-22 12:00:{:02},000 INFO  org.apache.flink.runtime.{:<54} [] - {}\n"
+JOB, OTHER = "a" * 32, "b" * 32
+
+
+def excerpt(folder: Path, *messages: str, job: str = JOB) -> RunVerdict:
+    """The verdict on lines of a JobManager: the message alone for those of the coordinator, `class: message` for others."""
+    lines = []
+    for second, text in enumerate(messages):
+        logger, _, message = text.rpartition(":: ")
+        named = message.replace("JOB", job).replace("OTHER", OTHER)
+        lines.append(HEAD.format(second, logger or "checkpoint.CheckpointCoordinator", named))
+    (folder / "jobmanager.log").write_text("".join(lines))
+    return next(v for v in validate_paths([folder], model="checkpoints") if v.trace == job)
+
+
+def triggered(number: int) -> str:
+    """A line about the beginning of a checkpoint."""
+    return f"Triggering checkpoint {number} (type=CheckpointType{{name='Checkpoint'}}) @ 1795354482496 for job JOB."
+
+
+def completed(number: int) -> str:
+    """A line about its end."""
+    return f"Completed checkpoint {number} for job JOB (99 bytes, checkpointDuration=1 ms, finalizationTime=1 ms)."
+
+
+def restored(number: int, job: str = "JOB") -> str:
+    """A line about a restore from it."""
+    return f"Restoring job {job} from Checkpoint {number} @ 1795354482496 for {job} located at file:/x/chk-{number}."
+
+
+GRAPH = "executiongraph.ExecutionGraph:: Created execution graph cccccccccccccccccccccccccccccccc for job JOB."
+SUBMITTED = "dispatcher.StandaloneDispatcher:: Submitting job 'gen' (JOB)."
+RUNNING = "executiongraph.ExecutionGraph:: Job gen (JOB) switched from state RESTARTING to RUNNING."
+VERSION = "entrypoint.ClusterEntrypoint::  Starting StandaloneSessionClusterEntrypoint (Version: {}, Scala: 2.12)"
+
+
+@pytest.mark.parametrize(
+    ("lines", "answer", "reason"),
+    [
+        # What the log has completed, its missing beginning does not explain.
+        ((triggered(505), completed(505), restored(504)), "rejected", "the latest one is checkpoint 505"),
+        ((completed(505), restored(504)), "accepted", None),  # it may be a savepoint, whose beginning is missing
+        ((restored(504), completed(503)), "rejected", "checkpoint 503 completes, but it is not pending"),
+        ((triggered(505), restored(504), triggered(506), completed(506)), "inconclusive", "how checkpoint 505 ends"),
+        ((completed(505), restored(505)), "accepted", None),
+        ((restored(504), triggered(505), completed(505), restored(505)), "accepted", None),
+        # A job that is submitted, or built, later in the log.
+        ((restored(3), SUBMITTED, GRAPH), "rejected", "which is submitted later in this log"),
+        ((VERSION.format("2.3.0"), restored(3), GRAPH), "rejected", "whose execution graph is built later"),
+        # A checkpoint that a restart aborts has no line before 1.16.
+        (
+            (triggered(1), completed(1), triggered(2), RUNNING, restored(1)),
+            "inconclusive",
+            "Flink writes one from 1.16 on",
+        ),
+        ((VERSION.format("1.12.2"), triggered(1), completed(1), triggered(2), RUNNING, restored(1)), "accepted", None),
+        (
+            (VERSION.format("1.16.0"), triggered(1), completed(1), triggered(2), RUNNING, restored(1)),
+            "rejected",
+            "a line about its end is missing",
+        ),
+        # Another JobMaster may have completed checkpoints after this one was suspended, and not before.
+        ((SUBMITTED, GRAPH, triggered(1), completed(1), restored(3)), "rejected", "the latest one is checkpoint 1"),
+        (
+            (
+                SUBMITTED,
+                GRAPH,
+                triggered(1),
+                completed(1),
+                RUNNING.replace("RUNNING.", "SUSPENDED."),
+                GRAPH,
+                restored(3),
+            ),
+            "accepted",
+            None,
+        ),
+    ],
+)
+def test_what_is_missing_explains_nothing_else(
+    lines: tuple[str, ...], answer: str, reason: str | None, tmp_path: Path
+) -> None:
+    """The beginning of a log, the lines of an older version, those of another JobMaster."""
+    found = excerpt(tmp_path, *lines)
+    assert found.answer == answer, found.reason
+    assert reason is None or reason in (found.reason or "")
+
+
+def test_lines_of_an_older_flink_that_are_not_read_leave_the_run_open(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three of four lines about checkpoints have another format: the one that is read decides nothing."""
+    old = "Triggering checkpoint {} @ 1558107787056 for job JOB."
+    lines = (old.format(65), completed(65), old.format(66), "Discarding checkpoint 66 of job JOB.")
+    found = excerpt(tmp_path, *lines)
+    assert found.answer == "inconclusive"
+    assert "3 of 4 lines of the kind that is followed" in (found.reason or "")
+    assert run(["validate", str(tmp_path), "--model", "checkpoints"]) == 160
+    assert "jobmanager.log:4: the line looks like ckpt.failed" in capsys.readouterr().err
 
 
 # --- the detailed model

@@ -67,6 +67,37 @@ def test_a_hundred_disturbed_copies_of_small_runs_are_not_rejected(
     assert wrong(tool, runs[turn:] + runs[:turn], 10, 100 * part) == []
 
 
+PARTIAL = (
+    "live/adaptive-mixed", "live/adaptive-taskfail", "more/adsched", "versions/adaptive-head", "live/ha-batch-recovery",
+    "versions/ha-second-jm", "live/speculative2", "more/spec", "live/savepoint", "more/info2", "live/ckpt-expo",
+    "more/global", "versions/v120-ckfail", "versions/v120-lostpart", "versions/refused-job", "logs/a-taskfail-1",
+)  # fmt: skip
+"""Adaptive and rescaled jobs, high availability, speculation, sessions."""
+
+
+@pytest.mark.parametrize(
+    ("first", "copies"),
+    [*share([(70_000 + n, 4) for n in range(0, 24, 4)], 3),
+     *(pytest.param(80_000 + n, 200, marks=pytest.mark.long) for n in range(0, 2000, 200))],
+)  # fmt: skip
+def test_copies_that_lack_a_beginning_a_middle_or_a_process_are_not_rejected(
+    first: int,
+    copies: int,
+    tool: ModuleType,
+    flink_logs: Path,
+    flink_more: Path,
+    flink_live: Path,
+    flink_versions: Path,
+) -> None:
+    """By no model; whatever else was done to them."""
+    folders = {"logs": flink_logs, "more": flink_more, "live": flink_live, "versions": flink_versions}
+    runs = [folders[kind] / name for kind, _, name in (run.partition("/") for run in PARTIAL)]
+    turn = first % len(runs)
+    found = list(tool.outcomes(runs[turn:] + runs[:turn], copies, first, "all", tool.PARTIAL))
+    assert [(o.run, o.seed, o.done, o.reasons) for o in found if o.rejected] == []
+    assert any("accepted" in o.verdicts for o in found)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(10))
 def test_a_thousand_disturbed_copies_of_all_runs_are_not_rejected(

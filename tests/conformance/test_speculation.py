@@ -15,16 +15,16 @@ from typing import Any
 
 import pytest
 
-from streamproof.conformance import Event, Observation, Plan, RunVerdict, Stream, Task, Unit, judge
+from streamproof.conformance import Event, Plan, RunVerdict, Stream, Task, Unit, judge
 from streamproof.conformance.flink import JobGraph as LoggedGraph
 from streamproof.conformance.flink.graph import Edge as LoggedEdge
 from streamproof.conformance.flink.graph import Vertex as LoggedVertex
 from streamproof.conformance.validation import validate_paths
 from streamproof_specs.flink.decisions import Causes
 from streamproof_specs.flink.explain import Shown
-from streamproof_specs.flink.failover import _NO_MACHINE
 from streamproof_specs.flink.jobmanager_log import DECISIONS, HIDDEN, decisions_at_once, translate
 from streamproof_specs.flink.recorded import RecordedFailover, recorded_graph, recorded_system
+from streamproof_specs.flink.scope import contradicted
 from streamproof_specs.flink.speculation import Groups
 
 IDS = ("a" * 32, "b" * 32)
@@ -168,9 +168,7 @@ def verdict(events: list[Event], announced: dict[tuple[str, int], int]) -> RunVe
     model.narrow(*causes.needed(groups.events), False, decisions_at_once(groups.events))
     lines = translate(recorded, model, causes, Shown(), groups.events)
     main = Task("job", recorded_system(recorded, model), (Stream(groups.restored(lines.observations)),), HIDDEN)
-    wrong = [
-        Task("job", _NO_MACHINE, (Stream((Observation(e, impossible=why),)),)) for e, why in groups.breaches
-    ]  # as the binding does
+    wrong = [contradicted("job", e, why) for e, why in groups.breaches]  # as the binding does
     (found,) = judge(Plan("run", (Unit("job", "job", (main, *wrong)),), tuple(events)), "failover")
     return found
 

@@ -17,7 +17,7 @@ from tampering.edits import Edit, Outcome, Record, Run
 MODEL = "checkpoints"
 RUNS = (
     *("live/tm12-kill", "live/ckpt-expo", "live/savepoint", "live/agent", "live/adaptive-taskfail"),
-    "live/debug-stream-kill",
+    *("live/debug-stream-kill", "versions/v120-ckfail"),
 )
 """Recorded runs in `tests/data/flink` for the table."""
 
@@ -26,6 +26,9 @@ _END: Final = r" Completed checkpoint \d+ for"
 _FAIL: Final = r" or complete checkpoint \d+ for"
 _RESTORE: Final = r" - Restoring job \w+ from Checkpoint "
 _OVER: Final = r" - Restoring job \w+ from | - No checkpoint found|Dispatcher +\[\] - Job \w+ reached terminal state "
+_ANY_RESTORE: Final = r" - Restoring job \w+ from | - No checkpoint found"
+_SCHEDULED: Final = r" switched from CREATED to SCHEDULED| - Starting job \w+ from savepoint "
+_SUBMITTED: Final = r" - Submitting job '.*?' \((\w+)\)"
 LINE: Final = f"{_BEGIN}|{_END}|{_FAIL}|{_OVER}"
 """A line about a checkpoint, or one that requires that none is pending."""
 _ID: Final = r"(?<=[Cc]heckpoint )\d+(?= )"
@@ -97,7 +100,25 @@ def restored(lines: Lines) -> Iterator[Change]:
         yield "restored from nothing", _put(lines, at, new, instead=True), new
 
 
-KINDS: tuple[Callable[[Lines], Iterator[Change]], ...] = (ended, removed, numbers, restored)
+def unrestored(lines: Lines) -> Iterator[Change]:
+    """No line says what the next tasks that are scheduled are restored from."""
+    for at in _places(lines, _ANY_RESTORE):
+        scheduled = next(to for to in _places(lines, _SCHEDULED) if to > at)
+        yield "restored without a line", lines[:at] + lines[at + 1 :], lines[scheduled]
+
+
+def of_another_job(lines: Lines) -> Iterator[Change]:
+    """The line about a restore names another job of the session."""
+    jobs = [re.search(_SUBMITTED, lines[at].text) for at in _places(lines, _SUBMITTED)]
+    for at in _places(lines, _RESTORE):
+        job = re.search(r" - Restoring job (\w+)", lines[at].text)
+        for other in (found[1] for found in jobs if found and job and found[1] != job[1]):
+            assert job is not None
+            new = lines[at].edited((f"job {job[1]}", f"job {other}"))
+            yield "restored for another job", _put(lines, at, new, instead=True), new
+
+
+KINDS: tuple[Callable[[Lines], Iterator[Change]], ...] = (ended, removed, numbers, restored, unrestored, of_another_job)
 
 
 def edits(folder: Path) -> Iterator[Edit]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from streamproof.conformance import Event, validate_paths
+from streamproof.conformance import Event, RunVerdict, validate_paths
 from streamproof.conformance.flink import FlinkRun, read_run
 from streamproof.conformance.flink.log_lines import read_head
 
@@ -167,13 +167,20 @@ def outcome(folder: Path, edit: Edit, model: str | None = None) -> Outcome:
         for path in target.glob("*.log"):
             if path.name not in edit.files:
                 places |= {(path.name, line) for line in _lines_in(path, edit)}
-    verdict = next((v for v in verdicts if v.answer == "rejected"), verdicts[0])
-    loc = verdict.rejection.event.loc if verdict.rejection and verdict.rejection.event else None
-    place = None if loc is None else (Path(loc.file).name, loc.line)
+    found = [(v, _place(v)) for v in verdicts if v.answer == "rejected"]
+    # An edit may contradict the lines of several jobs.
+    found.sort(key=lambda rejected: rejected[1] not in places)
+    verdict, place = found[0] if found else (verdicts[0], None)
     said = verdict.reason or ""
     return Outcome(
         edit.kind, edit.what, verdict.answer, place, place in places, said, frozenset(places), edit.may_be_legal
     )
+
+
+def _place(verdict: RunVerdict) -> tuple[str, int] | None:
+    """File and line of a rejection."""
+    loc = verdict.rejection.event.loc if verdict.rejection and verdict.rejection.event else None
+    return None if loc is None else (Path(loc.file).name, loc.line)
 
 
 def _lines_in(path: Path, edit: Edit) -> Iterator[int]:

@@ -159,6 +159,15 @@ def _moves_on(x: Record) -> bool:
     return x.logged_event.event == "job.transition"
 
 
+def global_failures(run: JobRun) -> Iterator[Edit]:
+    """The report of a failure of the whole job is missing: the decision has no reason."""
+    records = run.files[run.master]
+    for before, r in pairwise([r for r in records if r.event]):
+        if r.name == "failover.global.restart" and before.name == "failover.global":
+            left = {run.master: without(records, before)}
+            yield Edit("global failure removed", str(before.logged_event), left, (r,))
+
+
 def failures(run: JobRun) -> Iterator[Edit]:
     """Failures followed by a decision: removed, or with another partition as their cause."""
     file, records = run.master, run.files[run.master]
@@ -415,7 +424,7 @@ def executors(run: JobRun) -> Iterator[Edit]:
                 yield Edit("TaskManager: Registered line removed", str(p.logged_event), {file: left}, (used[0],))
 
 
-KINDS = (decisions, failures, scheduling, attempts, jobs, swaps, executors)
+KINDS = (decisions, global_failures, failures, scheduling, attempts, jobs, swaps, executors)
 
 
 def edits(folder: Path) -> Iterator[Edit]:

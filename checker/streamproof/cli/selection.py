@@ -7,7 +7,7 @@ import functools
 import math
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from streamproof.agree.plain_python import PlainPython
-    from streamproof.language.model import Model
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -140,7 +139,7 @@ def select(
                 raise UsageError(f"{option} is a question that only check answers", remedy="leave it out")
             questions.append((name, value))
         else:
-            for one, meant in _meant(target, cls, name, value).items():
+            for one, meant in target.meaning(cls, name, value).items():
                 if one in chosen_by:
                     both = " and ".join("--" + word.replace("_", "-") for word in (chosen_by[one], name))
                     raise UsageError(f"{both} exclude each other", remedy="leave out one of the two")
@@ -153,16 +152,6 @@ def select(
     # Each once, in the system's order.
     chosen = tuple(name for name in every if name in properties) if properties else None
     return Selection(target, variant, given, chosen, tuple(options), tuple(questions))
-
-
-def _meant(target: Target, cls: type[Model], name: str, value: str) -> Mapping[str, Any]:
-    """The parameters that one option sets."""
-    if name in target.spec.inputs:
-        return target.spec.inputs[name](value)
-    if name not in cls.parameters():
-        known = {**cls.parameters(), **target.spec.inputs}
-        raise unknown(f"{target.name} has no parameter", name, known, "its parameters")
-    return {name: cls.parse(name, value)}
 
 
 def expect_once(parameters: Sequence[str]) -> Sequence[str]:

@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from streamproof.cli.outputs import Status, ci_options, expect_json_writable, people, write_ci_files, write_json
-from streamproof.cli.selection import choice_option, json_option, number_option, path_option
+from streamproof.cli.selection import choice_option, expect_once, json_option, number_option, path_option
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import Exit, InputError, UsageError
 from streamproof.system.files import DOT, expect_writable, write
@@ -68,6 +68,13 @@ LONGEST = 240
     metavar="NAME",
     help="Model to check the runs against: {}; for event logs any model, file.py too; or all. Default: by the files.",
 )
+@click.option(
+    "-p",
+    "parameters",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A parameter of the model for event logs: a size of the implementation. May be repeated.",
+)
 @path_option("--job-graph", "FILE", "Job graph of the runs, if they do not contain it.", exists=True)
 @click.option(
     "--pattern",
@@ -97,6 +104,7 @@ LONGEST = 240
 def command(
     paths: Sequence[Path],
     model: str | None,
+    parameters: Sequence[str],
     job_graph: Path | None,
     pattern: str | None,
     events: Path | None,
@@ -127,6 +135,8 @@ def command(
         raise UsageError("--coverage and --min-judged are not supported with --master", remedy="leave out --master")
     if master and workers is not None:
         raise UsageError("--workers is not supported with --master", remedy="leave out --workers")
+    if parameters and model in (None, "all"):
+        raise UsageError("-p requires --model", remedy="name the model of the event logs")
     expect_json_writable(json_to, SCHEMA)
     if events is not None:
         expect_writable(events, None)
@@ -139,6 +149,7 @@ def command(
         "pattern": pattern,
         "events_dir": events,
         "events_format": form,
+        "parameters": tuple(expect_once(parameters)),
     }
     with Status() as status:
         if master:

@@ -14,6 +14,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from streamproof.conformance.binding import (
@@ -32,9 +33,11 @@ from streamproof.conformance.events import begins_like_spans, read_events
 from streamproof.conformance.recorded_values import agrees, expect_value
 from streamproof.language.model import Model
 from streamproof.language.spec import Spec
-from streamproof.system.errors import InputError, ModelError, did_you_mean
+from streamproof.model_registry import Target
+from streamproof.system.errors import InputError, ModelError, UsageError, did_you_mean
 from streamproof.system.model import System
 from streamproof.system.sorts import show
+from streamproof.system.text import visible
 
 Meaning: TypeAlias = "Callable[[Event], Move | Iterable[Move] | None] | None"
 """The moves of an event of one kind, in order; None: the event says nothing about the protocol."""
@@ -51,6 +54,9 @@ class EventLog(Binding):
     recorded: they may happen at any time.
     """
 
+    assumed: Mapping[str, Any] = MappingProxyType({})
+    """Parameters that nobody stated about the implementation, with their values: no log is rejected for them."""
+
     def __init__(
         self,
         model: type[Model] | Spec | System,
@@ -61,6 +67,7 @@ class EventLog(Binding):
         variant: str | None = None,
         **parameters: Any,
     ) -> None:
+        self._source, self._variant, self._given = model, variant, parameters
         if not isinstance(model, System):
             spec = model if isinstance(model, Spec) else Spec(model=model)
             model = spec.system(variant, **parameters)
@@ -72,6 +79,25 @@ class EventLog(Binding):
             raise ModelError(
                 f"{self.system.name} has no action {name!r} to hide", remedy=did_you_mean(name, self._parameters)
             )
+
+    @classmethod
+    def bundled(cls, spec: Spec, **parameters: Any) -> EventLog:
+        """The binding to a model of this project, whose default parameters say nothing about an implementation."""
+        log = cls(spec, **parameters)
+        log.assumed = {n: v for n, v in spec.model.parameters().items() if n not in parameters}
+        return log
+
+    def sized(self, texts: Sequence[str]) -> EventLog:
+        """The same binding with other parameters, given as ``name=value``."""
+        if isinstance(self._source, System):
+            raise UsageError("the binding is to a System, which has no parameters", remedy="leave out -p")
+        spec = self._source if isinstance(self._source, Spec) else Spec(model=self._source)
+        target = Target(spec.model.title(), spec, True)
+        given = {**self._given, **target.given(self._variant, texts)}
+        target.system(self._variant, given)  # its errors are those of a command line
+        if self.assumed:
+            return self.bundled(spec, **given)
+        return EventLog(spec, self._meaning, hidden=self._hidden, ordered=self._ordered, variant=self._variant, **given)
 
     def runs(self, path: Path) -> list[Any]:
         """The file, or the event logs of a folder. Raises `InputError` if there is none."""
@@ -104,7 +130,16 @@ class EventLog(Binding):
         waits = () if self._ordered else clock_order(processes)
         task = Task(trace, self.system, hidden=self._hidden, spans=accounts, any_order=True, waits=waits)
         says = any(moves for account in accounts for span in account for moves in span.observation.alternatives)
-        return Unit(trace, self.system.name, (task,), unjudged=() if says else ("no event is an action of the model",))
+        unjudged = () if says else ("no event is an action of the model",)
+        return Unit(trace, self.system.name, (task,), unjudged=unjudged, partial=self._doubt)
+
+    @property
+    def _doubt(self) -> str | None:
+        """Why a rejection proves nothing."""
+        if not self.assumed:
+            return None
+        values = ", ".join(f"{name}={visible(str(value))}" for name, value in self.assumed.items())
+        return f"the parameters {values} are those of the model, not of the implementation; state them with -p"
 
     def _spans(self, own: Sequence[Event]) -> Iterator[Span]:
         """The events of a process; one that records a call may have taken effect before some of those it follows."""

@@ -47,6 +47,8 @@ class ValidationRequest:
     pattern: str | None = None
     covered: bool = False
     """Whether events are counted by family."""
+    parameters: tuple[str, ...] = ()
+    """Parameters of the model for event logs, as ``name=value``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +86,20 @@ class JudgedRun:
     coverage: JudgedEvents = field(default_factory=JudgedEvents)
 
 
-def binding_for(model: str) -> Binding:
+def binding_for(model: str, parameters: Sequence[str] = ()) -> Binding:
     """The binding registered for a model, or the one in a file, ``file.py:NAME`` or ``package.module:NAME``; for other
-    models, that of event logs. Raises `UsageError` for an unknown name, and as `model_registry.find_binding`."""
+    models, that of event logs. `parameters`, as ``name=value``, are those of the model of an event log. Raises `UsageError`
+    for an unknown name, and as `model_registry.find_binding`."""
+    binding = _binding_of(model)
+    if not parameters:
+        return binding
+    sized = getattr(binding, "sized", None)
+    if sized is None:
+        raise UsageError(f"-p is not supported with {model}: the logs have the sizes", remedy="leave out -p")
+    return cast(Binding, sized(parameters))
+
+
+def _binding_of(model: str) -> Binding:
     found = every(BINDINGS)
     if model in found:
         binding: Binding = found[model].load()
@@ -100,7 +113,7 @@ def binding_for(model: str) -> Binding:
         raise UsageError(f"no model or binding {model!r}", remedy="\n  ".join(filter(None, hints)))
     own = find_binding(model)
     if isinstance(own, Spec):
-        return EventLog(own)
+        return EventLog.bundled(own) if is_registered(model) else EventLog(own)
     if not callable(getattr(own, "plan", None)):
         raise UsageError(f"{model} is a {type(own).__name__}, not a binding", remedy="BINDING = EventLog(MyModel)")
     return cast(Binding, own)
@@ -126,7 +139,7 @@ def readings_under(path: Path, request: ValidationRequest) -> list[list[RunReadi
         with_graph = request.job_graph is not None
         bindings = bindings_for(path, with_graph=with_graph, requested=request.model == ALL)
     else:
-        bindings = {request.model: binding_for(request.model)}
+        bindings = {request.model: binding_for(request.model, request.parameters)}
     if not any(getattr(binding, "default", False) for binding in bindings.values()):
         expect_recorded(path)
     found = [(name, binding, run) for name, binding in bindings.items() for run in binding.runs(path)]

@@ -44,19 +44,22 @@ def validate_paths(
     coverage: JudgedEvents | None = None,
     on_progress: Callable[[str], None] | None = None,
     workers: int | None = 1,
+    parameters: Sequence[str] = (),
 ) -> list[RunVerdict]:
     """One verdict per case, run after run. Without a `model`, for the models that the files are usually validated
     against; with `ALL`, for every model whose binding recognises them.
 
     `pattern` is the layout of the logs' lines, as a pattern of log4j or logback; without it, it is recognised. The events
     are added to `coverage`. `workers` is the number of processes, which changes no verdict; None: by the size of the logs. A
-    program that has threads uses one process.
+    program that has threads uses one process. `parameters`, as ``name=value``, are those of the model of an event log.
 
     Raises:
         InputError: a path holds no run, or the job graph is not one of the runs'.
         SystemFailure: the events cannot be written.
     """
-    request = ValidationRequest(model, job_graph, events_dir, events_format, pattern, coverage is not None)
+    request = ValidationRequest(
+        model, job_graph, events_dir, events_format, pattern, coverage is not None, tuple(parameters)
+    )
     with with_pattern(pattern):
         found = found_runs(map(Path, paths), request)
     verdicts: list[RunVerdict] = []

@@ -50,6 +50,7 @@ class RecordedCheckpoints(Model):
             unannounced=checkpoint,  # whose line "Triggering checkpoint" is still to come
             from_savepoint=Bool(),  # the job starts from a savepoint, which is not loaded yet
             foreign=Bool(),  # another JobMaster may have completed checkpoints since the last line
+            over=Bool(),  # the job has ended: nothing is restored
             settled=Bool(),  # tasks were restored: no checkpoint from before the record is pending
         )
 
@@ -151,7 +152,7 @@ class RecordedCheckpoints(Model):
     @action(c="any_or_none")
     def restore(self, s, c):
         """`restoreLatestCheckpointedStateInternal`: the latest completed checkpoint. All pending ones were aborted before."""
-        require(c == s.latest)
+        require(c == s.latest and not s.over)
         self.all_over(s)
         s.foreign = False
         s.settled = True
@@ -159,7 +160,7 @@ class RecordedCheckpoints(Model):
     @action(c="every")
     def load(self, s, c):
         """The savepoint that the job starts from, or a checkpoint that the record does not have: now the latest."""
-        require(c > s.latest)
+        require(c > s.latest and not s.over)
         earlier = self.is_earlier(s, c) and not s.settled
         starts = s.latest == 0 and ((s.from_savepoint and s.first == 0) or earlier)
         require(starts or s.foreign)
@@ -176,11 +177,13 @@ class RecordedCheckpoints(Model):
         without."""
         self.stray(s)
         s.foreign = True
+        s.over = False
 
     @action
     def end(self, s):
         """The job has ended, and its coordinator with it."""
         self.all_over(s)
+        s.over = True
 
     def all_over(self, s):
         """No checkpoint is pending, but for one that the last line has triggered, which is stray from now on."""

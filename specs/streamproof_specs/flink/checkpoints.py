@@ -27,8 +27,15 @@ from streamproof.conformance import (
     Task,
     Unit,
 )
-from streamproof.conformance.flink import FlinkRun, Process, problem_lines, read_run
-from streamproof.conformance.flink.restores import NONE, RESTORES, missing_restores
+from streamproof.conformance.flink import (
+    NO_CHECKPOINT,
+    RESTORES,
+    FlinkRun,
+    Process,
+    missing_restores,
+    problem_lines,
+    read_run,
+)
 from streamproof_specs.flink.checkpoint_machine import RecordedCheckpoints
 from streamproof_specs.flink.scope import contradicted, damage, doubted, outside
 from streamproof_specs.flink.versions import is_at_least
@@ -39,7 +46,7 @@ LINES = frozenset({"ckpt.trigger", "ckpt.complete", "ckpt.failed", "ckpt.expired
                    "ckpt.restore", "ckpt.savepoint", "job.transition", "job.terminal"})  # fmt: skip
 _OF_CHECKPOINTS = LINES - {"ckpt.none", "job.transition", "job.terminal"}
 """Lines that only jobs with checkpoints have."""
-_OF_GRAPH = frozenset({"job.graph", "exec.transition"})
+_OF_GRAPH = frozenset({"job.graph", "exec.transition", "exec.deploy", "failover.restart", "failover.global.restart"})
 """Lines of the JobMaster between which it restores checkpoints."""
 MOST_PENDING = 32
 """Largest number of checkpoints of a job that are pending at a time."""
@@ -157,12 +164,13 @@ def _unrestored(run: FlinkRun, job: str, masters: Mapping[str, Sequence[Event]])
     for name, events in masters.items():
         if not any(e.event.startswith("ckpt.") for e in events):
             continue
-        unplaced = [e.seq for e in run.of_job("") if e.process == name and e.event == NONE]
+        unplaced = [e.seq for e in run.of_job("") if e.process == name and e.event == NO_CHECKPOINT]
         by_seq = {e.seq: e for e in events}
-        for since, until in missing_restores((e.seq, e.event, e.args) for e in events):
+        whole = run.processes[name].submitted.get(job, inf) <= events[0].seq
+        for since, until in missing_restores(((e.seq, e.event, e.args) for e in events), whole=whole):
             stored = any(e.event == "ckpt.complete" for e in events if e.seq < until)
             if stored or not any(since < at < until for at in unplaced):
-                text = "the task is scheduled, but no line says which checkpoint its state is restored from"
+                text = "the job goes on, but no line says which checkpoint its state is restored from"
                 yield contradicted(job, by_seq[until], text)
 
 
@@ -296,6 +304,8 @@ class _CheckpointExplainer:
             case "complete" | "abort" if c not in pending:
                 how = "completes" if move.action == "complete" else "fails"
                 return f"checkpoint {c} {how}, but it is not pending"
+            case "restore" | "load" if look("over"):
+                return "tasks are restored, but the job has ended"
             case "restore" | "load" | "end" if pending:
                 what = "the job has ended" if move.action == "end" else "tasks are restored"
                 return f"{what} while checkpoint {min(pending)} is pending: a line about its end is missing"

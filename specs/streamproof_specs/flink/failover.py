@@ -41,7 +41,7 @@ from streamproof_specs.flink.recorded import (
     without_edges,
 )
 from streamproof_specs.flink.restart_reasons import Explained
-from streamproof_specs.flink.scope import Outside, contradicted, damage, doubted, outside, stated
+from streamproof_specs.flink.scope import Outside, contradicted, damage, doubted, outside, stated, unscheduled
 from streamproof_specs.flink.speculation import Groups
 from streamproof_specs.flink.with_runtime import FlinkOrRuntimeLogs
 from streamproof_specs.runtime import failover as runtime
@@ -73,6 +73,9 @@ class FlinkFailover(FlinkOrRuntimeLogs):
         return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), problem_lines(logged.problems))
 
     def _case(self, run: FlinkRun, heard: Heard, job: str, given: RestJob | None) -> Unit:
+        never = unscheduled(run, job)
+        if never is not None:
+            return never
         graph, origin = graph_for(run, job, given)
         recorded: RecordedGraph | str
         try:

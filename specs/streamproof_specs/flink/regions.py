@@ -34,7 +34,7 @@ from streamproof_specs.flink.given_graph import given_graph, graph_for, with_rem
 from streamproof_specs.flink.jobmanager_log import DECISIONS
 from streamproof_specs.flink.recorded import RecordedGraph, recorded_graph
 from streamproof_specs.flink.regions_recorded import JobRegions, region_rules
-from streamproof_specs.flink.scope import damage, doubted, outside
+from streamproof_specs.flink.scope import damage, doubted, outside, unscheduled
 from streamproof_specs.flink.speculation import Groups
 from streamproof_specs.flink.with_runtime import FlinkOrRuntimeLogs
 from streamproof_specs.runtime import regions as runtime
@@ -65,6 +65,9 @@ class FlinkRegions(FlinkOrRuntimeLogs):
 
 def regions_of(run: FlinkRun, job: str, given: RestJob | None = None) -> Unit:
     """The scheduling of one job as a behaviour."""
+    never = unscheduled(run, job)
+    if never is not None:
+        return never
     events = run.of_job(job)
     title = run.jobs[job]
     master = [e for e in events if e.event in LINES | _BEGINNINGS]

@@ -37,6 +37,10 @@ _DAMAGED = (
     "the line has a time but no level and logger",
     "the message has more",
 )
+_BEFORE_SCHEDULING = frozenset(
+    {"failover.strategy", "graph.edge", "graph.vertex", "job.graph", "job.terminal", "region.built", "sched.adaptive"}
+)
+"""Lines about a job that is not scheduled yet, or never."""
 _WITHDRAWN = b" to CANCELED due to CancelTaskException:"
 """The DEBUG line of a TaskManager for a task whose peers are gone: it is harmless."""
 
@@ -101,6 +105,25 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
         why = f"more than one JobMaster ran the job{where}: the machine follows one"
         return Outside((*incomplete, why), headless, gap)
     return Outside(incomplete, headless, gap, several)
+
+
+def unscheduled(run: FlinkRun, job: str) -> Unit | None:
+    """The case of a job of which nothing was scheduled by the end of the log, perhaps because it was refused."""
+    events = run.of_job(job)
+    if not any(job in run.processes[e.process].submitted for e in events):
+        return None
+    if not {e.event for e in events} <= _BEFORE_SCHEDULING:
+        return None
+    note = "the log ends before anything of the job is scheduled"
+    for event in events:
+        causes = event.args.get("causes", ())
+        if event.event == "job.terminal" and causes and causes[0].endswith(".JobInitializationException"):
+            because = f" because of {causes[-1].rpartition('.')[2]}" if len(causes) > 1 else ""
+            note = f"the job was refused{because}: {event.args['cause'].rpartition('.client.')[2]}"
+        elif event.event == "job.terminal":
+            return None
+    title = run.jobs[job]
+    return Unit(job, title, (stated(job, tuple(map(Observation, events))),), False, damage=damage(run), notes=(note,))
 
 
 def _headless(run: FlinkRun, job: str, first: Mapping[str, Event]) -> str | None:

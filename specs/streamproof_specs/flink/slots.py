@@ -17,7 +17,7 @@ from streamproof.conformance.flink import FlinkRun, problem_lines, read_run
 from streamproof_specs.flink.failover import MASTER_EVENTS
 from streamproof_specs.flink.heard import Heard
 from streamproof_specs.flink.logical_slots import logical_slots
-from streamproof_specs.flink.scope import damage, doubted, outside
+from streamproof_specs.flink.scope import damage, doubted, outside, unscheduled
 from streamproof_specs.flink.slots_checks import Key, wrong_lines
 from streamproof_specs.flink.slots_delivered import Delivered
 from streamproof_specs.flink.slots_gather import SlotLines, gather
@@ -61,6 +61,9 @@ class FlinkSlots(FlinkOrRuntimeLogs):
 
 def slots_of(run: FlinkRun, heard: Heard, job: str) -> Unit:
     """The slot allocations of one job, each as a behaviour."""
+    never = unscheduled(run, job)
+    if never is not None:
+        return never
     delivered = Delivered.of(_events(run, job))
     events = delivered.events
     reasons = outside(run, job, [e for e in events if e.event in MASTER_EVENTS | _BEGINNINGS])

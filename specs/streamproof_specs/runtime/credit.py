@@ -113,7 +113,7 @@ class RuntimeCredit(RuntimeLogs):
     """Follows every gate of every attempt in an event log of the runtime."""
 
     on_request = True
-    log = EventLog(SPEC)
+    log = EventLog.bundled(SPEC)
 
     def behaviours(self, name: str, events: list[Event]) -> Plan:
         """One case for each gate."""

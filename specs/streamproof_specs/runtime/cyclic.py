@@ -62,7 +62,7 @@ class RuntimeCyclic(RuntimeLogs):
     """Follows every loop head of every attempt in an event log of the runtime."""
 
     on_request = True
-    log = EventLog(SPEC)
+    log = EventLog.bundled(SPEC)
 
     def recognises(self, path: Path) -> bool:
         """Whether it is a log of the runtime, and one of its runs has a loop."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ FORMS = (".ndjson", ".parquet")
 _PART_LOG = re.compile(r"(?:jobmaster|rm|(?:tm-\d+|jobmaster|rm)\.\d+)\.(?:ndjson|parquet)", re.ASCII)
 """The log of each process: its name, and how many processes of that name were before it, unless none was before a JobMaster
 or ResourceManager."""
-LOG = EventLog(SPEC)
+LOG = EventLog.bundled(SPEC)
 FLOW = frozenset(
     {
         *("gate_opened", "buffers_sent", "credits_received", "backlog_announced"),
@@ -75,6 +76,13 @@ class RuntimeLogs(Binding):
 
     log: EventLog
     """Of the model of the binding."""
+    _sized: bool = False
+
+    def sized(self, texts: Sequence[str]) -> Binding:
+        """The binding with parameters of its model, as ``name=value``, for other logs than the runtime's."""
+        binding = copy(self)
+        binding.log, binding._sized = self.log.sized(texts), True
+        return binding
 
     def runs(self, path: Path) -> list[Any]:
         """The file, or the runs of a folder. Raises `InputError` if there is none."""
@@ -88,6 +96,8 @@ class RuntimeLogs(Binding):
         """The behaviours of a run. Raises `InputError` for a log that is not the runtime's own, and for a job graph."""
         if not is_of_runtime(run):
             return self.log.plan(run, job_graph)
+        if self._sized:
+            raise InputError(f"{run}: a log of the runtime has the sizes", remedy="leave out -p")
         if job_graph is not None:
             raise InputError(f"{job_graph}: the log has the job graph", remedy="leave out --job-graph")
         return self.behaviours(run.resolve().name.partition(".")[0], events_of(run))

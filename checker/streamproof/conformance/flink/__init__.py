@@ -12,12 +12,15 @@ from streamproof.conformance.flink.log_records import MORE, Problem, Problems, p
 from streamproof.conformance.flink.logfiles import RunFiles, find_runs, read_lines
 from streamproof.conformance.flink.reader import TORN, read_run
 from streamproof.conformance.flink.rest import NoAnswer, RestJob, read_rest
+from streamproof.conformance.flink.restores import NO_CHECKPOINT, RESTORES, missing_restores
 from streamproof.conformance.flink.run import FlinkRun, Process
 from streamproof.conformance.flink.times import DAY, ClockReading, Moment
 
 __all__ = [
     "DAY",
     "MORE",
+    "NO_CHECKPOINT",
+    "RESTORES",
     "TORN",
     "Attempt",
     "ClockReading",
@@ -37,6 +40,7 @@ __all__ = [
     "find_copies",
     "find_runs",
     "graph_of",
+    "missing_restores",
     "problem_lines",
     "read_lines",
     "read_rest",

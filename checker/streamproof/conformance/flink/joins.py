@@ -150,7 +150,7 @@ def resolve(
         elif not job and not draft.family.startswith(_CLUSTER):
             job = _by_neighbours(draft, joins, attempts, latest, building)
         jobs.append(job)
-    place_restores(drafts, jobs)
+    place_restores(drafts, jobs, submitted)
     return jobs, joins, place_global_failures(drafts, jobs)
 
 

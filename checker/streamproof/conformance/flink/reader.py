@@ -59,7 +59,7 @@ _ROLES: Final[Mapping[str, Literal["jobmanager", "taskmanager"]]] = {
 _UNCLOSED: Final = re.compile(r"[(\[{][^()\[\]{}]*$")
 _FIRM: Final = (".", ")", "]", "}")
 TORN: Final = "the file ends within a line although a later part of the log follows it: lines are missing between them"
-_FAILURES: Final = ("exec.transition", "tm.transition", "job.transition")
+_FAILURES: Final = ("exec.transition", "tm.transition", "job.transition", "job.terminal")
 
 
 def read_run(source: str | os.PathLike[str] | RunFiles) -> FlinkRun:
