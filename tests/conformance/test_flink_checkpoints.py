@@ -27,7 +27,7 @@ from tampering import checkpoint_lies
 RUNS = {
     "tm12-kill": 76,
     "ckpt-expo": 39,
-    "savepoint": 15,
+    "savepoint": 16,
     "agent": 27,
     "adaptive-taskfail": 28,
     "debug-stream-kill": 61,

@@ -83,7 +83,7 @@ def written(cluster: Cluster, folder: Path) -> FlinkRun:
         f"{head}Connecting ExecutionJobVertex {at + 1:032x} ({v.name}) to {min(at, 1)} predecessors.\n"
         for at, v in enumerate(cluster.graph.vertices)
     ]
-    log.write_text("".join([*lines[:2], *vertices, *lines[2:]]))
+    log.write_text("".join([*lines[:3], *vertices, *lines[3:]]))
     return read_run(path)
 
 

@@ -106,10 +106,11 @@ def test_a_global_failure_comes_after_the_first_tasks_were_scheduled(copied: Cal
     run = copied("ckpt-expo")
     lines = lines_of(run / "jobmanager.log")
     at = next(n for n, line in enumerate(lines) if "from state CREATED to RUNNING" in line and GRAPH in line) + 1
-    lines.insert(
-        at,
-        f"{lines[at - 1][:23]} INFO  {MASTER} [] - 6 tasks will be restarted to recover from a global failure.\n",
-    )
+    head = f"{lines[at - 1][:23]} INFO  {MASTER} [] - "
+    lines[at:at] = [
+        f"{head}Trying to recover from a global failure.\n",
+        f"{head}6 tasks will be restarted to recover from a global failure.\n",
+    ]
     (run / "jobmanager.log").write_text("".join(lines))
     record = judged(run)
     assert record["verdict"] == "rejected"

@@ -240,7 +240,9 @@ class Cluster:
     def write(self, folder: Path) -> Path:
         """Writes the folder of the run."""
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "jobmanager.log").write_text("\n".join(self.lines) + "\n")
+        submitted = f"Submitting job 'job' ({JOB}) with associated application ({JOB})."
+        head = "2026-01-01 00:00:00,000 INFO  org.apache.flink.runtime.dispatcher.StandaloneDispatcher [] - "
+        (folder / "jobmanager.log").write_text("\n".join([head + submitted, *self.lines]) + "\n")
         nodes = [
             {
                 "id": self._id[v.name],

@@ -51,6 +51,8 @@ _IN_STEP: Final = frozenset(
     ]
 )
 """Events that may be repeated, if the time has no fraction or there are several of a kind."""
+_COMMON: Final = ("ckpt.none", "gate.created", "job.terminal", "part.request", "region.built", "tm.failext")
+"""Events whose repetition leaves nothing open."""
 _FEW: Final = 1
 """Maximum number of repeated lines of one log that Flink itself may have written."""
 _ADJACENT: Final = 3
@@ -109,16 +111,18 @@ class Repetitions:
         if not precise and min(self._events - known[0], self._events - self._latest) > _ADJACENT:
             return False
         self._latest = self._events
-        self.count += family not in ("tm.failext", "part.request", "gate.created")
+        self.count += family not in _COMMON
         self.first = self.first or (record.file, record.line, known[2])
         self.overlapping |= known[1] != record.file
         return True
 
     def _happens_again(self, family: str, args: dict[str, Any], known: int) -> bool:
         """Whether Flink may have written an equal line itself: a job whose state cannot be restored may restart several
-        times in a millisecond."""
+        times in a millisecond, and so may several regions of a job, each with its restore."""
         if family == "job.transition":
             return bool(self._states.get(args["job"]) == args["old"])
+        if family in ("ckpt.none", "ckpt.restore", "region.built"):
+            return self._events - known > 1
         return family.startswith("failover.global") and self._events - known > _ADJACENT
 
     @property
