@@ -38,11 +38,11 @@ HELPERS = {"hb.recv": "HeartbeatManagerImpl", "hb.trigger": "HeartbeatManagerSen
 """Families that a class writes with the logger of another one."""
 _CONCATENATED = "<concat>"
 VERSIONS = {
-    **dict.fromkeys(("loop.step", "loop.worker", "loop.final", "loop.end", "loop.head", "loop.tail"), "1.17-1.19"),
+    **dict.fromkeys(("loop.step", "loop.worker", "loop.final", "loop.end", "loop.head", "loop.tail"), "1.17-1.20"),
     # The slot manager of 1.17 is another one, unless fine-grained resources are on.
     **dict.fromkeys(("slot.rm.pending", "slot.rm.complete", "slot.rm.freed", "slot.tm.alloc"), "1.19-2.3"),
 }
-"""Families that not every version from 1.17 to 2.3 logs: the first and the last of 1.17, 1.19 and 2.3 that does."""
+"""Families that not every version from 1.17 to 2.3 logs: the first and the last of 1.17, 1.19, 1.20 and 2.3 that does."""
 
 
 @dataclass(frozen=True, slots=True)
