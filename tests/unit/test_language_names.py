@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
+import textwrap
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import streamproof as sp
+from loading import load
 from streamproof import (
     STRONG,
     WEAK,
     Bool,
     Case,
+    EvaluationError,
     Model,
     ModelError,
+    Native,
     Range,
     State,
     Union,
@@ -27,6 +33,8 @@ from streamproof import (
     require,
     temporal,
 )
+from streamproof.agree.plain_python import compare_with_python
+from streamproof.language.spec import Spec
 from streamproof.system import Verdict
 
 HOLDS, VIOLATED = Verdict.HOLDS, Verdict.VIOLATED
@@ -432,3 +440,167 @@ def test_choose_of_an_object_is_its_method() -> None:
             s.x = mine.choose(up=1)
 
     assert Mine.system().actions[0].branches == ()
+
+
+# --- other names
+
+
+SHADOWED = {
+    "len": ("len(s.q)", "9"),
+    "sum": ("sum(s.q)", "9"),
+    "range": ("max(range(2))", "(9,)"),
+    "all": ("(4 if all([v < 3 for v in s.q]) else 9)", "False"),
+    "any": ("(9 if any([v > 3 for v in s.q]) else 4)", "True"),
+    "min": ("min(s.q[0], 2)", "9"),
+    "isinstance": ("(9 if isinstance(s.u, Ack) else 4)", "True"),
+    "choose": ("choose([1, 2])", "9"),
+    "first": ("first([v for v in s.q])", "9"),
+    "enumerate": ("sum(i for i, v in enumerate(s.q))", "[(9, 0)]"),
+    "sorted": ("sorted((2, 1))[0]", "[9]"),
+}
+"""A name of Python or the language: an expression that calls it, and what another function of this name returns."""
+TEXT = """
+from streamproof import *
+
+class Ack(Case):
+    pass
+
+class Nack(Case):
+    pass
+
+{head}
+
+class M(Model):
+    check_deadlock = False
+
+    def state(self):
+        return State(x=Range(0, 9), q=Queue(Range(0, 3), capacity=2, init=[1]), u=Union(Ack(), Nack(), init=Nack()))
+
+    @action
+    def go(self, s):
+        s.x = {value}
+
+    @invariant
+    def usual(self, s):
+        return s.x < 9
+"""
+
+
+@pytest.mark.parametrize("name", SHADOWED)
+@pytest.mark.parametrize("way", ["itself", "alias", "parameter", "module", "closure"])
+def test_a_function_is_what_its_name_refers_to(name: str, way: str, tmp_path: Path) -> None:
+    """A function of the user that hides one of Python or of the language is called; an alias of theirs is theirs."""
+    value, result = SHADOWED[name]
+    hiding = f"def {{}}(*given):\n    return {result}\n"
+    head = hiding.format(name) if way == "module" else hiding.format("other")
+    text = TEXT
+    if way == "alias":
+        head, value = f"another_name = {name}", value.replace(f"{name}(", "another_name(")
+    if way in ("closure", "parameter"):
+        at = text.index("class M")
+        text = f"{text[:at]}def made({name}):\n{textwrap.indent(text[at:], '    ')}    return M\n\n"
+        text += f"M = made({'other' if way == 'closure' else name})\n"
+    text = text.replace("{head}", head).replace("{value}", value)
+    spec = Spec(load(text, tmp_path, f"names_{name}_{way}").M)
+    made, system = spec.read(None, {})
+    compare_with_python(spec, made, system)
+    assert explore(system).finding("usual").verdict is (VIOLATED if way in ("module", "closure") else HOLDS)
+
+
+class Private(Base):
+    """Private names, which Python changes."""
+
+    def __f(self, s: Any) -> int:
+        return _Private__g(s)  # type: ignore[no-any-return]  # noqa: F821
+
+    def go(self, s: Any) -> None:
+        """A private method, and a function of the module."""
+        s.x = self.__f(s) + __g(s)  # type: ignore[name-defined]  # noqa: F821
+
+
+def _private(s: Any) -> int:
+    """The function that `__g` means in the class."""
+    return 2
+
+
+globals()["_Private__g"] = _private
+globals()["__g"] = lambda s: 0
+
+
+def renamed(function: Any) -> Any:
+    """A decorator that changes what a function says of itself."""
+    function.__qualname__, function.__name__ = "Other.f", "f"
+    function.__signature__ = inspect.Signature([])
+    return function
+
+
+class Renamed(Base):
+    """A private name in a function that says it is of another class."""
+
+    __limit = 2
+
+    @renamed
+    def f(self, s: Any, more: int = 2) -> int:
+        """The attribute of this class."""
+        return self.__limit + more
+
+    def go(self, s: Any) -> None:
+        """Too large."""
+        s.x = self.f(s, more=1)
+
+
+def test_private_names_are_those_of_the_class() -> None:
+    """By the code of the function, not by what it says of itself."""
+    assert verdict(Private, "fine") is VIOLATED
+    assert verdict(Renamed, "fine") is VIOLATED
+
+
+COUNT = 0
+
+
+class Outer(Base):
+    """A declaration on a path that is not taken."""
+
+    def go(self, s: Any) -> None:
+        """The assignment changes the module."""
+        if self.check_deadlock:
+            global COUNT
+        COUNT = 1
+        s.x = COUNT
+
+
+class Captures(Base):
+    """A name that a pattern binds is local, also where the pattern does not match."""
+
+    def go(self, s: Any) -> None:
+        """Python finds no value."""
+        match s.x:
+            case 5 as COUNT:
+                s.x = 0
+            case _:
+                s.x = COUNT
+
+
+def test_a_name_is_local_or_not_in_the_whole_function() -> None:
+    """As Python decides, wherever the statement stands."""
+    with pytest.raises(ModelError, match="'global' is not part of the language\n  everything that changes belongs"):
+        Outer.system()
+    with pytest.raises(ModelError, match=r"'COUNT' (is used before it has a value|is assigned on some paths only)"):
+        Captures.system()
+
+
+class Mistaken(Base):
+    """Mistakes of functions under other names."""
+
+    def go(self, s: Any) -> None:
+        """The smallest of nothing."""
+        least = min
+        s.x = least(v for v in (1, 2) if v < s.x)
+
+
+def test_a_mistake_of_an_alias_is_one_of_the_model() -> None:
+    """Natively too."""
+    native = Native(Mistaken())
+    with pytest.raises(EvaluationError, match=r"min\(\) of an empty collection in go"):
+        native.step((0,), "go")
+    compare_with_python(Spec(Mistaken), Mistaken(), Mistaken.system())

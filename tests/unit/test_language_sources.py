@@ -191,10 +191,15 @@ def test_local_names() -> None:
         "        with aa as bb: cc = 1\n"
         "    def dd(ee): ff = 1\n"
         "    class gg: pass\n"
-        "    return [hh for hh in ii] + (lambda jj: kk)(ll)\n"
+        "    match mm:\n"
+        "        case {'a': nn, **oo} | [*pp] | (1 as qq): pass\n"
+        "    try: import rr.x, x as ss\n"
+        "    except E as tt: del uu\n"
+        "    return [hh for hh in ii if (vv := hh)] + (lambda jj: kk)(ll)\n"
     ).body
     assert isinstance(node, ast.FunctionDef)
     expected = {*"abcde", *"gh", *"mno", "q", "q2", "r", *"stv", "x", "y", "bb", "cc", "dd", "gg"}
+    expected |= {"nn", "oo", "pp", "qq", "rr", "ss", "tt", "uu", "vv"}
     assert local_names(node) == expected
 
 
@@ -219,5 +224,6 @@ def heads() -> list[Callable[..., object]]:
 
 @pytest.mark.parametrize("function", heads(), ids=lambda f: f.__name__)
 def test_parameters(function: Callable[..., object]) -> None:
-    """The names that `inspect` gives, for every kind of parameter and whatever is wrapped."""
-    assert parameters(function) == tuple(inspect.signature(function, follow_wrapped=False).parameters)
+    """The names that calls bind, for every kind of parameter, whatever is wrapped and whatever a function says of itself."""
+    given = ("x",) if function.__name__ == "said" else inspect.signature(function, follow_wrapped=False).parameters
+    assert parameters(function) == tuple(given)

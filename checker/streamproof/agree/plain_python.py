@@ -294,7 +294,7 @@ class _Comparison:
 
     def _expect(self, what: str, loc: Loc | None, state: State, said: Any, ran: Any) -> None:
         self._runs += 1
-        both = isinstance(said, EvaluationError) and isinstance(ran, EvaluationError)
+        both = isinstance(said, EvaluationError) and isinstance(ran, Exception)
         if not both and said is not ran:
             raise self._differs(what, loc, state, said, ran)
 

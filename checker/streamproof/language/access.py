@@ -22,7 +22,7 @@ from streamproof.language.lowering_context import Evaluator, Frame, Halt, where
 from streamproof.language.lvalues import dereference
 from streamproof.language.model import Model, attribute_of
 from streamproof.language.sequences import listed
-from streamproof.language.sources import code_of, codes, text
+from streamproof.language.sources import code_of, codes, mangled, text
 from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange
 from streamproof.language.terms import (
     Cases,
@@ -222,8 +222,7 @@ def attribute(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> 
         return _term_attribute(ev, owner, node, frame)
     if symbolic(owner):
         raise ModelError(f"{describe(owner)} has no {name!r}", loc=loc, remedy="index it, or use its elements")
-    if name.startswith("__") and not name.endswith("__"):
-        name = _mangled(name, frame)
+    name = mangled(name, frame.function)
     if not is_plain_attribute(owner, name):
         ev.context.outside.impure = True
     try:
@@ -428,9 +427,3 @@ def _kind(owner: object) -> str:
     if isinstance(owner, types.ModuleType):
         return f"module {owner.__name__}"
     return "the base class" if isinstance(owner, super) else type(owner).__name__
-
-
-def _mangled(name: str, frame: Frame) -> str:
-    """The mangled form of a private name in the class that defines the function."""
-    owner = getattr(frame.function, "__qualname__", "").split(".<locals>")[-1].split(".")[:-1]
-    return f"_{owner[-1].lstrip('_')}{name}" if owner else name

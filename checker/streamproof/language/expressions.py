@@ -20,7 +20,7 @@ from streamproof.language.elements import distinct, generator, refuse_used_up, u
 from streamproof.language.lowering_context import Evaluator, Frame, Halt, boolean, where
 from streamproof.language.lvalues import dereference, replaced
 from streamproof.language.primitives import OPERATORS, always, eventually, leads_to
-from streamproof.language.sources import text
+from streamproof.language.sources import mangled, text
 from streamproof.language.terms import (
     Closure,
     HeapCell,
@@ -206,12 +206,7 @@ def name_value(ev: Evaluator, node: ast.Name, frame: Frame) -> Term:
                 loc=where(frame, node),
                 remedy="assign it first; a name that is assigned anywhere in a function is local to it",
             )
-    cells = closed_over(frame)
-    if node.id in cells:
-        return cells[node.id]
-    if node.id in frame.globals:
-        return frame.globals[node.id]
-    found = getattr(builtins, node.id, _MISSING)
+    found = outside(frame, node.id, _MISSING)
     if found is _MISSING:
         remedy = f"the state variable is s.{node.id}"
         if node.id not in ev.context.sorts:
@@ -407,6 +402,17 @@ def conditional(ev: Evaluator, node: ast.IfExp, frame: Frame) -> Term:
         lambda: ev.value(node.orelse, frame),
         where(frame, node),
     )
+
+
+def outside(frame: Frame, name: str, default: Any = None) -> Any:
+    """The value of a name outside of a function's variables: of an enclosing function, the module, or built in."""
+    name, cells = mangled(name, frame.function), closed_over(frame)
+    if name in cells:
+        return cells[name]
+    if name in frame.globals:
+        return frame.globals[name]
+    known = getattr(frame.function, "__builtins__", vars(builtins))
+    return known.get(name, default)
 
 
 def closed_over(frame: Frame) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from streamproof.language.cases import Case, arguments, is_case_class, shown_sor
 from streamproof.language.comprehensions import each_round, indices, quantified, summed
 from streamproof.language.conversion import in_order
 from streamproof.language.elements import elements, in_sequence, refuse_early, refuse_iterator, refuse_used_up
-from streamproof.language.expressions import closed_over, spread, temporal_operator
+from streamproof.language.expressions import closed_over, outside, spread, temporal_operator
 from streamproof.language.lift import condition_of, merge
 from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, Pick, where
 from streamproof.language.model import with_guards
@@ -69,7 +69,7 @@ def _named(node: ast.expr, frame: Frame) -> Any:
         for scope in frame.scopes():
             if node.id in scope.locals or node.id in scope.own:
                 return scope.locals.get(node.id)
-        return closed_over(frame).get(node.id, frame.globals.get(node.id, getattr(builtins, node.id, None)))
+        return outside(frame, node.id)
     if isinstance(node, ast.Attribute):
         module = _named(node.value, frame)
         return getattr(module, node.attr, None) if isinstance(module, types.ModuleType) else None
@@ -355,6 +355,14 @@ def enter(
     owner = next(iter(given.values()), None)
     local = {name: _from_inside(owner, value) for name, value in given.items()}
     node = definition(plain)
+    changes = _outer(plain)
+    if changes is not None:
+        word = "global" if isinstance(changes, ast.Global) else "nonlocal"
+        raise ModelError(
+            f"{word!r} is not part of the language",
+            loc=Loc(plain.__code__.co_filename, changes.lineno, plain.__name__),
+            remedy="everything that changes belongs to the state" if word == "global" else "return the value instead",
+        )
     return Frame(
         plain,
         plain.__code__.co_filename,
@@ -566,8 +574,10 @@ def underlying(function: Any) -> types.FunctionType:
 
 @lru_cache(maxsize=1024)
 def _signature(plain: types.FunctionType) -> inspect.Signature:
-    """A function's own parameters, ignoring what it wraps."""
-    return inspect.signature(plain, follow_wrapped=False)
+    """A function's own parameters, by its code, ignoring what it wraps and what its ``__signature__`` says."""
+    bare = types.FunctionType(plain.__code__, {}, plain.__name__, plain.__defaults__, plain.__closure__)
+    bare.__kwdefaults__ = plain.__kwdefaults__
+    return inspect.signature(bare)
 
 
 @dataclass(frozen=True, slots=True)
@@ -578,6 +588,12 @@ class _Form:
     """The parameters, if each may be passed by position."""
     asynchronous: bool
     generator: bool
+
+
+@lru_cache(maxsize=1024)
+def _outer(plain: types.FunctionType) -> ast.Global | ast.Nonlocal | None:
+    """A declaration by which assignments change what is outside of a function, on whatever path it stands."""
+    return next((n for n in ast.walk(definition(plain)) if isinstance(n, ast.Global | ast.Nonlocal)), None)
 
 
 @lru_cache(maxsize=1024)
