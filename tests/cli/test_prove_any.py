@@ -399,3 +399,78 @@ def test_advice_for_every_size_is_true(streamproof: Any, folder: Path) -> None:
     code, told = advice(streamproof, folder, source, "--any", "size", "--property", "much")
     assert (code, told.splitlines()[-1]) == (2, "  use streamproof check at one size")
     assert advice(streamproof, folder, source, "--any", "size", "--rank", "left", "--property", "fills")[0] == 0
+
+
+LOCKS = '''
+from streamproof import Array, Bool, Enum, Model, State, action, invariant, require
+
+
+class Locks(Model):
+    """A lock server: a request may be sent again, so no rule by itself conserves anything."""
+
+    n: int = 3
+    limits = {"n": (1, None)}
+    check_deadlock = False
+
+    def state(self):
+        node = Array(self.n, Bool())
+        return State(asked=node, granted=node, back=node, holds=node, free=Bool(init=True))
+
+    @action(i="n")
+    def ask(self, s, i):
+        s.asked[i] = True
+
+    @action(i="n")
+    def grant(self, s, i):
+        require(s.free and s.asked[i])
+        s.free = False
+        s.asked[i] = False
+        s.granted[i] = True
+
+    @action(i="n")
+    def take(self, s, i):
+        require(s.granted[i])
+        self.consume(s, i)
+        s.holds[i] = True
+
+    def consume(self, s, i):
+        s.granted[i] = False
+
+    @action(i="n")
+    def release(self, s, i):
+        require(s.holds[i])
+        s.holds[i] = False
+        s.back[i] = True
+
+    @action(i="n")
+    def returned(self, s, i):
+        require(s.back[i])
+        s.back[i] = False
+        s.free = True
+
+    @invariant
+    def mutex(self, s):
+        return all(i == j or not s.holds[i] or not s.holds[j] for i in range(self.n) for j in range(self.n))
+
+
+class Leaky(Locks, variant="leaky"):
+    """A grant is not consumed."""
+
+    def consume(self, s, i):
+        pass
+'''
+
+
+def test_a_token_law_is_discovered(streamproof: Any, folder: Path) -> None:
+    """There is one token, which no rule shows by itself; the proof with it is certified. A second token is a violation."""
+    (folder / "locks.py").write_text(LOCKS, encoding="utf-8")
+    done = streamproof("prove", "locks.py", "--any", "n", "--certificate", "locks.cert", "--json", "locks.json")
+    assert done.code == 0
+    assert "sum(granted[c]) + sum(back[c]) + sum(holds[c]) + free = 1" in done.out
+    answer = json.loads((folder / "locks.json").read_text(encoding="utf-8"))
+    assert [p["sizes"] for p in answer["properties"]] == ["any"]
+    assert len(answer["induction_checked"]) > 2
+    assert streamproof("verify-certificate", "locks.cert", "--model", "locks.py").code == 0
+    leaky = streamproof("prove", "locks.py", "--variant", "leaky", "--any", "n", "-q", "--property", "mutex")
+    assert leaky.code == 12
+    assert "at n=" in leaky.out

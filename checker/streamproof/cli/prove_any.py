@@ -121,6 +121,7 @@ def elsewhere(selection: Selection, kind: Kind, free: Sequence[str]) -> str:
 
 def stages(selection: Selection, parametric: Parametric) -> list[Stage]:
     """The sources of discovered claims, in the order of use."""
+    from streamproof.symbolic.parametric.affine import affine_candidates
     from streamproof.symbolic.parametric.bounds import bound_candidates
     from streamproof.symbolic.parametric.laws import drift_candidates, law_candidates
 
@@ -131,6 +132,7 @@ def stages(selection: Selection, parametric: Parametric) -> list[Stage]:
         lambda: law_candidates(parametric),
         lambda: drift_candidates(parametric),
         lambda: bound_candidates(parametric, instance),
+        lambda: affine_candidates(parametric, instance),
     ]
 
 

@@ -42,7 +42,7 @@ def _found(
     view = local(parametric)
     if view is None:
         return []
-    finder = _LawFinder(parametric, view)
+    finder = LawFinder(parametric, view)
     left_out = list(dict.fromkeys(forgetting(view.system)))[:MOST_LEFT_OUT]
     groups: list[set[str] | None] = [None]
     for bound in dict.fromkeys(view.index.values()):
@@ -59,7 +59,9 @@ def _found(
 
 
 @dataclass
-class _LawFinder:
+class LawFinder:
+    """Turns laws of the local view into claims on the parametric system."""
+
     parametric: Parametric
     view: Local
 
@@ -106,9 +108,11 @@ class _LawFinder:
             weighed = plus(weighed, scaled(amount(term), weight))
         for part, share in form(begun).items():
             weighed = plus(weighed, {part: -share})
-        return self._said(weighed, relation, bounds.pop() if everywhere and bounds else None)
+        return self.stated(weighed, relation, bounds.pop() if everywhere and bounds else None)
 
-    def _said(self, weighed: Form, relation: str, bound: Expr | None) -> ParametricClaim | None:
+    def stated(self, weighed: Form, relation: str, bound: Expr | None) -> ParametricClaim:
+        """The claim that a sum is zero, or that its positive part is at most or at least its negative part: at every value of
+        the index `bound`, or without it of sums over all indices."""
         sides: list[list[tuple[Expr, int]]] = [[], []]
         for term, weight in weighed.items():
             number = int(weight)

@@ -37,7 +37,13 @@ def small_values(free: Sequence[Free]) -> Iterator[Mapping[str, int]]:
 
 
 def samples(parametric: Parametric, view: Local, instantiate: Instantiate) -> Iterator[Mapping[str, Value]]:
-    """States on random walks through small instances, in the local view of each index: values by variable of the view.
+    """The sampled states, in the local view of each index: values by variable of the view."""
+    for values, state in sampled_states(parametric, instantiate):
+        yield from ({**leaves, **values} for leaves in _seen(parametric, view, state))
+
+
+def sampled_states(parametric: Parametric, instantiate: Instantiate) -> Iterator[tuple[Mapping[str, int], State]]:
+    """States on random walks through small instances, with the values of the free parameters.
 
     Instances that the model rejects are skipped.
     """
@@ -47,8 +53,7 @@ def samples(parametric: Parametric, view: Local, instantiate: Instantiate) -> It
             system = instantiate(values)
         except StreamproofError:
             continue
-        for state in _walks(system, chance):
-            yield from ({**leaves, **values} for leaves in _seen(parametric, view, state))
+        yield from ((values, state) for state in _walks(system, chance))
 
 
 def _walks(system: System, chance: random.Random) -> Iterator[State]:
