@@ -35,7 +35,7 @@ from streamproof import (
 )
 from streamproof.agree.plain_python import compare_with_python
 from streamproof.language.spec import Spec
-from streamproof.system import Verdict
+from streamproof.system import StreamproofError, Verdict
 
 HOLDS, VIOLATED = Verdict.HOLDS, Verdict.VIOLATED
 
@@ -604,3 +604,35 @@ def test_a_mistake_of_an_alias_is_one_of_the_model() -> None:
     with pytest.raises(EvaluationError, match=r"min\(\) of an empty collection in go"):
         native.step((0,), "go")
     compare_with_python(Spec(Mistaken), Mistaken(), Mistaken.system())
+
+
+KINDS = """
+from streamproof import *
+
+dir = type
+
+class M(Model):
+    n: int = 2
+    limits = {"n": (1, None)}
+
+    def setup(self):
+        self.most = 1 if dir(self.n) is int else 0
+
+    def state(self):
+        return State(x=Range(0, 1))
+
+    @action
+    def go(self, s):
+        s.x = self.most
+
+    @invariant
+    def low(self, s):
+        return s.x == 0
+"""
+
+
+def test_a_function_with_the_name_of_one_that_sees_its_caller_is_guarded(tmp_path: Path) -> None:
+    """`dir` that is `type` would tell a free parameter from a number."""
+    model = load(KINDS, tmp_path, "kinds_of_parameters").M
+    with pytest.raises(StreamproofError, match=r"n is any number here: type\(\) of it means nothing"):
+        Spec(model).parametric(("n",))

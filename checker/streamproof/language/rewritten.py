@@ -22,7 +22,7 @@ CALL, READ, SAME, MATCHED = "(call)", "(read)", "(same)", "(matched)"
 DECORATED, PASSED, FAILURE = "(decorated)", "(passed)", "(failure)"
 """Names of the guards, which are invalid as identifiers in source code. They are added to the built-ins."""
 _AS_WRITTEN = frozenset({"locals", "globals", "vars", "dir", "eval", "exec", "breakpoint"})
-"""Functions that inspect their caller's frame."""
+"""Functions that inspect their caller's frame; not guarded in a file that gives these names no other meaning."""
 _Key = tuple[str, str, int, tuple[str, ...]]
 
 
@@ -108,7 +108,12 @@ def _places(file: str, text: str) -> dict[_Key, list[tuple[types.CodeType, types
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             plain = compile(tree, file, "exec", dont_inherit=True)
-            made = compile(ast.fix_missing_locations(_Guarding().visit(tree)), file, "exec", dont_inherit=True)
+            made = compile(
+                ast.fix_missing_locations(_Guarding(frozenset(_given(tree))).visit(tree)),
+                file,
+                "exec",
+                dont_inherit=True,
+            )
     except (SyntaxError, ValueError, RecursionError):
         return found
     for one, other in _pairs(plain, made):
@@ -116,6 +121,18 @@ def _places(file: str, text: str) -> dict[_Key, list[tuple[types.CodeType, types
         if one.co_freevars == other.co_freevars and one.co_firstlineno == other.co_firstlineno:
             found.setdefault(_key(one), []).append((one, other))
     return found
+
+
+def _given(tree: ast.Module) -> Iterator[str]:
+    """The names that a file gives a meaning anywhere."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.alias(name=name, asname=other):
+                yield other or name
 
 
 def _pairs(plain: types.CodeType, made: types.CodeType) -> Iterator[tuple[types.CodeType, types.CodeType]]:
@@ -131,7 +148,8 @@ def _pairs(plain: types.CodeType, made: types.CodeType) -> Iterator[tuple[types.
 class _Guarding(ast.NodeTransformer):
     """Inserts the guards into a file. Private names are mangled as in their class."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: frozenset[str]) -> None:
+        self._as_written = {*_AS_WRITTEN, "super"} - given
         self._owner = ""
         self._chained = 0
         self._texts = False
@@ -144,7 +162,7 @@ class _Guarding(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name in _AS_WRITTEN or (name == "super" and not node.args):
+        if name in self._as_written and (name != "super" or not node.args):
             return node
         return ast.copy_location(ast.Call(_guard(CALL), [node.func, *node.args], node.keywords), node)
 
