@@ -90,7 +90,8 @@ PARTS = {
         120,
         "language/model_reader.py language/matching.py language/statements.py language/operators.py"
         " language/partial_fairness.py",
-        "unit/test_language_rules.py unit/test_language_names.py unit/test_language_errors.py unit/test_language_choices.py"
+        "unit/test_language_rules.py unit/test_language_names.py unit/test_fair_steps.py unit/test_language_errors.py"
+        " unit/test_language_choices.py"
         " unit/test_language_model.py unit/test_language_enabled.py unit/test_language_steady.py"
         " unit/test_temporal_language.py agreement/test_enum_subsets.py agreement/test_unions.py"
         " agreement/test_branches.py agreement/test_plain_python.py",
@@ -123,6 +124,8 @@ PARTS = {
         90,
         "explicit/liveness/*.py",
         "unit/test_liveness_automata.py unit/test_temporal.py unit/test_explicit_verdicts.py"
+        " agreement/test_liveness_agreement.py::test_steps_noted_on_the_way"
+        " agreement/test_liveness_agreement.py::test_limits_count_states_with_monitors"
         " agreement/test_partial_fairness.py",
         "unit/test_digraph.py unit/test_temporal_language.py agreement/test_temporal_agreement.py"
         " agreement/test_liveness_agreement.py",

@@ -130,6 +130,7 @@ ALIKE = {
     "two filtered lists": "s.p = [v for v in s.x if v < s.a] == [v for v in s.y if v <= s.a]",
     "a local set and a known one": "found = {s.a, 1}\ns.p = found == {0, 1} or {0, 1} < found or {2} <= found",
     "a local set and one of the state": "found = {s.a, 1}\ns.p = found == s.f or s.g >= found",
+    "a local list from its end": "one = [0, 1]\none[-1] = s.a\none[-2] = 1\ns.x = one",
     "choices": "if s.p and choose([True, False]):\n    s.x = [choose([0, k]) for k in range(2)]\ns.a = choose(s.g)",
 }
 ONCE = "is empty after its first use"
@@ -145,6 +146,9 @@ REFUSED = {
     "a known set": ("x = {0, 1}\ny = x\ny |= {2}\ns.f = x", SHARED),
     "a set as an argument": ("w = {s.a}\nself.grow(s, w)\ns.f = w", SHARED),
     "a set in a list": ("sets = [{0}, {1}]\none = sets[0]\nsets[0] |= {s.a}\ns.f = one", SHARED),
+    "a set that a list holds": ("x = {s.a}\nsets = [x]\nx |= {2}\ns.f = sets[0]", SHARED),
+    "a set that a list holds twice": ("x = {s.a}\nsets = [x, x]\nsets[0] |= {2}\ns.f = sets[1]", SHARED),
+    "a set that a dict holds": ("x = {s.a}\nsets = {1: x}\nx |= {2}\ns.f = sets[1]", SHARED),
     "generator in a tuple": ("one, two = (v for v in s.x), 3\ns.a = (sum(one) + sum(one)) % 3", ONCE),
     "generator in a list": ("g = [(v for v in s.x)]\ns.a = (sum(g[0]) + sum(g[0])) % 3", ONCE),
     "generator in a dict": ("d = {1: reversed(s.x)}\ns.a = (sum(d[1]) + sum(d[1])) % 3", ONCE),
