@@ -109,9 +109,9 @@ PARTS = {
     "constraints and wording": Part(
         80,
         "system/constraint.py system/verdict.py report/check_report.py explicit/exploration.py",
-        "unit/test_check_report.py unit/test_explicit_verdicts.py unit/test_temporal.py unit/test_constraints.py"
-        " unit/test_explicit_limits.py",
-        "unit/test_measures.py unit/test_explicit_source.py cli/test_check.py cli/test_reductions.py"
+        "unit/test_check_report.py unit/test_step_bits.py unit/test_explicit_verdicts.py unit/test_temporal.py"
+        " unit/test_measures.py unit/test_constraints.py unit/test_explicit_limits.py",
+        "unit/test_spilling.py unit/test_explicit_source.py cli/test_check.py cli/test_reductions.py"
         " agreement/test_constraints.py",
     ),
     "reductions": Part(

@@ -179,3 +179,43 @@ def test_fair_behaviours_among_nodes_of_one_rank() -> None:
     for leave, fairness in ((LEAVE, Fairness.WEAK), (LEAVE, Fairness.NONE), (NEVER, Fairness.STRONG)):
         with pytest.raises(Rejected, match=r"a fair behaviour may make left false that stays at n = [01]"):
             _ranked(leave, fairness)
+
+
+COUNTED = {"distinct": 3, "generated": 4, "depth": 3, "levels": [1, 1, 1]}
+
+
+def _closed(system: System, states: list[int], counts: dict[str, Any]) -> None:
+    """Has these states verified as the closed set, in this order."""
+    evidence = {"values": [[[[n] for n in states], [*range(len(states))]]]}
+    Verifier(system, None, evidence, lambda _: None).closed_set(counts)
+
+
+def test_closed_sets() -> None:
+    """The reachable states in their levels are accepted, also those of a system that takes no step."""
+    _closed(RING, [0, 1, 2], COUNTED)
+    _closed(_system(), [0], {"distinct": 1, "generated": 1, "depth": 1, "levels": [1]})
+
+
+@pytest.mark.parametrize(
+    ("states", "changes"),
+    [
+        ([0, 1, 2], {"more": 1}),
+        ([0, 1, 2], {"generated": None}),
+        ([0, 1, 2], {"generated": 5}),
+        ([0, 1, 2], {"distinct": 4}),
+        ([0, 1, 2], {"depth": 2}),
+        ([0, 1, 2], {"levels": [1, 2], "depth": 2}),
+        ([0, 1, 2], {"levels": [True, 1, 1]}),
+        ([0, 1, 2], {"levels": [1, 1, 1, 0], "depth": 4}),
+        ([0, 2, 1], {}),
+        ([1, 2, 0], {}),
+        ([0, 1], {"distinct": 2, "generated": 3, "depth": 2, "levels": [1, 1]}),
+        ([0, 1, 2, 3], {"distinct": 4, "depth": 4, "levels": [1, 1, 1, 1]}),
+        ([0, 1, 1], {}),
+    ],
+)
+def test_other_sets(states: list[int], changes: dict[str, Any]) -> None:
+    """States that are missing, too many, twice or on other levels are rejected, and so are counts that are not theirs."""
+    counts = {name: value for name, value in {**COUNTED, **changes}.items() if value is not None}
+    with pytest.raises((Rejected, KeyError)):
+        _closed(RING, states, counts)
