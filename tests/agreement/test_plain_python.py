@@ -131,6 +131,8 @@ ALIKE = {
     "a local set and a known one": "found = {s.a, 1}\ns.p = found == {0, 1} or {0, 1} < found or {2} <= found",
     "a local set and one of the state": "found = {s.a, 1}\ns.p = found == s.f or s.g >= found",
     "a local list from its end": "one = [0, 1]\none[-1] = s.a\none[-2] = 1\ns.x = one",
+    "in a range downwards": "s.p = s.b in range(2, -3, -2)",
+    "in a range of one number": "s.p = s.b in range(1, 2) or s.a in range(2, 1, -1)",
     "choices": "if s.p and choose([True, False]):\n    s.x = [choose([0, k]) for k in range(2)]\ns.a = choose(s.g)",
 }
 ONCE = "is empty after its first use"
@@ -147,7 +149,7 @@ REFUSED = {
     "a set as an argument": ("w = {s.a}\nself.grow(s, w)\ns.f = w", SHARED),
     "a set in a list": ("sets = [{0}, {1}]\none = sets[0]\nsets[0] |= {s.a}\ns.f = one", SHARED),
     "a set that a list holds": ("x = {s.a}\nsets = [x]\nx |= {2}\ns.f = sets[0]", SHARED),
-    "a set that a list holds twice": ("x = {s.a}\nsets = [x, x]\nsets[0] |= {2}\ns.f = sets[1]", SHARED),
+    "a set that a list holds twice": ("sets = [{s.a}] * 2\nsets[0] |= {2}\ns.f = sets[1]", SHARED),
     "a set that a dict holds": ("x = {s.a}\nsets = {1: x}\nx |= {2}\ns.f = sets[1]", SHARED),
     "generator in a tuple": ("one, two = (v for v in s.x), 3\ns.a = (sum(one) + sum(one)) % 3", ONCE),
     "generator in a list": ("g = [(v for v in s.x)]\ns.a = (sum(g[0]) + sum(g[0])) % 3", ONCE),

@@ -92,11 +92,26 @@ class Both(Steps):
 
     @action(fairness=WEAK.where("sum_is_three"))
     def go(self, s: Any) -> None:
-        """The sum of both, or the first times three."""
+        """The sum of both, or the first times two."""
         require(s.x == 0)
         y = choose([1, 3])
         if s.b:
             z = choose([0, 2])
+            s.x = y + z
+        else:
+            s.x = 2 * y
+
+
+class Labelled(Steps):
+    """The same with labels on the choice that may be missing."""
+
+    @action(fairness=WEAK.where("sum_is_three"))
+    def go(self, s: Any) -> None:
+        """The sum of both, or the first times two."""
+        require(s.x == 0)
+        y = choose([1, 3])
+        if s.b:
+            z = choose(low=0, high=2)
             s.x = y + z
         else:
             s.x = 2 * y
@@ -137,6 +152,7 @@ class Assigned(Steps):
         (Always, {(1, False), (2, True)}, {(5, False), (6, True)}),
         (Either, {(6, True), (7, False)}, {(1, False), (2, True)}),
         (Both, {(2, False), (6, True)}, {(1, False), (3, True), (5, False)}),
+        (Labelled, {(2, False), (6, True)}, {(1, False), (3, True), (5, False)}),
         (Unreached, {(3, True)}, {(3, True)}),
     ],
     ids=lambda given: getattr(given, "__name__", ""),

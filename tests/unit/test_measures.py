@@ -202,7 +202,7 @@ def test_check_reports_measures(tmp_path: Any, capsys: pytest.CaptureFixture[str
 
     model = tmp_path / "pile.py"
     model.write_text(
-        "from streamproof import Model, Range, State, action, measure, require\n"
+        "from streamproof import Model, Range, State, action, invariant, measure, require\n"
         "class Pile(Model):\n"
         "    check_deadlock = False\n"
         "    def state(self):\n"
@@ -211,6 +211,9 @@ def test_check_reports_measures(tmp_path: Any, capsys: pytest.CaptureFixture[str
         "    def grow(self, s):\n"
         "        require(s.n < 6)\n"
         "        s.n += 1\n"
+        "    @invariant\n"
+        "    def low(self, s):\n"
+        "        return s.n < 9\n"
         "    @measure\n"
         "    def height(self, s):\n"
         '        """How high it gets."""\n'
