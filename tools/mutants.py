@@ -92,7 +92,8 @@ PARTS = {
         " language/partial_fairness.py",
         "unit/test_language_rules.py unit/test_language_names.py unit/test_fair_steps.py unit/test_known_values.py"
         " unit/test_language_errors.py unit/test_language_choices.py unit/test_language_model.py"
-        " unit/test_language_enabled.py unit/test_language_steady.py unit/test_temporal_language.py agreement/test_enum_subsets.py agreement/test_unions.py"
+        " unit/test_language_enabled.py unit/test_language_steady.py unit/test_temporal_language.py"
+        " agreement/test_enum_subsets.py agreement/test_unions.py"
         " agreement/test_branches.py agreement/test_plain_python.py",
         "cli/test_reading.py unit/test_constraints.py agreement/test_bags.py agreement/test_own_methods.py"
         " agreement/test_native.py agreement/test_enumerations.py"
