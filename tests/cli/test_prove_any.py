@@ -474,3 +474,28 @@ def test_a_token_law_is_discovered(streamproof: Any, folder: Path) -> None:
     leaky = streamproof("prove", "locks.py", "--variant", "leaky", "--any", "n", "-q", "--property", "mutex")
     assert leaky.code == 12
     assert "at n=" in leaky.out
+
+
+def test_nothing_is_proved_of_a_model_without_an_instance(streamproof: Any, folder: Path) -> None:
+    """A proof needs the comparison with an instance: without a small one, nothing is proved."""
+    (folder / "many.py").write_text(
+        """from streamproof import *
+
+class Many(Model):
+    n: int = 20
+    limits = {"n": (20, None)}
+    check_deadlock = False
+    def state(self):
+        return State(a=Array(self.n, Bool(init=ANY)))
+    @action(i="n")
+    def go(self, s, i):
+        s.a[i] = True
+    @invariant
+    def fine(self, s):
+        return self.n > 3
+""",
+        encoding="utf-8",
+    )
+    done = streamproof("prove", "many.py", "--any", "n")
+    assert (done.code, done.out) == (160, "")
+    assert "nothing is proved: no instance could be compared, of" in done.err

@@ -63,6 +63,12 @@ class ReadingsDiffer(StreamproofError):
     exit_code = Exit.DISAGREE
 
 
+class NothingCompared(StreamproofError):
+    """No value of the free parameters has an instance that the proof could be compared with."""
+
+    exit_code = Exit.INCONCLUSIVE
+
+
 @dataclass(frozen=True, slots=True)
 class GroundingReport:
     """The extent of the comparison: the parameter values, and the number of plain Python runs. `left_out`: values with
@@ -117,10 +123,12 @@ def compare_readings(
     parametric: Parametric,
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> GroundingReport:
-    """Compares the compilations of a model. Raises `ReadingsDiffer` at the first rule or property that differs."""
+    """Compares the compilations of a model. Raises `ReadingsDiffer` at the first rule or property that differs, and
+    `NothingCompared`."""
     left_out: list[Mapping[str, int]] = []
     compared: list[Mapping[str, int]] = []
     refused: list[Mapping[str, int]] = []
+    refusal: StreamproofError | None = None
     runs = spent = 0
     tried = candidates(spec, variant, given, parametric.free)
     further = [{**tried[0], f.name: n} for n in LARGER for f in parametric.free if _inside(f, n) == n]
@@ -136,15 +144,23 @@ def compare_readings(
         spent += heavy
         on_progress(f"comparing the rules at {parameters_text(values)}")
         one = _ReadingComparison(spec, variant, given, parametric, values)
-        if one.possible:
+        if one.refusal is None:
             one.run()
             runs += one.runs
-        (compared if one.possible else refused).append(values)
+        refusal = refusal or one.refusal
+        (compared if one.refusal is None else refused).append(values)
+    if not compared:
+        why = "each is too large" if refusal is None else refusal.one_line
+        raise NothingCompared(
+            f"nothing is proved: no instance could be compared, of {len(tried)} values of the free parameters ({why})",
+            loc=None if refusal is None else refusal.loc,
+            remedy="declare limits, so that small values have an instance, or use streamproof check at one size",
+        )
     return GroundingReport(tuple(compared), runs, tuple(left_out), tuple(refused))
 
 
 class _ReadingComparison:
-    """The compilations at one choice of values. `possible`: the model allows them."""
+    """The compilations at one choice of values. `refusal`: why there is no finite system at these values."""
 
     def __init__(
         self,
@@ -157,7 +173,7 @@ class _ReadingComparison:
         self._values = values
         self._properties = spec.properties
         self.runs = 0
-        self.possible = True
+        self.refusal: StreamproofError | None = None
         try:
             own = spec.variant_parameters.get(variant or "", {})
             self._model: Model = spec.model.build(variant, **{**own, **given, **values})
@@ -168,8 +184,8 @@ class _ReadingComparison:
             variables = tuple(replace(v, initial=declared[v.name].first) for v in self._read.variables)
             self._read = replace(self._read, variables=variables)
             self._ground = ground(parametric, values)
-        except StreamproofError:
-            self.possible = False
+        except StreamproofError as error:
+            self.refusal = error
 
     def run(self) -> None:
         """Raises `ReadingsDiffer`."""
