@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from streamproof.conformance.flink import read_run
+
 CALLS = Path(__file__).parents[1] / "data" / "flink" / "log_calls_2.3.0.tsv.xz"
 UNLISTED = {"ckpt.failed", "ckpt.savepoint"}
 """Families whose calls are in the list with another constant, since they choose between two texts."""
@@ -29,6 +31,13 @@ def test_the_families_are_in_the_list_of_calls(tool: ModuleType) -> None:
     assert {name for name, one in found.items() if not one.expected} == {n for n in found if n.startswith("loop.")}
     assert sum(bool(one.owners) for one in found.values()) > 75
     assert found["slot.tm.activate"].owners == ("TaskSlotTableImpl",)
+
+
+def test_loops_are_logged_up_to_flink_1_20(tool: ModuleType, flink_versions: Path) -> None:
+    """A recorded run has the lines of both ends of a feedback edge."""
+    counts = read_run(flink_versions / "v120-iterate").counts
+    assert counts["loop.head"] and counts["loop.tail"]
+    assert [tool.is_logged_by("loop.head", version) for version in ("1.17", "1.20", "2.0")] == [True, True, False]
 
 
 def test_a_changed_text_is_missing(tool: ModuleType) -> None:

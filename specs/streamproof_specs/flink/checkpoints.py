@@ -167,7 +167,7 @@ def _unrestored(run: FlinkRun, job: str, masters: Mapping[str, Sequence[Event]])
         unplaced = [e.seq for e in run.of_job("") if e.process == name and e.event == NO_CHECKPOINT]
         by_seq = {e.seq: e for e in events}
         whole = run.processes[name].submitted.get(job, inf) <= events[0].seq
-        for since, until in missing_restores(((e.seq, e.event, e.args) for e in events), whole=whole):
+        for since, until in missing_restores([(e.seq, e.event, e.args) for e in events], whole=whole):
             stored = any(e.event == "ckpt.complete" for e in events if e.seq < until)
             if stored or not any(since < at < until for at in unplaced):
                 text = "the job goes on, but no line says which checkpoint its state is restored from"

@@ -7,7 +7,7 @@ execution graph, and when it restarts tasks after the last one of them has ended
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ Line = tuple[int, str, Mapping[str, Any]]
 """A line about a job in the log of one process: its position, its family, its arguments."""
 
 
-def missing_restores(lines: Iterable[Line], *, whole: bool) -> Iterator[tuple[int, int]]:
+def missing_restores(lines: Sequence[Line], *, whole: bool) -> Iterator[tuple[int, int]]:
     """The attempts of a job with checkpoints that are scheduled without a restore: the positions between which it is missing.
 
     `lines` are those of one job in one process, in their order; `whole`: from the submission of the job. Tasks with several
@@ -34,8 +34,8 @@ def missing_restores(lines: Iterable[Line], *, whole: bool) -> Iterator[tuple[in
     """
     built: dict[str, int] = {}
     ended: dict[tuple[str, str, int], int] = {}
-    restored = last = graph = -1
-    bound = _Bound(whole)
+    restored = last = graph = running = -1
+    bound = _Bound(whole, any(family == "ckpt.complete" for _, family, _ in lines))
     for at, family, args in lines:
         bound.read(family, args)
         if family in RESTORES:
@@ -47,14 +47,15 @@ def missing_restores(lines: Iterable[Line], *, whole: bool) -> Iterator[tuple[in
             if graph >= 0 and restored < graph:
                 yield graph, at
             built = dict.fromkeys(built, at)
+        elif family == "job.transition" and (args["old"], args["new"]) == ("RESTARTING", "RUNNING"):
+            running = at  # in the step that restores and schedules
         elif family == "exec.transition":
             task = (args["graph"], args["vertex"], args["subtask"])
             if args["new"] in _ENDED:
                 ended[task] = at
             elif args["new"] == "SCHEDULED":
-                since = ended.get(task, built.get(args["graph"]))
-                lacks = (since is not None and restored < since) or bound.is_exceeded
-                if lacks:
+                since = max(running, ended.get(task, built.get(args["graph"], -1)))
+                if restored < since or bound.is_exceeded:
                     yield (built[args["graph"]] if task not in ended and args["graph"] in built else last), at
                     restored = at  # the others of the same step lack the same line
                     bound.restart()
@@ -71,7 +72,7 @@ class _Bound:
 
     known: bool
     """Whether all decisions that may be carried out are in the log."""
-    completes: bool = False
+    completes: bool
     pending: list[int] = field(default_factory=list)
     most: int = 0
     scheduled: int = 0
@@ -80,9 +81,7 @@ class _Bound:
 
     def read(self, family: str, args: Mapping[str, Any]) -> None:
         """Takes the next line."""
-        if family == "ckpt.complete":
-            self.completes = True
-        elif family in _DECISIONS:
+        if family in _DECISIONS:
             self.pending.append(args["count"])
         elif family == "job.transition":
             self.settled = (args["old"], args["new"]) == ("RESTARTING", "RUNNING")
