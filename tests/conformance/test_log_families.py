@@ -36,7 +36,7 @@ def test_the_families_are_in_the_list_of_calls(tool: ModuleType) -> None:
 def test_loops_are_logged_up_to_flink_1_20(tool: ModuleType, flink_versions: Path) -> None:
     """A recorded run has the lines of both ends of a feedback edge."""
     counts = read_run(flink_versions / "v120-iterate").counts
-    assert counts["loop.head"] and counts["loop.tail"]
+    assert min(counts["loop.head"], counts["loop.tail"]) > 0
     assert [tool.is_logged_by("loop.head", version) for version in ("1.17", "1.20", "2.0")] == [True, True, False]
 
 
