@@ -127,6 +127,7 @@ PARTS = {
         "unit/test_liveness_automata.py unit/test_temporal.py unit/test_explicit_verdicts.py"
         " agreement/test_liveness_agreement.py::test_steps_noted_on_the_way"
         " agreement/test_liveness_agreement.py::test_limits_count_states_with_monitors"
+        " agreement/test_liveness_agreement.py::test_large_tables_in_pieces"
         " agreement/test_partial_fairness.py",
         "unit/test_digraph.py unit/test_temporal_language.py agreement/test_temporal_agreement.py"
         " agreement/test_liveness_agreement.py",

@@ -14,6 +14,7 @@ from random_systems import temporal_system
 from shares import share
 from streamproof import model_registry
 from streamproof.explicit import SearchOptions, explore, state_graph
+from streamproof.explicit.liveness import fair_cycles, fair_graph
 from streamproof.explicit.liveness.buchi import buchi_automaton, negation_automaton
 from streamproof.explicit.liveness.tableau import tableau
 from streamproof.explicit.search import Search
@@ -312,6 +313,21 @@ def test_random_graphs(
             confirm(system, finding, seen)
     assert {kind: seen[kind] for kind in verdicts} == verdicts, seen
     assert all(seen[shape] >= least for shape, least in lassos.items()), seen
+
+
+def test_large_tables_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verdicts are those of the referee, however small the pieces are in which a large graph is looked at."""
+    monkeypatch.setattr(fair_cycles, "LARGEST_TABLE", 1)
+    monkeypatch.setattr(fair_cycles, "SLICE", 3)
+    monkeypatch.setattr(fair_graph, "PIECE", 2)
+    seen: Counter[str] = Counter()
+    for seed in range(40):
+        system = drawn(Random(seed), SMALL)
+        expected = reference(system)
+        for finding in explore(system, SearchOptions(tier="python")).findings:
+            assert finding.verdict is expected.decisions[finding.property].verdict, (seed, finding.property)
+            confirm(system, finding, seen)
+    assert min(seen["holds"], seen["violated"], seen["strong"]) >= 15, seen
 
 
 # --- bundled models

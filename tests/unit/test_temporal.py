@@ -367,6 +367,7 @@ def test_stem_and_cycle() -> None:
     result = explore(system)
     assert values(result.finding("again").trace) == ((0, 1, 2, 3, 4), 2, False)
     assert values(result.finding("back").trace) == ((0, 1, 2, 3, 4), 2, False)
+    assert result.finding("back").because.startswith("fair lasso: stem of 2 steps, cycle of 3")
 
 
 def test_too_many_conditions() -> None:
