@@ -82,6 +82,7 @@ def by_states(system: System, formula: Formula, name: str = "formula") -> Counte
         variables=(*system.variables, *(Variable(name, BOOL, (False,)) for name in names.values())),
         properties=(Property(name, Kind.TEMPORAL, b.TRUE, formula=of_states),),
         lemmas=(),
+        constraint=None,  # it is part of guards and formula, and its own formulas are not of this system
     )
     return Counted(system, counted, of_states)
 
