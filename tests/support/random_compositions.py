@@ -50,8 +50,9 @@ class Composition:
 class _Draft:
     """The text of one composition in the making."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, careful: bool) -> None:
         self.chance = random.Random(seed)
+        self.careful = careful
         self.indexed = self.chance.random() < 0.3
         """Whether the parts have arrays of any length, and their actions an index."""
         self.shared = self.chance.random() < 0.4
@@ -68,13 +69,18 @@ class _Draft:
             "s.x != self.room",
         ]
         found += ["s.x + s.y <= self.room", "s.seen is not None and s.seen < self.room", "s.y * 2 >= s.x"]
-        found += ["s.seen >= 0", "not s.seen == s.x", "self.low(s)"]
+        found += ["self.low(s)"] if self.careful else ["s.seen >= 0", "not s.seen == s.x", "self.low(s)"]
         found += ["s.marks[i]", "not s.marks[i]"] * 2 if self.indexed else []
         found += ["s.common > 0", "s.common < 3"] if self.shared else []
         return self.chance.choice(found)
 
     def effect(self) -> str:
-        """An assignment in a part; some fail in some states."""
+        """An assignment in a part; some fail in some states, unless the parts are careful."""
+        if self.careful:
+            found = ["s.on = not s.on", "s.kind = 'B'", "s.seen = s.x", "s.seen = None", "s.x = self.room - s.x"]
+            found += ["s.y = s.x", "s.x = min(s.x + 1, self.room)", "s.x = max(s.x - 1, 0)", "s.x = choose([0, 1])"]
+            found += ["s.on = choose(yes=True, no=False)", "s.kind = choose(['A', 'C'])"]
+            return self.chance.choice([*found, *(["s.marks[i] = not s.marks[i]"] * 2 if self.indexed else [])])
         found = ["s.x += 1", "s.x -= 1", "s.y += s.x", "s.on = not s.on", "s.kind = 'B'", "s.seen = s.x"]
         found += ["s.seen = None", "s.x, s.y = s.y, s.x", "s.y = s.seen", "s.x = self.room - s.x", "self.more(s)"]
         found += ["s.x = choose([0, 1])", "s.kind = choose(['A', 'C'])", "s.x = s.seen + 1"]
@@ -137,9 +143,9 @@ INVARIANTS = [
 ]  # fmt: skip
 
 
-def composition(seed: int) -> Composition:
-    """A random composition of two or three parts, one of which may itself have parts."""
-    draft = _Draft(seed)
+def composition(seed: int, *, careful: bool = False) -> Composition:
+    """A random composition of two or three parts, one of which may itself have parts; `careful`: no rule fails."""
+    draft = _Draft(seed, careful)
     chance = draft.chance
     room = chance.choice(["self.depth", "self.depth + 1", "self.depth", "2 * self.depth"])
     lines = [HEAD, *draft.part("One"), *draft.part("Two")]
