@@ -260,9 +260,16 @@ def _instances(change: Callable[[Any], Any]) -> Callable[[System], System]:
 
 
 def _event(kind: Kind, wrong: Callable[[Any, Any, Any], Any]) -> Seed:
-    sound = goals._event
+    sound = goals._decisive
     return lambda patch: patch.setattr(
-        goals, "_event", lambda enc, prop: wrong(enc, prop, sound) if prop.kind is kind else sound(enc, prop)
+        goals, "_decisive", lambda enc, prop: wrong(enc, prop, sound) if prop.kind is kind else sound(enc, prop)
+    )
+
+
+def _ignoring(kind: Kind) -> Seed:
+    sound = goals._goal
+    return lambda patch: patch.setattr(
+        goals, "_goal", lambda enc, p, twin: sound(enc, p, replace(twin, checks=()) if p.kind is kind else twin)
     )
 
 
@@ -296,7 +303,7 @@ SYMBOLIC: dict[str, Seed] = {
     "guards are ignored where nothing can be done": _without("stuck", _instances(lambda i: replace(i, guard=()))),
     "invariants are taken for their negation": _event(Kind.INVARIANT, lambda enc, p, _: enc.term(p.expr)),
     "reachability is taken for its negation": _event(Kind.REACHABLE, lambda enc, p, _: enc.no(enc.term(p.expr))),
-    "mistakes of properties are ignored": _event(Kind.STEP, lambda enc, p, sound: sound(enc, replace(p, checks=()))),
+    "mistakes of properties are ignored": _ignoring(Kind.STEP),
 }
 
 # --- Promela --------------------------------------------------------------------------------------------------------
