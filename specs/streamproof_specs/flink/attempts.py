@@ -31,6 +31,7 @@ from streamproof_specs.flink.attempt_lines import (
 )
 from streamproof_specs.flink.clocks import REPORTED
 from streamproof_specs.flink.heard import Heard
+from streamproof_specs.flink.scope import gap
 from streamproof_specs.flink.task_lines import missing_debug_lines, never_received, unasked
 from streamproof_specs.task_attempt import SPEC
 
@@ -282,9 +283,9 @@ class Attempts:
         first = next((e for e in events if e.event in TASK_LINES), None)
         if first is None or first.event == "tm.submit":
             return True
-        # If the log begins with active tasks, the line of the first of them may be in a missing part.
+        # If the log begins with active tasks, or has a gap, the line of the first of them may be in a missing part.
         begun = self._begun.get(process, inf) < first.seq or "tm.submit" not in self.heard.speaks[process]
-        return first.args.get("old") == "CREATED" and begun
+        return first.args.get("old") == "CREATED" and begun and gap(self.run, (process,)) is None
 
     def _silent_on_failures(self, process: str) -> bool:
         """Whether a log omits failures of tasks, which Flink logs at WARN; a log of INFO lines alone has none of them."""

@@ -91,20 +91,20 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
         why = "no JobManager's log speaks of this job: restart decisions are logged there"
         return Outside((why,), True)
     speaking = {e.process: e for e in reversed(lines)}
-    head, gap = _headless(run, job, speaking), _gap(run, speaking)
-    incomplete = tuple(why for why in (head, gap) if why is not None)[:1]
+    head, middle = _headless(run, job, speaking), gap(run, speaking)
+    incomplete = tuple(why for why in (head, middle) if why is not None)[:1]
     headless = head is not None
     several = announced(run, lines[0].process) if _overlapping(master) else {}
     # The adaptive scheduler has no speculative execution.
     if not several and _is_adaptive(run, job, master):
-        return Outside((*incomplete, REASON), headless, gap, adaptive=True)
+        return Outside((*incomplete, REASON), headless, middle, adaptive=True)
     graphs = {e.args["graph"] for e in master if e.event == "job.graph"}
     others = {e.args["graph"] for e in lines if e.event == "exec.transition"} - graphs
     if len(speaking) > 1 or len(graphs) > 1 or (graphs and others):
         where = f" ({', '.join(sorted(speaking))})" if len(speaking) > 1 else ""
         why = f"more than one JobMaster ran the job{where}: the machine follows one"
-        return Outside((*incomplete, why), headless, gap)
-    return Outside(incomplete, headless, gap, several)
+        return Outside((*incomplete, why), headless, middle)
+    return Outside(incomplete, headless, middle, several)
 
 
 def unscheduled(run: FlinkRun, job: str) -> Unit | None:
@@ -142,9 +142,9 @@ def _headless(run: FlinkRun, job: str, first: Mapping[str, Event]) -> str | None
     return "no log has the submission of the job: a JobManager whose log is missing may have run it before"
 
 
-def _gap(run: FlinkRun, speaking: Iterable[str]) -> str | None:
-    """What is missing in the middle of a JobManager's log about the job."""
-    for name in speaking:
+def gap(run: FlinkRun, processes: Iterable[str]) -> str | None:
+    """What is missing in the middle of the log of a process, a JobManager in the text."""
+    for name in processes:
         files = run.processes[name].files
         missing = _missing_part(files)
         if missing:

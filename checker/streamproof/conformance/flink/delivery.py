@@ -64,6 +64,7 @@ _ATTEMPT_RANK: Final = {"exec.deploy": 2, "tm.submit": 0, "tm.final": 7}
 _OTHER_RANK: Final = {
     "slot.logical.request": ("lreq", 0), "slot.logical.alloc": ("lreq", 1),
     "slot.tm.request": ("alloc", 0), "slot.tm.alloc": ("alloc", 1),
+    "part.init": ("partition", 0), "part.registered": ("partition", 1),
     "part.releasing": ("producer", 0), "part.released": ("producer", 1),
 }  # fmt: skip
 """Events of one thread about one object, with the object, in the order of writing."""
