@@ -303,7 +303,8 @@ class _Comparison:
             f"{what} is read as {self._worded(said)}, and plain Python gives {self._worded(ran)}, in the state "
             f"{self._text(state)}",
             loc=loc,
-            remedy="this is a defect of streamproof: no verdict is given; please report it with the model",
+            remedy="no verdict is given: the function answers differently each time, or this is a defect of streamproof; "
+            "please report it with the model",
         )
 
     def _worded(self, outcome: Any) -> str:

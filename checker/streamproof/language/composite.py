@@ -107,6 +107,7 @@ def _stuttering(prop: Property, system: System) -> Property:
         prop,
         expr=b.or_((same, prop.expr)),
         conjuncts=tuple(replace(c, expr=b.or_((same, c.expr))) for c in prop.conjuncts),
+        checks=tuple(replace(c, condition=b.and_((b.not_(same), c.condition))) for c in prop.checks),
     )
 
 
