@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 from random import Random
 
 import pytest
@@ -313,6 +314,44 @@ def test_random_graphs(
             confirm(system, finding, seen)
     assert {kind: seen[kind] for kind in verdicts} == verdicts, seen
     assert all(seen[shape] >= least for shape, least in lassos.items()), seen
+
+
+def constant(claim: Formula, truth: dict[str, bool]) -> bool:
+    """Whether a formula is true of the behaviour that stays in one state for ever, where these atoms are true."""
+    match claim:
+        case Atom(text=name):
+            return truth[name]
+        case NotF(arg=arg):
+            return not constant(arg, truth)
+        case AndF(args=args):
+            return all(constant(arg, truth) for arg in args)
+        case OrF(args=args):
+            return any(constant(arg, truth) for arg in args)
+        case Always(arg=arg) | Eventually(arg=arg):
+            return constant(arg, truth)
+        case LeadsTo(left=left, right=right):
+            return not constant(left, truth) or constant(right, truth)
+        case Until(right=right) | Release(right=right):
+            return constant(right, truth)
+        case _:
+            raise AssertionError(claim)
+
+
+@pytest.mark.parametrize("seeds", share([range(155, 175), range(1000)], 2), ids=["few", "many"])
+def test_behaviours_that_stay_in_one_state(seeds: range) -> None:
+    """There a formula means what propositional logic makes of it, however large its automaton is."""
+    claims = {}
+    for seed in seeds:
+        random = Random(seed)
+        claims[str(seed)] = formula(random, random.randint(1, 4), random.sample((*ATOMS, NotF(ATOMS[0])), 3))
+    properties = tuple(Property(name, Kind.TEMPORAL, b.TRUE, formula=claim) for name, claim in claims.items())
+    for values in product((False, True), repeat=3):
+        truth = dict(zip("pqr", values, strict=True))
+        variables = tuple(Variable(name, BOOL, (value,)) for name, value in truth.items())
+        explored = explore(System("one", variables, (), properties), SearchOptions(tier="python"))
+        for name, claim in claims.items():
+            expected = Verdict.HOLDS if constant(claim, truth) else Verdict.VIOLATED
+            assert explored.finding(name).verdict is expected, (name, truth)
 
 
 def test_large_tables_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
