@@ -64,7 +64,7 @@ CPU_SECONDS, BYTES = 30, 4 << 30
 CHOSEN = "not long and not spark"
 TIMED = "not interrupt and not ctrl_c and not pipe and not clock"
 """Tests that a loaded machine could fail are left out, so that no mutant counts as killed by the load."""
-KINDS = ("equivalent", "speed", "wording", "elsewhere")
+KINDS = ("equivalent", "speed", "wording", "open")
 """What an explained survivor may be; see the page."""
 OPEN = "not explained"
 MORE = "more tests: "

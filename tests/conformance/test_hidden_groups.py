@@ -128,3 +128,27 @@ def test_a_line_may_be_overtaken_by_those_that_it_need_not_follow(follows: int |
     tracked = Tracker(Task("t", Cells.system(), (Stream((first, second, third)),), frozenset())).run()
     assert tracked.accepted is accepted
     assert [event.event for event in tracked.events] == (["count", "lead", "follow"] if accepted else ["count"])
+
+
+def seen(at: int, *names: str, process: str = "p") -> Observation:
+    """An event that is one of these actions."""
+    return Observation(Event("t", process, at, names[0]), tuple((Move(name),) for name in names))
+
+
+def test_too_many_states_are_counted_after_the_last_event() -> None:
+    """The reason names the event after which more states are possible than the limit allows."""
+    log = (seen(0, "lead"), seen(1, "count", "follow"), seen(2, "count", "follow"), seen(3, "count"))
+    tracked = Tracker(Task("t", Cells.system(), (Stream(log),), frozenset()), limit=1).run()
+    assert tracked.exhausted == f"more than 1 states are possible after {log[1].event}"
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_of_two_processes_that_contradict_themselves_the_earlier_is_blamed(first: str) -> None:
+    """Each takes its own actions, and logs one that its others had to precede; the rank of the events decides."""
+    one = Stream((seen(0, "follow", process="a"),), frozenset({"follow", "lead"}))
+    other = Stream((seen(0, "show", process="b"),), frozenset({"show", "count"}))
+    task = Task("t", Cells.system(), (one, other), frozenset())
+    rejection = Tracker(task, rank=lambda event: event.process != first).run().rejection
+    assert rejection is not None
+    assert rejection.event is not None
+    assert rejection.event.process == first

@@ -92,6 +92,8 @@ def test_forms_of_equal_terms(one: Any, other: Any) -> None:
         (b.floor_div(X, Y), b.floor_div(Y, X)),
         (P, b.next_("p", BOOL)),
         (b.ite(P, X, Y), b.ite(Q, X, Y)),
+        (b.ite(b.eq(X, b.num(0)), b.ite(b.eq(Y, b.num(0)), P, Q), Q), b.ite(b.eq(X, b.num(0)), P, Q)),
+        (b.ite(b.eq(Y, b.num(0)), b.ite(b.eq(X, b.num(0)), P, Q), Q), b.ite(b.eq(Y, b.num(0)), P, Q)),
     ],
 )
 def test_forms_of_different_terms(one: Any, other: Any) -> None:
