@@ -16,6 +16,7 @@ from streamproof.cli.answer import Request, out_option, print_left_out, trace_fo
 from streamproof.cli.beside import cautioned, judged_beside
 from streamproof.cli.outputs import EngineProgress, ci_options, expect_json_writable, people
 from streamproof.cli.selection import (
+    Selection,
     certificate_option,
     choice_option,
     json_option,
@@ -120,11 +121,6 @@ def command(
     if explore_only:
         _expect_exploration(properties, engine, certificate, {"--symmetry": symmetry, "--por": por})
         selection = replace(selection, properties=())
-    elif not selection.listed():
-        raise UsageError(
-            f"{selection.name} has no property to check",
-            remedy="mark one, as @invariant; or count its states with --explore-only",
-        )
     facts, cautions = selection.facts(), cautioned(selection)
     if not quiet:
         people(json_to).writelines(f"{visible(text)}\n" for text in facts)
@@ -132,6 +128,7 @@ def command(
         from streamproof.cli.agree import limits_of, run_agree
 
         _expect_no_more()
+        _expect_something(selection, selection.listed())
         for other in selection.beside():
             why = f"--agree compares engines on one machine, and variant {other.variant} is judged beside this one"
             raise UsageError(why, remedy=f"leave out --agree, or add --variant {other.variant}")
@@ -181,9 +178,10 @@ def command(
         selection.target.expect_feasible(variant, selection.given, search=not limited and not (first or max_violations))
         beside = judged_beside(request, out, lambda s, r: _run(chosen, s, options, r)) if not explore_only else ()
         system, quantities = request.system(), selection.measures()
+        _expect_something(selection, system.properties or quantities or explore_only)
         result = _run(chosen, system, options, request)
-        if not (result.findings or explore_only or result.mistake or result.interrupted):
-            names = ", ".join(p.name for p in selection.listed())
+        names = ", ".join(p.name for p in selection.listed())
+        if names and not (result.findings or result.mistake or result.interrupted):
             why = f"{engine} supports none of the properties: {names}"
             raise UsageError(why, remedy=f"leave out --engine {engine}, or choose other properties")
         with interrupts.unlimited():  # the results are reported even if the search used up the time
@@ -209,6 +207,13 @@ def command(
     elif dot is not None:
         _draw(result, dot)
     return code
+
+
+def _expect_something(selection: Selection, asked: object) -> None:
+    """Raises `UsageError` for a model without a property and a quantity, unless its states alone are asked for."""
+    if not asked:
+        remedy = "mark one, as @invariant; or count its states with --explore-only"
+        raise UsageError(f"{selection.name} has no property to check", remedy=remedy)
 
 
 def _expect_exploration(
