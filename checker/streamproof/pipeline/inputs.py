@@ -98,10 +98,12 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
             try:
                 expect_unicode(path)
                 found = _classify(path)
+                if isinstance(found, Source) and found.form == "document":
+                    _expect_whole(found)
                 if isinstance(found, Source) and found.kind == "verdicts" and found.form != "parquet":
                     _expect_verdict(found)
             except InputError as problem:
-                if explicit:
+                if explicit or isinstance(problem, TooLargeDocument):
                     raise
                 damaged.append(problem)
                 at = f"line {problem.loc.line}: " if problem.loc else ""
@@ -122,15 +124,16 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
         raise InputError(
             f"nothing to report on in {', '.join(str(given) for given in inputs)} ({reasons})", remedy=_EXPECTED
         )
-    for source in sources.values():
-        if source.form == "document":
-            _expect_whole(source)
     ordered = sorted(sources.values(), key=lambda source: source.path)
     return Inputs(tuple(ordered), tuple(sorted(skipped.values(), key=lambda item: item.path)))
 
 
+class TooLargeDocument(InputError):
+    """A document of verdicts that cannot be read whole: leaving it out would hide all of its runs."""
+
+
 def _expect_whole(source: Source) -> None:
-    """Raises `InputError` for a document that is too large to be read whole: none of its verdicts would be reported."""
+    """Raises `TooLargeDocument` for a document that is too large to be read whole: none of its verdicts would be reported."""
     size = source.bytes
     if source.gzip:
         size = 0
@@ -141,7 +144,7 @@ def _expect_whole(source: Source) -> None:
             while size <= DOCUMENT and (block := file.read(1 << 20)):
                 size += len(block)
     if size > DOCUMENT:
-        raise InputError(
+        raise TooLargeDocument(
             f"{source.path}: a document of verdicts has at most {bytes_text(DOCUMENT)}",
             remedy="give its verdicts line by line, which has no limit: jq -c '.verdicts[]' FILE > verdicts.ndjson",
         )
