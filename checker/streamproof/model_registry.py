@@ -428,7 +428,8 @@ def _of_class(text: str, cls: type[Model], home: types.ModuleType | None = None)
     """The target of a class: with the specification of the class, in the module `home`, beside its definition or registered,
     or else with the properties of the specification of the nearest model that it extends."""
     for base in cls.__mro__:
-        if issubclass(base, Model) and base is not Model:
+        named = isinstance(base.__module__, str)  # else it is refused when it is read
+        if issubclass(base, Model) and base is not Model and named:
             spec = _declared(base, home) or _declared(base, sys.modules.get(base.__module__)) or _registered_for(base)
             if spec is not None and base is cls:
                 return Target(text, spec, True)
