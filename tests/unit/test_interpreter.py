@@ -14,6 +14,7 @@ from streamproof.system import (
     Check,
     Conjunct,
     EnumSort,
+    EvaluationError,
     Expr,
     Fairness,
     Instance,
@@ -158,6 +159,16 @@ def test_the_instance_between_two_states() -> None:
     assert interpreter.leading(instances, (0,), (2,)) is TWICE
     assert interpreter.leading(instances, (0,), (0,)) is None
     assert interpreter.leading(instances, (3,), (4,)) is None
+
+
+def test_outcomes_of_all_instances() -> None:
+    """For each instance in turn: the state after it, None if it is disabled, or its error, which ends nothing."""
+    interpreter = Interpreter(_system(WRONG, UP, TWICE))
+    wrong, up, twice = interpreter.outcomes(interpreter.system.instances, (2,), interpreter.evaluation((2,)))
+    assert isinstance(wrong, EvaluationError)
+    assert wrong.message == "always wrong in wrong()"
+    assert (up, twice) == ((3,), (4,))
+    assert list(interpreter.outcomes((UP, TWICE), (3,), interpreter.evaluation((3,)))) == [None, None]
 
 
 def test_initial_states() -> None:
