@@ -35,6 +35,10 @@ class Name(enum.StrEnum):
     A = "A"
     B = "B"
 
+class Odd(list):
+    def __contains__(self, value):
+        return value % 2 == 1
+
 class M(Model):
     check_deadlock = False
     log = []
@@ -45,6 +49,7 @@ class M(Model):
         self.zipped = zip([0, 1], [1, 0])
         self.seldom = collections.Counter({0: 2})
         self.usual = collections.defaultdict(int, {2: 1})
+        self.odd = Odd([0, 2])
         self.box = types.SimpleNamespace(n=0)
 
     def state(self):
@@ -133,6 +138,7 @@ ALIKE = {
     "a local list from its end": "one = [0, 1]\none[-1] = s.a\none[-2] = 1\ns.x = one",
     "in a range downwards": "s.p = s.b in range(2, -3, -2)",
     "in a range of one number": "s.p = s.b in range(1, 2) or s.a in range(2, 1, -1)",
+    "in a container of its own kind": "s.p = s.a in self.odd",
     "choices": "if s.p and choose([True, False]):\n    s.x = [choose([0, k]) for k in range(2)]\ns.a = choose(s.g)",
 }
 ONCE = "is empty after its first use"
@@ -149,7 +155,7 @@ REFUSED = {
     "a set as an argument": ("w = {s.a}\nself.grow(s, w)\ns.f = w", SHARED),
     "a set in a list": ("sets = [{0}, {1}]\none = sets[0]\nsets[0] |= {s.a}\ns.f = one", SHARED),
     "a set that a list holds": ("x = {s.a}\nsets = [x]\nx |= {2}\ns.f = sets[0]", SHARED),
-    "a set that a list holds twice": ("sets = [{s.a}] * 2\nsets[0] |= {2}\ns.f = sets[1]", SHARED),
+    "a set that a list holds twice": ("sets = [0, {s.a}]\nsets[0] = sets[1]\nsets[0] |= {2}\ns.f = sets[1]", SHARED),
     "a set that a dict holds": ("x = {s.a}\nsets = {1: x}\nx |= {2}\ns.f = sets[1]", SHARED),
     "generator in a tuple": ("one, two = (v for v in s.x), 3\ns.a = (sum(one) + sum(one)) % 3", ONCE),
     "generator in a list": ("g = [(v for v in s.x)]\ns.a = (sum(g[0]) + sum(g[0])) % 3", ONCE),
