@@ -95,7 +95,8 @@ PARTS = {
         " unit/test_language_enabled.py unit/test_language_steady.py unit/test_temporal_language.py"
         " agreement/test_enum_subsets.py agreement/test_unions.py"
         " agreement/test_branches.py agreement/test_plain_python.py",
-        "cli/test_reading.py unit/test_constraints.py agreement/test_bags.py agreement/test_own_methods.py"
+        "cli/test_reading.py unit/test_constraints.py unit/test_any_size.py agreement/test_bags.py"
+        " agreement/test_own_methods.py"
         " agreement/test_native.py agreement/test_enumerations.py"
         " agreement/test_replaced_containers.py unit/test_composition.py agreement/test_partial_fairness.py"
         " unit/test_language_facts.py",

@@ -139,6 +139,7 @@ ALIKE = {
     "in a range downwards": "s.p = s.b in range(2, -3, -2)",
     "in a range of one number": "s.p = s.b in range(1, 2) or s.a in range(2, 1, -1)",
     "in a container of its own kind": "s.p = s.a in self.odd",
+    "dicts are equal": "one = {'a': s.a}\ns.p = one == {'a': 1} or one == {'b': s.a}",
     "choices": "if s.p and choose([True, False]):\n    s.x = [choose([0, k]) for k in range(2)]\ns.a = choose(s.g)",
 }
 ONCE = "is empty after its first use"

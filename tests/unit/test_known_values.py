@@ -51,12 +51,19 @@ class Known(Model):
         s.m = made
 
     @action
+    def compare(self, s: Any) -> None:
+        """Equal to one case, with one value."""
+        made = choose([Vote(by=1), Veto(by=1), Vote(by=2)])
+        s.x = 5 if made == Vote(by=s.zero + 1) else 6
+        s.m = made
+
+    @action
     def divide(self, s: Any) -> None:
         """By zero."""
         s.x = s.x // s.zero
 
 
-@pytest.mark.parametrize(("rule", "numbers"), [("match_it", {11, 22}), ("ask_it", {31, 32})])
+@pytest.mark.parametrize(("rule", "numbers"), [("match_it", {11, 22}), ("ask_it", {31, 32}), ("compare", {5, 6})])
 def test_cases_made_in_a_rule(rule: str, numbers: set[int]) -> None:
     """A case that a rule makes is of its own class only, lowered and natively."""
     system = Known.system()
