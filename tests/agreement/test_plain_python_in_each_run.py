@@ -225,6 +225,34 @@ def test_a_right_reading_is_not_blamed(model: type[Model]) -> None:
         assert done.states > 10
 
 
+class Slow(Model):
+    """A helper of known values that takes time in each execution of a rule."""
+
+    def state(self) -> State:
+        """A number."""
+        return State(x=Range(0, 5))
+
+    @action(i=range(3))
+    def move(self, s: Any, i: int) -> None:
+        """Some steps."""
+        require(s.x < self.far(i))
+        s.x += 1
+
+    def far(self, i: int) -> int:
+        """A computation of some milliseconds."""
+        return i + sum(range(200_000)) % 2 + 1
+
+
+def test_slow_functions_end_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a time that users do not notice, however many executions there are."""
+    monkeypatch.setattr("streamproof.agree.plain_python.SECONDS", 0.1)
+    done = compared(Slow)
+    assert 1 <= done.states < 10
+    assert 1 <= done.runs < 60
+    monkeypatch.setattr("streamproof.agree.plain_python.SECONDS", 1000.0)
+    assert compared(Slow).runs > 60
+
+
 # --- wrong readings
 
 

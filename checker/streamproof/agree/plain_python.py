@@ -1,7 +1,8 @@
 """The second opinion of the reading: rules and properties of a system against the functions of its model, run by Python.
 
 All engines start from the same lowering. This comparison runs the functions themselves, with every answer to their choices,
-in initial states, states that steps reach, their neighbours, and random ones. The number of runs is bounded.
+in initial states, states that steps reach, their neighbours, and random ones. The number of runs is bounded, and their time,
+because a function of a model may take seconds.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice, product, takewhile
+from time import monotonic
 from types import FunctionType
 from typing import Any, assert_never
 
@@ -45,6 +47,9 @@ RUNS = 64
 """Maximum number of executions of one rule with its arguments in a state, and of its instances."""
 ALL_RUNS = 700
 """Number of executions after which no further rule is compared."""
+
+SECONDS = 3.0
+"""Time after which nothing further is compared: of a model whose functions are slow."""
 
 TERMS = 200_000
 """Number of terms of rules that are computed; those of a large model take longer than its functions."""
@@ -103,6 +108,7 @@ class _Comparison:
         self._compared: set[int] = set()
         self._properties: set[str] = set()
         self._runs = self._terms = 0
+        self._end = monotonic() + SECONDS
 
     def run(self) -> PlainPython:
         """Compares in every state. Raises `ReadingDiffers`."""
@@ -115,7 +121,12 @@ class _Comparison:
             self._terms += here.size
             for after in afters[:2]:
                 self._step_conditions(state, after)
+            if self._is_late():
+                break
         return PlainPython(states, len(self._compared), len(self._groups), len(self._properties), self._runs)
+
+    def _is_late(self) -> bool:
+        return monotonic() > self._end
 
     # --- states
 
@@ -147,7 +158,7 @@ class _Comparison:
             with suppress(*_UNSUPPORTED):
                 self._expect("the initial condition", None, state, said, _outcome(partial(self._native.begins, state)))
             found += [state] if said else []
-            if len(found) == INITIAL:
+            if len(found) == INITIAL or self._is_late():
                 break
         return found
 
@@ -189,7 +200,7 @@ class _Comparison:
         """Compares some rules in a state; the states after them."""
         afters: dict[State, None] = {}
         for _ in range(min(RULES, len(self._groups))):
-            if self._runs > ALL_RUNS or self._terms + here.size > TERMS or here.size > TERMS // 8:
+            if self._runs > ALL_RUNS or self._terms + here.size > TERMS or here.size > TERMS // 8 or self._is_late():
                 break
             at = self._at % len(self._groups)
             self._at += 1
@@ -204,6 +215,9 @@ class _Comparison:
         try:
             for run in self._native.runs(state, action, args, RUNS):
                 runs.append(run)
+                if self._is_late():
+                    whole = False
+                    break
         except TooManyRuns:
             whole = False
         except _UNSUPPORTED:
@@ -248,7 +262,7 @@ class _Comparison:
 
     def _state_conditions(self, state: State, here: Evaluation) -> None:
         for prop in (*self._plain.properties, *self._plain.lemmas):
-            if prop.kind is not Kind.STEP:
+            if prop.kind is not Kind.STEP and not self._is_late():
                 self._condition(prop, state, None, here)
         ends = [name for name, stated in self._native.stated.items() if stated[0][1] is StateMark.TERMINAL]
         if ends and not self._native.has_parts and self._plain.terminal is not None:
@@ -265,7 +279,7 @@ class _Comparison:
     def _step_conditions(self, state: State, after: State) -> None:
         here = self._interpreter.evaluation(state, after)
         for prop in self._plain.properties:
-            if prop.kind is Kind.STEP:
+            if prop.kind is Kind.STEP and not self._is_late():
                 self._condition(prop, state, after, here)
 
     def _condition(self, prop: Property, state: State, after: State | None, here: Evaluation) -> None:
