@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from streamproof.pipeline import inputs as report_inputs
+from streamproof.pipeline import reading as report_reading
 from streamproof_models.partition_lifecycle import PartitionLifecycle
 
 LEASE = """
@@ -301,7 +302,8 @@ def test_a_document_too_large_for_a_report_is_refused_at_once(
     """Named or in a folder, packed or not; before Spark starts, with the remedy."""
     import gzip
 
-    monkeypatch.setattr(report_inputs, "DOCUMENT", 1 << 10)
+    for module in (report_inputs, report_reading):
+        monkeypatch.setattr(module, "DOCUMENT", 1 << 10)
     text = json.dumps({"schema": "streamproof.validate/1", "verdicts": [{"run": "r" * 2000}]}).encode()
     (folder / "big.json").write_bytes(gzip.compress(text) if compressed else text)
     done = streamproof("report", name, "--out", "page")

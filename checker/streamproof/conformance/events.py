@@ -108,14 +108,16 @@ def first_event_fields(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def may_have_event(path: Path, event: str) -> bool:
-    """Whether an event of this name is in a log, plain or Parquet; of a plain one, whether a line has its name.
+def may_have_event(path: Path, event: str, text: str = "") -> bool:
+    """Whether an event of this name is in a log, plain or Parquet; of a plain one, whether a line has its name
+    and this text.
 
     Raises `InputError` for a damaged Parquet file, and `OSError`.
     """
     with open_regular(path) as stream:
         if not _is_parquet(path, stream.peek(4)):
-            return any(f'"{event}"'.encode() in line for line in bounded_lines(stream))
+            name, more = f'"{event}"'.encode(), text.encode()
+            return any(name in line and more in line for line in bounded_lines(stream))
     return event_table.has_event(path, event)
 
 

@@ -7,7 +7,6 @@ gzip-compressed, in any folder.
 from __future__ import annotations
 
 import glob
-import gzip
 import json
 import os
 import re
@@ -16,43 +15,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, cast
+from typing import Any, BinaryIO
 from urllib.parse import unquote
 
+from streamproof.pipeline.reading import DOCUMENT, Broken, Form, Kind, Piece, Source, objects, opened
 from streamproof.system.errors import InputError, Loc
 from streamproof.system.options import bytes_text
 from streamproof.system.reading import bounded_lines, expect_unicode, open_regular
 from streamproof.system.records import dataclass
 
-Kind = Literal["events", "verdicts"]
-Form = Literal["ndjson", "document", "parquet"]
-
 _EMPTY = "empty"
 _HEAD = 65536  # bytes looked at before a file is left alone
-DOCUMENT = 1 << 28
-"""Maximum size of a document of verdicts, unpacked, in bytes."""
 _RECORDS = 1000  # verdicts looked at before a file is refused
 _DOCUMENT = re.compile(rb'"schema"\s*:\s*"streamproof\.validate/')
 _LOG_SUFFIXES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz")
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One input file. `extent` is its size in splittable units: bytes of NDJSON, row groups of Parquet, else 1."""
-
-    path: str
-    """The path as given by the user, for tables and messages."""
-    file: str
-    """The absolute path: a worker of a cluster has its own working folder."""
-    kind: Kind
-    form: Form
-    gzip: bool
-    run: str
-    """Default run of its events: the file's stem, or the name of its data set folder."""
-    origin: str
-    """The file, or the data set folder that contains it: two origins with one run name are two different runs."""
-    extent: int
-    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +130,6 @@ _EXPECTED = (
     "Give event logs (NDJSON or Parquet with trace, process, seq, event) or verdicts "
     "(the output of `streamproof validate --json`, as JSON, NDJSON or Parquet)."
 )
-
-
-def opened(path: str, compressed: bool) -> BinaryIO:
-    """The bytes of a file, decompressed when it is gzip."""
-    raw = open_regular(path)
-    if not compressed:
-        return raw
-    file = gzip.GzipFile(fileobj=raw)
-    file.myfileobj = cast(Any, raw)  # closed with it
-    return cast(BinaryIO, file)
 
 
 def _files(given: Path, without: Path | None) -> Iterator[tuple[str, bool]]:
@@ -306,7 +272,6 @@ def _expect_event(path: str, head: bytes, lines: Sequence[dict[str, Any] | None]
 def _expect_verdict(source: Source) -> None:
     """Raises `InputError` if none of the first records is a verdict, before Spark starts."""
     from streamproof.pipeline.fields import BadRecord
-    from streamproof.pipeline.reading import Broken, Piece, objects
     from streamproof.pipeline.records import verdict_row
 
     problem = ""

@@ -1,4 +1,4 @@
-"""Reading a piece of an input file, record by record, in a Spark worker.
+"""Input files, and reading a piece of one, record by record, in a Spark worker.
 
 A piece is a byte range of NDJSON, some row groups of Parquet, or a whole file of any other form, so a single huge log
 is read by all cores. NOTE(whole-lines): JSON is parsed here, line by line, and not by Spark's own JSON reader, which
@@ -7,18 +7,42 @@ takes the first value of a line and silently drops the rest; two processes that 
 
 from __future__ import annotations
 
+import gzip
 import json
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, BinaryIO, Literal, cast
 
-from streamproof.pipeline.inputs import DOCUMENT, Source, opened
-from streamproof.system.reading import BLANK_LINES, LINE, json_problem, unique
+from streamproof.system.reading import BLANK_LINES, LINE, json_problem, open_regular, unique
 from streamproof.system.records import dataclass
 
+Kind = Literal["events", "verdicts"]
+Form = Literal["ndjson", "document", "parquet"]
+
+DOCUMENT = 1 << 28
+"""Maximum size of a document of verdicts, unpacked, in bytes."""
 _SMALL = 1 << 20  # a task smaller than this costs more to start than to run
 _LARGE = 32 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One input file. `extent` is its size in splittable units: bytes of NDJSON, row groups of Parquet, else 1."""
+
+    path: str
+    """The path as given by the user, for tables and messages."""
+    file: str
+    """The absolute path: a worker of a cluster has its own working folder."""
+    kind: Kind
+    form: Form
+    gzip: bool
+    run: str
+    """Default run of its events: the file's stem, or the name of its data set folder."""
+    origin: str
+    """The file, or the data set folder that contains it: two origins with one run name are two different runs."""
+    extent: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +68,16 @@ class Broken:
 
     position: int
     reason: str
+
+
+def opened(path: str, compressed: bool) -> BinaryIO:
+    """The bytes of a file, decompressed when it is gzip."""
+    raw = open_regular(path)
+    if not compressed:
+        return raw
+    file = gzip.GzipFile(fileobj=raw)
+    file.myfileobj = cast(Any, raw)  # closed with it
+    return cast(BinaryIO, file)
 
 
 def split(sources: Sequence[Source], cores: int) -> list[list[Piece]]:

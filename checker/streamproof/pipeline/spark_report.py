@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 
 from streamproof.conformance.run_verdict import ANSWERS
 from streamproof.pipeline import reading, tables
-from streamproof.pipeline.inputs import Inputs, Kind, Skipped, discover
+from streamproof.pipeline.inputs import Inputs, Skipped, discover
+from streamproof.pipeline.reading import Kind
 from streamproof.pipeline.session import LOCAL, Progress, reporting, spark_failures, spark_session
 from streamproof.report.html import render_report
 from streamproof.report.run_details import CheckKey

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from streamproof.pipeline.inputs import Skipped, Source
-from streamproof.pipeline.reading import line_of
+from streamproof.pipeline.inputs import Skipped
+from streamproof.pipeline.reading import Source, line_of
 from streamproof.report.run_details import CHECK, CheckKey, check_key, most_interesting
 from streamproof.system.errors import InputError
 

@@ -92,7 +92,7 @@ def _has_loop(run: Path) -> bool:
     files = parts(run)
     if any(may_have_event(file, OPENED) for file in files):
         return True
-    if not any(may_have_event(file, "deployed") for file in files):
+    if not any(may_have_event(file, "deployed", "~") for file in files):
         return False
     with suppress(InputError):  # the other bindings report it
         graphs = {e.args.get("graph") for e in events_of(run) if e.event == "deployed"}
