@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice, product, takewhile
-from time import monotonic
+from time import process_time
 from types import FunctionType
 from typing import Any, assert_never
 
@@ -49,7 +49,7 @@ ALL_RUNS = 700
 """Number of executions after which no further rule is compared."""
 
 SECONDS = 3.0
-"""Time after which nothing further is compared: of a model whose functions are slow."""
+"""Processor time after which nothing further is compared: of a model whose functions are slow."""
 
 TERMS = 200_000
 """Number of terms of rules that are computed; those of a large model take longer than its functions."""
@@ -108,7 +108,7 @@ class _Comparison:
         self._compared: set[int] = set()
         self._properties: set[str] = set()
         self._runs = self._terms = 0
-        self._end = monotonic() + SECONDS
+        self._end = process_time() + SECONDS
 
     def run(self) -> PlainPython:
         """Compares in every state. Raises `ReadingDiffers`."""
@@ -126,7 +126,7 @@ class _Comparison:
         return PlainPython(states, len(self._compared), len(self._groups), len(self._properties), self._runs)
 
     def _is_late(self) -> bool:
-        return monotonic() > self._end
+        return process_time() > self._end
 
     # --- states
 
