@@ -245,7 +245,7 @@ class Slow(Model):
 
 def test_slow_functions_end_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a time that users do not notice, however many executions there are."""
-    monkeypatch.setattr("streamproof.agree.plain_python.SECONDS", 0.1)
+    monkeypatch.setattr("streamproof.agree.plain_python.SECONDS", 0.02)
     done = compared(Slow)
     assert 1 <= done.states < 10
     assert 1 <= done.runs < 60
