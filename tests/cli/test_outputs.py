@@ -323,7 +323,7 @@ def expect_nothing_left(place: Path, case: Case, room: int) -> None:
     if (place / "at").is_dir() and not case.appends:
         shutil.rmtree(place / "at")
     before = snapshot(place), {*place.rglob("*")}
-    environment = {**os.environ, "STREAMPROOF_CACHE": ""}
+    environment = {**os.environ, "STREAMPROOF_CACHE": "", "PYTHONDONTWRITEBYTECODE": "1"}  # no byte code is cut short
 
     def full() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
