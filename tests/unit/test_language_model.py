@@ -27,12 +27,14 @@ from streamproof import (
     initially,
     invariant,
     lemma,
+    refines,
     require,
     step,
     terminal,
 )
 from streamproof.language.grounding import Rules
 from streamproof.language.native import Native
+from streamproof.language.spec import compile_model, compile_unbounded
 from streamproof.system import Conjunct, Fairness, Interpreter, Kind, ModelError
 from streamproof.system.build import TRUE
 from streamproof.system.sorts import values
@@ -563,3 +565,58 @@ def test_partial_legal_ends_are_checked_with_deadlock() -> None:
             return s.a[s.at]
 
     assert [c.message for c in Ends.system().property("deadlock").checks] == ["index outside Range(0, 1)"]
+
+
+class Counts(Model):
+    """Counts up to a limit."""
+
+    limit: int = 3
+    check_deadlock = False
+
+    def state(self):
+        """The number so far."""
+        return State(n=Range(0, self.limit))
+
+    @action
+    def count(self, s):
+        """One more."""
+        require(s.n < self.limit)
+        s.n += 1
+
+
+class Halves(Counts):
+    """Claims to be the other one, and less than it allows."""
+
+    @invariant
+    def small(self, s):
+        """Not beyond the limit."""
+        return s.n <= self.limit
+
+    @refines(Counts)
+    def counts(self, s):
+        """Itself."""
+        return {"n": s.n}
+
+
+def test_a_refinement_is_claimed_by_a_whole_model_only() -> None:
+    """Neither a model without its properties nor one with a free parameter claims a refinement."""
+    assert [p.name for p in compile_model(Halves()).properties] == ["small", "counts_start", "counts"]
+    assert compile_model(Halves(), without_properties=True).properties == ()
+    system, _ = compile_unbounded(Halves(), frozenset({"limit"}), ())
+    assert [p.name for p in system.properties] == ["small"]
+
+
+class Taken(Halves):
+    """Names a property as one of a refinement is named."""
+
+    @invariant
+    def counts_start(self, s):
+        """True."""
+        return True
+
+
+def test_a_refinement_takes_the_names_of_its_properties() -> None:
+    """A property that another function states has none of them."""
+    message = "'counts_start' names a property and a property of the refinement counts\n  rename one of them"
+    with pytest.raises(ModelError, match=message):
+        Taken.system()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import product
 from typing import Any
 
 import pytest
 
 from streamproof import (
     Array,
+    Bag,
     Bool,
     Enum,
     EvaluationError,
@@ -327,3 +330,35 @@ def test_what_alternatives_share_is_read_once() -> None:
         Interpreter(system).take(instance, (there, 4, ()))
     with pytest.raises(EvaluationError):
         Interpreter(system).take(instance, ((True,) * 40, 2, ()))
+
+
+class Compared(Model):
+    """Bags compared with what depends on the state, on either side."""
+
+    check_deadlock = False
+
+    def state(self):
+        """A bag, and which values it is compared with."""
+        return State(held=Bag(Range(0, 2), capacity=2), more=Bool())
+
+    @action
+    def inside(self, s):
+        """The bag on the left."""
+        require(s.held <= ([0, 1] if s.more else (1, 1)))
+
+    @action
+    def around(self, s):
+        """The bag on the right."""
+        require(((0,) if s.more else [1, 1]) < s.held)
+
+
+def test_bags_are_compared_with_conditional_values() -> None:
+    """A rule is enabled where `collections.Counter` compares the counts of the bag in this way."""
+    system = Compared.system()
+    inside, around = (system.action(name).instances[0] for name in ("inside", "around"))
+    for counts, more in product(product(range(3), repeat=3), (False, True)):
+        if sum(counts) > 2:
+            continue
+        state, held = (counts, more), Counter(dict(enumerate(counts)))
+        assert Interpreter(system).enabled(inside, state) is (held <= Counter((0, 1) if more else (1, 1)))
+        assert Interpreter(system).enabled(around, state) is (Counter((0,) if more else (1, 1)) < held)

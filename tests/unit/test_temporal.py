@@ -36,6 +36,7 @@ from streamproof.system.formula import (
     LeadsTo,
     NotF,
     OrF,
+    Recurs,
     Release,
     Until,
     written,
@@ -217,6 +218,14 @@ def test_a_step_that_changes_nothing_is_stuttering() -> None:
     finding = explore(system).finding("comes")
     assert values(finding.trace) == ((0,), 0, True)
     assert finding.fair == (FairnessEvidence("turn()", WEAK, taken=None, enabled=None, disabled=0),)
+
+
+def test_one_of_two_steps_recurs() -> None:
+    """The step from 0 is taken once and the step to 2 again and again, so that one of them recurs, and not the first."""
+    again = Recurs(b.eq(b.next_("x", DIAL), b.num(2)), "to 2")
+    once = Recurs(b.eq(x, b.num(0)), "from 0")
+    system = dial(move("turn", WEAK, (0, 1), (1, 2), (2, 1)), either=OrF((again, once)), first=OrF((once, at(5))))
+    assert verdicts(explore(system)) == {"either": "holds", "first": "violated"}
 
 
 def test_strong_fairness_is_not_judged_on_a_whole_component() -> None:
