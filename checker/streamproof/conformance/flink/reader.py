@@ -59,6 +59,18 @@ _ROLES: Final[Mapping[str, Literal["jobmanager", "taskmanager"]]] = {
 _UNCLOSED: Final = re.compile(r"[(\[{][^()\[\]{}]*$")
 _FIRM: Final = (".", ")", "]", "}")
 TORN: Final = "the file ends within a line although a later part of the log follows it: lines are missing between them"
+_SPEAKING: Final[Mapping[str, tuple[str, ...]]] = {
+    "exec.deploy": ("JobMaster",),
+    "tm.submit": ("Task",),
+    "tm.transition": ("Task",),
+    "ckpt.failed": ("CheckpointCoordinator",),
+}
+"""Families of lines, and the loggers that write at INFO in a process that has such lines."""
+_TOGETHER: Final[Mapping[str, tuple[str, str]]] = {
+    "job.transition": ("exec.transition", "about a task"),
+    "slot.tm.free": ("slot.tm.alloc", "about the allocation of a slot"),
+}
+"""Families of lines, and those that precede them in the same log: a search for the identifier of a job omits these."""
 _FAILURES: Final = ("exec.transition", "tm.transition", "job.transition", "job.terminal")
 
 
@@ -109,6 +121,8 @@ class _LogReader:
     role: Role = "unknown"
     tm: str | None = None
     newest: str = ""
+    at_info: set[str] = field(default_factory=set)
+    managers: int = 0
     starts: dict[int, None] = field(default_factory=dict)
     submitted: dict[str, int] = field(default_factory=dict)
     repetitions: Repetitions = field(default_factory=Repetitions)
@@ -165,6 +179,7 @@ class _LogReader:
         self.seq = 0
         self.role = "unknown"
         self.tm = None
+        self.at_info, self.managers = set(), 0
         self.starts = {}
         self.submitted = {}
         self.newest = str(log.files[-1])
@@ -175,6 +190,8 @@ class _LogReader:
             whole.add(record.file)
             clock.look(record)
             orders.setdefault(record.file, LineOrder()).look(record.head.ts)
+            if record.head.level not in ("WARN", "ERROR"):
+                self.at_info.add(record.head.logger)
             if record.head.flink or record.head.logger in FORMS:
                 logged.add(record.file)
                 self.role = _role(self.role, record.head.logger)
@@ -185,12 +202,29 @@ class _LogReader:
                 self._reject(file)
         self.recognised |= bool(logged)
         self._doubt_delivery(log.process, [file for file, order in orders.items() if order.lost])
-        if log.excuse is not None:
-            self.excused[log.process] = log.excuse
+        excuse = log.excuse or self._mixed(log.process) or self._silenced(log.process)
+        if excuse is not None:
+            self.excused[log.process] = excuse
         if not log.ordered:
             self.unsure[log.process] = f"the order of the log of {log.process} is not known: {UNORDERED}"
         names = tuple(str(file) for file in log.files)
         return Process(log.process, self.role, self.tm, names, tuple(self.starts), self.submitted)
+
+    def _mixed(self, process: str) -> str | None:
+        """Why lines that belong together may be apart: those of several TaskManagers are in one log."""
+        return f"the log of {process} has the lines of {self.managers} TaskManagers" if self.managers > 1 else None
+
+    def _silenced(self, process: str) -> str | None:
+        """Why lines that Flink writes at INFO may be missing: all lines of their logger are, or all of their kind."""
+        written = {draft.family for draft in self.drafts[len(self.drafts) - self.seq :]}
+        for family, loggers in _SPEAKING.items():
+            for logger in loggers:
+                if family in written and logger not in self.at_info:
+                    return f"the log of {process} has no line at INFO of {logger}: its level may be higher"
+        for family, (before, what) in _TOGETHER.items():
+            if family in written and before not in written:
+                return f"the log of {process} has no line {what}: its lines may be those of a search"
+        return None
 
     def _doubt_delivery(self, process: str, mixed: Sequence[str]) -> None:
         """Reports repeated lines; records why the log of a process may be incomplete. `mixed`: the files whose lines
@@ -259,6 +293,7 @@ class _LogReader:
         at_entry = record.head.logger == _ENTRYPOINT and message.lstrip().startswith("Starting ")
         if at_entry or message.startswith(_START):
             self.starts[self.seq] = None
+            self.managers += not at_entry
         if record.head.logger in _DISPATCHERS:
             accepted = _SUBMITTED.fullmatch(message)
             if accepted:

@@ -1,0 +1,87 @@
+"""Logs of correct runs that lack all lines of a kind: the level of a logger is higher, a search kept the lines of one job, or
+several processes wrote one file. A missing line contradicts nothing there; the same line missing alone is still a lie."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from streamproof.conformance.validation import validate_paths
+
+HEAD = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} +(?P<level>\w+) +(?P<logger>[\w.$]+) ")
+JOB = re.compile(r"Submitting job '.*' \((\w{32})\)")
+
+
+def records(file: Path) -> list[str]:
+    """The records of a log, each with its further lines."""
+    return re.split(r"(?m)^(?=\d{4}-\d\d-\d\d )", file.read_text())[1:]
+
+
+def changed(folder: Path, scratch: Path, keep: Callable[[str], bool]) -> Path:
+    """A copy of a run with some of its records."""
+    run = Path(shutil.copytree(folder, scratch / folder.name))
+    for file in run.glob("*.log"):
+        file.write_text("".join(filter(keep, records(file))))
+    return run
+
+
+def answers(run: Path, model: str) -> set[str]:
+    """The verdicts on a run."""
+    return {v.answer for v in validate_paths([run], model=model)}
+
+
+@pytest.mark.parametrize(
+    ("name", "logger", "model"),
+    [
+        ("v120-ckfail", "runtime.taskmanager.Task", "failover"),
+        ("v120-lostpart", "runtime.taskmanager.Task", "failover"),
+        ("v120-iterate", "runtime.jobmaster.JobMaster", "failover"),
+        ("ckpt-expo", "runtime.checkpoint.CheckpointCoordinator", "checkpoints"),
+    ],
+)
+def test_a_logger_at_warn_contradicts_nothing(
+    name: str, logger: str, model: str, flink_versions: Path, flink_live: Path, tmp_path: Path
+) -> None:
+    """Its lines at INFO are all missing."""
+    folder = next(root / name for root in (flink_versions, flink_live) if (root / name).is_dir())
+
+    def keep(record: str) -> bool:
+        head = HEAD.match(record)
+        return head is None or head["level"] != "INFO" or not head["logger"].endswith(logger)
+
+    assert answers(folder, model) == {"accepted"}
+    assert answers(changed(folder, tmp_path, keep), model) == {"inconclusive"}
+
+
+def test_a_single_missing_line_is_still_a_lie(flink_versions: Path, tmp_path: Path) -> None:
+    """The logger has written other lines."""
+    lie = changed(
+        flink_versions / "v120-iterate", tmp_path, lambda r: " tasks will be restarted to recover the failed" not in r
+    )
+    assert answers(lie, "failover") == {"rejected"}
+
+
+@pytest.mark.parametrize("model", ["failover", "slot_pool", "checkpoints"])
+@pytest.mark.parametrize("name", ["savepoint", "ckpt-expo", "b117-lostpart-1", "a-taskfail-1"])
+def test_the_lines_with_the_identifier_of_a_job_contradict_nothing(
+    name: str, model: str, flink_live: Path, flink_logs: Path, tmp_path: Path
+) -> None:
+    """Lines about tasks and slots do not name their job."""
+    folder = next(root / name for root in (flink_live, flink_logs) if (root / name).is_dir())
+    found = JOB.search((folder / "jobmanager.log").read_text())
+    assert found is not None
+    run = changed(folder, tmp_path, lambda record: found[1] in record.partition("\n")[0])
+    assert answers(run, model) <= {"accepted", "inconclusive"}
+
+
+@pytest.mark.parametrize("name", ["b117-lostpart-1", "f-clean-batch-1"])
+def test_several_taskmanagers_in_one_file_contradict_nothing(name: str, flink_logs: Path, tmp_path: Path) -> None:
+    """Lines that one process writes one after the other are apart, once the files are merged by their times."""
+    logs = sorted((flink_logs / name).glob("*.log"))
+    merged = sorted((r for file in logs for r in records(file)), key=lambda record: record[:23])
+    (tmp_path / "all.log").write_text("".join(merged))
+    assert answers(tmp_path, "slot_pool") == {"inconclusive"}
