@@ -110,6 +110,9 @@ def test_job_that_flink_never_schedules_is_not_green(streamproof: Any, tmp_path:
         assert f"streamproof: warning: {warning}" in done.err
         assert answer["warnings"][0].startswith(warning)
     assert (Path.cwd() / "streamproof-out/failover-merge-within-logical-region-only/deadlock.itf.json").is_file()
+    done = streamproof("export", *job, "--format", "promela", "--out", "exported", "--json", "export.json")
+    assert (done.code, f"streamproof: warning: {warning}" in done.err) == (0, True)
+    assert json.loads(Path("export.json").read_text(encoding="utf-8"))["warnings"][0].startswith(warning)
     variant = ("--variant", "merge-within-logical-region-only", "--property", "deadlock")
     done = streamproof("check", *job, *variant, "--json", "check.json")
     rows = [p["name"] for p in json.loads(Path("check.json").read_text(encoding="utf-8"))["properties"]]

@@ -40,6 +40,7 @@ def answers(run: Path, model: str) -> set[str]:
         ("v120-ckfail", "runtime.taskmanager.Task", "failover"),
         ("v120-lostpart", "runtime.taskmanager.Task", "failover"),
         ("v120-iterate", "runtime.jobmaster.JobMaster", "failover"),
+        ("ha-batch-recovery", "runtime.taskexecutor.TaskExecutor", "slot_pool"),
         ("ckpt-expo", "runtime.checkpoint.CheckpointCoordinator", "checkpoints"),
     ],
 )

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from streamproof import __version__
+from streamproof.cli.beside import cautioned
 from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import STANDARD, Folder, expect_json_writable, people, standard_output, write_json
 from streamproof.cli.selection import (
@@ -127,6 +128,7 @@ def command(
     place.expect_writable()
     if place.standard and json_to == STANDARD:
         raise UsageError("--out - and --json - write to the same place", remedy="name a file for one of them")
+    cautions = cautioned(selection)
     system = selection.system()
     module: Tla | None = None
     options = SearchOptions(max_states=max_states, time_limit=time_limit)
@@ -166,6 +168,7 @@ def command(
         "format": form,
         "files": files,
         "left_out": list(left_out),
+        "warnings": list(cautions),
         "exit_code": int(Exit.HOLDS),
     }
     if module is not None:

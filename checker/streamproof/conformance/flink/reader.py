@@ -63,6 +63,7 @@ _SPEAKING: Final[Mapping[str, tuple[str, ...]]] = {
     "exec.deploy": ("JobMaster",),
     "tm.submit": ("Task",),
     "tm.transition": ("Task",),
+    "slot.tm.alloc": ("TaskExecutor",),
     "ckpt.failed": ("CheckpointCoordinator",),
 }
 """Families of lines, and the loggers that write at INFO in a process that has such lines."""
