@@ -13,7 +13,7 @@ import pytest
 from random_systems import random_system, temporal_system
 from shares import share
 from small_models import small_system
-from streamproof import Model
+from streamproof import Array, Model, Range, State, action, always, constraint, require, temporal
 from streamproof.exchange import promela_bits, spin
 from streamproof.exchange.itf import write_itf
 from streamproof.exchange.itf_reading import read_itf
@@ -121,6 +121,47 @@ def test_more_random_temporal_systems() -> None:
         compare(temporal_system(Random(seed)), seen)
     assert min(seen["holds"], seen["violated"], seen["repeats"]) > 10
     assert seen["stutters"] > 5
+
+
+class Mistaken(Model):
+    """An index outside an array in the last two states, of which a constraint may exclude one or both."""
+
+    most: int = 4
+    check_deadlock = False
+
+    def state(self) -> State:
+        """A position in a table."""
+        return State(n=Range(0, 4), table=Array(3, Range(0, 1)))
+
+    @action
+    def up(self, s: Any) -> None:
+        """The next position."""
+        require(s.n < 4)
+        s.n += 1
+
+    @constraint
+    def short(self, s: Any) -> bool:
+        """No position beyond the last one of interest."""
+        return s.n <= self.most
+
+    @temporal
+    def empty(self, s: Any) -> Any:
+        """No entry is written."""
+        return always(s.table[s.n] == 0)
+
+    @temporal
+    def first(self, s: Any) -> Any:
+        """Violated before the position leaves the table."""
+        return always(s.table[s.n] == 0 and s.n < 1)
+
+
+@pytest.mark.parametrize(
+    ("most", "name", "verdict"),
+    [(4, "empty", Verdict.ERROR), (2, "empty", Verdict.HOLDS), (4, "first", Verdict.INCONCLUSIVE)],
+)
+def test_an_evaluation_error_of_a_temporal_property(most: int, name: str, verdict: Verdict) -> None:
+    """It is found without the claim; with a violation, Spin does not tell which one comes first."""
+    assert spin.decide(Mistaken.system(most=most), [name], QUICK)[0].verdict is verdict
 
 
 def test_safety_counterexamples_are_read_back(tmp_path: Path) -> None:

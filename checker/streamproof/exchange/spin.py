@@ -90,8 +90,9 @@ def decide(
         elif query.kind is Kind.TERMINATION:
             answers[name] = _of_cycles(name, run(model, options, goal=SpinGoal.CYCLES))
     for prop in temporal:
-        reports = (run(text, options, goal=SpinGoal.CLAIM) for text in claimed(system, prop.name))
-        answers[prop.name] = _of_claims(prop, reports)
+        texts = claimed(system, prop.name)
+        answer = _of_claims(prop, (run(text, options, goal=SpinGoal.CLAIM) for text in texts))
+        answers[prop.name] = _with_mistakes(answer, texts[0], options) if prop.checks else answer
     return tuple(answers[p.name] for p in system.properties if p.name in answers)
 
 
@@ -269,6 +270,17 @@ def _claim_broken(report: SpinReport) -> bool:
     """
     in_states = (what for what in report.found if what.startswith(_ASSERTED) and what != _ASSERTED + MISTAKE)
     return _ACCEPTED in report.found or any(in_states)
+
+
+def _with_mistakes(answer: ToolVerdict, text: Promela, options: SpinOptions) -> ToolVerdict:
+    """The verdict on a claim, after a search for states in which its evaluation is an error, without the claim: Spin's search
+    for cycles does not visit all states. Inconclusive if there is an error and a violation, one of which is first."""
+    query = text.queries[answer.property]
+    report = run(text, options, [query.macro], SpinGoal.ASSERTIONS)
+    if _ASSERTED + query.mistaken in report.found:
+        return answer._replace(verdict=Verdict.ERROR if answer.verdict is Verdict.HOLDS else Verdict.INCONCLUSIVE)
+    cut = report.truncated is not None and answer.verdict is Verdict.HOLDS
+    return answer._replace(verdict=Verdict.INCONCLUSIVE) if cut else answer
 
 
 def _of_claims(prop: Property, reports: Iterable[SpinReport]) -> ToolVerdict:
