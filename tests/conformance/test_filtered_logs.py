@@ -86,3 +86,9 @@ def test_several_taskmanagers_in_one_file_contradict_nothing(name: str, flink_lo
     merged = sorted((r for file in logs for r in records(file)), key=lambda record: record[:23])
     (tmp_path / "all.log").write_text("".join(merged))
     assert answers(tmp_path, "slot_pool") == {"inconclusive"}
+
+
+def test_a_taskmanager_that_logs_few_lines_about_slots_excuses_no_lie(flink_logs: Path, tmp_path: Path) -> None:
+    """Flink 1.17 at INFO: slots are freed, but no line says that they were allocated; a decision to restart is missing."""
+    lie = changed(flink_logs / "b117-lostpart-1", tmp_path, lambda r: " 1 tasks will be restarted" not in r)
+    assert answers(lie, "failover") == {"rejected"}

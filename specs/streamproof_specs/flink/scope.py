@@ -212,7 +212,15 @@ def doubted(case: Unit, run: FlinkRun, *families: str) -> Unit:
     why = run.doubt(case.trace, run.unsure)
     if why is not None:
         return replace(case, unjudged=(why, *case.unjudged), partial=why)
-    return replace(case, partial=case.partial or run.doubt(case.trace, run.excused))
+    return replace(case, partial=case.partial or run.doubt(case.trace, run.excused) or _searched(case, run, families))
+
+
+def _searched(case: Unit, run: FlinkRun, families: tuple[str, ...]) -> str | None:
+    """Why lines about tasks may be missing: none is there, as in a search for the identifier of the job."""
+    found = {event.event for event in run.of_job(case.trace)}
+    if "ckpt." in families or "job.transition" not in found or "exec.transition" in found:
+        return None
+    return "no line is about a task of the job: the lines may be those of a search"
 
 
 def _unread(run: FlinkRun, families: tuple[str, ...]) -> str | None:

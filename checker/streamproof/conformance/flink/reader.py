@@ -67,11 +67,8 @@ _SPEAKING: Final[Mapping[str, tuple[str, ...]]] = {
     "ckpt.failed": ("CheckpointCoordinator",),
 }
 """Families of lines, and the loggers that write at INFO in a process that has such lines."""
-_TOGETHER: Final[Mapping[str, tuple[str, str]]] = {
-    "job.transition": ("exec.transition", "about a task"),
-    "slot.tm.free": ("slot.tm.alloc", "about the allocation of a slot"),
-}
-"""Families of lines, and those that precede them in the same log: a search for the identifier of a job omits these."""
+_OF_SLOTS: Final = frozenset({"slot.tm.alloc", "slot.tm.activate", "tm.submit"})
+"""Families of lines of a TaskManager that do not name their job: a search for the identifier of a job omits them."""
 _FAILURES: Final = ("exec.transition", "tm.transition", "job.transition", "job.terminal")
 
 
@@ -222,9 +219,8 @@ class _LogReader:
             for logger in loggers:
                 if family in written and logger not in self.at_info:
                     return f"the log of {process} has no line at INFO of {logger}: its level may be higher"
-        for family, (before, what) in _TOGETHER.items():
-            if family in written and before not in written:
-                return f"the log of {process} has no line {what}: its lines may be those of a search"
+        if "slot.tm.free" in written and written.isdisjoint(_OF_SLOTS):
+            return f"the log of {process} has no line about slots in use: its lines may be those of a search"
         return None
 
     def _doubt_delivery(self, process: str, mixed: Sequence[str]) -> None:
