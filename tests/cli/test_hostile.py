@@ -547,7 +547,7 @@ def test_of_many_problems_of_a_kind_few_are_told(logs: Path, streamproof: Comman
     with (logs / "jobmanager.log").open("a") as log:
         log.write(text * 20_000)
     done = streamproof("validate", RUN)
-    assert done.code == 0
+    assert done.code == 160  # more lines of the kind are unread than read
     assert done.err.count("the line looks like exec.transition") == 6
     assert "; and at least 996 more" in done.err
 
