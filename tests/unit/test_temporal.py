@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
+from functools import partial
+from itertools import count
 
 import pytest
 
@@ -27,6 +30,7 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
+from streamproof.system.constraint import constrained
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -43,7 +47,7 @@ from streamproof.system.formula import (
 )
 from streamproof.system.model import fairness_constraints
 from streamproof.system.temporal import fairness_of, true_of
-from streamproof.system.verdict import FairnessEvidence
+from streamproof.system.verdict import FairnessEvidence, prefix_text
 
 NONE, WEAK, STRONG = Fairness.NONE, Fairness.WEAK, Fairness.STRONG
 DIAL = RangeSort(0, 5)
@@ -356,6 +360,7 @@ def test_what_holds_vacuously() -> None:
     result = explore(dial(move("turn", WEAK, (0, 1)), one=never, two=ever, both=AndF((never, ever))))
     assert [(f.verdict.value, f.vacuous) for f in result.findings] == [("holds", k == 0) for k in range(3)]
     assert result.finding("one").because == "vacuous: its antecedent is false in all 2 states"
+    assert [result.vacuity(name) for name in ("one", "two")] == [True, False]
 
 
 def test_seconds_are_those_of_the_second_pass() -> None:
@@ -363,6 +368,36 @@ def test_seconds_are_those_of_the_second_pass() -> None:
     turn = move("turn", WEAK, (0, 1))
     assert explore(dial(turn)).seconds.liveness == 0.0
     assert explore(dial(turn, ends=Eventually(at(1)))).seconds.liveness > 0.0
+
+
+def test_the_parts_of_the_time_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that every look at it moves on, the search takes more than half of the time."""
+    monkeypatch.setattr(time, "perf_counter", partial(next, count()))
+    system = dial(move("turn", WEAK, (0, 1), (1, 2), (2, 3), (3, 4)), ends=Eventually(at(4)))
+    seconds = explore(system, SearchOptions(tier="python")).seconds
+    assert seconds.total == seconds.compile + seconds.explore + seconds.liveness
+    assert 2 * seconds.compile < seconds.total
+
+
+def test_states_outside_the_constraint_refute_no_negation() -> None:
+    """The dial is never at 2 within the constraint, and there is a way to 1."""
+    system = dial(move("turn", WEAK, (0, 1), (1, 2)), never=Always(NotF(at(2))), not_1=Always(NotF(at(1))))
+    within = constrained(system, [Conjunct(b.less(x, b.num(2)), "x < 2", None)])
+    assert verdicts(explore(within)) == {"never": "holds", "not_1": "violated"}
+
+
+def test_what_holds_vacuously_within_the_constraint() -> None:
+    """The number of states is that of the states within it: 0 and 1."""
+    system = dial(move("turn", WEAK, (0, 1), (1, 2)), move("back", WEAK, (1, 0)), one=LeadsTo(at(4), at(5)))
+    finding = explore(constrained(system, [Conjunct(b.less(x, b.num(2)), "x < 2", None)])).finding("one")
+    assert finding.because.startswith("vacuous: its antecedent is false in all 2 states within the constraint")
+
+
+def test_the_text_of_a_prefix() -> None:
+    """A prefix of no step is the initial state."""
+    texts = ("the initial state, whatever follows", "the first step, whatever follows")
+    assert (prefix_text(0), prefix_text(1)) == texts
+    assert prefix_text(2) == "the first 2 steps, whatever follows"
 
 
 def test_stem_and_cycle() -> None:

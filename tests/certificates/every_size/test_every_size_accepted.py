@@ -55,6 +55,8 @@ def test_every_small_proof_has_a_certificate(
     assert {*shown.solvers} == {"z3", "cvc5"}
     assert all({*one.answers.values()} == {"unsat"} for one in shown.obligations)
     assert len(shown.obligations) == len(certificate.evidence["obligations"])
+    assert len(shown.lemmas) == len(certificate.evidence["lemmas"]) + len(certificate.evidence["discovered"])
+    assert {name for name, _ in shown.lemmas}.isdisjoint(certificate.header["claims"])
 
 
 @pytest.mark.long
