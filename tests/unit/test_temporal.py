@@ -228,8 +228,12 @@ def test_one_of_two_steps_recurs() -> None:
     """The step from 0 is taken once and the step to 2 again and again, so that one of them recurs, and not the first."""
     again = Recurs(b.eq(b.next_("x", DIAL), b.num(2)), "to 2")
     once = Recurs(b.eq(x, b.num(0)), "from 0")
-    system = dial(move("turn", WEAK, (0, 1), (1, 2), (2, 1)), either=OrF((again, once)), first=OrF((once, at(5))))
-    assert verdicts(explore(system)) == {"either": "holds", "first": "violated"}
+    system = dial(
+        move("turn", WEAK, (0, 1), (1, 2), (2, 1)), either=OrF((again, once)), first=OrF((once, at(5))), once=once
+    )
+    result = explore(system)
+    assert verdicts(result) == {"either": "holds", "first": "violated", "once": "violated"}
+    assert values(result.finding("once").trace)[0][:2] == (0, 1)
 
 
 def test_strong_fairness_is_not_judged_on_a_whole_component() -> None:
@@ -247,6 +251,15 @@ def test_strong_fairness_is_not_judged_on_a_whole_component() -> None:
     assert verdicts(explore(dial(inside, out, pushed, leaves=Eventually(at(3))))) == {"leaves": "holds"}
     weak = move("out", WEAK, (1, 3))
     assert verdicts(explore(dial(inside, weak, pushed, leaves=Eventually(at(3))))) == {"leaves": "violated"}
+
+
+@pytest.mark.parametrize("fairness", [WEAK, STRONG])
+def test_steps_that_leave_without_fairness_are_owed_nothing(fairness: Fairness) -> None:
+    """Every state of the cycle has such a step, and the cycle takes the only instance that is owed a step."""
+    turn, leave = move("turn", fairness, (0, 1), (1, 0)), move("leave", NONE, (0, 2), (1, 2))
+    finding = explore(dial(turn, leave, leaves=Eventually(at(2)))).finding("leaves")
+    assert finding.verdict is Verdict.VIOLATED
+    assert values(finding.trace) == ((0, 1), 0, False)
 
 
 def test_strong_fairness_takes_components_apart_again_and_again() -> None:
