@@ -110,6 +110,9 @@ class Alone:
         """Keeps it."""
         self.sent.append((target, message))
 
+    def returned(self) -> None:
+        """Nothing: the functions of these jobs stay in their process."""
+
     def event(self, event: str, args: Mapping[str, Any]) -> None:
         """Nothing: it has no log."""
 

@@ -25,6 +25,7 @@ _ONCE: Final = frozenset(
         "ckpt.trigger",
         "exec.deploy",
         "exec.transition",
+        "part.init",
         "part.registered",
         "part.released",
         "tm.final",
@@ -62,12 +63,12 @@ MISPLACED: Final = 2
 
 _ATTEMPT_RANK: Final = {"exec.deploy": 2, "tm.submit": 0, "tm.final": 7}
 _OTHER_RANK: Final = {
-    "slot.logical.request": ("lreq", 0), "slot.logical.alloc": ("lreq", 1),
-    "slot.tm.request": ("alloc", 0), "slot.tm.alloc": ("alloc", 1),
-    "part.init": ("partition", 0), "part.registered": ("partition", 1),
-    "part.releasing": ("producer", 0), "part.released": ("producer", 1),
+    "slot.logical.request": ("logical", "lreq", 0), "slot.logical.alloc": ("logical", "lreq", 1),
+    "slot.tm.request": ("slot", "alloc", 0), "slot.tm.alloc": ("slot", "alloc", 1),
+    "part.init": ("setup", "partition", 0), "part.registered": ("setup", "partition", 1),
+    "part.releasing": ("release", "partition", 0), "part.released": ("release", "partition", 1),
 }  # fmt: skip
-"""Events of one thread about one object, with the object, in the order of writing."""
+"""Events of one thread about one object, with the thread's work, the object, in the order of writing."""
 _ANY_THREAD: Final = ("tm.transition", "FAILED")
 _RANK: Final = {
     "SCHEDULED": 0, "DEPLOYING": 1, "INITIALIZING": 3, "RUNNING": 4, "FINISHED": 6, "FAILED": 6, "CANCELED": 6,
@@ -190,9 +191,9 @@ def _place(draft: Draft) -> tuple[tuple[str, str], int, str] | None:
     if draft.family in _ATTEMPT_RANK:
         return (draft.family[:2], args["attempt"]), _ATTEMPT_RANK[draft.family], ""
     if draft.family in _OTHER_RANK:
-        key, rank = _OTHER_RANK[draft.family]
-        about = args[key] if key != "producer" else f"{args['dataset']}#{args['pnum']}@{args['producer']}"
-        return (draft.family[:7], about), rank, ""
+        work, key, rank = _OTHER_RANK[draft.family]
+        about = args[key] if key in args else f"{args['dataset']}#{args['pnum']}@{args['producer']}"
+        return (work, about), rank, ""
     return None
 
 

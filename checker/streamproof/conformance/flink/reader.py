@@ -120,7 +120,7 @@ class _LogReader:
     tm: str | None = None
     newest: str = ""
     at_info: set[str] = field(default_factory=set)
-    managers: int = 0
+    managers: set[str] = field(default_factory=set)
     starts: dict[int, None] = field(default_factory=dict)
     submitted: dict[str, int] = field(default_factory=dict)
     repetitions: Repetitions = field(default_factory=Repetitions)
@@ -177,7 +177,7 @@ class _LogReader:
         self.seq = 0
         self.role = "unknown"
         self.tm = None
-        self.at_info, self.managers = set(), 0
+        self.at_info, self.managers = set(), set()
         self.starts = {}
         self.submitted = {}
         self.newest = str(log.files[-1])
@@ -210,7 +210,11 @@ class _LogReader:
 
     def _mixed(self, process: str) -> str | None:
         """Why lines that belong together may be apart: those of several TaskManagers are in one log."""
-        return f"the log of {process} has the lines of {self.managers} TaskManagers" if self.managers > 1 else None
+        return (
+            f"the log of {process} has the lines of {len(self.managers)} TaskManagers"
+            if len(self.managers) > 1
+            else None
+        )
 
     def _silenced(self, process: str) -> str | None:
         """Why lines that Flink writes at INFO may be missing: all lines of their logger are, or all of their kind."""
@@ -290,7 +294,7 @@ class _LogReader:
         at_entry = record.head.logger == _ENTRYPOINT and message.lstrip().startswith("Starting ")
         if at_entry or message.startswith(_START):
             self.starts[self.seq] = None
-            self.managers += not at_entry
+            self.managers |= set() if at_entry else {record.head.ts}  # a line that is delivered twice is one
         if record.head.logger in _DISPATCHERS:
             accepted = _SUBMITTED.fullmatch(message)
             if accepted:
