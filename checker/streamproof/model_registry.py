@@ -172,6 +172,7 @@ class Target:
             model, system = self.spec.read(variant, parameters)
             return system, compare(self.spec, model, system)
 
+        self.expect_feasible(variant, parameters)
         return self._made(variant, parameters, run)
 
     def parametric(self, variant: str | None, parameters: Mapping[str, Any], free: Sequence[str]) -> Parametric:
