@@ -242,7 +242,7 @@ class _Comparison:
         raise self._differs(self._shown(group), self._system.action(action).loc, state, (said, wrong), (ran, failed))
 
     def _some_picks(self, instances: Sequence[Instance], runs: Sequence[Run], state: State, here: Evaluation) -> None:
-        """Compares the runs of a rule with so many choices that not all are compared."""
+        """Compares the runs of a rule that has too many choices to compare all."""
         for run in runs[: RUNS // 8]:
             alike = (one for one in instances if _reaches(run.picks, [v for _, v in one.picks]))
             found = [*zip(some := [*islice(alike, RUNS)], self._interpreter.outcomes(some, state, here), strict=True)]
@@ -283,7 +283,7 @@ class _Comparison:
                 self._condition(prop, state, after, here)
 
     def _condition(self, prop: Property, state: State, after: State | None, here: Evaluation) -> None:
-        """Compares a property; a temporal one on the behaviour that stays in the state for ever."""
+        """Compares a property; a temporal one on the behaviour that stays in the state forever."""
         stated = self._native.stated.get(prop.name, ())
         if not stated or not all(isinstance(mark, PropertyMark) for _, mark, _ in stated):
             return  # built in, or of a refinement

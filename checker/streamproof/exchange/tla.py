@@ -55,7 +55,7 @@ TYPES = "TypeOK"
 IDLE = "(ENABLED (Next /\\ UNCHANGED vars))"
 """The invariant that no stuttering step is enabled."""
 INSIDE = b.var(".inside", BOOL)
-"""Stands for the operator that is the constraint, in formulas."""
+"""Placeholder in formulas for the operator that states the constraint."""
 STACK = 20_000
 """Maximum stack depth while writing terms."""
 

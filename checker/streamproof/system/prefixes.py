@@ -161,7 +161,7 @@ class _Words:
         return row[_positive(condition)] is not isinstance(condition, Not)
 
     def satisfiable(self, case: Case) -> bool:
-        """Whether some word makes everything in the case true: a path on which no eventuality is postponed for ever."""
+        """Whether some word makes everything in the case true: a path on which every eventuality is fulfilled."""
         if case in self._known:
             return self._known[case]
         follow: dict[Case, set[Case]] = {}
@@ -191,7 +191,7 @@ class _Words:
 
 
 def _is_promise(formula: Formula, wanted: bool) -> bool:
-    """Whether something must happen: a formula that may not remain in the cases for ever."""
+    """Whether something must happen: a formula that may not remain in the cases forever."""
     return isinstance(formula, Eventually | Until) if wanted else isinstance(formula, Always | Release)
 
 
