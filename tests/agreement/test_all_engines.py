@@ -13,6 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from random_systems import random_system, systems
+from streamproof import ANY, Bool, Model, Range, State, action, require
+from streamproof.agree.result import Answer
 from streamproof.exchange import spin
 from streamproof.exchange.spin_run import installed
 from streamproof.system import Kind, System, Verdict
@@ -81,6 +83,33 @@ def test_the_comparison_can_fail(panel: Any) -> None:
     ):
         with pytest.raises(AssertionError, match=r"interpreter says|dict_keys"):
             referee.compare(replace(result, **change))
+
+
+class HalfMistaken(Model):
+    """One initial state is a deadlock; in the other, the rule is a mistake."""
+
+    check_deadlock = True
+
+    def state(self) -> State:  # noqa: D102
+        return State(stuck=Bool(init=ANY), n=Range(0, 1, init=1))
+
+    @action
+    def increment(self, s: Any) -> None:  # noqa: D102
+        require(not s.stuck)
+        s.n += 1
+
+
+def test_a_deadlock_and_a_mistake_on_one_level_are_reported_in_any_order(panel: Any) -> None:
+    """The one or the other, depending on the state that is expanded first; nothing else is allowed."""
+    system = HalfMistaken.system()
+    referee = panel.interpreter_result(system)
+    for result in (panel.explored(system, "python"), panel.explored(system, "compiled", 2), panel.bounded(system, 1)):
+        referee.compare(result)
+        for verdict in (Verdict.VIOLATED, Verdict.ERROR):
+            referee.compare(replace(result, answers={"deadlock": Answer(verdict, 1)}, in_order=False))
+        for wrong in (Answer(Verdict.HOLDS), Answer(Verdict.VIOLATED, 2), Answer(Verdict.ERROR, 2)):
+            with pytest.raises(AssertionError, match="interpreter says"):
+                referee.compare(replace(result, answers={"deadlock": wrong}, in_order=False))
 
 
 @pytest.mark.long

@@ -36,6 +36,7 @@ REFUSED = (
     "in a part of a composition",
     "is empty after its first use",
     "is true in no state",
+    "may get several values in one step",
     "in every state",
     "perhaps, in",
 )

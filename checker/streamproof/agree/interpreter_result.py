@@ -114,10 +114,13 @@ def expected(system: System) -> Mapping[str, Expected]:
         if any(_mistaken(interpreter, state) for state in level):
             further = [(state, after) for state in level for after in _taken(interpreter, system, state)]
             reached = tuple(dict.fromkeys(after for _, after in further if after not in seen))
-            return {
-                p.name: decided.get(p.name) or _beside_mistake(interpreter, p, length, reached, further)
-                for p in properties
-            }
+            for prop in properties:
+                if prop.name not in decided:
+                    decided[prop.name] = _beside_mistake(interpreter, prop, length, reached, further)
+                elif prop.kind is Kind.DEADLOCK and decided[prop.name].length == length:
+                    # Of a deadlock and a mistake on one level, an engine reports the one that it expands first.
+                    decided[prop.name] = Expected(frozenset({Verdict.VIOLATED, Verdict.ERROR}), length)
+            return decided
         arriving = [(state, step.state) for state in level for step in interpreter.steps(state)]
         level = tuple(dict.fromkeys(after for _, after in arriving if after not in seen))
         seen.update(level)
