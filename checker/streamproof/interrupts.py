@@ -43,6 +43,7 @@ class _ProcessLimits:
         self.stage = ""
         self.reported = float("-inf")
         self.supervisor: int | None = None
+        self.ignoring = False
         self.pipe: object = None
         self.calls: list[list[Callable[[], None]]] = []
         self.lock: Any = None
@@ -56,6 +57,7 @@ _run = _ProcessLimits()
 def install(supervisor: int | None) -> None:
     """Install the signal handlers; `supervisor` is a file descriptor for messages to the supervisor."""
     _run.supervisor = supervisor
+    _run.ignoring = supervisor is not None and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     _run.pipe = None if supervisor is None else identity(supervisor)
     handle()
 
@@ -101,6 +103,13 @@ def known(text: str) -> None:
     if now >= _run.reported + OFTEN:
         _run.reported = now
         _send("known\t" + " ".join(text.split()))
+
+
+def how_to_end() -> str:
+    """A line that names a signal that ends the program, if its caller made it ignore Ctrl-C; empty after the first call."""
+    ignoring, _run.ignoring = _run.ignoring, False
+    text = "streamproof: the caller of this program made it ignore Ctrl-C; to end it early: kill"
+    return f"{text} {os.getppid()}\n" if ignoring else ""
 
 
 def stage() -> str:

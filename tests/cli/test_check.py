@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 VAST = '''
-from pathlib import Path
 from streamproof import Model, Range, State, action, require
 
 
 class Vast(Model):
-    """More states than anybody waits for; leaves a file when it is compiled."""
+    """More states than anybody waits for."""
 
     def state(self):
         return State(a=Range(0, 99), b=Range(0, 99), c=Range(0, 99), d=Range(0, 99))
@@ -36,7 +37,7 @@ class Vast(Model):
     def set_c(self, s, x):
         s.c = x
 
-    @action(x=lambda m: Path("compiled").write_text("") or [1, 2])
+    @action(x=range(100))
     def set_d(self, s, x):
         s.d = x
 '''
@@ -260,27 +261,71 @@ def test_a_file_may_import_its_neighbours(streamproof: Any, folder: Path) -> Non
     assert streamproof("check", "sub/near.py", "-q").code == 0
 
 
+STATUS_LINES = re.compile(r"\r\x1b\[2K(Progress\([^\r]*)?")
+
+
+def _on_a_terminal(folder: Path, *words: str, ignoring: bool = False) -> tuple[subprocess.Popen[str], int]:
+    """The program with a terminal for standard error, and the other end of the terminal; `ignoring`: the caller ignores
+    Ctrl-C."""
+    terminal, error = os.openpty()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN if ignoring else signal.default_int_handler)
+    try:
+        started = subprocess.Popen(
+            [sys.executable, "-m", "streamproof", *words],
+            cwd=folder,
+            env=os.environ | {"TERM": "xterm"},
+            stdout=subprocess.PIPE,
+            stderr=error,
+            text=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    os.close(error)
+    return started, terminal
+
+
+def _read_until(terminal: int, end: str | None) -> str:
+    """What is written to a terminal, until `end` is part of it; all that is still written if that is None."""
+    read = b""
+    with suppress(OSError):  # EIO: nothing has the terminal open any more
+        while end is None or end.encode() not in read:
+            read += os.read(terminal, 1000)
+    if end is None:
+        os.close(terminal)
+    return read.decode()
+
+
 def test_ctrl_c_ends_with_what_is_known(folder: Path) -> None:
     """An interrupted search prints its counts so far and ends with 130, in the JSON too."""
     (folder / "vast.py").write_text(VAST)
-    started = subprocess.Popen(
-        [sys.executable, "-m", "streamproof", "check", "vast.py", "--json", "answer.json"],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    while not (folder / "compiled").exists():
-        time.sleep(0.05)
-    time.sleep(1)
+    started, terminal = _on_a_terminal(folder, "check", "vast.py", "--json", "answer.json")
+    err = _read_until(terminal, "Progress(")
     started.send_signal(signal.SIGINT)
-    out, err = started.communicate(timeout=60)
+    out, _ = started.communicate(timeout=60)
+    err += _read_until(terminal, None)
     assert started.returncode == 130, err
-    assert err == "streamproof: interrupted; the results found so far are above\n"
+    assert STATUS_LINES.sub("", err) == "streamproof: interrupted; the results found so far are above\r\n"
     assert " states generated, " in out
     assert "(exit code 130)" in out
     document = json.loads((folder / "answer.json").read_text())
     assert (document["exit_code"], document["verdict"]) == (130, "inconclusive")
+
+
+def test_a_program_that_ignores_ctrl_c_names_what_ends_it(folder: Path) -> None:
+    """A line above the first progress names the signal that ends a program whose caller ignores Ctrl-C; it does."""
+    (folder / "vast.py").write_text(VAST)
+    started, terminal = _on_a_terminal(folder, "check", "vast.py", ignoring=True)
+    err = _read_until(terminal, "Progress(")
+    remedy = f"streamproof: the caller of this program made it ignore Ctrl-C; to end it early: kill {started.pid}\r\n"
+    assert err.startswith(remedy)
+    started.send_signal(signal.SIGINT)
+    err += _read_until(terminal, "Progress(")
+    started.send_signal(signal.SIGTERM)
+    started.communicate(timeout=60)
+    err += _read_until(terminal, None)
+    assert started.returncode == 130, err
+    interrupted = "streamproof: interrupted; the results found so far are above\r\n"
+    assert STATUS_LINES.sub("", err) == remedy + interrupted
 
 
 def test_a_closed_pipe_is_no_error(folder: Path) -> None:

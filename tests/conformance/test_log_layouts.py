@@ -21,6 +21,7 @@ from streamproof.conformance import validate_paths
 from streamproof.conformance.flink import FlinkRun, archives, read_run
 from streamproof.conformance.flink.layouts import with_pattern
 from streamproof.conformance.flink.pattern_layouts import compile_pattern
+from streamproof.system import reading
 from streamproof.system.errors import InputError
 
 RUN = "ckpt-expo"
@@ -226,6 +227,23 @@ def test_a_bomb(
     run = read_run(tmp_path)
     assert _content(run) == [e for e in recorded if e[0] == "jobmanager"]  # type: ignore[index]
     assert "it unpacks to more than 20 times its size" in " ".join(p.text for p in run.problems)
+
+
+def test_progress_of_a_large_log(flink_live: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The progress names what is done with which file, and the unpacked bytes so far, until a warning; of an archive too."""
+    monkeypatch.setattr(reading, "REPORTED", 10**6)
+    log = (flink_live / RUN / "jobmanager.log").read_bytes()
+    head = log.partition(b"\n")[0]
+    log += b"".join(b"%s %d\n" % (head, number) for number in range(3_000_000 // len(head)))
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "jobmanager.log.gz").write_bytes(PACKERS["gz"](log))
+    archive = _tar(tmp_path, [(tarfile.TarInfo("jobmanager.log"), log)])
+    heard: list[str] = []
+    validate_paths([tmp_path / "plain", archive], on_progress=heard.append)
+    for doing in ("reading jobmanager.log.gz", f"unpacking {archive.name}", "reading jobmanager.log"):
+        told = [text for text in heard if text.startswith(f"{doing}: ")]
+        assert told[:3] == [f"{doing}: {size} MB of unpacked data" for size in (1, 2, 3)]
+    assert heard[-1] == ""
 
 
 def test_a_damaged_json_log_is_never_read_as_whole(flink_live: Path, tmp_path: Path) -> None:

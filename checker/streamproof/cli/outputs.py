@@ -231,7 +231,7 @@ class Status:
             import shutil  # for a terminal only, as its import is slow
 
             width = shutil.get_terminal_size().columns
-            inner(sys.stderr).write(f"\r\x1b[2K{visible(text)[: max(width - 1, 1)]}")
+            inner(sys.stderr).write(f"{interrupts.how_to_end()}\r\x1b[2K{visible(text)[: max(width - 1, 1)]}")
             sys.stderr.flush()
 
     def clear(self) -> None:
@@ -275,7 +275,7 @@ class EngineProgress:
         if self._live:
             self._status(text)
         else:
-            sys.stderr.write(text + "\n")
+            sys.stderr.write(f"{interrupts.how_to_end()}{text}\n")
             sys.stderr.flush()
 
     def close(self) -> None:

@@ -117,7 +117,7 @@ def may_have_event(path: Path, event: str, text: str = "") -> bool:
     with open_regular(path) as stream:
         if not _is_parquet(path, stream.peek(4)):
             name, more = f'"{event}"'.encode(), text.encode()
-            return any(name in line and more in line for line in bounded_lines(stream))
+            return any(name in line and more in line for line in bounded_lines(stream, path.name))
     return event_table.has_event(path, event)
 
 
@@ -164,7 +164,7 @@ def _ndjson_events(stream: BinaryIO | gzip.GzipFile, file: Path, without_torn_li
 
 def _json_lines(stream: BinaryIO | gzip.GzipFile, name: str, without_torn_line: bool) -> Iterator[tuple[object, int]]:
     """The value of each line, with its number. Spans may also be one document of many lines."""
-    lines = enumerate(bounded_lines(stream), 1)
+    lines = enumerate(bounded_lines(stream, Path(name).name), 1)
     nothing_before = True
     for number, raw in lines:
         if raw.isspace() or (without_torn_line and len(raw) <= LINE and not raw.endswith(b"\n")):

@@ -28,6 +28,7 @@ from streamproof.language.model import Model
 from streamproof.language.spec import Spec
 from streamproof.system import System
 from streamproof.system.processes import can_fork
+from streamproof.system.reading import with_progress
 
 LARGE = 1 << 20
 """Size of all logs but the largest, in bytes, from which several processes are faster than one."""
@@ -52,6 +53,7 @@ def validate_paths(
     `pattern` is the layout of the logs' lines, as a pattern of log4j or logback; without it, it is recognised. The events
     are added to `coverage`. `workers` is the number of processes, which changes no verdict; None: by the size of the logs. A
     program that has threads uses one process. `parameters`, as ``name=value``, are those of the model of an event log.
+    `on_progress` receives lines of progress, an empty one before warnings.
 
     Raises:
         InputError: a path holds no run, or the job graph is not one of the runs'.
@@ -60,10 +62,12 @@ def validate_paths(
     request = ValidationRequest(
         model, job_graph, events_dir, events_format, pattern, coverage is not None, tuple(parameters)
     )
-    with with_pattern(pattern):
+    with with_pattern(pattern), with_progress(on_progress):
         found = found_runs(map(Path, paths), request)
     verdicts: list[RunVerdict] = []
     for judged in _judged(found, request, on_progress, workers):
+        if judged.problems and on_progress is not None:
+            on_progress("")
         for problem in judged.problems:
             print(f"streamproof: warning: {problem}", file=sys.stderr)
         verdicts += judged.verdicts
@@ -88,7 +92,9 @@ def _judged(
         yield from judge_in_processes(found, request, processes, on_progress)
         return
     for run, readings in found:
-        yield judge_readings(readings, request, on_progress, again=run.again)
+        with with_progress(on_progress):
+            judged = judge_readings(readings, request, on_progress, again=run.again)
+        yield judged
 
 
 def fitting_workers(sizes: Sequence[int]) -> int:

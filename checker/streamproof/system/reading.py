@@ -15,12 +15,14 @@ import re
 import reprlib
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
 
 from streamproof.system.errors import InputError, Loc
-from streamproof.system.options import bytes_text
+from streamproof.system.options import bytes_text, setting
 
 MOST_EVIDENCE = 32_000_000
 """Maximum size of the evidence of a certificate, unpacked, in bytes."""
@@ -35,6 +37,10 @@ BLANK_LINES = 1_000_000
 NOT_REGULAR = "it is not a regular file"
 LINE = 1 << 24
 """Maximum length of a log line, in bytes."""
+REPORTED = 1 << 23
+"""Number of bytes between two reports of how much of a file was read."""
+
+_listener: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]|[0-9]{' + str(NUMBER_DIGITS + 1) + "}", re.DOTALL)
 
@@ -195,19 +201,36 @@ class _Lines(Protocol):
     def readline(self, size: int, /) -> bytes: ...
 
 
-def bounded_lines(stream: _Lines, most: int = LINE) -> Iterator[bytes]:
-    """The lines of a stream with their ends; of a line longer than `most`, the first `most` + 1 bytes.
+def with_progress(listener: Callable[[str], None] | None) -> AbstractContextManager[None]:
+    """Within it, `listener` receives a line of progress for each `REPORTED` bytes that are read of a log or an archive."""
+    return setting(_listener, listener)
+
+
+def bytes_read(doing: str, name: str, size: int, added: int) -> None:
+    """Reports that `size` unpacked bytes of a file were read, the last `added` of them now."""
+    listener = _listener.get()
+    if listener is not None and name and size // REPORTED > (size - added) // REPORTED:
+        listener(f"{doing} {name}: {size // 10**6:,} MB of unpacked data")
+
+
+def bounded_lines(stream: _Lines, name: str = "", most: int = LINE) -> Iterator[bytes]:
+    """The lines of a stream with their ends; of a line longer than `most`, the first `most` + 1 bytes. With the `name` of a
+    file, its progress is reported.
 
     Raises `Excess` for more than `BLANK_LINES` empty lines in a row: a small compressed file may have billions.
     """
-    blank = 0
+    blank = size = 0
     while part := stream.readline(most + 1):
+        size += len(part)
+        bytes_read("reading", name, size, len(part))
         blank = blank + 1 if part == b"\n" else 0
         if blank > BLANK_LINES:
             raise Excess(f"more than {BLANK_LINES:,} empty lines in a row, which is the limit")
         rest = part
         while len(rest) > most and not rest.endswith(b"\n"):
             rest = stream.readline(most + 1)
+            size += len(rest)
+            bytes_read("reading", name, size, len(rest))
         cut = len(part) > most and not part.endswith(b"\n")
         yield part + b"\n" if cut and rest.endswith(b"\n") else part
 

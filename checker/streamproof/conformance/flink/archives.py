@@ -21,7 +21,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 from typing import IO, Final, cast
 
-from streamproof.system.reading import open_regular
+from streamproof.system.reading import bytes_read, open_regular
 from streamproof.system.records import dataclass
 
 MOST_UNPACKED: Final = 16 << 30
@@ -144,6 +144,7 @@ def _unpack(archive: Path) -> Unpacked:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     members: dict[Path, Path] = {}
     passed: list[Passed] = []
+    size = 0
     try:
         with open_bounded(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
             for number, item in enumerate(tar):
@@ -164,7 +165,10 @@ def _unpack(archive: Path) -> Unpacked:
                 content = tar.extractfile(item)
                 if content is not None:
                     with target.open("wb") as out:
-                        shutil.copyfileobj(content, out, 1 << 20)
+                        while piece := content.read(1 << 20):
+                            out.write(piece)
+                            size += len(piece)
+                            bytes_read("unpacking", archive.name, size, len(piece))
                     members[path] = target
     except Bomb as bomb:
         passed.append(Passed(archive, f"{bomb}; the rest of it is not read"))

@@ -226,7 +226,7 @@ def read_lines(file: Path, report: Callable[[Problem], None]) -> Generator[bytes
     def counted() -> Iterator[bytes]:
         nonlocal number
         with open_bounded(holder) as stream:
-            for line in bounded_lines(stream, LONGEST):
+            for line in bounded_lines(stream, holder.name, LONGEST):
                 number += 1
                 yield line
 
@@ -258,7 +258,7 @@ def _raw(file: Path) -> Iterator[bytes]:
     """The first lines of a file as they are; of a damaged one, those before the damage."""
     try:
         with open_bounded(file) as stream:
-            yield from bounded_lines(stream, LONGEST)
+            yield from bounded_lines(stream, file.name, LONGEST)
     except (Excess, Bomb, OSError, *DAMAGED):
         return
 
