@@ -5,8 +5,7 @@ Where more batons can be under way than the rules allow, channels have room for 
 from __future__ import annotations
 
 from streamproof import WEAK, action, require
-from streamproof_models.baton import Baton
-from streamproof_models.baton_routes import Routes
+from streamproof_models.baton import Baton, Routes
 from streamproof_models.scoped_topologies import topology
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import combinations
 
-from streamproof_models.failover.batch_job import BatchJob
+from streamproof_models.failover.machine import BatchJob
 from streamproof_models.failover.regions import Regions, pipelined_regions
 from streamproof_models.failover.restart import regions_to_restart
 from streamproof_models.failover.topology import Topology

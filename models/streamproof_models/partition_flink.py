@@ -12,8 +12,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from streamproof import WEAK, Array, Bool, Case, Range, State, action, choose, require
-from streamproof_models.partition_lifecycle import PartitionLifecycle
-from streamproof_models.partition_masters import Close, Deploy
+from streamproof_models.partition_lifecycle import Close, Deploy, PartitionLifecycle
 from streamproof_models.partition_variants import Grace
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from streamproof import WEAK, Array, Bool, Case, Enum, State, action, invariant, leads_to, require, temporal
-from streamproof_models.partition_lifecycle import PartitionLifecycle
-from streamproof_models.partition_masters import Deploy, Release
+from streamproof_models.partition_lifecycle import Deploy, PartitionLifecycle, Release
 
 
 class Pipelined(PartitionLifecycle, variant="pipelined", without="release"):

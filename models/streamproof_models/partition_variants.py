@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from streamproof import WEAK, Array, Bool, State, action, require
-from streamproof_models.partition_lifecycle import PartitionLifecycle
-from streamproof_models.partition_masters import Close, Release
+from streamproof_models.partition_lifecycle import Close, PartitionLifecycle, Release
 
 
 class ReleaseOnConsumption(PartitionLifecycle, variant="release-on-consumption"):

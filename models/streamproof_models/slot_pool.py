@@ -15,11 +15,10 @@ time-out may happen at any time; time-outs, lost messages and lost connections a
 
 from __future__ import annotations
 
-from streamproof import WEAK, action, require
-from streamproof_models.slot_table import SlotTable
+from streamproof import WEAK, Array, Bool, Enum, Model, Range, State, action, require
 
 
-class SlotPool(SlotTable):
+class SlotPool(Model):
     """The allocations of one job: each has a state at the ResourceManager, at the TaskExecutor, and at the JobMaster."""
 
     name = "slot_pool"
@@ -31,6 +30,218 @@ class SlotPool(SlotTable):
         "medium": {"allocations": 2, "failures": 1},
         "large": {"allocations": 2, "slots": 2, "demand": 2, "failures": 1},
     }
+
+    allocations: int = 1
+    """Number of allocation ids in use at a time."""
+    slots: int = 1
+    """Number of slots of the TaskExecutor."""
+    demand: int = 1
+    """Maximum number of slots that the job requires."""
+    failures: int = 2
+    """Maximum number of time-outs, lost messages and lost connections."""
+
+    limits = {"allocations": (1, None), "slots": (1, None), "demand": (0, None), "failures": (0, None)}
+
+    # --- rules that variants change
+
+    exempts_allocated = True
+    """The JobMaster's list frees ACTIVE slots only; an ALLOCATED one may have been offered after the list was sent."""
+    exempts_pending = True
+    """The slot report frees no PENDING allocation: its request may be on the way."""
+    checks_ticket = True
+    """A time-out frees a slot only if the slot was not activated since."""
+    discards_stale = True
+    """The answer to an offer is ignored after a newer offer of the slot."""
+    in_order = True
+    """An answer does not overtake what the JobMaster sent earlier: its list of slots, or the return of the slot."""
+    reconciles = True
+    """The JobMaster's heartbeats have its list of slots."""
+    fails_slots = True
+    """The TaskExecutor tells the JobMaster that it does not have a slot."""
+    reports_slots = True
+    """The TaskExecutor's heartbeats have its slot report."""
+    releases_idle = True
+    """The JobMaster releases slots that it does not require."""
+    waits_for_tasks = True
+    """A slot with a task is RELEASING until the task has stopped."""
+
+    def state(self):
+        """Nothing is required, and no slot is allocated."""
+        a = range(self.allocations)
+        return State(
+            required=Range(0, self.demand),  # DefaultDeclarativeSlotPool.totalResourceRequirements
+            declared=Range(0, self.demand),  # the same as the ResourceManager knows it
+            failures_left=Range(0, self.failures, init=self.failures),
+            free_slots=Range(0, self.slots, init=self.slots),  # TaskSlotTableImpl.budgetManager
+            # the views
+            rm=Array(a, Enum("UNUSED", "PENDING", "ALLOCATED")),  # FineGrainedTaskManagerTracker.slots
+            te=Array(a, Enum("ABSENT", "ALLOCATED", "ACTIVE", "RELEASING")),  # TaskSlotTableImpl.allocatedSlots
+            jm=Array(a, Enum("ABSENT", "FREE", "RESERVED")),  # AllocatedSlotPool.registeredSlots, freeSlots
+            task=Array(a, Bool()),  # TaskSlot.tasks
+            # messages
+            request=Array(a, Bool()),  # requestSlot, ResourceManager to TaskExecutor
+            ack=Array(a, Enum("NONE", "DONE", "REFUSED")),  # its answer
+            available=Array(a, Bool()),  # notifySlotAvailable, TaskExecutor to ResourceManager
+            slot_report=Array(a, Enum("NONE", "HAS", "HAS_NOT", "BEFORE")),  # BEFORE: sent before the request arrived
+            offers=Array(a, Range(0, 2)),  # offerSlots, TaskExecutor to JobMaster; the last one counts
+            answer=Array(a, Enum("NONE", "ACCEPTED", "REJECTED")),  # its answer
+            held=Array(a, Enum("NONE", "HELD", "NOT_HELD", "BEFORE")),  # AllocatedSlotReport; BEFORE: likewise
+            free=Array(a, Enum("NONE", "SENT", "BEFORE")),  # freeSlot; BEFORE: sent before the answer
+            fail=Array(a, Bool()),  # failSlot, TaskExecutor to JobMaster
+            timer=Array(a, Enum("NONE", "VALID", "STALE")),  # timeoutSlot, with a ticket that is valid or not
+        )
+
+    def count(self, states, state):
+        """Number of allocations in a state."""
+        return sum(int(x == state) for x in states)
+
+    def happens(self, s):
+        """One of the failures."""
+        require(s.failures_left > 0)
+        s.failures_left -= 1
+
+    def free_slot(self, s, a):
+        """`freeSlotInternal`: the slot is free, or RELEASING until its task has stopped."""
+        if s.te[a] != "ABSENT":
+            if s.task[a] and self.waits_for_tasks:
+                s.te[a] = "RELEASING"
+            else:
+                self.remove_slot(s, a)
+
+    def remove_slot(self, s, a):
+        """The slot is free; the ResourceManager is notified."""
+        s.te[a] = "ABSENT"
+        s.free_slots += 1
+        s.available[a] = True
+        self.cancel_timer(s, a)
+
+    def cancel_timer(self, s, a):
+        """The ticket of a time-out that is on the way is no longer valid."""
+        if s.timer[a] == "VALID":
+            s.timer[a] = "STALE"
+
+    # --- the TaskExecutor
+
+    @action(a="allocations", fairness=WEAK)
+    def receive_request(self, s, a):
+        """`allocateSlot`: a slot is allocated if there is one."""
+        require(s.request[a])
+        s.request[a] = False
+        if s.slot_report[a] == "HAS_NOT":
+            s.slot_report[a] = "BEFORE"
+        if s.free_slots > 0:
+            s.free_slots -= 1
+            s.te[a] = "ALLOCATED"
+            s.ack[a] = "DONE"
+        else:
+            s.ack[a] = "REFUSED"
+
+    @action(a="allocations", fairness=WEAK)
+    def offer(self, s, a):
+        """`offerSlotsToJobManager`: an allocated slot is offered."""
+        require(s.te[a] == "ALLOCATED" and s.offers[a] == 0 and s.answer[a] == "NONE")
+        s.offers[a] += 1
+
+    @action(a="allocations")
+    def offer_again(self, s, a):
+        """An offer without an answer in time is repeated. The answer to the first one is ignored."""
+        require(s.te[a] == "ALLOCATED" and s.offers[a] + int(s.answer[a] != "NONE") == 1)
+        self.happens(s)
+        s.offers[a] += 1
+        if self.discards_stale:
+            s.answer[a] = "NONE"
+
+    @action(a="allocations", fairness=WEAK)
+    def receive_answer(self, s, a):
+        """An accepted slot is ACTIVE, a rejected one is freed; if the slot is gone the JobMaster is told."""
+        require(s.answer[a] != "NONE")
+        require(not self.in_order or (s.held[a] != "BEFORE" and s.free[a] != "BEFORE"))
+        if s.answer[a] == "REJECTED":
+            self.free_slot(s, a)
+        elif s.te[a] in ("ALLOCATED", "ACTIVE"):
+            s.te[a] = "ACTIVE"
+            self.cancel_timer(s, a)
+        elif self.fails_slots:
+            s.fail[a] = True
+        s.answer[a] = "NONE"
+
+    @action(a="allocations", fairness=WEAK)
+    def receive_free(self, s, a):
+        """`freeSlot`: the JobMaster returns the slot."""
+        require(s.free[a] != "NONE")
+        s.free[a] = "NONE"
+        self.free_slot(s, a)
+
+    @action(a="allocations", fairness=WEAK)
+    def receive_held(self, s, a):
+        """The JobMaster's list: a slot that only it has is failed, an ACTIVE one that it does not have is freed."""
+        require(s.held[a] != "NONE")
+        if s.held[a] == "HELD":
+            if s.te[a] in ("ABSENT", "RELEASING") and self.fails_slots:
+                s.fail[a] = True
+        elif s.te[a] == "ACTIVE" or (s.te[a] == "ALLOCATED" and not self.exempts_allocated):
+            self.free_slot(s, a)
+        s.held[a] = "NONE"
+
+    @action(a="allocations", fairness=WEAK)
+    def send_slot_report(self, s, a):
+        """A heartbeat to the ResourceManager: whether the table has the slot."""
+        require(self.reports_slots and s.slot_report[a] == "NONE" and s.rm[a] != "UNUSED")
+        s.slot_report[a] = "HAS_NOT" if s.te[a] == "ABSENT" else "HAS"
+
+    @action(a="allocations", fairness=WEAK)
+    def stop_task(self, s, a):
+        """The task of a RELEASING slot stops; the slot is free."""
+        require(s.te[a] == "RELEASING")
+        s.task[a] = False
+        self.remove_slot(s, a)
+
+    # --- failures
+
+    @action(a="allocations")
+    def expire(self, s, a):
+        """A slot is ALLOCATED for too long: the timer sends a time-out with its ticket."""
+        require(s.te[a] == "ALLOCATED" and s.timer[a] == "NONE")
+        self.happens(s)
+        s.timer[a] = "VALID"
+
+    @action(a="allocations", fairness=WEAK)
+    def receive_timeout(self, s, a):
+        """`timeoutSlot`: the slot is freed if the ticket is valid."""
+        require(s.timer[a] != "NONE")
+        if s.timer[a] == "VALID" or not self.checks_ticket:
+            self.free_slot(s, a)
+        s.timer[a] = "NONE"
+
+    @action(a="allocations")
+    def disconnect(self, s, a):
+        """The connection to the JobMaster is lost: it drops the slot, the task fails, the slot is ALLOCATED again."""
+        require(s.jm[a] != "ABSENT" and s.te[a] != "RELEASING")
+        self.happens(s)
+        s.jm[a] = "ABSENT"
+        s.task[a] = False
+        if s.te[a] == "ACTIVE":
+            s.te[a] = "ALLOCATED"
+        self.cancel_timer(s, a)
+        s.offers[a] = 0
+        s.answer[a] = "NONE"
+        s.held[a] = "NONE"
+        s.free[a] = "NONE"
+        s.fail[a] = False
+
+    @action(a="allocations")
+    def lose_free(self, s, a):
+        """`freeSlot` fails; the JobMaster does not repeat it."""
+        require(s.free[a] != "NONE")
+        self.happens(s)
+        s.free[a] = "NONE"
+
+    @action(a="allocations")
+    def lose_available(self, s, a):
+        """`notifySlotAvailable` is lost."""
+        require(s.available[a])
+        self.happens(s)
+        s.available[a] = False
 
     # --- the JobMaster
 

@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from streamproof import UsageError
-from streamproof_models.failover.batch_job import BatchJob
 from streamproof_models.failover.graph import Exchange, JobGraph, Partition, Task
-from streamproof_models.failover.machine import Failover
+from streamproof_models.failover.machine import BatchJob, Failover
 from streamproof_models.failover.regions import Merging, Regions, pipelined_regions
 from streamproof_models.failover.restart import tasks_to_restart
 from streamproof_models.failover.topology import Topology

@@ -14,7 +14,7 @@ import changed_logs
 from runtime_runs import JOBS, example, verdicts, walked
 from shares import share
 from streamproof.conformance import InputError
-from streamproof_models.baton_routes import Routes
+from streamproof_models.baton import Routes
 from streamproof_models.scoped_graphs import Bounds, scoped_graphs
 from streamproof_models.scoped_text import parse
 from streamproof_models.scoped_topologies import NAMED

@@ -12,9 +12,8 @@ import networkx
 from streamproof import Array, Range, State, System, action, require
 from streamproof.conformance import Event, compile_model
 from streamproof.conformance.flink import JobGraph as LoggedGraph
-from streamproof_models.failover.batch_job import grouped
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Pattern, Vertex
-from streamproof_models.failover.machine import Failover
+from streamproof_models.failover.machine import Failover, grouped
 from streamproof_models.failover.regions import Merging
 
 MOST_TASKS, MOST_CHANNELS = 10_000, 1_000_000

@@ -29,7 +29,7 @@ from streamproof.conformance import (
     Unit,
     may_have_event,
 )
-from streamproof_models.baton_routes import Routes
+from streamproof_models.baton import Routes
 from streamproof_models.cyclic import POLICIES
 from streamproof_models.scoped_text import parse
 from streamproof_models.scopes import ScopeError

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from streamproof import WEAK, Array, Case, Enum, Queue, Range, State, Union, action, require
-from streamproof_models.partition_lifecycle import PartitionLifecycle
-from streamproof_models.partition_masters import Deploy, Release
+from streamproof_models.partition_lifecycle import Deploy, PartitionLifecycle, Release
 
 
 class CancelProducer(Case):
