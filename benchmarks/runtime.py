@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streamproof.conformance import judge
-from streamproof_models.scoped_topologies import NAMED
+from streamproof_models.scopes.topologies import NAMED
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.jobs import walks
 from streamproof_runtime.simulator.loop import EventLoop

@@ -24,7 +24,7 @@ from page_section import write_section  # noqa: E402
 from runtime_mix import JOBS, run_of  # noqa: E402
 from streamproof.language.model import Model, marked  # noqa: E402
 from streamproof.language.primitives import ActionMark  # noqa: E402
-from streamproof_models.checkpoints import Checkpoints  # noqa: E402
+from streamproof_models.checkpoints.machine import Checkpoints  # noqa: E402
 from streamproof_runtime.event_log import lines  # noqa: E402
 from streamproof_specs.runtime.partition_machine import RecordedPartitions  # noqa: E402
 from streamproof_specs.runtime.regions import ScheduledJob  # noqa: E402

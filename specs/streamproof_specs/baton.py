@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import streamproof_models.baton.buffers
+import streamproof_models.baton.readings
+import streamproof_models.baton.variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, always, eventually, invariant, leads_to, measure, refines, step, temporal
-from streamproof_models import baton_buffers, baton_readings, baton_variants  # noqa: F401  (declaring a variant registers it)
-from streamproof_models.baton import Baton
-from streamproof_models.baton_detection import Detection
+from streamproof_models.baton.detection import Detection
+from streamproof_models.baton.machine import Baton
 from streamproof_specs.scoped_sweep import every_graph
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import streamproof_models.baton.variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant
-from streamproof_models import baton_variants  # noqa: F401  (declaring a variant registers it)
-from streamproof_models.baton_channels import BatonChannels
+from streamproof_models.compositions.baton_channels import BatonChannels
 from streamproof_specs import baton
 
 

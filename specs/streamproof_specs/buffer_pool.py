@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamproof import Spec, invariant, leads_to, temporal
-from streamproof_models.buffer_pool import BufferPool
+from streamproof_models.defects.buffer_pool import BufferPool
 
 
 @invariant

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import streamproof_models.checkpoints.variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, eventually, invariant, leads_to, lemma, step, temporal
-from streamproof_models import checkpoints_variants  # noqa: F401  (declaring a variant registers it)
-from streamproof_models.checkpoints import Checkpoints
+from streamproof_models.checkpoints.machine import Checkpoints
 
 
 @invariant

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import streamproof_models.credit.connection_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, leads_to, lemma, temporal
-from streamproof_models import credit_connection_variants  # noqa: F401  (declaring a variant registers it)
-from streamproof_models.credit_connection import CreditConnection
+from streamproof_models.credit.connection import CreditConnection
 
 
 @invariant

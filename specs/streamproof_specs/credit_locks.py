@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamproof import Spec, eventually, invariant, temporal
-from streamproof_models.credit_locks import CreditLocks
+from streamproof_models.credit.locks import CreditLocks
 
 
 @invariant

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from streamproof import Spec, Sweep, invariant, leads_to, lemma, measure, reachable, refines, temporal
-from streamproof_models.cyclic import FEEDBACK, POLICIES, Cyclic
-from streamproof_models.cyclic_counts import CyclicCounts
-from streamproof_models.cyclic_variants import (  # noqa: F401  (declaring a variant registers it)
+from streamproof_models.cyclic.counts import CyclicCounts
+from streamproof_models.cyclic.machine import FEEDBACK, POLICIES, Cyclic
+from streamproof_models.cyclic.variants import (  # noqa: F401  (declaring a variant registers it)
     AlignedBarriers,
     BarrierOvertakes,
     Bounded,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from streamproof import Block, Claim, Column, Comparison, Judgement, Table, step
-from streamproof_models.cyclic import POLICIES
+from streamproof_models.cyclic.machine import POLICIES
 
 FIRST, MEMORY, WHEN, UNTIL, FAIR, FORWARD = POLICIES
 CONFIRMED, PARTLY, REFUTED = Judgement.CONFIRMED, Judgement.PARTLY, Judgement.REFUTED

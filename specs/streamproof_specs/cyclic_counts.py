@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamproof import Spec, invariant, lemma
-from streamproof_models.cyclic_counts import (  # noqa: F401  (declaring a variant registers it)
+from streamproof_models.cyclic.counts import (  # noqa: F401  (declaring a variant registers it)
     AmplifiedCounts,
     BoundedCounts,
     CyclicCounts,

@@ -11,8 +11,8 @@ from streamproof_models.failover.graph import Exchange, JobGraph, Partition, Tas
 from streamproof_models.failover.machine import BatchJob, Failover
 from streamproof_models.failover.regions import Merging, Regions, pipelined_regions
 from streamproof_models.failover.restart import tasks_to_restart
+from streamproof_models.failover.topologies import is_text
 from streamproof_models.failover.topology import Topology
-from streamproof_models.topologies import is_text
 
 AS_FLINK = "merge-within-logical-region-only"
 MOST_TERMS, MOST_TOGETHER = 1_000_000, 33

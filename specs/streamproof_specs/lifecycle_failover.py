@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import streamproof_models.compositions.lifecycle_failover_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, eventually, invariant, reachable, step, temporal
-from streamproof_models import lifecycle_failover_variants  # noqa: F401  (declaring a variant registers it)
-from streamproof_models.lifecycle_failover import LifecycleFailover
+from streamproof_models.compositions.lifecycle_failover import LifecycleFailover
 from streamproof_specs import failover, partition_lifecycle
 
 

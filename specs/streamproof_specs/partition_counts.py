@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamproof import Spec, invariant, lemma, step
-from streamproof_models.partition_counts import PartitionCounts
+from streamproof_models.partitions.counts import PartitionCounts
 
 
 @invariant

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import streamproof_models.partitions.flink_repairs
+import streamproof_models.partitions.types  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, leads_to, step, temporal
-from streamproof_models import partition_flink_repairs, partition_types  # noqa: F401  (declaring a variant registers it)
-from streamproof_models.partition_lifecycle import PartitionLifecycle
+from streamproof_models.partitions.machine import PartitionLifecycle
 
 ON_DISK = ("PRODUCING", "STORED")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamproof import Spec, eventually, invariant, temporal
-from streamproof_models.partition_states import PartitionStates
+from streamproof_models.defects.partition_states import PartitionStates
 
 
 @invariant

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamproof import Spec, eventually, invariant, temporal
-from streamproof_models.region_placement import RegionPlacement
+from streamproof_models.defects.region_placement import RegionPlacement
 
 
 @invariant

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import streamproof_models.regions.variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, eventually, invariant, leads_to, lemma, temporal
-from streamproof_models import regions_variants  # noqa: F401  (declaring a variant registers it)
-from streamproof_models.regions import RegionScheduling
+from streamproof_models.regions.machine import RegionScheduling
 
 
 @invariant

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamproof import Generated, Sample, Sweep
-from streamproof_models.scoped_graphs import Bounds, scoped_graphs
+from streamproof_models.scopes.enumeration import Bounds, scoped_graphs
 
 
 def scoped_samples(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamproof import Spec, invariant
-from streamproof_models.shared_slot import SharedSlot
+from streamproof_models.defects.shared_slot import SharedSlot
 
 
 @invariant

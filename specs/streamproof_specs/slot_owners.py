@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import streamproof_models.slots.owners_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, lemma, step
-from streamproof_models import slot_owners_variants  # noqa: F401  (declaring a variant registers it)
-from streamproof_models.slot_owners import SlotOwners
+from streamproof_models.slots.owners import SlotOwners
 
 
 @invariant

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import streamproof_models.slots.pool_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, leads_to, lemma, step, temporal
-from streamproof_models import slot_pool_variants  # noqa: F401  (declaring a variant registers it)
-from streamproof_models.slot_pool import SlotPool
+from streamproof_models.slots.pool import SlotPool
 
 
 @invariant

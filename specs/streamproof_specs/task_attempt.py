@@ -7,7 +7,7 @@ the JobManager considers FINISHED is never run again, and a partition is never s
 from __future__ import annotations
 
 from streamproof import Spec, invariant, step
-from streamproof_models.task_attempt import OVER, LateReports, TaskAttempt  # noqa: F401  (declaring a variant registers it)
+from streamproof_models.attempts.machine import OVER, LateReports, TaskAttempt  # noqa: F401  (declaring a variant registers it)
 
 
 @invariant

@@ -11,7 +11,7 @@ import pytest
 
 from streamproof.pipeline import inputs as report_inputs
 from streamproof.pipeline import reading as report_reading
-from streamproof_models.partition_lifecycle import PartitionLifecycle
+from streamproof_models.partitions.machine import PartitionLifecycle
 
 LEASE = """
 from streamproof import Model, Range, State, action, invariant, require
@@ -238,7 +238,7 @@ def test_variants_and_specifications_in_a_second_file(streamproof: Any, words: s
 
 BUNDLED = '''
 from streamproof import action, require
-from streamproof_models.partition_lifecycle import PartitionLifecycle
+from streamproof_models.partitions.machine import PartitionLifecycle
 
 
 class WhenRead(PartitionLifecycle, variant="deleted-when-read"):

@@ -14,13 +14,13 @@ from typing import Any, TypeAlias
 
 import pytest
 
+import streamproof_models.checkpoints.variants  # noqa: F401  (declaring a variant registers it)
 from shares import share
 from streamproof.cli.verbs import run
 from streamproof.conformance import Event, Plan, RunVerdict, Unit, judge, validate_paths
 from streamproof.language.spec import compile_model
 from streamproof.system import Interpreter, Step, System
-from streamproof_models import checkpoints_variants  # noqa: F401  (declaring a variant registers it)
-from streamproof_models.checkpoints import Checkpoints
+from streamproof_models.checkpoints.machine import Checkpoints
 from streamproof_specs.flink.checkpoints import followed
 from tampering import checkpoint_lies
 

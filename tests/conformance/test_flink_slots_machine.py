@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+import streamproof_models.slots.pool_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import System
 from streamproof.conformance import Event, Plan, RunVerdict, compile_model, judge
 from streamproof.conformance.flink import FlinkRun, Process
 from streamproof.system.interpreter import Interpreter
-from streamproof_models import slot_pool_variants  # noqa: F401  (declaring a variant registers it)
-from streamproof_models.slot_pool import SlotPool
+from streamproof_models.slots.pool import SlotPool
 from streamproof_specs.flink.heard import Heard
 from streamproof_specs.flink.slots import slots_of
 

@@ -11,9 +11,9 @@ from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.exploration import measured
 from streamproof.model_registry import find
 from streamproof.system import Verdict
-from streamproof_models.baton import Routes
-from streamproof_models.baton_detection import Detection
-from streamproof_models.scoped_topologies import NAMED, topology
+from streamproof_models.baton.detection import Detection
+from streamproof_models.baton.machine import Routes
+from streamproof_models.scopes.topologies import NAMED, topology
 from streamproof_specs.baton import SPEC
 
 COUNTS = {

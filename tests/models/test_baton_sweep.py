@@ -13,8 +13,8 @@ import pytest
 from shares import share
 from streamproof.explicit import SearchOptions, explore
 from streamproof.model_registry import find
-from streamproof_models.scoped_graphs import Bounds, graphs_of
-from streamproof_models.scoped_text import parse
+from streamproof_models.scopes.enumeration import Bounds, graphs_of
+from streamproof_models.scopes.text import parse
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "protocols"
 ROWS: list[dict[str, Any]] = pq.read_table(FOLDER / "baton-sweep.parquet").to_pylist()

@@ -10,7 +10,7 @@ from model_verdicts import established
 from streamproof import Spec, leads_to, temporal
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Verdict
-from streamproof_models.credit_flush import CreditFlush
+from streamproof_models.credit.flush import CreditFlush
 from streamproof_specs.credit import SPEC as FLOW
 from streamproof_specs.credit_flush import SPEC
 

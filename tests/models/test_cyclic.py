@@ -16,10 +16,10 @@ from streamproof.language.sweeping import Cell, Comparison, Judgement, Table
 from streamproof.model_registry import find
 from streamproof.report.comparing import compare
 from streamproof.system import Verdict
-from streamproof_models.cyclic import POLICIES
-from streamproof_models.cyclic_feedback import FeedbackEdge
-from streamproof_models.cyclic_operators import Entry, Operator
-from streamproof_models.cyclic_parts import Channel, Source
+from streamproof_models.cyclic.feedback import FeedbackEdge
+from streamproof_models.cyclic.machine import POLICIES
+from streamproof_models.cyclic.operators import Entry, Operator
+from streamproof_models.cyclic.parts import Channel, Source
 from streamproof_specs.cyclic import SPEC
 from streamproof_specs.cyclic_claims import COMPARISON
 

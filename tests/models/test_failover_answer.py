@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from streamproof_models import failover
-from streamproof_models.failover.answer import job_graph
+from streamproof_models.failover import oracle
 from streamproof_models.failover.graph import JobGraphError
+from streamproof_models.failover.oracle import job_graph
 from streamproof_models.failover.topology import Topology
 
 DATA = Path(__file__).parents[1] / "data" / "restart_oracle.jsonl.gz"
@@ -35,7 +35,7 @@ def test_all_cases_are_there() -> None:
 def test_answer_is_flinks(case: dict[str, Any]) -> None:
     """Regions and restart set are exactly Flink's."""
     expected = {"regions": case["flink"]["regions"], "restart": case["flink"]["restart"]}
-    assert failover.answer(case) == expected
+    assert oracle.answer(case) == expected
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
@@ -47,24 +47,24 @@ def test_reads_are_flinks(case: dict[str, Any]) -> None:
 def test_a_cause_without_partition_is_not_needed() -> None:
     """A case without the field `cause` is answered as one with a generic cause."""
     case = next(case for case in CASES if case["cause"]["kind"] == "generic")
-    assert failover.answer({key: value for key, value in case.items() if key != "cause"}) == failover.answer(case)
+    assert oracle.answer({key: value for key, value in case.items() if key != "cause"}) == oracle.answer(case)
 
 
 def test_a_partition_of_another_job_in_the_cause_changes_nothing() -> None:
     """An exception that names a partition which the job does not have is as good as a generic one."""
     case = case_named("s05")
-    named = failover.answer(case)["restart"]
+    named = oracle.answer(case)["restart"]
     case["cause"]["partition"] = ["of another job", 0]
-    stranger = failover.answer(case)["restart"]
+    stranger = oracle.answer(case)["restart"]
     case["cause"] = {"kind": "generic"}
-    assert stranger == failover.answer(case)["restart"]
+    assert stranger == oracle.answer(case)["restart"]
     assert stranger != named
 
 
 def test_vertices_in_any_order() -> None:
     """Listing the vertices backwards changes neither the regions nor the restart set."""
     for case in CASES:
-        assert failover.answer({**case, "vertices": case["vertices"][::-1]}) == failover.answer(case)
+        assert oracle.answer({**case, "vertices": case["vertices"][::-1]}) == oracle.answer(case)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_malformed_case_gets_one_sentence(path: tuple[Any, ...], value: Any, m
         place = place[key]
     place[path[-1]] = value
     with pytest.raises(JobGraphError) as caught:
-        failover.answer(case)
+        oracle.answer(case)
     assert str(caught.value) == message
 
 
@@ -94,4 +94,4 @@ def test_a_missing_field_is_named() -> None:
     case = case_named("r0000")
     del case["unavailable"]
     with pytest.raises(JobGraphError, match=r"^the case lacks the field 'unavailable'$"):
-        failover.answer(case)
+        oracle.answer(case)

@@ -20,8 +20,8 @@ from streamproof_models.failover.machine import Failover
 from streamproof_models.failover.regions import Merging, pipelined_regions
 from streamproof_models.failover.restart import tasks_to_restart
 from streamproof_models.failover.small_graphs import job_graphs
+from streamproof_models.failover.topologies import JOB_GRAPHS
 from streamproof_models.failover.topology import Topology
-from streamproof_models.topologies import JOB_GRAPHS
 from streamproof_specs.failover import SPEC
 
 COUNTS = {

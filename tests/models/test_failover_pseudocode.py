@@ -14,9 +14,9 @@ from streamproof_models.failover.pseudocode import READINGS, Availability, Insid
 from streamproof_models.failover.regions import Merging, Regions, pipelined_regions
 from streamproof_models.failover.restart import regions_to_restart, tasks_to_restart
 from streamproof_models.failover.small_graphs import KINDS, job_graphs
+from streamproof_models.failover.topologies import all_to_all, cyclic_detour, pair, pipelined_pair
+from streamproof_models.failover.topologies import chain as chain_of_three
 from streamproof_models.failover.topology import Topology
-from streamproof_models.topologies import all_to_all, cyclic_detour, pair, pipelined_pair
-from streamproof_models.topologies import chain as chain_of_three
 
 STAYS, RESETS = Scheduled.STAYS, Scheduled.RESETS
 FIXED, RESTORED, DISCARDED = Availability.FIXED, Availability.RESTORED, Availability.DISCARDED

@@ -7,8 +7,8 @@ import pytest
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Pattern, Vertex
 from streamproof_models.failover.regions import Regions, pipelined_regions
 from streamproof_models.failover.restart import Strategy, regions_to_restart, tasks_to_restart
+from streamproof_models.failover.topologies import chain, pipelined_pair
 from streamproof_models.failover.topology import Topology
-from streamproof_models.topologies import chain, pipelined_pair
 
 
 def line(*exchanges: Exchange) -> Regions:

@@ -7,8 +7,8 @@ import pytest
 from streamproof_models.failover.graph import Task
 from streamproof_models.failover.regions import Merging, pipelined_regions
 from streamproof_models.failover.restart import tasks_to_restart
+from streamproof_models.failover.topologies import JOB_GRAPHS, cyclic_region, diamond, pipelined_pair
 from streamproof_models.failover.topology import Topology
-from streamproof_models.topologies import JOB_GRAPHS, cyclic_region, diamond, pipelined_pair
 
 REGIONS = {
     "pair": "A0|B0",

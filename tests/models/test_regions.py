@@ -13,9 +13,9 @@ from streamproof.cli.verbs import run
 from streamproof.explicit import explore
 from streamproof.system import Verdict
 from streamproof_models.failover.regions import Merging
+from streamproof_models.failover.topologies import JOB_GRAPHS
 from streamproof_models.failover.topology import Topology
-from streamproof_models.regions import RegionScheduling
-from streamproof_models.topologies import JOB_GRAPHS
+from streamproof_models.regions.machine import RegionScheduling
 from streamproof_specs.regions import SPEC
 
 COUNTS = {

@@ -10,10 +10,10 @@ import networkx as nx
 import pytest
 
 from shares import share
-from streamproof_models.scoped_graphs import Bounds, graphs_of, scoped_graphs
-from streamproof_models.scoped_rules import validate
-from streamproof_models.scoped_text import parse
-from streamproof_models.scopes import ROOT, Edge, Operator, Pattern, ScopedGraph, ScopeError, StreamScope
+from streamproof_models.scopes.enumeration import Bounds, graphs_of, scoped_graphs
+from streamproof_models.scopes.graph import ROOT, Edge, Operator, Pattern, ScopedGraph, ScopeError, StreamScope
+from streamproof_models.scopes.rules import validate
+from streamproof_models.scopes.text import parse
 
 
 def drawn(graph: ScopedGraph) -> nx.DiGraph:

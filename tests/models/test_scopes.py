@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamproof_models.loops_api import Connected, Job, Stream
-from streamproof_models.scoped_rules import validate
-from streamproof_models.scoped_text import parse, parse_unchecked
-from streamproof_models.scoped_topologies import NAMED, UNSCOPED, topology
-from streamproof_models.scopes import (
+from streamproof_models.scopes.graph import (
     ROOT,
     Edge,
     Operator,
@@ -17,6 +13,10 @@ from streamproof_models.scopes import (
     ScopeError,
     StreamScope,
 )
+from streamproof_models.scopes.loops_api import Connected, Job, Stream
+from streamproof_models.scopes.rules import validate
+from streamproof_models.scopes.text import parse, parse_unchecked
+from streamproof_models.scopes.topologies import NAMED, UNSCOPED, topology
 
 OUTER = ROOT.nest("L")
 INNER = OUTER.nest("M")

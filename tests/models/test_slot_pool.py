@@ -12,7 +12,7 @@ from streamproof import Spec, leads_to, temporal
 from streamproof.cli.verbs import run
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Verdict
-from streamproof_models.slot_pool import SlotPool
+from streamproof_models.slots.pool import SlotPool
 from streamproof_specs.slot_pool import SPEC, excess, open_request
 
 COUNTS = {

@@ -11,7 +11,7 @@ from shares import share
 from streamproof import ModelError, Spec, step
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Verdict
-from streamproof_models.slots import Slots
+from streamproof_models.slots.machine import Slots
 from streamproof_specs.slots import SPEC
 
 COUNTS = {

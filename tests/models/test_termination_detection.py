@@ -12,7 +12,7 @@ from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.exploration import measured
 from streamproof.model_registry import find
 from streamproof.system import UsageError, Verdict
-from streamproof_models.baton_costs import BatonCosts
+from streamproof_models.baton.costs import BatonCosts
 from streamproof_models.reference.ewd840 import Ewd840
 from streamproof_models.reference.ewd998 import Ewd998
 from streamproof_models.reference.huang import Huang

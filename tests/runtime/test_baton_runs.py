@@ -14,10 +14,10 @@ import changed_logs
 from runtime_runs import JOBS, example, verdicts, walked
 from shares import share
 from streamproof.conformance import InputError
-from streamproof_models.baton import Routes
-from streamproof_models.scoped_graphs import Bounds, scoped_graphs
-from streamproof_models.scoped_text import parse
-from streamproof_models.scoped_topologies import NAMED
+from streamproof_models.baton.machine import Routes
+from streamproof_models.scopes.enumeration import Bounds, scoped_graphs
+from streamproof_models.scopes.text import parse
+from streamproof_models.scopes.topologies import NAMED
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.jobs import walks
 from streamproof_runtime.jobs.graph import ExecutionGraph

@@ -16,7 +16,7 @@ from credit_judge import wrong
 from runtime_runs import credit_verdicts, example, walked
 from shares import share
 from streamproof.conformance import InputError, judge
-from streamproof_models.scoped_topologies import NAMED
+from streamproof_models.scopes.topologies import NAMED
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.flow_variants import BY_RESULT, FLOWS
 from streamproof_specs.runtime.credit import BINDING

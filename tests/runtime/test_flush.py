@@ -18,7 +18,7 @@ from flush_judge import wrong
 from runtime_processes import run as run_on_processes
 from runtime_runs import EXAMPLES, credit_verdicts, example, verdicts
 from streamproof.conformance import judge
-from streamproof_models.scoped_topologies import NAMED
+from streamproof_models.scopes.topologies import NAMED
 from streamproof_runtime import messages as m
 from streamproof_runtime.errors import RuntimeFailure
 from streamproof_runtime.jobmaster.regions import regions

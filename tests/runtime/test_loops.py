@@ -18,7 +18,7 @@ from loop_tampering import KINDS, changed
 from runtime_runs import EXAMPLES, example
 from shares import share
 from streamproof.conformance import InputError, judge
-from streamproof_models.scoped_topologies import NAMED
+from streamproof_models.scopes.topologies import NAMED
 from streamproof_runtime.command import Processes
 from streamproof_runtime.errors import JobError
 from streamproof_runtime.jobmaster.regions import regions

@@ -15,7 +15,7 @@ from runtime_runs import EXAMPLES, example
 from streamproof.conformance import InputError, judge
 from streamproof.conformance.events import logs_read_once
 from streamproof.conformance.found_runs import bindings_for
-from streamproof_models.scoped_topologies import NAMED
+from streamproof_models.scopes.topologies import NAMED
 from streamproof_runtime import JobError
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.jobmaster.regions import regions

@@ -19,7 +19,7 @@ from streamproof.system import BOOL, Interpreter, Kind, System, Variable, Verdic
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.scalarise import scalarise
-from streamproof_models.baton import Baton
+from streamproof_models.baton.machine import Baton
 
 
 def test_the_diagram_is_true_of_the_states_and_of_no_others() -> None:

@@ -22,7 +22,7 @@ from batch_jobs import batch
 from changed_logs import Records, numbered, records_of, verdicts
 from runtime_runs import example
 from streamproof.conformance import InputError
-from streamproof_models.scoped_topologies import NAMED
+from streamproof_models.scopes.topologies import NAMED
 from streamproof_runtime.jobs import walks
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.loop_variants import loop_rules

@@ -1,9 +1,7 @@
-"""Failover of a job by pipelined regions: which tasks restart after a failure, and how.
+"""Failover of a job by pipelined regions (FLIP-1): which tasks restart after a failure, and how.
 
-`answer(case)` gives regions and restart set of a decoded restart oracle case. It is imported here last, because its
-module has the same name: the function must be bound last.
+The restart rule stands in `machine.Failover.regions_to_restart`, which runs. `restart.least_fixpoint` is its definition, pair
+by pair, and `restart.regions_to_restart` the fast form; `pseudocode` runs the one that FLIP-1 prints, in all readings. They
+are shown equal by `tests/models/test_failover_machine.py`, `test_failover_exhaustive.py` and `test_failover_pseudocode.py`;
+the form for recorded runs by `tests/conformance/test_recorded_machine.py`. `oracle.answer` answers a restart oracle case.
 """
-
-from streamproof_models.failover.answer import answer
-
-__all__ = ["answer"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from streamproof.conformance import Constraint, Event, Instance, Move, Observation, StateReader
-from streamproof_models.task_attempt import AT_WORK
+from streamproof_models.attempts.machine import AT_WORK
 from streamproof_specs.flink.explain import switch
 
 UNSEEN = frozenset({"ignore", "reject", "disconnect", "withdraw"})

@@ -18,7 +18,7 @@ from math import inf
 from streamproof import System
 from streamproof.conformance import Event, Observation, Stream, Task, compile_model
 from streamproof.conformance.flink import Attempt, FlinkRun
-from streamproof_models.task_attempt import OVER, TaskAttempt
+from streamproof_models.attempts.machine import OVER, TaskAttempt
 from streamproof_specs.flink.agreement import contradictions
 from streamproof_specs.flink.attempt_lines import (
     OF_MASTER,

@@ -27,9 +27,9 @@ from streamproof.conformance import (
     Unit,
     compile_model,
 )
-from streamproof_models.baton import Baton
-from streamproof_models.scoped_text import parse
-from streamproof_models.scopes import ScopeError
+from streamproof_models.baton.machine import Baton
+from streamproof_models.scopes.graph import ScopeError
+from streamproof_models.scopes.text import parse
 from streamproof_specs.runtime.clocks import contradictions
 from streamproof_specs.runtime.logs import FLOW, JOBMASTER, LOG, RuntimeLogs, attempts
 from streamproof_specs.runtime.sessions import reused_attempts, unscheduled_attempts

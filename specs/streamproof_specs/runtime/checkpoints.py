@@ -34,7 +34,7 @@ from streamproof.conformance import (
     Task,
     Unit,
 )
-from streamproof_models.checkpoints import Checkpoints
+from streamproof_models.checkpoints.machine import Checkpoints
 from streamproof_specs.runtime.failover import first_attempt
 from streamproof_specs.runtime.logs import JOBMASTER, attempts, events_of, first_event, jobs
 from streamproof_specs.runtime.sessions import session

@@ -30,10 +30,10 @@ from streamproof.conformance import (
     Unit,
     compile_model,
 )
-from streamproof_models.credit import Credit
-from streamproof_models.scoped_subtasks import Subtasks
-from streamproof_models.scoped_text import parse
-from streamproof_models.scopes import ScopeError
+from streamproof_models.credit.machine import Credit
+from streamproof_models.scopes.graph import ScopeError
+from streamproof_models.scopes.subtasks import Subtasks
+from streamproof_models.scopes.text import parse
 from streamproof_specs.credit import SPEC
 from streamproof_specs.runtime.logs import JOBMASTER, RuntimeLogs, attempts, unopened, without
 

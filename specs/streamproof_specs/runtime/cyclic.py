@@ -29,10 +29,10 @@ from streamproof.conformance import (
     Unit,
     may_have_event,
 )
-from streamproof_models.baton import Routes
-from streamproof_models.cyclic import POLICIES
-from streamproof_models.scoped_text import parse
-from streamproof_models.scopes import ScopeError
+from streamproof_models.baton.machine import Routes
+from streamproof_models.cyclic.machine import POLICIES
+from streamproof_models.scopes.graph import ScopeError
+from streamproof_models.scopes.text import parse
 from streamproof_specs.cyclic import SPEC
 from streamproof_specs.runtime.baton import EMITS, graph_of
 from streamproof_specs.runtime.logs import (

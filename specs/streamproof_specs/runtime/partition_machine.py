@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from streamproof import WEAK, Array, Case, Enum, Queue, Range, State, Union, action, require
-from streamproof_models.partition_lifecycle import Deploy, PartitionLifecycle, Release
+from streamproof_models.partitions.machine import Deploy, PartitionLifecycle, Release
 
 
 class CancelProducer(Case):

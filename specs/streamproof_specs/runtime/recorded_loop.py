@@ -12,8 +12,8 @@ from typing import Any
 
 from streamproof import Array, Bool, Enum, Model, Queue, Range, Record, Set, State, System, action, require
 from streamproof.conformance import compile_model
-from streamproof_models.cyclic import preferred
-from streamproof_models.cyclic_feedback import FeedbackEdge
+from streamproof_models.cyclic.feedback import FeedbackEdge
+from streamproof_models.cyclic.machine import preferred
 
 ANY = "any"
 """The policy that leaves the choice open."""

@@ -27,7 +27,7 @@ from streamproof.conformance import (
     Unit,
 )
 from streamproof_models.failover.graph import JobGraph
-from streamproof_models.regions import RegionScheduling
+from streamproof_models.regions.machine import RegionScheduling
 from streamproof_specs.runtime.failover import first_attempt, is_eager, job_graph, kept
 from streamproof_specs.runtime.logs import events_of, jobs
 from streamproof_specs.runtime.sessions import reused_attempts

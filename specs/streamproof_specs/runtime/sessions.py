@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from streamproof import System
 from streamproof.conformance import BOOL, Event, Observation, Stream, Task, Unit, Variable
-from streamproof_models.scoped_text import parse
-from streamproof_models.scopes import ScopeError
+from streamproof_models.scopes.graph import ScopeError
+from streamproof_models.scopes.text import parse
 from streamproof_specs.runtime.logs import JOBMASTER
 
 _NUMBER = re.compile(r"[0-9]{1,9}")

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from streamproof import Array, Range, State, action, require
 from streamproof.conformance import Rules
-from streamproof_models.slot_pool import SlotPool
+from streamproof_models.slots.pool import SlotPool
 
 MOST = 10_000
 """Largest number of slots, and of allocations."""

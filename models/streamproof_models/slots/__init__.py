@@ -1,0 +1,6 @@
+"""Slot allocation.
+
+`machine.py` is the scheduler of Flink 1.0 to 1.4, with locks and queues; `variants.py` has the refuted rules.
+`pool.py` is Flink 2.3: the ResourceManager, the slot table of a TaskExecutor and the slot pool of a JobMaster;
+`pool_variants.py` has its refuted rules. `owners.py` says who owns a slot, for any number of tasks; `owners_variants.py`.
+"""
