@@ -20,7 +20,7 @@ from streamproof_runtime.simulator.loop import EventLoop
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
 from streamproof_runtime.simulator.tape import SCHEDULE, Tape
 from streamproof_runtime.variants.baton_variants import SOUND, VARIANTS
-from streamproof_specs.runtime.baton import BINDING
+from streamproof_specs.baton.runtime import BINDING
 
 
 class Idle:

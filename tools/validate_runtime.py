@@ -26,9 +26,9 @@ from streamproof.language.model import Model, marked  # noqa: E402
 from streamproof.language.primitives import ActionMark  # noqa: E402
 from streamproof_models.checkpoints.machine import Checkpoints  # noqa: E402
 from streamproof_runtime.event_log import lines  # noqa: E402
-from streamproof_specs.runtime.partition_machine import RecordedPartitions  # noqa: E402
-from streamproof_specs.runtime.regions import ScheduledJob  # noqa: E402
-from streamproof_specs.runtime.slots_recorded import RecordedSlotPool  # noqa: E402
+from streamproof_specs.partitions.runtime.recorded import RecordedPartitions  # noqa: E402
+from streamproof_specs.regions.runtime import ScheduledJob  # noqa: E402
+from streamproof_specs.slots.runtime.recorded import RecordedSlotPool  # noqa: E402
 
 ON_DEMAND: tuple[type[Model], ...] = (Checkpoints, RecordedPartitions, ScheduledJob, RecordedSlotPool)
 """Machines whose actions are made for the arguments of a log, so that no verdict lists them."""
@@ -45,7 +45,7 @@ NEVER_TAKEN = {
     **{
         ("slot_pool", action): why
         for why, actions in {
-            "finer actions take its place: a message, and with it what it says, is one event (`slots_recorded.py`)": (
+            "finer actions take its place: a message, and with it what it says, is one event (`slots/runtime/recorded.py`)": (
                 *("declare", "disconnect", "offer_again", "receive_held", "receive_slot_report", "send_held"),
                 *("send_slot_report", "lose_available", "lose_free"),
             ),

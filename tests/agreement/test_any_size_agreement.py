@@ -24,7 +24,7 @@ from streamproof.system.expr import Var
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind
 from streamproof.system.sorts import ArraySort, EnumSort, TermRange
-from streamproof_specs.credit import SPEC
+from streamproof_specs.credit.properties import SPEC
 
 FREE = ("n", "cap", "more")
 SIZES = list(itertools.product((1, 2, 3), (0, 1, 2), (0, 1, 2)))

@@ -33,7 +33,7 @@ from streamproof_models.reference.ewd840 import Ewd840
 from streamproof_models.reference.hanoi import Hanoi
 from streamproof_models.reference.token_ring import TokenRing
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
-from streamproof_specs.failover import SPEC
+from streamproof_specs.failover.properties import SPEC
 
 Draw = Callable[[Random], System]
 

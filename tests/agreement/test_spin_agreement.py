@@ -23,7 +23,7 @@ from streamproof_models.reference.hanoi import Hanoi
 from streamproof_models.reference.missionaries_and_cannibals import MissionariesAndCannibals
 from streamproof_models.reference.token_ring import TokenRing
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
-from streamproof_specs.failover import SPEC as FAILOVER
+from streamproof_specs.failover.properties import SPEC as FAILOVER
 
 pytestmark = pytest.mark.skipif(installed() is not None, reason=f"needs Spin: {installed()}")
 

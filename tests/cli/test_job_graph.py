@@ -17,7 +17,7 @@ from streamproof_models.failover.regions import pipelined_regions
 from streamproof_models.failover.restart import tasks_to_restart
 from streamproof_models.failover.topologies import JOB_GRAPHS
 from streamproof_models.failover.topology import Topology
-from streamproof_specs.job_graphs import graph_of_file, regions_of, what_if
+from streamproof_specs.failover.job_graphs import graph_of_file, regions_of, what_if
 
 ALL_TO_ALL = ("HASH", "REBALANCE", "BROADCAST")
 ODD = (

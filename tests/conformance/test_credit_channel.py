@@ -18,8 +18,8 @@ from streamproof.conformance.events import read_events
 from streamproof.conformance.found_runs import bindings_for
 from streamproof.conformance.validation import validate_paths
 from streamproof.system import InputError, UsageError
-from streamproof_specs.flink.credit_channel import BINDING
-from streamproof_specs.flink.failover import FlinkFailover
+from streamproof_specs.credit_channel.flink.binding import BINDING
+from streamproof_specs.failover.flink.binding import FlinkFailover
 from tampering.credit_lies import Tampering
 
 RUNS = {

@@ -10,7 +10,7 @@ import pytest
 
 from streamproof.conformance import Event
 from streamproof.conformance.validation import validate_paths
-from streamproof_specs.flink.agreement import contradictions
+from streamproof_specs.attempts.flink.agreement import contradictions
 
 HEX = "[0-9a-f]{32}"
 JM, TM = "jobmanager", "taskmanager"

@@ -13,8 +13,8 @@ import pytest
 
 from streamproof.conformance import Event
 from streamproof.conformance.validation import validate_paths
-from streamproof_specs.flink.adaptive import REASON, restart_breaches
-from streamproof_specs.flink.every_scheduler import deployed_to_lost, never
+from streamproof_specs.failover.flink.adaptive import REASON, restart_breaches
+from streamproof_specs.failover.flink.every_scheduler import deployed_to_lost, never
 
 JOB = r"(Job \S+ \([0-9a-f]{32}\) switched from state )"
 

@@ -21,7 +21,7 @@ from streamproof.conformance import Event, Plan, RunVerdict, Unit, judge, valida
 from streamproof.language.spec import compile_model
 from streamproof.system import Interpreter, Step, System
 from streamproof_models.checkpoints.machine import Checkpoints
-from streamproof_specs.flink.checkpoints import followed
+from streamproof_specs.checkpoints.flink.binding import followed
 from tampering import checkpoint_lies
 
 RUNS = {

@@ -16,7 +16,7 @@ from shares import share
 from streamproof.conformance import Event, Plan, Unit, judge
 from streamproof.conformance.flink import FlinkRun, Process
 from streamproof.conformance.validation import validate_paths
-from streamproof_specs.flink.partitions import partitions_of
+from streamproof_specs.partitions.flink.binding import partitions_of
 from tampering import partition_lies
 
 SMALL = ("a-pipelined-1", "a-taskfail-1", "c-disjoint-1", "g-jmloss-1", "k-insufficient-buffers-1", "m-job-failed-1")

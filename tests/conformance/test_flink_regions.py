@@ -18,7 +18,7 @@ from shares import share
 from streamproof.conformance import Event, Plan, RunVerdict, judge
 from streamproof.conformance.flink import FlinkRun, read_run
 from streamproof.conformance.validation import validate_paths
-from streamproof_specs.flink.regions import regions_of
+from streamproof_specs.regions.flink.binding import regions_of
 from synthetic_flink import JOB, Cluster, random_run
 from tampering import region_lies
 

@@ -17,7 +17,7 @@ from streamproof.conformance.flink import FlinkRun, Process
 from streamproof.system.interpreter import Interpreter
 from streamproof_models.slots.pool import SlotPool
 from streamproof_specs.flink.heard import Heard
-from streamproof_specs.flink.slots import slots_of
+from streamproof_specs.slots.flink.binding import slots_of
 
 JOB, GRAPH, VERTEX = "a" * 32, "b" * 32, "c" * 32
 TASK = {"graph": GRAPH, "vertex": VERTEX, "task": "A", "parallelism": 1}

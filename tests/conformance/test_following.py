@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 import streamproof.conformance.judging as judging
-import streamproof_specs.flink.failover as binding
-import streamproof_specs.flink.jobmanager_log as jobmanager_log
+import streamproof_specs.failover.flink.binding as binding
+import streamproof_specs.failover.flink.jobmanager_log as jobmanager_log
 from streamproof import Array, Enum, Range, Set, State, System, action, require
 from streamproof.conformance import RunVerdict, StateReader, compile_model, judge
 from streamproof.conformance.tracker import Tracker
 from streamproof_models.failover.machine import Failover
-from streamproof_specs.flink.failover import BINDING
-from streamproof_specs.flink.recorded import RecordedFailover, RecordedGraph
+from streamproof_specs.failover.flink.binding import BINDING
+from streamproof_specs.failover.flink.recorded import RecordedFailover, RecordedGraph
 from synthetic_flink import random_run
 
 PLAIN = 100_000

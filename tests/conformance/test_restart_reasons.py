@@ -13,8 +13,8 @@ from streamproof_models.failover.regions import pipelined_regions
 from streamproof_models.failover.restart import tasks_to_restart
 from streamproof_models.failover.small_graphs import job_graphs
 from streamproof_models.failover.topology import Topology
-from streamproof_specs.flink.recorded import RecordedFailover
-from streamproof_specs.flink.restart_reasons import restart_reasons
+from streamproof_specs.failover.flink.recorded import RecordedFailover
+from streamproof_specs.failover.flink.restart_reasons import restart_reasons
 
 
 def expect_tree(model: RecordedFailover, failed: str, tasks: frozenset[str], why: tuple[RestartReason, ...]) -> None:

@@ -14,7 +14,7 @@ from streamproof.system import Verdict
 from streamproof_models.baton.detection import Detection
 from streamproof_models.baton.machine import Routes
 from streamproof_models.scopes.topologies import NAMED, topology
-from streamproof_specs.baton import SPEC
+from streamproof_specs.baton.properties import SPEC
 
 COUNTS = {
     None: (507, 1097, 32),

@@ -12,7 +12,7 @@ from shares import share
 from streamproof.cli.verbs import run
 from streamproof.explicit import explore
 from streamproof.system import Verdict
-from streamproof_specs.checkpoints import SPEC
+from streamproof_specs.checkpoints.properties import SPEC
 
 COUNTS = {
     None: (15489, 42929, 26),

@@ -11,10 +11,10 @@ from shares import share
 from streamproof import Spec
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import System, Verdict
-from streamproof_specs.baton import SPEC as BATON
-from streamproof_specs.baton_channels import SPEC as BATON_CHANNELS
-from streamproof_specs.lifecycle_failover import SPEC as LIFECYCLE_FAILOVER
-from streamproof_specs.region_slots import SPEC as REGION_SLOTS
+from streamproof_specs.baton.properties import SPEC as BATON
+from streamproof_specs.compositions.baton_channels import SPEC as BATON_CHANNELS
+from streamproof_specs.compositions.lifecycle_failover import SPEC as LIFECYCLE_FAILOVER
+from streamproof_specs.compositions.region_slots import SPEC as REGION_SLOTS
 
 COUNTS = {
     "baton_channels": {

@@ -7,7 +7,7 @@ import pytest
 from model_verdicts import established
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Verdict
-from streamproof_specs.credit import SPEC
+from streamproof_specs.credit.properties import SPEC
 
 COUNTS = {
     None: (8313, 48363, 27),

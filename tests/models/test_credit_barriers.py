@@ -10,8 +10,8 @@ from model_verdicts import established
 from shares import share
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import System, Verdict
-from streamproof_specs.credit import SPEC as FLOW
-from streamproof_specs.credit_barriers import LEMMAS, SPEC
+from streamproof_specs.credit.barriers import LEMMAS, SPEC
+from streamproof_specs.credit.properties import SPEC as FLOW
 
 COUNTS = {
     None: (14976, 87517, 27),

@@ -10,7 +10,7 @@ from model_verdicts import established
 from shares import share
 from streamproof.explicit import explore
 from streamproof.system import Verdict
-from streamproof_specs.credit_channel import SPEC
+from streamproof_specs.credit_channel.properties import SPEC
 
 COUNTS = {
     None: (130760, 869803, 42),

@@ -7,7 +7,7 @@ import pytest
 from model_verdicts import established
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Verdict
-from streamproof_specs.credit_connection import LEMMAS, SPEC
+from streamproof_specs.credit.connection import LEMMAS, SPEC
 
 COUNTS = {
     None: (1228, 4625, 17),

@@ -11,8 +11,8 @@ from streamproof import Spec, leads_to, temporal
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Verdict
 from streamproof_models.credit.flush import CreditFlush
-from streamproof_specs.credit import SPEC as FLOW
-from streamproof_specs.credit_flush import SPEC
+from streamproof_specs.credit.flush import SPEC
+from streamproof_specs.credit.properties import SPEC as FLOW
 
 COUNTS = {
     None: (3444, 16478, 28),

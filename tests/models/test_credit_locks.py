@@ -8,7 +8,7 @@ from model_verdicts import established
 from streamproof import ModelError
 from streamproof.explicit import explore
 from streamproof.system import Verdict
-from streamproof_specs.credit_locks import SPEC
+from streamproof_specs.credit.locks import SPEC
 
 COUNTS = {
     None: (1029, 2394, 19),

@@ -20,8 +20,8 @@ from streamproof_models.cyclic.feedback import FeedbackEdge
 from streamproof_models.cyclic.machine import POLICIES
 from streamproof_models.cyclic.operators import Entry, Operator
 from streamproof_models.cyclic.parts import Channel, Source
-from streamproof_specs.cyclic import SPEC
-from streamproof_specs.cyclic_claims import COMPARISON
+from streamproof_specs.cyclic.claims import COMPARISON
+from streamproof_specs.cyclic.properties import SPEC
 
 COUNTS = {
     None: (6979, 20938, 39),

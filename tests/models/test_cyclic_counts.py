@@ -11,7 +11,7 @@ from shares import share
 from streamproof.cli.verbs import run
 from streamproof.explicit import explore
 from streamproof.system import Verdict
-from streamproof_specs.cyclic_counts import SPEC
+from streamproof_specs.cyclic.counts import SPEC
 
 COUNTS = {
     None: (115, {}),

@@ -22,7 +22,7 @@ from streamproof_models.failover.restart import tasks_to_restart
 from streamproof_models.failover.small_graphs import job_graphs
 from streamproof_models.failover.topologies import JOB_GRAPHS
 from streamproof_models.failover.topology import Topology
-from streamproof_specs.failover import SPEC
+from streamproof_specs.failover.properties import SPEC
 
 COUNTS = {
     None: (1433, 2447, 30),

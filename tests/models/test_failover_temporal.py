@@ -11,7 +11,7 @@ from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Verdict
 from streamproof.traces.replay import verify
 from streamproof_models.failover.machine import Failover
-from streamproof_specs.failover import SPEC
+from streamproof_specs.failover.properties import SPEC
 
 
 @temporal

@@ -9,7 +9,7 @@ import pytest
 
 from model_verdicts import established
 from streamproof.cli.verbs import run
-from streamproof_specs.partition_counts import SPEC
+from streamproof_specs.partitions.counts import SPEC
 
 COUNTS = {
     None: (18080, 126985, 22),

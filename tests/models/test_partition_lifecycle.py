@@ -8,7 +8,7 @@ from model_verdicts import established
 from shares import share
 from streamproof.explicit import explore
 from streamproof.system import Verdict
-from streamproof_specs.partition_lifecycle import SPEC
+from streamproof_specs.partitions.properties import SPEC
 
 COUNTS: dict[str | None, tuple[int, int, int]] = {
     None: (4942, 27025, 26),

@@ -16,7 +16,7 @@ from streamproof_models.failover.regions import Merging
 from streamproof_models.failover.topologies import JOB_GRAPHS
 from streamproof_models.failover.topology import Topology
 from streamproof_models.regions.machine import RegionScheduling
-from streamproof_specs.regions import SPEC
+from streamproof_specs.regions.properties import SPEC
 
 COUNTS = {
     None: (2654, 8595, 48),

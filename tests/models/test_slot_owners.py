@@ -9,7 +9,7 @@ import pytest
 
 from model_verdicts import established
 from streamproof.cli.verbs import run
-from streamproof_specs.slot_owners import SPEC
+from streamproof_specs.slots.owners import SPEC
 
 COUNTS = {
     None: (84060, 312281, 16),

@@ -13,7 +13,7 @@ from streamproof.cli.verbs import run
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Verdict
 from streamproof_models.slots.pool import SlotPool
-from streamproof_specs.slot_pool import SPEC, excess, open_request
+from streamproof_specs.slots.pool import SPEC, excess, open_request
 
 COUNTS = {
     None: (25804, 158653, 26),

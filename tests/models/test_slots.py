@@ -12,7 +12,7 @@ from streamproof import ModelError, Spec, step
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Verdict
 from streamproof_models.slots.machine import Slots
-from streamproof_specs.slots import SPEC
+from streamproof_specs.slots.properties import SPEC
 
 COUNTS = {
     None: (22016, 51009, 22),

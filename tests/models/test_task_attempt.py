@@ -7,7 +7,7 @@ import pytest
 from model_verdicts import established
 from streamproof.explicit import explore
 from streamproof.system import Verdict
-from streamproof_specs.task_attempt import SPEC
+from streamproof_specs.attempts.properties import SPEC
 
 COUNTS = {None: (421, 1311, 15), "late-reports": (529, 1752, 16)}
 """Distinct states, generated states and depth at the default parameters."""

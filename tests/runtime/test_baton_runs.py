@@ -24,7 +24,7 @@ from streamproof_runtime.jobs.graph import ExecutionGraph
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.subtasks.batons import itineraries
 from streamproof_runtime.variants.baton_variants import HARMLESS, VARIANTS
-from streamproof_specs.runtime.baton import BINDING
+from streamproof_specs.baton.runtime import BINDING
 from streamproof_specs.runtime.logs import FLOW
 
 BY_RESULT = frozenset({"scope-kept"})

@@ -19,7 +19,7 @@ from streamproof.conformance import InputError, judge
 from streamproof_models.scopes.topologies import NAMED
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.flow_variants import BY_RESULT, FLOWS
-from streamproof_specs.runtime.credit import BINDING
+from streamproof_specs.credit.runtime import BINDING
 
 JOBS = ("collatz", "components", "shortest_paths", "word_count", "sales")
 

@@ -20,8 +20,8 @@ from streamproof_runtime.jobmaster.regions import regions
 from streamproof_runtime.jobs.api import Job, Stream
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.failover_variants import MASTERS
-from streamproof_specs.flink.failover import BINDING
-from streamproof_specs.runtime.baton import BINDING as BATON
+from streamproof_specs.baton.runtime import BINDING as BATON
+from streamproof_specs.failover.flink.binding import BINDING
 
 
 def check(seed: int, level: str, folder: Path) -> int:

@@ -34,8 +34,8 @@ from streamproof_runtime.subtasks.termination import BatonSubtask
 from streamproof_runtime.taskexecutor.executor import TaskExecutor
 from streamproof_runtime.taskexecutor.partitions import MemoryPartitions
 from streamproof_runtime.variants.flush_variants import FLUSHES
-from streamproof_specs.runtime.baton import BINDING as BATON
-from streamproof_specs.runtime.credit import BINDING as CREDIT
+from streamproof_specs.baton.runtime import BINDING as BATON
+from streamproof_specs.credit.runtime import BINDING as CREDIT
 
 TIMEOUTS = (0, 0.01, 0.05, 0.3, 1, 100, NEVER)
 """In milliseconds of virtual time; a step takes 0.001."""

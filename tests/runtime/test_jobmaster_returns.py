@@ -24,9 +24,9 @@ from streamproof_runtime.jobs.job_file import JobFile
 from streamproof_runtime.simulator.faults import CRASH, Fault
 from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.simulator.simulation import Simulation
-from streamproof_specs.flink.failover import BINDING as FAILOVER
-from streamproof_specs.flink.regions import BINDING as REGIONS
-from streamproof_specs.runtime.baton import BINDING as BATON
+from streamproof_specs.baton.runtime import BINDING as BATON
+from streamproof_specs.failover.flink.binding import BINDING as FAILOVER
+from streamproof_specs.regions.flink.binding import BINDING as REGIONS
 
 BINDINGS = ((FAILOVER, "failover"), (REGIONS, "regions"), (BATON, "baton"))
 LOST = [Fault(CRASH, 300_000, ("jobmaster",), MILLISECOND)]

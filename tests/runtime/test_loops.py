@@ -28,7 +28,7 @@ from streamproof_runtime.jobs.input_policies import POLICIES
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
 from streamproof_runtime.subtasks.subtask import plans
 from streamproof_runtime.variants.loop_variants import BY_RESULT, LOOPS, loop_rules
-from streamproof_specs.runtime.cyclic import BINDING
+from streamproof_specs.cyclic.runtime.binding import BINDING
 
 JOBS = ("collatz", "components", "shortest_paths", "doubling")
 Awaited = dict[tuple[str, str], tuple[str, ...]]

@@ -18,7 +18,7 @@ from streamproof_runtime.errors import RuntimeFailure
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.subtasks.flow import BUFFERS
 from streamproof_runtime.subtasks.spilling import IN_MEMORY
-from streamproof_specs.runtime.baton import BINDING
+from streamproof_specs.baton.runtime import BINDING
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by /proc")
 

@@ -23,9 +23,9 @@ from streamproof.conformance.found_runs import bindings_for
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.failover_variants import MASTERS
-from streamproof_specs.flink.failover import BINDING as FAILOVER
-from streamproof_specs.flink.regions import BINDING
-from streamproof_specs.runtime.baton import BINDING as BATON
+from streamproof_specs.baton.runtime import BINDING as BATON
+from streamproof_specs.failover.flink.binding import BINDING as FAILOVER
+from streamproof_specs.regions.flink.binding import BINDING
 
 STREAMING = ("collatz", "components", "word_count")
 """Jobs without blocking exchanges."""

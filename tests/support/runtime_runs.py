@@ -12,8 +12,8 @@ from streamproof.conformance import RunVerdict
 from streamproof_runtime.jobs import walks
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
 from streamproof_runtime.variants.baton_variants import SOUND, VARIANTS
-from streamproof_specs.runtime.baton import BINDING
-from streamproof_specs.runtime.credit import BINDING as CREDIT
+from streamproof_specs.baton.runtime import BINDING
+from streamproof_specs.credit.runtime import BINDING as CREDIT
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 JOBS = ("collatz", "components", "pagerank", "shortest_paths", "word_count")

@@ -57,9 +57,9 @@ MODULES = (
     "models/streamproof_models/__init__.py",
     "models/streamproof_models/credit/machine.py",
     "specs/streamproof_specs/__init__.py",
-    "specs/streamproof_specs/credit.py",
+    "specs/streamproof_specs/credit/properties.py",
     "specs/streamproof_specs/flink/__init__.py",
-    "specs/streamproof_specs/flink/failover.py",
+    "specs/streamproof_specs/failover/flink/binding.py",
     "specs/streamproof_specs/runtime/__init__.py",
     "runtime/streamproof_runtime/__init__.py",
 )
@@ -101,8 +101,8 @@ def skeleton(tmp_path: Path) -> Path:
         "checker/streamproof/agree/__init__.py": "import streamproof.explicit, streamproof.symbolic, streamproof.exchange",
         "checker/streamproof/cli/__init__.py": "import streamproof.report, streamproof.model_registry, streamproof.certify",
         "models/streamproof_models/credit/machine.py": "import streamproof",
-        "specs/streamproof_specs/credit.py": "import streamproof, streamproof_models.credit.machine",
-        "specs/streamproof_specs/flink/failover.py": "import streamproof.conformance, streamproof.conformance.flink",
+        "specs/streamproof_specs/credit/properties.py": "import streamproof, streamproof_models.credit.machine",
+        "specs/streamproof_specs/failover/flink/binding.py": "import streamproof.conformance, streamproof.conformance.flink",
     }
     for module in MODULES:
         file = tmp_path / module

@@ -14,9 +14,9 @@ from typing import Any
 
 from streamproof.conformance import Event, Plan, judge
 from streamproof_models.credit_channel import BLOCKING, DATA
-from streamproof_specs.flink.credit_channel import channel_case, merged
-from streamproof_specs.flink.credit_nesting import by_channel
-from streamproof_specs.flink.credit_records import Recorded, Recording, read_recording, trace_runs
+from streamproof_specs.credit_channel.flink.binding import channel_case, merged
+from streamproof_specs.credit_channel.flink.nesting import by_channel
+from streamproof_specs.credit_channel.flink.records import Recorded, Recording, read_recording, trace_runs
 from tampering.edits import Outcome
 
 MODEL = "credit_channel"

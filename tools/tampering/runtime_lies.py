@@ -26,14 +26,14 @@ from streamproof_models.scopes.topologies import NAMED
 from streamproof_runtime.jobs import walks
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.loop_variants import loop_rules
-from streamproof_specs.flink.checkpoints import BINDING as CHECKPOINTS
-from streamproof_specs.flink.failover import BINDING as FAILOVER
-from streamproof_specs.flink.partitions import BINDING as PARTITIONS
-from streamproof_specs.flink.regions import BINDING as REGIONS
-from streamproof_specs.flink.slots import BINDING as SLOTS
-from streamproof_specs.runtime.baton import BINDING as BATON
-from streamproof_specs.runtime.credit import BINDING as CREDIT
-from streamproof_specs.runtime.cyclic import BINDING as CYCLIC
+from streamproof_specs.baton.runtime import BINDING as BATON
+from streamproof_specs.checkpoints.flink.binding import BINDING as CHECKPOINTS
+from streamproof_specs.credit.runtime import BINDING as CREDIT
+from streamproof_specs.cyclic.runtime.binding import BINDING as CYCLIC
+from streamproof_specs.failover.flink.binding import BINDING as FAILOVER
+from streamproof_specs.partitions.flink.binding import BINDING as PARTITIONS
+from streamproof_specs.regions.flink.binding import BINDING as REGIONS
+from streamproof_specs.slots.flink.binding import BINDING as SLOTS
 
 MODEL = "runtime"
 MACHINES: dict[str, Any] = {

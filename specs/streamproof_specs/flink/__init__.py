@@ -1,1 +1,1 @@
-"""Bindings of Flink's logs to the models of this project."""
+"""What all bindings of Flink's logs share: which jobs can be judged, versions, clocks, the processes of a run."""

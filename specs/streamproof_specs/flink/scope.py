@@ -25,8 +25,8 @@ from streamproof.conformance import (
     Variable,
 )
 from streamproof.conformance.flink import MORE, TORN, FlinkRun, find_runs, read_lines, read_rest
-from streamproof_specs.flink.adaptive import REASON
-from streamproof_specs.flink.speculation import Subtask, announced
+from streamproof_specs.failover.flink.adaptive import REASON
+from streamproof_specs.failover.flink.speculation import Subtask, announced
 from streamproof_specs.flink.unjudged import UNJUDGED
 
 _DAMAGED = (

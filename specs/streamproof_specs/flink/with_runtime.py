@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from streamproof.conformance import InputError
+from streamproof_specs.failover import runtime
 from streamproof_specs.flink.scope import FlinkLogs
-from streamproof_specs.runtime import failover as runtime
 
 
 class FlinkOrRuntimeLogs(FlinkLogs):

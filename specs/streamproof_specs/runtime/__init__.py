@@ -1,1 +1,1 @@
-"""Bindings of the event logs of the reference runtime."""
+"""What all bindings of the reference runtime's logs share: files, sessions of JobMasters, vector clocks."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from streamproof.conformance import Binding, Event, EventLog, InputError, Plan, Unit, first_event_fields, read_events
-from streamproof_specs.baton import SPEC
+from streamproof_specs.baton.properties import SPEC
 
 JOBMASTER = "jobmaster"
 """The process that records the graph of an attempt, and its end."""

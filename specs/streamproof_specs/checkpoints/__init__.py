@@ -1,0 +1,1 @@
+"""Properties of checkpoints; bindings of Flink's logs (`flink/`) and of the runtime's (`runtime.py`)."""

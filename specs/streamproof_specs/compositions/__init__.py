@@ -1,0 +1,1 @@
+"""Properties of compositions, most of them those of the parts."""

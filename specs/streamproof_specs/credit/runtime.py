@@ -1,0 +1,397 @@
+"""The binding of the runtime's event logs to credit-based flow control: each input gate of an attempt is one behaviour.
+
+The receiver's events are those of its subtask, the senders' those of the subtasks before it. They are merged so that what
+arrives has been sent: the first buffer that arrives is the first that was sent, and so are credits. An end of a channel
+never makes an action of the other end impossible, so that every such order is a behaviour of the machine, or none is. What
+an event records, credits and backlog of a sender, free and floating buffers of a channel and the pool of the gate, must be
+what the machine has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from streamproof import WEAK, Array, Queue, Range, State, System, action, require
+from streamproof.conformance import (
+    Constraint,
+    Event,
+    EventLog,
+    InputError,
+    Move,
+    Observation,
+    Plan,
+    StateReader,
+    Stream,
+    Task,
+    Unit,
+    compile_model,
+)
+from streamproof_models.credit.machine import Credit
+from streamproof_models.scopes.graph import ScopeError
+from streamproof_models.scopes.subtasks import Subtasks
+from streamproof_models.scopes.text import parse
+from streamproof_specs.credit.properties import SPEC
+from streamproof_specs.runtime.logs import JOBMASTER, RuntimeLogs, attempts, unopened, without
+
+MOST = 10_000
+"""Largest number of channels of a gate, and of buffers."""
+_ROOM = 256
+"""Smallest bound of the machine on the buffers of a channel: most gates of a size have one machine."""
+OPENED = "gate_opened"
+_ARRIVES = {
+    "buffer_received": "buffers_sent",
+    "credits_received": "credits_announced",
+    "backlog_received": "backlog_announced",
+}
+"""Events of what arrives, with those that send it."""
+_SENDERS = ("buffers_sent", "credits_received", "backlog_announced")
+CONSUMED = ("record_received", "baton_received", "barrier_received")
+"""Events of the subtask itself with which it takes a buffer; END is taken with `channel_released`."""
+
+
+class RecordedCredit(Credit):
+    """The machine for a recorded gate: backlogs travel with the buffers, and a channel is released by its receiver alone.
+
+    A released channel has delivered END: nothing may arrive on it.
+    """
+
+    name = "credit"
+    limits: ClassVar = {**Credit.limits, "exclusive": (0, MOST)}
+
+    def state(self):
+        """Also the backlogs on their way: with buffers, and announced by senders without credit."""
+        channel, backlog = range(self.channels), Range(0, self.depth)
+        sent = Array(channel, Queue(backlog, capacity=self.most() + 1))
+        # Credits do not bound announcements; each follows a buffer that has been produced.
+        announced = Array(channel, Queue(backlog, capacity=self.depth))
+        return State(**dict(super().state().items()), sent_backlog=sent, announced_backlog=announced)
+
+    def send(self, s, c):
+        """With the backlog that stays behind."""
+        super().send(s, c)
+        s.sent_backlog[c].push(s.buffers_in_backlog[c])
+
+    def announce_backlog(self, s, c):
+        """The receiver learns of it later."""
+        require(s.buffers_in_backlog[c] > 0 and s.num_credits_available[c] == 0)
+        require(len(s.announced_backlog[c]) < self.depth)
+        s.announced_backlog[c].push(s.buffers_in_backlog[c])
+
+    @action(c="channels", fairness=WEAK)
+    def receive_backlog(self, s, c):
+        """An announced backlog arrives."""
+        require(len(s.announced_backlog[c]) > 0)
+        s.sender_backlog[c] = s.announced_backlog[c].head
+        s.announced_backlog[c].pop()
+
+    def receive(self, s, c):
+        """With the backlog at the time of sending."""
+        require(s.consumer[c] != "GONE" and len(s.sent_backlog[c]) > 0)
+        super().receive(s, c)
+        s.sender_backlog[c] = s.sent_backlog[c].head
+        s.sent_backlog[c].pop()
+
+    def release(self, s, c):
+        """Its floating buffers return to the pool."""
+        require(s.consumer[c] != "GONE" and s.received_buffers[c] == 0)
+        s.consumer[c] = "GONE"
+        self.return_floating_buffers(s, c, s.floating_buffers[c])
+
+
+@lru_cache(maxsize=256)
+def machine(channels: int, exclusive: int, floating: int, depth: int) -> System:
+    """The machine for a gate, with room for a number of buffers."""
+    model = RecordedCredit(channels=channels, exclusive=exclusive, floating=floating, depth=depth)
+    return compile_model(model, without_properties=True)
+
+
+class RuntimeCredit(RuntimeLogs):
+    """Follows every gate of every attempt in an event log of the runtime."""
+
+    on_request = True
+    log = EventLog.bundled(SPEC)
+
+    def behaviours(self, name: str, events: list[Event]) -> Plan:
+        """One case for each gate."""
+        traces = attempts(events)
+        silent = {t: without(own, OPENED, _receivers) for t, own in traces.items()}
+        gates = [gate for own in traces.values() for gate in _gates(own)]
+        cases = tuple(gate.unit() for gate in gates)
+        cases = (*cases, *(u for t, own in traces.items() for u in unopened(own, "gate of", silent[t])))
+        read = tuple(event for gate in gates for event in gate.events)
+        return Plan(name, cases, read, unit="gate", nothing="no attempt has a channel with flow control")
+
+
+def _receivers(graph: str) -> list[str]:
+    """The subtasks with an input that is no feedback; none in a text that is no graph of the Loops API."""
+    try:
+        return [task for task, inputs in Subtasks(parse(graph)).inputs.items() if inputs]
+    except ScopeError:
+        return []
+
+
+def _gates(events: Sequence[Event]) -> Iterable[GateReading]:
+    """The gates of an attempt, in the order of the log."""
+    by_process: dict[str, list[Event]] = {}
+    for event in sorted(events, key=lambda e: e.seq):
+        if event.process != JOBMASTER:
+            by_process.setdefault(event.process, []).append(event)
+    opened: dict[str, GateReading] = {}
+    owner: dict[str, GateReading] = {}
+    for task, own in by_process.items():
+        for event in (e for e in own if e.event == OPENED):
+            if task in opened:
+                raise InputError(f"{event}: the gate is open already", loc=event.loc)
+            gate = opened[task] = GateReading(event)
+            for channel in gate.channels:
+                if owner.setdefault(channel, gate) is not gate:
+                    raise InputError(f"{event}: another gate has the channel {channel!r}", loc=event.loc)
+    for own in by_process.values():
+        for event in own:
+            for gate in _concerned(event, opened, owner):
+                gate.add(event)
+    return opened.values()
+
+
+def _concerned(
+    event: Event, opened: Mapping[str, GateReading], owner: Mapping[str, GateReading]
+) -> Iterable[GateReading]:
+    """The gates that an event concerns. Raises `InputError` for a channel of no gate."""
+    if event.event == OPENED:
+        return (opened[event.process],)
+    if event.event in CONSUMED:
+        found = owner.get(str(event.args.get("channel")))
+        return (found,) if found is not None else ()  # feedback has no flow control
+    if event.event not in _MEANING:
+        return ()
+    produced, sent = event.args.get("produced"), event.args.get("sent")
+    channels = [event.args.get("channel")]
+    if isinstance(produced, dict) and isinstance(sent, dict):
+        channels = [*produced, *sent]
+    gates = [owner[c] for c in channels if isinstance(c, str) and c in owner]
+    if len(gates) < len(channels):
+        raise InputError(f"{event}: no gate has been opened with this channel", loc=event.loc)
+    return {id(gate): gate for gate in gates}.values()
+
+
+class GateReading:
+    """One gate: its channels and buffers, and the meaning of the events that concern it."""
+
+    def __init__(self, opened: Event) -> None:
+        """Raises `InputError` for an event that describes no gate."""
+        channels = opened.args.get("channels")
+        if not isinstance(channels, list) or not channels or not all(isinstance(c, str) for c in channels):
+            raise InputError(f"{opened} needs the argument 'channels', a list of texts", loc=opened.loc)
+        if len({*channels}) != len(channels) or len(channels) > MOST:
+            raise InputError(f"{opened}: up to {MOST:,} different channels can be followed", loc=opened.loc)
+        self.channels: dict[str, int] = {channel: at for at, channel in enumerate(channels)}
+        self.exclusive, self.floating = number(opened, "exclusive"), number(opened, "floating")
+        self.trace, self._receiver = f"{opened.trace} {opened.process}", opened.process
+        name, _, attempt = opened.trace.rpartition("#")
+        self._title = f"gate of {opened.process}, attempt {attempt} of {name}"
+        self.events: list[Event] = []
+        """Its events, in an order in which they can be followed once `unit` has been called."""
+        self._senders: dict[int, str] = {}
+        self._produced: dict[str, int] = dict.fromkeys(channels, 0)
+        self._streams: dict[str, list[Observation]] = {}
+
+    def add(self, event: Event) -> None:
+        """An event of one of its ends."""
+        event = replace(event, trace=self.trace)
+        if event.event == OPENED:
+            observation = Observation(event)
+        elif event.event in CONSUMED:
+            observation = self._observed(event, [Move("consume", self._at(event))])
+        else:
+            self._expect_its_end(event)
+            moves = [*_MEANING[event.event](self, event)]
+            observation = self._observed(event, moves, self._announced(event))
+        self._streams.setdefault(event.process, []).append(observation)
+
+    def _expect_its_end(self, event: Event) -> None:
+        """Raises `InputError` for an event of another subtask than that of the channel's end."""
+        if event.event in _SENDERS:
+            channels = self.counts(event, "produced") if event.event == "buffers_sent" else [self._at(event)["c"]]
+            owners = {self._senders.setdefault(c, event.process) for c in channels}
+        else:
+            owners = {self._receiver}
+        if not owners <= {event.process}:
+            raise InputError(f"{event}: this end of the channel is that of {min(owners)!r}", loc=event.loc)
+
+    def unit(self) -> Unit:
+        """The behaviour to follow."""
+        depth = max(_ROOM, 1 << max(self._produced.values()).bit_length())
+        system = machine(len(self.channels), self.exclusive, self.floating, depth)
+        merged = self._merged()
+        self.events = [observation.event for observation in merged]
+        return Unit(self.trace, self._title, (Task(self.trace, system, (Stream(merged),)),))
+
+    def _merged(self) -> list[Observation]:
+        """All observations in an order in which what arrives has been sent; what cannot be so comes last."""
+        waiting = [deque(own) for own in self._streams.values()]
+        under_way = Counter[tuple[str, str]]()
+        merged: list[Observation] = []
+        while waiting:
+            ready = [own for own in waiting if self._may_come(own[0].event, under_way)]
+            for own in ready or [min(waiting, key=lambda own: own[0].event.line or 0)]:
+                while own and (not ready or self._may_come(own[0].event, under_way)):
+                    self._count(own[0].event, under_way)
+                    merged.append(own.popleft())
+            waiting = [own for own in waiting if own]
+        return merged
+
+    def _may_come(self, event: Event, under_way: Counter[tuple[str, str]]) -> bool:
+        of = _ARRIVES.get(event.event)
+        return of is None or under_way[of, event.args["channel"]] > 0
+
+    def _count(self, event: Event, under_way: Counter[tuple[str, str]]) -> None:
+        """What the event sends, and what arrives with it."""
+        channel = event.args.get("channel", "")
+        if event.event in _ARRIVES:
+            under_way[_ARRIVES[event.event], channel] -= 1
+        if event.event in ("credits_announced", "backlog_announced"):
+            under_way[event.event, channel] += 1
+        elif event.event == "credits_received":
+            under_way["buffers_sent", channel] += number(event, "sent")
+        elif event.event == "buffers_sent":
+            for c, count in event.args["sent"].items():
+                under_way["buffers_sent", c] += count
+
+    def _observed(self, event: Event, moves: Sequence[Move], before: tuple[Constraint, ...] = ()) -> Observation:
+        return Observation(event, (tuple(moves),), tuple(self._states(event)), before, _unsaid(event))
+
+    # --- arguments
+
+    def _at(self, event: Event) -> dict[str, int]:
+        return {"c": self.channels[event.args["channel"]]}
+
+    def counts(self, event: Event, name: str) -> dict[int, int]:
+        """Numbers by channel of this gate."""
+        found = event.args.get(name)
+        if not isinstance(found, dict):
+            raise InputError(f"{event} needs the argument {name!r}, numbers by channel", loc=event.loc)
+        return {self.channels[c]: number(event, name, n) for c, n in found.items() if c in self.channels}
+
+    # --- constraints
+
+    def _states(self, event: Event) -> Iterable[Constraint]:
+        """What the event records of the state after it."""
+        for name, value in (event.state or {}).items():
+            if event.event in CONSUMED:
+                continue  # of the subtask, not of its channels
+            if name in _BY_CHANNEL:
+                if not isinstance(value, dict):
+                    raise InputError(f"{event} needs numbers by channel for {name!r}", loc=event.loc)
+                for channel, count in value.items():
+                    if channel in self.channels:
+                        yield _equal(event, name, _BY_CHANNEL[name], self.channels[channel], channel, count)
+            elif name in _OF_CHANNEL:
+                channel = event.args["channel"]
+                yield _equal(event, name, _OF_CHANNEL[name], self.channels[channel], channel, value)
+            elif name == "pool":
+                yield _equal(event, name, "pool", None, "the gate", value)
+            else:
+                raise InputError(f"{name!r} is no part of the state of a channel", loc=event.loc)
+        if event.event in ("buffer_received", "backlog_received"):
+            channel = event.args["channel"]
+            value = event.args.get("backlog")
+            yield _equal(event, "backlog", "sender_backlog", self.channels[channel], channel, value)
+
+    def _announced(self, event: Event) -> tuple[Constraint, ...]:
+        """All new credits are announced together; an announced backlog is that of the sender."""
+        channel: str = event.args.get("channel", "")
+        if event.event == "credits_announced":
+            lent, value = number(event, "requested"), number(event, "credits")
+            return (_equal(event, "new credits", "unannounced_credit", self.channels[channel], channel, value, lent),)
+        if event.event == "backlog_announced":
+            return (
+                _equal(
+                    event, "backlog", "buffers_in_backlog", self.channels[channel], channel, number(event, "backlog")
+                ),
+            )
+        return ()
+
+    # --- events
+
+    def sent(self, event: Event) -> Iterable[Move]:
+        """Buffers that a subtask has made, and those of them, or of earlier ones, that leave."""
+        produced, sent = self.counts(event, "produced"), self.counts(event, "sent")
+        names = [*self.channels]
+        for c, count in produced.items():
+            self._produced[names[c]] += count
+            yield from [Move("produce", {"c": c})] * count
+        for c, count in sent.items():
+            yield from [Move("send", {"c": c})] * count
+
+    def granted(self, event: Event) -> Iterable[Move]:
+        """Credits arrive, and waiting buffers leave."""
+        yield from [Move("add_credit", self._at(event))] * number(event, "credits")
+        yield from [Move("send", self._at(event))] * number(event, "sent")
+
+    def announced(self, event: Event) -> Iterable[Move]:
+        """Floating buffers are lent, and all new credits announced."""
+        yield from [Move("request_floating_buffer", self._at(event))] * number(event, "requested")
+        yield Move("announce_credit", self._at(event))
+
+    def released(self, event: Event) -> Iterable[Move]:
+        """END is taken."""
+        yield Move("consume", self._at(event))
+        yield Move("release", self._at(event))
+
+    def one(self, event: Event) -> Iterable[Move]:
+        """One action."""
+        yield Move(_ONE[event.event], self._at(event))
+
+
+def _unsaid(event: Event) -> str | None:
+    """What of the state after an event is not recorded, or too much, if anything."""
+    if event.event not in _MEANING or event.event == "backlog_announced":
+        return None
+    state = event.state or {}
+    names = _BY_CHANNEL if event.event in ("buffers_sent", "credits_received") else (*_OF_CHANNEL, "pool")
+    if missing := [name for name in names if name not in state]:
+        return f"{missing[0]} is not recorded"
+    channels = event.args["produced"] if event.event == "buffers_sent" else [event.args["channel"]]
+    other = [name for name in _BY_CHANNEL if name in state and {*state[name]} != {*channels}]
+    return f"{other[0]} is recorded of {', '.join(state[other[0]]) or 'no channel'}" if other else None
+
+
+def number(event: Event, name: str, value: Any = None) -> int:
+    """An argument that is a number of buffers. Raises `InputError` for anything else."""
+    found = event.args.get(name) if value is None else value
+    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= MOST:
+        raise InputError(f"{event} needs the argument {name!r}, a number from 0 to {MOST:,}", loc=event.loc)
+    return found
+
+
+def _equal(event: Event, what: str, name: str, key: int | None, of: str, recorded: Any, less: int = 0) -> Constraint:
+    """A recorded number is the machine's."""
+
+    def read(look: StateReader) -> int:
+        found: int = look(name, key)
+        return found + less
+
+    return Constraint(
+        lambda look: f"{what} of {of} is {read(look)} in the model, and {recorded} in the log",
+        lambda look: type(recorded) is int and read(look) == recorded,
+    )
+
+
+_BY_CHANNEL = {"credit": "num_credits_available", "backlog": "buffers_in_backlog"}
+_OF_CHANNEL = {"free": "available_buffers", "floating": "floating_buffers"}
+"""Variables of the machine by the names in the recorded states."""
+_ONE = {"buffer_received": "receive", "backlog_announced": "announce_backlog", "backlog_received": "receive_backlog"}
+_MEANING: Mapping[str, Callable[[GateReading, Event], Iterable[Move]]] = {
+    "buffers_sent": GateReading.sent,
+    "credits_received": GateReading.granted,
+    "credits_announced": GateReading.announced,
+    "channel_released": GateReading.released,
+    **dict.fromkeys(_ONE, GateReading.one),
+}
+"""The moves of each event of a channel's end."""
+
+BINDING = RuntimeCredit()

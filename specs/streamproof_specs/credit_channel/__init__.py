@@ -1,0 +1,1 @@
+"""Properties and lemmas of one channel; `flink/` follows the calls that the agent records."""

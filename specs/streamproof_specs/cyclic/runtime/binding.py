@@ -1,0 +1,391 @@
+"""The binding of the runtime's event logs to flow control in loops: each loop head of an attempt is one behaviour.
+
+The head's own events are in the order of its log, which is the order in which it saw its inputs. Records of others for a
+feedback channel precede their arrival. The head and its feedback channels are the machine of `recorded`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from streamproof.conformance import (
+    Constraint,
+    Event,
+    EventLog,
+    InputError,
+    Move,
+    Observation,
+    Plan,
+    StateReader,
+    Stream,
+    Task,
+    Unit,
+    may_have_event,
+)
+from streamproof_models.baton.machine import Routes
+from streamproof_models.cyclic.machine import POLICIES
+from streamproof_models.scopes.graph import ScopeError
+from streamproof_models.scopes.text import parse
+from streamproof_specs.baton.runtime import EMITS, graph_of
+from streamproof_specs.cyclic.properties import SPEC
+from streamproof_specs.cyclic.runtime.recorded import ANY, END, RECORD, ROOM, machine
+from streamproof_specs.runtime.logs import (
+    JOBMASTER,
+    RuntimeLogs,
+    attempts,
+    events_of,
+    is_of_runtime,
+    parts,
+    unopened,
+    without,
+)
+
+MOST = 100_000
+"""Largest number of items of a channel, and of its buffers."""
+OPENED, ARRIVED, READ_BACK = "loop_opened", "feedback_received", "spill_read"
+
+
+@lru_cache(maxsize=64)
+def routes(graph: str) -> Routes:
+    """The ways of batons in a graph."""
+    return Routes(parse(graph))
+
+
+class RuntimeCyclic(RuntimeLogs):
+    """Follows every loop head of every attempt in an event log of the runtime."""
+
+    on_request = True
+    log = EventLog.bundled(SPEC)
+
+    def recognises(self, path: Path) -> bool:
+        """Whether it is a log of the runtime, and one of its runs has a loop."""
+        return is_of_runtime(path) and any(_has_loop(run) for run in self.runs(path))
+
+    def behaviours(self, name: str, events: list[Event]) -> Plan:
+        """One case for each head."""
+        traces = attempts(events)
+        silent = {t: without(own, OPENED, heads_of) for t, own in traces.items()}
+        heads = [head for trace, own in traces.items() for head in _heads(own, silent[trace])]
+        cases = tuple(head.unit() for head in heads)
+        cases = (*cases, *(u for t, own in traces.items() for u in unopened(own, "loop head", silent[t])))
+        read = tuple(event for head in heads for event in head.events)
+        return Plan(name, cases, read, unit="loop head", nothing="no attempt has a loop")
+
+
+def heads_of(graph: str) -> tuple[str, ...]:
+    """The loop heads of a graph; none in one that is no graph of the Loops API."""
+    try:
+        return routes(graph).heads
+    except ScopeError:
+        return ()
+
+
+def _has_loop(run: Path) -> bool:
+    """Whether a run has an event of a loop head, or deploys a graph with a loop."""
+    files = parts(run)
+    if any(may_have_event(file, OPENED) for file in files):
+        return True
+    if not any(may_have_event(file, "deployed", "~") for file in files):
+        return False
+    with suppress(InputError):  # the other bindings report it
+        graphs = {e.args.get("graph") for e in events_of(run) if e.event == "deployed"}
+        return any(isinstance(graph, str) and "~" in graph and heads_of(graph) for graph in graphs)
+    return False
+
+
+def _heads(events: Sequence[Event], silent: Collection[str] = ()) -> Iterable[HeadReading]:
+    """The heads of an attempt, in the order of the log, with their events and those of others that write to them. Nothing is
+    said of the inputs of `silent` heads."""
+    in_order = sorted(events, key=lambda e: e.seq)
+    of_master = {e.event: e for e in in_order if e.process == JOBMASTER}
+    heads: dict[str, HeadReading] = {}
+    owner: dict[str, HeadReading] = {}
+    for event in (e for e in in_order if e.event == OPENED and e.process != JOBMASTER):
+        if event.process in heads:
+            raise InputError(f"{event}: the loop is open already", loc=event.loc)
+        head = heads[event.process] = HeadReading(event, of_master.get("deployed"), of_master.get("finished"))
+        for channel in head.feedback:
+            if owner.setdefault(channel, head) is not head:
+                raise InputError(f"{event}: another head has the channel {channel!r}", loc=event.loc)
+    for event in in_order:
+        if event.process == JOBMASTER:
+            continue
+        if event.process in heads:
+            heads[event.process].own.append(event)
+        elif event.event in (ARRIVED, READ_BACK) or (event.process not in silent and _is_fed_back(event)):
+            raise InputError(f"{event}: no loop has been opened by {event.process!r}", loc=event.loc)
+        if event.event in EMITS:
+            channels = _list(event, "channels")
+            for head in {id(owner[c]): owner[c] for c in channels if c in owner}.values():
+                head.add_writer(event, Counter(c for c in channels if c in head.feedback))
+    return heads.values()
+
+
+def _is_fed_back(event: Event) -> bool:
+    return event.event in ("record_received", "baton_received") and "number" in event.args
+
+
+class HeadReading:
+    """One head: its channels, its policy, and the meaning of the events that concern it."""
+
+    def __init__(self, opened: Event, deployed: Event | None, finished: Event | None) -> None:
+        """Raises `InputError` for an event that describes no head."""
+        self._task, self._deployed, self._finished = opened.process, deployed, finished
+        self._opened = opened
+        forward, feedback = _list(opened, "forward"), _list(opened, "feedback")
+        if not forward or not feedback or len({*forward, *feedback}) < len(forward) + len(feedback):
+            raise InputError(f"{opened} needs different forward and feedback channels", loc=opened.loc)
+        self.channels = {channel: at for at, channel in enumerate((*forward, *feedback))}
+        self.feedback = {channel: self.channels[channel] for channel in feedback}
+        self._forward = len(forward)
+        self._buffers, self._held = _number(opened, "buffers", 1), _number(opened, "held", 0)
+        self._policy, self._spilling = opened.args.get("policy"), opened.args.get("spilling")
+        if self._policy not in (ANY, *POLICIES) or not isinstance(self._spilling, bool):
+            raise InputError(f"{opened} needs a policy, and 'spilling', true or false", loc=opened.loc)
+        self.trace = f"{opened.trace} {opened.process}"
+        name, _, attempt = opened.trace.rpartition("#")
+        self._title = f"loop head {opened.process}, attempt {attempt} of {name}"
+        self.own: list[Event] = []
+        self._writers: dict[str, deque[tuple[Event, Counter[str]]]] = {channel: deque() for channel in feedback}
+        self.events: list[Event] = []
+        """Its events and those of its writers, in the order in which they are followed, once `unit` has been called."""
+
+    def add_writer(self, event: Event, counts: Counter[str]) -> None:
+        """An operator, perhaps the head itself, has written records for feedback channels."""
+        if event.process != self._task:
+            for channel in counts:
+                self._writers[channel].append((event, counts))
+
+    def unit(self) -> Unit:
+        """The case of this head."""
+        if self._deployed is None or not isinstance(self._deployed.args.get("graph"), str):
+            return Unit(self.trace, self._title, (), False, ("the JobMaster recorded no graph of this attempt",))
+        observed = [*self._observations(self._batons(graph_of(self._deployed)))]
+        self.events = [observation.event for observation in observed]
+        of = machine(
+            forward=self._forward,
+            feedback=len(self.feedback),
+            buffers=self._buffers,
+            holds=self._held,
+            most=self._most(),
+            spilling=self._spilling,
+            policy=self._policy,
+            batons=self._batons(graph_of(self._deployed)),
+        )
+        return Unit(self.trace, self._title, (Task(self.trace, of, (Stream(observed),)),))
+
+    def _most(self) -> int:
+        counts = Counter(_channel(e) for e in self.own if e.event in (ARRIVED, "buffer_received"))
+        for writers in self._writers.values():
+            for _, written in writers:
+                counts += written
+        for event in self.own:
+            if event.event in EMITS:
+                counts.update(_list(event, "channels"))
+        return max(ROOM, 1 << max(counts.values(), default=0).bit_length())
+
+    def _batons(self, graph: str) -> str:
+        """The channels that carry each baton to the head, by side. Raises `InputError` for a head of another graph."""
+        ways = routes(graph)
+        found: dict[str, list[list[int]]] = {}
+        for channel, at in self.channels.items():
+            if channel not in ways.carried or ways.links[channel].target != self._task:
+                where = f"{channel!r} is no channel into {self._task!r} in the graph"
+                raise InputError(f"{self._opened}: {where}", loc=self._opened.loc)
+            for baton in ways.carried[channel]:
+                sides = found.setdefault(f"baton {baton}", [])
+                joined = ways.joins.get((self._task, baton), (channel,))
+                side = sorted(self.channels[c] for c in joined if c in self.channels)
+                if at in side and side not in sides:
+                    sides.append(side)
+        return json.dumps(found, sort_keys=True)
+
+    # --- events, in an order in which they can be followed
+
+    def _observations(self, batons: str) -> Iterator[Observation]:
+        kinds = {RECORD, END, *json.loads(batons)}
+        sent, arrived = Counter[str](), Counter[str]()
+        seen: set[int] = set()
+        is_over = False
+        for event in self.own:
+            channel = _channel(event)
+            if event.event in (ARRIVED, "buffer_received") and channel in self.feedback:
+                arrived[channel] += event.args.get("item") == RECORD
+                while sent[channel] < arrived[channel] and self._writers[channel]:
+                    writer, counts = self._writers[channel].popleft()
+                    if id(writer) not in seen:
+                        seen.add(id(writer))
+                        sent += counts
+                        yield self._writing(writer, counts)
+            if event.event not in _MEANING:
+                continue
+            moves = [*_MEANING[event.event](self, event, kinds)]
+            if event.event in EMITS:
+                sent.update(c for c in _list(event, "channels") if c in self.feedback)
+            if not is_over and (event.state or {}).get("phase") == "TERMINATED":
+                is_over = True
+                moves.append(Move("complete"))
+            yield self._observed(event, moves)
+        for writers in self._writers.values():
+            for writer, counts in writers:
+                if id(writer) not in seen:
+                    seen.add(id(writer))
+                    yield self._writing(writer, counts)
+        if self._finished is not None:
+            text = f"the job has finished, but a record is on its way to {self._task}, or held there"
+            nothing_left = Constraint(text, lambda look: not self._has_records(look))
+            yield Observation(replace(self._finished, trace=self.trace), before=(nothing_left,))
+
+    def _writing(self, writer: Event, counts: Counter[str]) -> Observation:
+        moves = [Move("send_on", {"c": self.feedback[c]}) for c, number in counts.items() for _ in range(number)]
+        return Observation(replace(writer, trace=self.trace), (tuple(moves),))
+
+    def _has_records(self, look: StateReader) -> bool:
+        at = look.fields("back").index("memory"), look.fields("back").index("disk")
+        edges = [look("back", c) for c in self.feedback.values()]
+        items = [item for edge in edges for place in at for item in edge[place]]
+        inputs = [kind for c in range(self._forward) for kind in look("input", c)]
+        return bool(look("held")) or RECORD in inputs or any(RECORD in item for item in items) or any(look("written"))
+
+    def _observed(self, event: Event, moves: Sequence[Move]) -> Observation:
+        before, after = [], []
+        channel = _channel(event)
+        if channel in self.feedback and self._spilling:
+            if event.event in ("record_received", "baton_received"):
+                before.append(self._is_due(event, channel))
+            else:
+                after += [*self._places(event, channel)]
+        return Observation(replace(event, trace=self.trace), (tuple(moves),), tuple(after), tuple(before))
+
+    def _is_due(self, event: Event, channel: str) -> Constraint:
+        """The items of a channel are taken in the order of their arrival."""
+        recorded, at = event.args.get("number"), self.feedback[channel]
+        return Constraint(
+            lambda look: f"item {look('taken', at)} of {channel} is due, and the log takes {recorded}",
+            lambda look: type(recorded) is int and look("taken", at) == recorded,
+        )
+
+    def _places(self, event: Event, channel: str) -> Iterator[Constraint]:
+        """What is in memory and on disk, and which items moved there."""
+        at = self.feedback[channel]
+        state = dict(event.state or {})
+        if state.keys() != {"memory", "spilled"}:
+            raise InputError(f"{event} needs the state of its channel, 'memory' and 'spilled'", loc=event.loc)
+
+        def place(look: StateReader, name: str) -> int:
+            return len(look("back", at)[look.fields("back").index(name)])
+
+        def equal(name: str, recorded: Any) -> Constraint:
+            part = "disk" if name == "spilled" else name
+            return Constraint(
+                lambda look: (
+                    f"{place(look, part)} items of {channel} are in {part} in the model, {recorded} in the log"
+                ),
+                lambda look: type(recorded) is int and place(look, part) == recorded,
+            )
+
+        yield from (equal(name, recorded) for name, recorded in sorted(state.items()))
+
+        def numbers(look: StateReader) -> list[int]:
+            end = look("taken", at) + place(look, "memory")
+            if event.event == READ_BACK:
+                return [*range(end - len(event.args["numbers"]), end)]
+            return [end + place(look, "disk") - 1]
+
+        recorded = event.args.get("numbers") if event.event == READ_BACK else [event.args.get("number")]
+        yield Constraint(
+            lambda look: f"{channel} has the items {numbers(look)} in the model, {recorded} in the log",
+            lambda look: numbers(look) == recorded and all(type(n) is int for n in recorded),
+        )
+
+    # --- the meaning of each event
+
+    def _at(self, event: Event) -> int:
+        found = self.channels.get(_channel(event))
+        if found is None:
+            raise InputError(f"{event}: the loop has not been opened with this channel", loc=event.loc)
+        return found
+
+    def _kind(self, event: Event, kinds: set[str]) -> str:
+        kind = event.args.get("item")
+        if not isinstance(kind, str) or kind not in kinds:
+            known = ", ".join(sorted(kinds))
+            raise InputError(f"{event} needs the argument 'item', one of {known}", loc=event.loc)
+        return kind
+
+    def arrived(self, event: Event, kinds: set[str]) -> Iterator[Move]:
+        """An item arrives on either side."""
+        at, kind = self._at(event), self._kind(event, kinds)
+        if at >= self._forward:
+            yield Move("send_back", {"c": at, "kind": kind})
+        elif kind == RECORD:
+            yield Move("offer", {"c": at})
+        else:
+            yield Move("trigger", {"c": at, "kind": kind})
+
+    def read_back(self, event: Event, kinds: set[str]) -> Iterator[Move]:
+        """Items come back from disk."""
+        numbers = event.args.get("numbers")
+        if not isinstance(numbers, list) or not numbers or len(numbers) > MOST:
+            raise InputError(f"{event} needs the argument 'numbers', a list of numbers", loc=event.loc)
+        yield from [Move("read_back", {"c": self._at(event)})] * len(numbers)
+
+    def taken(self, event: Event, kinds: set[str]) -> Iterator[Move]:
+        """The head takes an item."""
+        at = self._at(event)
+        kind = {"record_received": RECORD, "channel_released": END}.get(event.event, f"baton {event.args.get('baton')}")
+        yield Move("read_forward" if at < self._forward else "read_feedback", {"c": at, "kind": kind})
+
+    def processed(self, event: Event, kinds: set[str]) -> Iterator[Move]:
+        """The head has processed a record; with a buffer timeout the event says how many are done."""
+        channels, done = _list(event, "channels"), _number(event, "done", 0) if "done" in event.args else 1
+        yield from [Move("send" if channels else "leave")] * done
+        yield from (Move("send_on", {"c": self.feedback[c]}) for c in channels if c in self.feedback)
+
+    def nothing(self, event: Event, kinds: set[str]) -> Iterator[Move]:
+        """Its phase may change."""
+        yield from ()
+
+
+_MEANING: Mapping[str, Callable[[HeadReading, Event, set[str]], Iterable[Move]]] = {
+    OPENED: HeadReading.nothing,
+    ARRIVED: HeadReading.arrived,
+    "buffer_received": HeadReading.arrived,
+    READ_BACK: HeadReading.read_back,
+    "record_received": HeadReading.taken,
+    "baton_received": HeadReading.taken,
+    "channel_released": HeadReading.taken,
+    **dict.fromkeys(EMITS, HeadReading.processed),
+    "terminated": HeadReading.nothing,
+}
+"""The moves of each event of a head."""
+
+
+def _channel(event: Event) -> str:
+    """The channel of an event; empty if it has none."""
+    found = event.args.get("channel")
+    return found if isinstance(found, str) else ""
+
+
+def _list(event: Event, name: str) -> list[str]:
+    found = event.args.get(name)
+    if not isinstance(found, list) or not all(isinstance(c, str) for c in found):
+        raise InputError(f"{event} needs the argument {name!r}, a list of texts", loc=event.loc)
+    return found
+
+
+def _number(event: Event, name: str, least: int) -> int:
+    found = event.args.get(name)
+    if not isinstance(found, int) or isinstance(found, bool) or not least <= found <= MOST:
+        raise InputError(f"{event} needs the argument {name!r}, a number from {least} to {MOST:,}", loc=event.loc)
+    return found
+
+
+BINDING = RuntimeCyclic()

@@ -1,0 +1,1 @@
+"""Properties of the models of single defects."""

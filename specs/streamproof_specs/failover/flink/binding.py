@@ -1,0 +1,189 @@
+"""The binding of Flink's logs to the failover machine, and of every execution attempt to its own machine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from streamproof.conformance import (
+    Event,
+    Observation,
+    Plan,
+    RunFinding,
+    Stream,
+    Task,
+    Unit,
+)
+from streamproof.conformance.flink import (
+    FlinkRun,
+    JobGraph,
+    RestJob,
+    problem_lines,
+    read_run,
+)
+from streamproof_specs.attempts.flink.attempts import Attempts, Session, in_sessions
+from streamproof_specs.failover import runtime
+from streamproof_specs.failover.flink.adaptive import restart_breaches
+from streamproof_specs.failover.flink.decisions import Causes
+from streamproof_specs.failover.flink.every_scheduler import breaches, deployed_to_lost, hang
+from streamproof_specs.failover.flink.explain import FailoverExplainer, Shown
+from streamproof_specs.failover.flink.job_history import job_history
+from streamproof_specs.failover.flink.jobmanager_log import DECISIONS, HIDDEN, decisions_at_once, translate
+from streamproof_specs.failover.flink.recorded import (
+    RecordedFailover,
+    RecordedGraph,
+    recorded_graph,
+    recorded_system,
+    without_edges,
+)
+from streamproof_specs.failover.flink.restart_reasons import Explained
+from streamproof_specs.failover.flink.speculation import Groups
+from streamproof_specs.flink.given_graph import given_graph, graph_for, with_remedy
+from streamproof_specs.flink.heard import Heard
+from streamproof_specs.flink.scope import Outside, contradicted, damage, doubted, outside, stated, unscheduled
+from streamproof_specs.flink.with_runtime import FlinkOrRuntimeLogs
+
+MASTER_EVENTS = frozenset(
+    {"exec.transition", "exec.deploy", "job.transition", "jm.disconnect", "failover.global", *DECISIONS}
+)
+"""Events of a JobManager that the failover machine follows, and those at the beginning of a job."""
+_BEGINNINGS = frozenset({"job.graph", "failover.strategy", "sched.strategy", "sched.adaptive"})
+
+
+class FlinkFailover(FlinkOrRuntimeLogs):
+    """Follows every job of a recorded Flink run through the failover machine, and every attempt through its own machine.
+
+    Event logs of the reference runtime are followed by a binding of their own.
+    """
+
+    default = True
+    reads_job_graph = True
+
+    def plan(self, run: Any, job_graph: Path | None) -> Plan:
+        """One case per job. Raises `InputError` for unreadable logs and for another job's graph."""
+        if self.is_of_runtime(run, job_graph):
+            return runtime.plan(run)
+        logged = read_run(run)
+        given = given_graph(logged, job_graph)
+        heard = Heard.of(logged)
+        cases = tuple(doubted(self._case(logged, heard, job, given), logged, "exec.", "tm.") for job in logged.jobs)
+        return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), problem_lines(logged.problems))
+
+    def _case(self, run: FlinkRun, heard: Heard, job: str, given: RestJob | None) -> Unit:
+        never = unscheduled(run, job)
+        if never is not None:
+            return never
+        graph, origin = graph_for(run, job, given)
+        recorded: RecordedGraph | str
+        try:
+            recorded = recorded_graph(graph)
+        except ValueError as gap:
+            recorded = with_remedy(str(gap), given)
+        case = self._judged(run, heard, job, graph, recorded, origin)
+        known = None if isinstance(recorded, str) else recorded
+        return replace(case, history=job_history(graph, known, run.of_job(job)))
+
+    def _judged(
+        self, run: FlinkRun, heard: Heard, job: str, graph: JobGraph, recorded: RecordedGraph | str, origin: str
+    ) -> Unit:
+        """The case; `recorded` is the job graph for the machine, or why there is none."""
+        events = run.of_job(job)
+        master = [e for e in events if e.event in MASTER_EVENTS | _BEGINNINGS]
+        reasons = outside(run, job, master)
+        outputs = Counter(edge.source for edge in graph.edges) if graph.complete else {}
+        followed = Attempts(run, heard, job, reasons.complete, outputs)
+        attempts, sampled = tuple(followed.tasks()), followed.sampled
+        attempts = (*_broken_rules(run, job, reasons), *attempts)
+        title = run.jobs[job]
+        groups = Groups.of(master, reasons.announced) if reasons.announced and reasons.complete else None
+        if groups is not None:
+            master = groups.events
+            attempts = (*_impossible(job, groups.breaches), *attempts)
+        if isinstance(recorded, str):
+            alone = _lines(job, graph, master, groups) if not reasons.texts else ()
+            return Unit(job, title, (*alone, *attempts), False, (*reasons.texts, recorded), damage(run), sampled)
+        if reasons.texts:
+            return Unit(job, title, attempts, False, reasons.texts, damage(run), sampled)
+        if groups is not None and groups.left is not None:
+            why = f"{groups.left}: the machine does not follow that"
+            return Unit(job, title, attempts, False, (why,), damage(run), sampled)
+        decisions = [e.event for e in master if e.event in DECISIONS]
+        model = RecordedFailover(recorded.graph, restarts=len(decisions))
+        causes = Causes.of(recorded, model, events)
+        model.narrow(*causes.needed(master), "failover.global.restart" in decisions, decisions_at_once(master))
+        shown = Shown()
+        lines = translate(recorded, model, causes, shown, master)
+        wording = FailoverExplainer(recorded, model, shown)
+        observations = lines.observations if groups is None else groups.restored(lines.observations)
+        main = Task(job, recorded_system(recorded, model), (Stream(observations),), HIDDEN, explainer=wording)
+        return Unit(
+            job,
+            f"{title} ({origin})",
+            (main, *attempts),
+            damage=damage(run),
+            partial=sampled,
+            notes=lines.notes,
+            recoveries=Explained(lines.decisions, model),
+            findings=_hang(recorded, model, master),
+        )
+
+
+def _hang(recorded: RecordedGraph, model: RecordedFailover, master: Sequence[Event]) -> tuple[RunFinding, ...]:
+    begun = {recorded.task_of(e) for e in master if e.args.get("new") == "SCHEDULED"}
+    waiting = {
+        r: [
+            made
+            for made in dict.fromkeys(model.producing_region[p] for t in tasks for p in model.reads[t])
+            if made != r
+        ]
+        for r, tasks in model.regions.items()
+        if begun.isdisjoint(tasks)
+    }
+    why = hang(waiting, model.regions)
+    return () if why is None else (RunFinding("hang", why),)
+
+
+def _broken_rules(run: FlinkRun, job: str, reasons: Outside) -> tuple[Task, ...]:
+    """The lines that break a rule of every scheduler, as behaviours that are rejected; none if all rules hold."""
+    sessions: dict[Session, list[Event]] = {}
+    for event, session in in_sessions(run.of_job(job)):
+        sessions.setdefault(session, []).append(event)
+    whole = reasons.gap is None and not damage(run)
+    found = [
+        breach
+        for events in sessions.values()
+        for breach in breaches(events, complete=whole, speculative=bool(reasons.announced))
+    ]
+    for process in {process for process, _ in sessions} if reasons.adaptive and whole else ():
+        found += restart_breaches([e for e in run.of_job(job) if e.process == process])
+    for process in {process for process, _ in sessions} if whole else ():
+        found += deployed_to_lost([e for e in run.events if e.process == process], job)
+    return _impossible(job, found)
+
+
+def _impossible(job: str, found: Iterable[tuple[Event, str]]) -> tuple[Task, ...]:
+    """Lines that are impossible, with the reason, as behaviours that are rejected."""
+    return tuple(contradicted(job, event, why) for event, why in found)
+
+
+def _lines(job: str, graph: JobGraph, master: Sequence[Event], groups: Groups | None) -> tuple[Task, ...]:
+    """Checks the JobManager's lines for consistency, without a machine, if the job graph is insufficient for one."""
+    if groups is not None and groups.left is not None:
+        return ()
+    try:
+        recorded = without_edges(graph)
+    except ValueError:  # it is too large
+        return ()
+    if recorded is None:
+        return ()
+    model = RecordedFailover(recorded.graph)
+    lines = translate(recorded, model, Causes(recorded, model, {}, judging=False), Shown(), master)
+    found = lines.observations if groups is None else groups.restored(lines.observations)
+    observations = tuple(Observation(o.event, impossible=o.impossible) for o in found)
+    return (stated(job, observations),)
+
+
+BINDING = FlinkFailover()

@@ -1,0 +1,1 @@
+"""Properties of the public models that have some of their own."""
