@@ -1,1 +1,1 @@
-"""Properties and lemmas of failover, given job graphs; bindings of Flink's logs (`flink/`) and the runtime's (`runtime.py`)."""
+"""Properties, lemmas, given job graphs of failover; bindings of Flink's logs (`flink/`) and the runtime's (`runtime.py`)."""

@@ -1,1 +1,1 @@
-"""Properties of slot allocation, a file for each model; bindings of Flink's logs (`flink/`) and the runtime's (`runtime/`)."""
+"""Properties of slot allocation, one file a model; bindings of Flink's logs (`flink/`) and the runtime's (`runtime/`)."""
