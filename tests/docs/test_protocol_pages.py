@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -52,9 +53,10 @@ def test_the_lists_name_bundled_models() -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_each_protocol_has_a_page_and_tests(model: str) -> None:
-    """The page and the file of tests of a bundled protocol exist and name the model."""
+    """The page of a bundled protocol exists and names the model; so does its file of tests, or it imports the specification."""
     page = ROOT / "docs" / PAGES.get(model, f"protocols/{model.replace('_', '-')}.md")
     tests = ROOT / "tests" / "models" / TESTS.get(model, f"test_{model}.py")
-    for file in (page, tests):
+    [place] = entry_points(group="streamproof.models", name=model)
+    for file, named in ((page, model), (tests, f"{model}|{re.escape(place.module)}")):
         assert file.is_file(), f"{model}: write {file.relative_to(ROOT)}, or name another file in this test"
-        assert re.search(rf"\b{model}\b", file.read_text(encoding="utf-8")), f"{file.relative_to(ROOT)}: no {model}"
+        assert re.search(rf"\b({named})\b", file.read_text(encoding="utf-8")), f"{file.relative_to(ROOT)}: no {named}"
