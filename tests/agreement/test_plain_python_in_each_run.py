@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -319,6 +320,36 @@ def test_a_wrong_reading_is_noticed(fault: str) -> None:
     """With the state, and what both sides make of it."""
     with pytest.raises(ReadingDiffers, match=r"plain Python gives .+ in the state x="):
         compared(Mixed, FAULTS[fault])
+
+
+def reads_so_far(_: int) -> int:
+    """The number of its calls, out of sight of the language; two calls in a row often give the same."""
+    calls = int(os.environ.get("STREAMPROOF_CALLS", "0"))
+    os.environ["STREAMPROOF_CALLS"] = str(calls + 1)
+    return calls // 3 % 8
+
+
+class Drifting(Model):
+    """A rule that the first reading takes for the same each time."""
+
+    def state(self) -> State:
+        """A number."""
+        return State(x=Range(0, 9))
+
+    @action
+    def go(self, s: Any) -> None:
+        """Sets it."""
+        s.x = reads_so_far(1)
+
+
+def test_a_model_that_changes_is_no_disagreement_of_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If two readings of the model differ, it is malformed; the message has the place."""
+    monkeypatch.setenv("STREAMPROOF_CALLS", "0")
+    with pytest.raises(ModelError, match=r"not deterministic: two (readings|evaluations) gave different") as raised:
+        compared(Drifting)
+    assert raised.value.exit_code == 150
+    assert raised.value.loc is not None
+    assert raised.value.loc.file.endswith("test_plain_python_in_each_run.py")
 
 
 def test_a_wrong_constraint_is_noticed() -> None:

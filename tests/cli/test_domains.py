@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,33 @@ def test_domains_have_the_same_values_at_each_reading(domain: str, streamproof: 
     done = streamproof("check", "m.py")
     assert done.code == 150
     assert "m.py:38: the domain of left(p) is not deterministic: two evaluations gave different values" in done.err
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        "lambda m: range(random.randint(1, 2))",
+        "lambda m: random.sample(range(3), 2)",
+        "lambda m: list(os.urandom(8))",
+        '"drawn"',
+    ],
+)
+def test_a_random_domain_is_a_mistake_of_the_model(domain: str, streamproof: Any) -> None:
+    """Two evaluations are compared, more of a function that uses random numbers; it is no disagreement of engines."""
+    drawn = "    @property\n    def drawn(self):\n        return [random.random()]\n\n"
+    written("3", domain)
+    text = Path("m.py").read_text().replace("    @action", f"{drawn}    @action", 1)
+    Path("m.py").write_text("import os, random\n" + text)
+    done = streamproof("check", "m.py")
+    assert done.code == 150
+    assert re.search(r"m\.py:\d+: the domain of left\(p\) is not deterministic: two evaluations gave", done.err)
+
+
+def test_a_drawn_domain_that_stays_the_same_is_one(streamproof: Any) -> None:
+    """A generator of random numbers with a seed."""
+    written("3", "lambda m: random.Random(7).sample(range(3), 2)")
+    Path("m.py").write_text("import random\n" + Path("m.py").read_text())
+    assert streamproof("check", "m.py").code in (0, 12)
 
 
 def test_a_generator_function_is_no_domain(streamproof: Any) -> None:

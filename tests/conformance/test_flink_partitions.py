@@ -32,9 +32,12 @@ def disturbing(tool_module: Any) -> ModuleType:
 
 
 @pytest.mark.parametrize("part", share(range(6), 6))
-def test_no_recorded_run_is_rejected(part: int, flink_logs: Path, flink_more: Path, flink_live: Path) -> None:
+def test_no_recorded_run_is_rejected(
+    part: int, flink_logs: Path, flink_more: Path, flink_live: Path, flink_credit: Path
+) -> None:
     """Where the logs have lines at DEBUG, every partition is followed."""
-    runs = sorted(run for folder in (flink_logs, flink_more, flink_live) for run in folder.iterdir())[part::6]
+    folders = (flink_logs, flink_more, flink_live, flink_credit)
+    runs = sorted(run for folder in folders for run in folder.iterdir())[part::6]
     found = defaultdict(set)
     for verdict in validate_paths(runs, model="partition_lifecycle"):
         found[verdict.run].add(verdict.answer)
@@ -78,7 +81,8 @@ PRODUCER, DATASET = f"{GRAPH}_{'a' * 32}_0_0", "b" * 32
 def drawn(rng: Random, kind: str) -> list[tuple[str, dict[str, Any]]]:
     """A life of a partition, perhaps with one line removed, repeated or moved."""
     whole = {"type": kind, "subparts": 2}
-    served = [("part.reqlocal", {"from": 0, "to": 0}), ("part.request", {"from": 0, "to": 0, **whole})]
+    asked = rng.choice(("part.reqlocal", "net.partreq"))
+    served = [(asked, {"from": 0, "to": 0}), ("part.request", {"from": 0, "to": 0, **whole})]
     views = [("part.view", {"sub": 0, "attempt": PRODUCER})] if kind != "BLOCKING" else []
     ended = [
         (
@@ -93,6 +97,8 @@ def drawn(rng: Random, kind: str) -> list[tuple[str, dict[str, Any]]]:
     listed = [("part.tmrelease", {"partitions": [name]})] if kind == "BLOCKING" else [("part.consumed", whole)]
     gone = [("part.releasing", {**whole, "attempt": PRODUCER}), ("part.released", {})]
     last = [("part.tmrelease", {"partitions": [], "job": JOB})]
+    waited = [(asked, {"from": 0, "to": 0}), *views] if asked == "net.partreq" and rng.random() < 0.5 else []
+    begun = [*waited, *begun] if kind != "BLOCKING" else begun
     lines = [*begun, *(ended + reads if kind == "BLOCKING" else reads + ended), *listed, *gone, *last]
     at, to = rng.randrange(len(lines)), rng.randrange(len(lines))
     match rng.randrange(4):
@@ -110,22 +116,30 @@ def drawn(rng: Random, kind: str) -> list[tuple[str, dict[str, Any]]]:
 def first_wrong(lines: list[tuple[str, dict[str, Any]]], kind: str) -> int | None:
     """The first line that breaks a rule, by counting the lines before it."""
     blocking = kind == "BLOCKING"
+    granted = {0}
     for at, (name, args) in enumerate(lines):
         before = Counter(n if n != "tm.transition" else a["new"] for n, a in lines[:at])
         listed = sum(n == "part.tmrelease" and bool(a["partitions"]) for n, a in lines[:at])
         late = any(n == "part.registered" for n, _ in lines[at:]) and not before["part.registered"]
-        entered = before["part.registered"] > 0 or any(n in ("part.request", "part.releasing") for n, _ in lines[:at])
+        steps = ("part.request", "part.releasing", "part.view")
+        entered = before["part.registered"] > 0 or any(n in steps for n, _ in lines[:at])
+        asked, served = before["part.reqlocal"] + before["net.partreq"], before["part.request"]
         there = (entered or late) and not before["part.releasing"]
+        if name == "part.request":
+            granted = {n for n in granted if asked > served + n}
+        elif name == "part.view":
+            # Requests that waited for the partition are served before the line "Registered".
+            more = {n + 1 for n in granted if late and asked > served + n and before["net.partreq"]}
+            granted = {n for n in granted | more if served + n > before["part.view"]}
         ended = before["FINISHED"] + before["FAILED"]
         begun = entered or before["part.init"] > 0
         right = {
             "part.init": not begun and not before["FINISHED"],
             "part.registered": not before["part.registered"],
             "part.reqlocal": True,
-            "part.request": there
-            and before["part.reqlocal"] > before["part.request"]
-            and (not blocking or before["FINISHED"] > 0),
-            "part.view": entered and not before["part.releasing"] and before["part.request"] > before["part.view"],
+            "net.partreq": True,
+            "part.request": there and bool(granted) and (not blocking or before["FINISHED"] > 0),
+            "part.view": there and bool(granted),
             "part.consumed": begun and not before["part.consumed"],
             "part.releasing": there,
             "part.released": before["part.releasing"] > 0
@@ -153,15 +167,15 @@ def test_a_judge_without_a_machine_agrees_on_random_lines(part: int) -> None:
         lines = drawn(rng, kind)
         of_one = {"dataset": DATASET, "producer": PRODUCER, "pnum": 0, "partition": f"{DATASET}#0@{PRODUCER}"}
         events = [
-            Event(JOB, "tm", at, name, {**args, **(of_one if name.startswith("part.") and name != "part.tmrelease" else {})},
+            Event(JOB, "tm", at, name, {**args, **(of_one if name.startswith(("part.", "net.")) and name != "part.tmrelease" else {})},
                   f"2026-01-01T00:00:00.{at:03}", file="tm.log", line=at + 1)
             for at, (name, args) in enumerate(lines)
         ]  # fmt: skip
         # Lines about another partition show which families the log has.
         other = {**of_one, "dataset": "d" * 32, "from": 0, "to": 0}
-        for name in ("net.partreq", "part.releasing", "part.view"):
+        for name in ("net.partreq", "part.reqlocal", "part.releasing", "part.view"):
             events.append(Event(JOB, "tm", len(events), name, other, "2026-01-01T00:00:01.000", line=99))
-        spoken = {"part.registered", "part.released", "part.reqlocal", "tm.transition"}
+        spoken = {"part.registered", "part.released", "tm.transition"}
         if not spoken <= {e.event for e in events}:
             continue
         run = FlinkRun(

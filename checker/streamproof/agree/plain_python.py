@@ -51,6 +51,9 @@ ALL_RUNS = 700
 SECONDS = 3.0
 """Processor time after which nothing further is compared: of a model whose functions are slow."""
 
+READINGS = 8
+"""Number of readings that are compared with each other, of a model that differs from its reading."""
+
 TERMS = 200_000
 """Number of terms of rules that are computed; those of a large model take longer than its functions."""
 GROUPS = 2_000
@@ -92,8 +95,19 @@ class PlainPython:
 
 
 def compare_with_python(spec: Spec, model: Model, system: System, seed: int = SEED) -> PlainPython:
-    """Compares a system with the model that it was read from. Raises `ReadingDiffers` at the first difference."""
-    return _Comparison(spec, model, system, seed).run()
+    """Compares a system with the model that it was read from. Raises `ReadingDiffers` at the first difference, and
+    `ModelError` if that is a difference between two readings of the model too."""
+    try:
+        return _Comparison(spec, model, system, seed).run()
+    except ReadingDiffers as error:
+        first, *others = (spec.compiled(model) for _ in range(READINGS))
+        if any(other != first for other in others):
+            raise ModelError(
+                "the model is not deterministic: two readings gave different systems",
+                loc=error.loc,
+                remedy="nondeterminism comes from choose(...), not from random numbers or the clock",
+            ) from error
+        raise
 
 
 class _Comparison:

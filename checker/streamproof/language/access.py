@@ -103,7 +103,7 @@ def refuse(function: Any, call: ast.Call, loc: Loc) -> None:
         raise ModelError(f"{name}() has effects, or answers differently each time", loc=loc, remedy=REMEDY)
     plain = function.__func__ if isinstance(function, types.MethodType) else function
     if isinstance(plain, types.FunctionType):
-        module = _unsteady(plain, type(owner).__mro__)
+        module = unsteady(plain, type(owner).__mro__)
         if module:
             raise ModelError(
                 f"{name}() uses the module {module!r}: it answers differently each time", loc=loc, remedy=REMEDY
@@ -116,7 +116,7 @@ def called(function: Any) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _unsteady(function: types.FunctionType, owners: tuple[type, ...]) -> str | None:
+def unsteady(function: types.FunctionType, owners: tuple[type, ...]) -> str | None:
     """The nondeterministic module that a Python function, or a function that it names, belongs to."""
     seen: set[types.FunctionType] = set()
     todo = [function]

@@ -16,6 +16,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
 
+from streamproof.language.access import unsteady
 from streamproof.language.conversion import in_order, plain_inside
 from streamproof.language.declare import Decl
 from streamproof.language.elements import refuse_iterator
@@ -26,13 +27,15 @@ from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange,
 from streamproof.language.terms import describe, is_expr
 from streamproof.system import build as b
 from streamproof.system import sorts
-from streamproof.system.errors import ModelError
+from streamproof.system.errors import Loc, ModelError
 
 INSTANCE_LIMIT = 200_000
 COMBINATIONS = 10 * INSTANCE_LIMIT
 """Maximum number of combinations of an action's arguments, even if guards disable most of them."""
 _READ_ALIKE = frozenset({list, tuple, set, frozenset, dict, range, enum.EnumType})
 """Types of domains with the same values at each reading."""
+READ_DRAWN = 30
+"""Number of further evaluations of a domain whose function uses random numbers or a clock: two draws may be equal."""
 
 
 class Domains:
@@ -96,6 +99,19 @@ class Domains:
     def values(self, parameter: str, earlier: Mapping[str, Any]) -> list[Any]:
         """The values of a parameter, given those of the earlier parameters on which they depend. Raises `ModelError`."""
         loc, what = decoration(self.function), f"the domain of {self.name}({parameter})"
+        domain = self._values(parameter, earlier, loc, what)
+        given = self._declared[parameter]
+        again = int(isinstance(given, str))
+        if isinstance(given, types.FunctionType | types.MethodType):
+            again = READ_DRAWN if unsteady(getattr(given, "__func__", given), type(self.model).__mro__) else 1
+        compared = [plain_inside(v) for v in domain]
+        for _ in range(again):
+            if [plain_inside(v) for v in self._values(parameter, earlier, loc, what)] != compared:
+                raise _not_deterministic(what, loc)
+        return domain
+
+    def _values(self, parameter: str, earlier: Mapping[str, Any], loc: Loc | None, what: str) -> list[Any]:
+        """The same, evaluated once."""
         given = self._declared[parameter]
         if isinstance(given, str):
             try:
@@ -130,11 +146,7 @@ class Domains:
             raise ModelError(f"{what} is {describe(given)}", loc=loc, remedy="use an int, a range, or a list")
         domain = _elements(given)
         if type(given) not in _READ_ALIKE and domain != _elements(given):
-            raise ModelError(
-                f"{what} is not deterministic: two evaluations gave different values",
-                loc=loc,
-                remedy="keep a list or tuple: list(...)",
-            )
+            raise _not_deterministic(what, loc)
         if len(domain) > INSTANCE_LIMIT:
             raise ModelError(
                 f"{what} has more than {INSTANCE_LIMIT:,} values", loc=loc, remedy="a smaller domain, as range(3)"
@@ -212,6 +224,14 @@ def _parameters(name: str, function: types.FunctionType, declared: dict[str, Any
                 remedy=f"write def {name}(self, s, {', '.join(declared)})",
             )
     return names[1:]
+
+
+def _not_deterministic(what: str, loc: Loc | None) -> ModelError:
+    return ModelError(
+        f"{what} is not deterministic: two evaluations gave different values",
+        loc=loc,
+        remedy="keep a list or tuple, without random numbers or the clock; nondeterminism comes from choose(...)",
+    )
 
 
 def too_many(action: str, what: str, function: types.FunctionType) -> ModelError:

@@ -221,7 +221,11 @@ class Spec:
     def read(self, variant: str | None, parameters: Mapping[str, Any]) -> tuple[Model, System]:
         """An instance of the model, and the transition system read from it; raises as `system`."""
         model = self._built(variant, parameters)
-        return model, compile_model(model, self.properties, termination=self.termination, carries=self.carries)
+        return model, self.compiled(model)
+
+    def compiled(self, model: Model) -> System:
+        """The transition system read from an instance of the model. Raises `ModelError`."""
+        return compile_model(model, self.properties, termination=self.termination, carries=self.carries)
 
     def measured(self, variant: str | None = None, **parameters: Any) -> tuple[Measure, ...]:
         """The quantities of the model as expressions over the variables of its system; raises as `system`."""

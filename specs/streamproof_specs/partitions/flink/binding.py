@@ -175,7 +175,9 @@ class _Stores:
             missing += "part.registered" not in seen
             missing += "part.releasing" in spoken and seen["part.released"] > seen["part.releasing"]
             missing += self.explains(process) and seen["part.request"] > seen["part.reqlocal"] + seen["net.partreq"]
-            missing += "part.view" in spoken and seen["part.view"] > 0 and seen["part.request"] == 0
+            entered = next((at for at, e in enumerate(lines) if e.event == "part.registered"), 0)
+            later = any(e.event == "part.view" for e in lines[entered:])
+            missing += later and seen["part.request"] == 0
             stored = any(e.args.get("new") == "FINISHED" for e in lines) and any(
                 TYPES.get(e.args.get("type", ""), False) for e in lines
             )
@@ -213,7 +215,7 @@ class _Stores:
         blocking, subparts = TYPES[first.args["type"]], first.args["subparts"]
         counted = 0 if subparts > MOST_SUBPARTITIONS else subparts
         name = f"partition {first.args['pnum']} of {key[1][:8]} of attempt {key[2][-12:]}"
-        reads = sum(e.event in ("part.request", "part.reqlocal", "net.partreq") for e in lines)
+        reads = sum(e.event in ("part.request", "part.reqlocal", "net.partreq", "part.view") for e in lines)
         system = partition_system(blocking, counted, 2 * reads)
         reading = _Reading(self, process, blocking, counted, tuple(lines))
         wording = PartitionExplainer(name)
@@ -248,7 +250,7 @@ class _Reading:
             case "part.request":
                 return self._request(at)
             case "part.view":
-                return Observation(event, ((Move("view"),),) if self.counted else ((),))
+                return self._view(at)
             case "part.consumed":
                 return Observation(event, ((Move("consume"),),))
             case "part.subfinished" | "part.subreleased":
@@ -272,16 +274,34 @@ class _Reading:
         event = self.lines[at]
         views = 0
         if not self.blocking and self.counted and "part.view" in self.stores.speaks[self.process]:
-            views = 1 if "sub" in event.args else event.args["to"] - event.args["from"] + 1
+            views = _size(event)
         request = Move("request", {"n": min(views, self.counted)})
         ways: list[tuple[Move, ...]] = [(request,)]
         if not self.stores.explains(self.process):
             ways = [(Move("ask"), request)]
         return Observation(event, self._entered(at, tuple(ways)))
 
+    def _view(self, at: int) -> Observation:
+        """A view: by a request, or before the line "Registered" for a remote reader whose request came before."""
+        event, view = self.lines[at], Move("view")
+        if not self.counted:
+            return Observation(event, ((),))
+        if not self._is_to_come("part.registered", at):
+            return Observation(event, ((view,),))
+        asked: tuple[Move, ...] = (Move("ask"),)
+        sizes = {1}
+        if self.stores.explains(self.process):
+            asked, sizes = (), {_size(e) for e in self.lines[:at] if e.event == "net.partreq"}
+        granted = tuple((*asked, Move("grant", {"n": min(n, self.counted)}), view) for n in sorted(sizes))
+        return Observation(event, self._entered(at, ((view,), *granted)))
+
+    def _is_to_come(self, family: str, at: int) -> bool:
+        """Whether a line of a family comes after a line."""
+        return any(e.event == family for e in self.lines[at:])
+
     def _entered(self, at: int, ways: tuple[tuple[Move, ...], ...]) -> tuple[tuple[Move, ...], ...]:
         """A step under the lock, before which the partition was registered if the line about that comes later."""
-        if any(e.event == "part.registered" for e in self.lines[at:]):
+        if self._is_to_come("part.registered", at):
             return (*ways, *((Move("enter"), *way) for way in ways))
         return ways
 
@@ -324,6 +344,11 @@ class _Reading:
             ),
             None,
         )
+
+
+def _size(request: Event) -> int:
+    """The number of subpartitions that a line asks for."""
+    return 1 if "sub" in request.args else int(request.args["to"] - request.args["from"]) + 1
 
 
 def _gates(job: str, run: FlinkRun, events: Sequence[Event]) -> Iterator[Task]:

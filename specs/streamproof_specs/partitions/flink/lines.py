@@ -44,7 +44,7 @@ class PartitionExplainer:
                 return f"{self.name} is read, but no line says that a reader asks for it"
             case "request" if look("stage") == "REGISTERED":
                 return f"{self.name} is read, but its producer is {look('producer')}"
-            case "view" if look("stage") == "REGISTERED":
+            case "view" | "grant" if look("stage") == "REGISTERED":
                 return f"a view of {self.name} is created without a request"
             case "release" if look("stage") == "RELEASING":
                 return f"{self.name} is released, but its producer has finished, and it was not listed for release"

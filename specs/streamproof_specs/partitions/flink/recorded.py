@@ -2,7 +2,8 @@
 
 `partition_lifecycle` has messages, JobMasters and consumers; a TaskManager's log shows what happens to each partition there:
 it is set up, registered, read, listed for release, and released. What Flink does under the lock of the
-`ResultPartitionManager` is one order; the line "Registered" is written after the lock is released.
+`ResultPartitionManager` is one order; the line "Registered" is written after the lock is released, and after the requests
+that waited for the partition are served.
 """
 
 from __future__ import annotations
@@ -104,6 +105,13 @@ class RecordedPartition(Model):
         """The request is served, by so many views."""
         require(s.stage == "REGISTERED" and s.wanted > 0)
         require(not self.blocking or s.producer == "FINISHED")
+        s.wanted -= 1
+        s.views += n
+
+    @action(n="counts")
+    def grant(self, s, n):
+        """A request that came before the partition is served as soon as it can be read, before the line "Registered"."""
+        require(s.stage == "REGISTERED" and not s.shown and s.wanted > 0)
         s.wanted -= 1
         s.views += n
 
