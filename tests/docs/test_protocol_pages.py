@@ -53,7 +53,7 @@ def test_the_lists_name_bundled_models() -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_each_protocol_has_a_page_and_tests(model: str) -> None:
-    """The page of a bundled protocol exists and names the model; so does its file of tests, or it imports the specification."""
+    """The page of a bundled protocol exists and names the model; its file of tests names it, or imports the specification."""
     page = ROOT / "docs" / PAGES.get(model, f"protocols/{model.replace('_', '-')}.md")
     tests = ROOT / "tests" / "models" / TESTS.get(model, f"test_{model}.py")
     [place] = entry_points(group="streamproof.models", name=model)
