@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from streamproof.explicit import level_search
 from streamproof.pipeline import inputs as report_inputs
 from streamproof.pipeline import reading as report_reading
 from streamproof_models.partitions.machine import PartitionLifecycle
@@ -314,3 +315,37 @@ def test_a_document_too_large_for_a_report_is_refused_at_once(
         2,
         True,
     ), done
+
+
+HUGE = """
+from streamproof import Model, Range, State, action, invariant
+
+
+class Huge(Model):
+    def state(self):
+        return State(n=Range(0, 1 << 63), m=Range(0, 99))
+
+    @action(x=range(100))
+    def go(self, s, x):
+        s.m = x
+
+    @invariant
+    def low(self, s):
+        return s.n * 2 < 1 << 64
+"""
+
+
+def test_advice_names_options_that_the_verb_has_and_the_user_gave(
+    streamproof: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine's remedies depend on the verb: export has no option for memory. What is to be left out was given."""
+    (folder / "huge.py").write_text(HUGE)
+    done = streamproof("check", "huge.py", "--tier", "compiled")
+    assert done.code == 152
+    assert "  leave out --tier: generated Python supports integers of any size\n" in done.err
+    monkeypatch.setattr(level_search, "memory_of_machine", lambda: 1)
+    check, export = streamproof("check", "huge.py"), streamproof("export", "huge.py", "--format", "itf", "--out", "o")
+    reached, more = " reached; ", "raise --memory, continue on disk with --spill DIR, "
+    rest = "choose smaller parameters, or try to prove it with the symbolic engine"
+    assert f"{reached}{more}{rest}" in " ".join(check.out.split())
+    assert f"{reached}{rest})" in export.err

@@ -50,12 +50,33 @@ def test_the_json_has_the_reductions(streamproof: Any) -> None:
         (
             ["--symmetry", "--dot", "states.dot"],
             "a reduced search does not visit all states and steps",
-            "leave out --dot, or --symmetry and --por",
+            "leave out --dot, or --symmetry\n",
         ),
         (
             ["--por", "--coverage"],
             "a reduced search does not visit all states and steps",
-            "leave out --coverage, or --symmetry and --por",
+            "leave out --coverage, or --por\n",
+        ),
+        (
+            ["--symmetry", "--por", "--dot", "states.dot", "--coverage"],
+            "a reduced search does not visit all states and steps",
+            "leave out --coverage and --dot, or --symmetry and --por\n",
+        ),
+        (
+            ["--tier", "python", "--workers", "2"],
+            "only the compiled tier has workers",
+            "leave out --workers, or --tier\n",
+        ),
+        (["--por", "--spill", "d"], "only the compiled tier spills to disk", "leave out --por, or --spill\n"),
+        (
+            ["--symmetry", "--checkpoint", "d"],
+            "only the compiled tier writes checkpoints",
+            "leave out --symmetry, or --checkpoint\n",
+        ),
+        (
+            ["--resume", "d", "--spill", "e"],
+            "what was spilled to disk is in no checkpoint",
+            "leave out --resume, or --spill\n",
         ),
     ],
 )

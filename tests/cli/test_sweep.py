@@ -472,6 +472,8 @@ def test_the_table_has_a_row_for_each_point_and_property(streamproof: Any, burst
         (["counter.py"], "no parameter varies: counter declares no axes", "give a parameter several values"),
         (["counter.py", "-p", "limit=2"], "no parameter varies: counter declares no axes", "give a parameter"),
         (["counter.py", "-p", "limits=1..2"], "counter has no parameter 'limits'", "did you mean limit?"),
+        (["failover", "--job-graph", "job.json"], "a sweep varies parameters and has no --job-graph", "leave it out"),
+        (["failover", "--what-if", "lose=A"], "a sweep varies parameters and has no --what-if", "leave it out"),
         (["counter.py", "-p", "limit"], "-p limit: no value", "write -p name=value, -p name=0..3 or -p name=a,b"),
         (["counter.py", "-p", "limit=1..x"], "limit='x' is not a value of type int", "give an integer"),
         (["counter.py", "-p", "limit=3..1"], "-p limit=3..1: 3..1 has no values, or too many", "from small to large"),

@@ -34,7 +34,7 @@ from streamproof.engines import CHECKS, RegisteredEngine, explored
 from streamproof.system.errors import StreamproofError, TooLarge, UsageError
 from streamproof.system.files import CERTIFICATE, DOT, expect_writable, write
 from streamproof.system.model import System
-from streamproof.system.options import SOLVER_DEPTH, TIERS, SearchOptions, bytes_text
+from streamproof.system.options import SOLVER_DEPTH, TIERS, SearchOptions, bytes_text, given_of
 from streamproof.system.records import replace
 from streamproof.system.text import visible
 from streamproof.system.verdict import CheckResult, Finding, Measure, Measured
@@ -159,7 +159,7 @@ def command(
     if (symmetry or por) and (coverage or dot is not None):
         raise UsageError(
             "a reduced search does not visit all states and steps",
-            remedy=f"leave out {'--coverage' if coverage else '--dot'}, or --symmetry and --por",
+            remedy=f"leave out {given_of('--coverage', '--dot')}, or {given_of('--symmetry', '--por')}",
         )
     if dot is not None:
         expect_writable(dot, DOT)

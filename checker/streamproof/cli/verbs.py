@@ -18,6 +18,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from streamproof import interrupts
 from streamproof.supervisor import little_memory
@@ -156,8 +157,11 @@ class Verb(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb; standard output is reserved for its result."""
         from streamproof.cli.outputs import reserved_output
+        from streamproof.system.options import CommandLine, command_line, setting
 
-        with reserved_output():
+        words, source = ParameterSource.COMMANDLINE, ctx.get_parameter_source
+        given = frozenset(name for p in self.get_params(ctx) if source(p.name or "") is words for name in p.opts)
+        with reserved_output(), setting(command_line, CommandLine(frozenset(self.option_names(ctx)), given)):
             return super().invoke(ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -25,6 +25,7 @@ from streamproof.system.options import (
     PYTHON,
     SearchOptions,
     bytes_about,
+    either,
     peak_bytes,
     resident_bytes,
     timely,
@@ -144,7 +145,7 @@ def _compile(task: SearchTask) -> LevelSearch:
         from streamproof.explicit.compiled.search import CompiledSearch
     except ImportError as error:
         raise SystemFailure(
-            f"compiled code needs llvmlite: {error}", remedy="pip install llvmlite, or --tier python"
+            f"compiled code needs llvmlite: {error}", remedy=either("pip install llvmlite", "--tier python")
         ) from None
     options = task.budget.options
     if options.spill is not None:

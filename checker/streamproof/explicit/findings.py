@@ -20,7 +20,7 @@ from streamproof.system import expr as e
 from streamproof.system.errors import Loc, TooLarge
 from streamproof.system.expr import Expr, variables
 from streamproof.system.model import NOT_REACHED, REACHED, Conjunct, Instance, Kind, Property, System
-from streamproof.system.options import bytes_about
+from streamproof.system.options import bytes_about, either
 from streamproof.system.records import dataclass, replace
 from streamproof.system.verdict import Condition, Coverage, Finding, Mistake, Verdict, lasso_text, number_of
 
@@ -296,18 +296,20 @@ def advice(search: LevelSearch) -> str:
     """The limit that ended an incomplete search, and a remedy."""
     so_far = f"after {number_of(search.known, 'state')} in {number_of(len(search.levels), 'level')}"
     so_far += f", while {search.stage}" if search.stage else ""
-    smaller = "choose smaller parameters, or try to prove it with the symbolic engine"
+    smaller = "choose smaller parameters", "try to prove it with the symbolic engine"
     budget = search.budget
     match search.stopped:
         case Stop.STATES:
-            return f"stopped {so_far}: max_states is {budget.max_states:,}; raise it, {smaller}"
+            return f"stopped {so_far}: max_states is {budget.max_states:,}; {either('raise it', *smaller)}"
         case Stop.DEPTH:
             return f"stopped {so_far}: max_depth is {budget.options.max_depth}; raise it or leave it out"
         case Stop.TIME:
-            return f"stopped {so_far}: time_limit is {budget.options.time_limit or limit():g} s; raise it, {smaller}"
+            seconds = budget.options.time_limit or limit()
+            return f"stopped {so_far}: time_limit is {seconds:g} s; {either('raise it', *smaller)}"
         case Stop.MEMORY:
-            more = "raise --memory" if budget.options.spill else "raise --memory, continue on disk with --spill DIR"
-            return f"stopped {so_far}: memory limit of {bytes_about(budget.max_bytes or 0)} reached; {more}, {smaller}"
+            more = () if budget.options.spill else ("continue on disk with --spill DIR",)
+            remedy = either("raise --memory", *more, *smaller)
+            return f"stopped {so_far}: memory limit of {bytes_about(budget.max_bytes or 0)} reached; {remedy}"
         case Stop.INTERRUPTED:
             return f"interrupted {so_far}; run it again to the end"
         case Stop.DECIDED:

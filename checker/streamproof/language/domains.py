@@ -103,7 +103,7 @@ class Domains:
         given = self._declared[parameter]
         again = int(isinstance(given, str))
         if isinstance(given, types.FunctionType | types.MethodType):
-            again = READ_DRAWN if unsteady(getattr(given, "__func__", given), type(self.model).__mro__) else 1
+            again = READ_DRAWN if _draws(given, type(self.model)) else 1
         compared = [plain_inside(v) for v in domain]
         for _ in range(again):
             if [plain_inside(v) for v in self._values(parameter, earlier, loc, what)] != compared:
@@ -224,6 +224,11 @@ def _parameters(name: str, function: types.FunctionType, declared: dict[str, Any
                 remedy=f"write def {name}(self, s, {', '.join(declared)})",
             )
     return names[1:]
+
+
+def _draws(given: types.FunctionType | types.MethodType, model: type) -> bool:
+    plain = given.__func__ if isinstance(given, types.MethodType) else given
+    return isinstance(plain, types.FunctionType) and unsteady(plain, model.__mro__) is not None
 
 
 def _not_deterministic(what: str, loc: Loc | None) -> ModelError:

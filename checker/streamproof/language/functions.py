@@ -21,7 +21,18 @@ from streamproof.language.lift import condition_of, merge
 from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, Pick, where
 from streamproof.language.model import with_guards
 from streamproof.language.primitives import NOTHING, Disabled, NoPick, choose, enabled, first, is_operator, require
-from streamproof.language.sources import PACKAGE, definition, is_standard, local_names, parameters, place, text
+from streamproof.language.sources import (
+    PACKAGE,
+    definition,
+    is_standard,
+    local_names,
+    outer_declaration,
+    parameters,
+    place,
+    signature,
+    text,
+    underlying,
+)
 from streamproof.language.symbolic_parameters import as_term, watch
 from streamproof.language.terms import (
     Cases,
@@ -355,7 +366,7 @@ def enter(
     owner = next(iter(given.values()), None)
     local = {name: _from_inside(owner, value) for name, value in given.items()}
     node = definition(plain)
-    changes = _outer(plain)
+    changes = outer_declaration(plain)
     if changes is not None:
         word = "global" if isinstance(changes, ast.Global) else "nonlocal"
         raise ModelError(
@@ -381,11 +392,11 @@ def _bound(
     if not kwargs and form.positions is not None and len(args) == len(form.positions):
         return dict(zip(form.positions, args, strict=True))
     try:
-        bound = _signature(plain).bind(*args, **kwargs)
+        bound = signature(plain).bind(*args, **kwargs)
     except TypeError as error:
         raise ModelError(f"{plain.__name__}(): {error}", loc=loc, remedy="match its parameters") from None
     bound.apply_defaults()
-    for name, parameter in _signature(plain).parameters.items():
+    for name, parameter in signature(plain).parameters.items():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             bound.arguments[name] = ev.context.allocate(bound.arguments[name])
     return bound.arguments
@@ -565,21 +576,6 @@ def _result(frame: Frame, body: list[ast.stmt], loc: Loc) -> Term:
     return merge(frame.returned, frame.result, None, loc)
 
 
-def underlying(function: Any) -> types.FunctionType:
-    """The underlying function of a function or method."""
-    plain = function.__func__ if isinstance(function, types.MethodType) else function
-    assert isinstance(plain, types.FunctionType)
-    return plain
-
-
-@lru_cache(maxsize=1024)
-def _signature(plain: types.FunctionType) -> inspect.Signature:
-    """A function's own parameters, by its code, ignoring what it wraps and what its ``__signature__`` says."""
-    bare = types.FunctionType(plain.__code__, {}, plain.__name__, plain.__defaults__, plain.__closure__)
-    bare.__kwdefaults__ = plain.__kwdefaults__
-    return inspect.signature(bare)
-
-
 @dataclass(frozen=True, slots=True)
 class _Form:
     """The signature data used at each call."""
@@ -588,12 +584,6 @@ class _Form:
     """The parameters, if each may be passed by position."""
     asynchronous: bool
     generator: bool
-
-
-@lru_cache(maxsize=1024)
-def _outer(plain: types.FunctionType) -> ast.Global | ast.Nonlocal | None:
-    """A declaration by which assignments change what is outside of a function, on whatever path it stands."""
-    return next((n for n in ast.walk(definition(plain)) if isinstance(n, ast.Global | ast.Nonlocal)), None)
 
 
 @lru_cache(maxsize=1024)

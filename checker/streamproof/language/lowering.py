@@ -15,13 +15,13 @@ from typing import Any, TypeAlias, get_args
 from streamproof.language import access, expressions, functions, lvalues, statements
 from streamproof.language.access import is_plain_value
 from streamproof.language.calls import formula
-from streamproof.language.functions import enter, returns_always, underlying
+from streamproof.language.functions import enter, returns_always
 from streamproof.language.lift import as_any_term
 from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, OutsideCalls, boolean, where
 from streamproof.language.model import Model
 from streamproof.language.mutation_guard import MutationGuard
 from streamproof.language.primitives import PropertyMark
-from streamproof.language.sources import definition, parameters, place
+from streamproof.language.sources import definition, parameters, place, underlying
 from streamproof.language.statements import conjuncts
 from streamproof.language.symbolic_parameters import as_term
 from streamproof.language.terms import (

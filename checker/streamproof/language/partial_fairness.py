@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from streamproof.language.declarations import known_names
-from streamproof.language.functions import underlying
 from streamproof.language.lowering import PropertyReader, expect_total
 from streamproof.language.lowering_context import OutsideCalls, Pick
 from streamproof.language.primitives import ActionMark, choose
@@ -26,6 +25,7 @@ from streamproof.language.sources import (
     parameters,
     place,
     static_value,
+    underlying,
 )
 from streamproof.language.terms import Cases, NewCase, StateRef, describe, is_expr, symbolic
 from streamproof.language.totality import may_be_true

@@ -28,6 +28,13 @@ WRITTEN: dict[int, tuple[types.CodeType, types.CodeType]] = {}
 """The original code objects, by the identity of their guarded forms (`rewritten`)."""
 
 
+def underlying(function: Any) -> types.FunctionType:
+    """The underlying function of a function or method."""
+    plain = function.__func__ if isinstance(function, types.MethodType) else function
+    assert isinstance(plain, types.FunctionType)
+    return plain
+
+
 def code_of(function: types.FunctionType) -> types.CodeType:
     """The original code of a function."""
     code = function.__code__
@@ -129,6 +136,20 @@ def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
         if not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
             return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return tuple(inspect.signature(function, follow_wrapped=False).parameters)
+
+
+@lru_cache(maxsize=1024)
+def signature(plain: types.FunctionType) -> inspect.Signature:
+    """A function's own parameters, by its code, ignoring what it wraps and what its ``__signature__`` says."""
+    bare = types.FunctionType(plain.__code__, {}, plain.__name__, plain.__defaults__, plain.__closure__)
+    bare.__kwdefaults__ = plain.__kwdefaults__
+    return inspect.signature(bare)
+
+
+@lru_cache(maxsize=1024)
+def outer_declaration(plain: types.FunctionType) -> ast.Global | ast.Nonlocal | None:
+    """A declaration by which assignments change what is outside of a function, on whatever path it stands."""
+    return next((n for n in ast.walk(definition(plain)) if isinstance(n, ast.Global | ast.Nonlocal)), None)
 
 
 def codes(code: types.CodeType) -> Iterator[types.CodeType]:

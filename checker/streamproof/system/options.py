@@ -34,6 +34,32 @@ STRENGTH = 4
 
 
 @dataclass(frozen=True, slots=True)
+class CommandLine:
+    """The names of the options that the running verb has, and of those that the user gave."""
+
+    offered: frozenset[str]
+    given: frozenset[str]
+
+
+command_line: ContextVar[CommandLine | None] = ContextVar("command line", default=None)
+"""The command line that is executed; None where the program is used as a library."""
+
+
+def either(*ways: str) -> str:
+    """Several remedies as one, without those that name an option which the running verb lacks."""
+    running = command_line.get()
+    fit = [way for way in ways if running is None or running.offered.issuperset(re.findall(r"(?<!\S)--[a-z-]+", way))]
+    return ", or ".join(filter(None, (", ".join(fit[:-1]), *fit[-1:])))
+
+
+def given_of(*names: str) -> str:
+    """Those of these options that the user gave: ``--symmetry and --por``. All of them where no verb runs."""
+    running = command_line.get()
+    given = [name for name in names if running is None or name in running.given]
+    return " and ".join(filter(None, (", ".join(given[:-1]), *given[-1:])))
+
+
+@dataclass(frozen=True, slots=True)
 class SearchOptions:
     """The options of one search or proof; omitted limits are unlimited or chosen by the engine.
 
@@ -100,23 +126,18 @@ class SearchOptions:
     def _excluded(self) -> Iterator[tuple[str, str]]:
         """Why these options exclude each other, with the remedy."""
         several = self.workers is not None and self.workers > 1
+        python, stored = given_of("--tier", "--symmetry", "--por"), given_of("--checkpoint", "--resume")
         if self.tier == PYTHON or self.reduced:
             if several:
-                yield "only the compiled tier has workers", "leave out --workers, or what keeps to generated Python"
+                yield "only the compiled tier has workers", f"leave out --workers, or {python}"
             if self.storage is not None:
-                yield (
-                    "only the compiled tier writes checkpoints",
-                    "leave out the other tier, --symmetry and --por, or checkpoints",
-                )
+                yield "only the compiled tier writes checkpoints", f"leave out {python}, or {stored}"
             if self.spill is not None:
-                yield (
-                    "only the compiled tier spills to disk",
-                    "leave out the other tier, --symmetry and --por, or --spill",
-                )
+                yield "only the compiled tier spills to disk", f"leave out {python}, or --spill"
         if self.spill is not None and several:
             yield "a search that spills to disk has one worker", "leave out --workers, or --spill"
         if self.spill is not None and self.storage is not None:
-            yield "what was spilled to disk is in no checkpoint", "leave out checkpoints, or --spill"
+            yield "what was spilled to disk is in no checkpoint", f"leave out {stored}, or --spill"
 
     @property
     def reduced(self) -> bool:

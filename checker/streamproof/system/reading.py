@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
 
 from streamproof.system.errors import InputError, Loc
-from streamproof.system.options import bytes_text, setting
+from streamproof.system.options import bytes_text, either, setting
 
 MOST_EVIDENCE = 32_000_000
 """Maximum size of the evidence of a certificate, unpacked, in bytes."""
@@ -113,7 +113,8 @@ def unpacked(data: bytes, most: int) -> bytes:
     reader = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=1 << 27)
     found = reader.decompress(data, max_length=most + 1)
     if len(found) > most:
-        raise Excess(f"unpacked it is larger than {bytes_text(most)}; --unpacked SIZE moves this limit")
+        more = either("--unpacked SIZE moves this limit")
+        raise Excess("; ".join(filter(None, (f"unpacked it is larger than {bytes_text(most)}", more))))
     if not reader.eof or reader.unused_data:
         raise lzma.LZMAError("the compressed data is incomplete, or goes on behind its end")
     return found

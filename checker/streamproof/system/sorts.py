@@ -151,6 +151,7 @@ def key_sort(keys: tuple[Any, ...]) -> KeySort:
     return KeySort(texts if len(set(texts)) == len(keys) else tuple(map(repr, keys)), keys=keys)
 
 
+@lru_cache(maxsize=256)
 def index_keys(index: RangeSort | EnumSort | BoolSort) -> tuple[Any, ...]:
     """The indices of an array as a model writes them, in order."""
     return index.keys if isinstance(index, KeySort) else tuple(values(index))
@@ -412,7 +413,7 @@ def _counts(places: int, most: int) -> Iterator[tuple[int, ...]]:
 
 def bag_items(sort: BagSort, value: Value) -> list[Value]:
     """The values in a bag in their order, each as often as it occurs."""
-    every = zip(_item_values(sort.index), value, strict=True)
+    every = zip(index_keys(sort.index), value, strict=True)
     return [item for item, count in every for _ in range(count)]
 
 
@@ -423,11 +424,6 @@ def bag_of(sort: BagSort, items: Iterable[Value]) -> Value:
     for item in items:
         counts[places[key_type(item), item]] += 1
     return tuple(counts)
-
-
-@lru_cache(maxsize=256)
-def _item_values(index: RangeSort | EnumSort | BoolSort) -> tuple[Value, ...]:
-    return index_keys(index)
 
 
 @lru_cache(maxsize=256)

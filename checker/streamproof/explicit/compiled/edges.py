@@ -20,6 +20,7 @@ from streamproof.explicit.state_graph import StateGraph, Truths, sources
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.model import System
+from streamproof.system.options import either
 from streamproof.system.records import replace
 
 CHUNK = 1 << 16
@@ -69,7 +70,7 @@ def state_graph(search: Expanded) -> StateGraph:
     if not search.budget.allows(needed) or states >= 1 << 31:
         raise TooLarge(
             f"the {steps:,} steps of this graph need {needed / 2**30:.1f} GiB",
-            remedy="raise --memory, or choose smaller parameters",
+            remedy=either("raise --memory", "choose smaller parameters"),
         )
     own, noted = search.every_step()
     worker, table, fixed = search.worker, search.worker.table, search.fixed

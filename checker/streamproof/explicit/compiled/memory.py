@@ -28,6 +28,7 @@ from streamproof.explicit.level_search import Budget
 from streamproof.explicit.native_code import Module, build
 from streamproof.interrupts import abruptly
 from streamproof.system.errors import SystemFailure, TooLarge
+from streamproof.system.options import either
 
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 LEAST = 1 << 24
@@ -284,7 +285,8 @@ class StateTable:
     def reserve(self, states: int, fixed: Fixed) -> None:
         """Make room for `states` states in an empty table. Raises `TooLarge` if they exceed the memory limit."""
         if not self.make_room(states, fixed):
-            raise TooLarge(f"{states:,} states exceed the memory limit of this run", remedy="raise --memory")
+            remedy = either("raise --memory", "choose smaller parameters")
+            raise TooLarge(f"{states:,} states exceed the memory limit of this run", remedy=remedy)
 
     def enter(self, states: int, expanded: int, fixed: Fixed) -> None:
         """Insert the first `states` states of the log, all distinct, and mark the first `expanded` as expanded."""

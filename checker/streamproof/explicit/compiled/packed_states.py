@@ -15,6 +15,7 @@ from streamproof.system import expr as e
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
+from streamproof.system.options import given_of
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Scalar, Value, cardinality
 
@@ -321,8 +322,9 @@ class Emitter:
     def _expect_small(self, term: Expr) -> None:
         sort = term.sort
         if isinstance(sort, RangeSort) and not -LARGEST <= sort.lo <= sort.hi <= LARGEST:
+            chosen = given_of("--tier", "--checkpoint", "--resume")
             raise TooLarge(
                 f"a term reaches {max(-sort.lo, sort.hi)}, beyond the limit of 2^62 of machine words",
                 loc=term.loc,
-                remedy="leave out --tier compiled, --checkpoint and --resume: generated Python supports integers of any size",
+                remedy=f"leave out {chosen}: generated Python supports integers of any size",
             )

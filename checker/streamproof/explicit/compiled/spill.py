@@ -27,7 +27,7 @@ from streamproof.explicit.level_search import SearchTask, Stop
 from streamproof.explicit.search import starts
 from streamproof.system.errors import TooLarge
 from streamproof.system.model import State
-from streamproof.system.options import resident_bytes
+from streamproof.system.options import either, resident_bytes
 
 if TYPE_CHECKING:
     from streamproof.explicit.state_graph import StateGraph
@@ -160,7 +160,7 @@ class SpillingSearch(CompiledSearch):
         if self._disk is not None:
             raise TooLarge(
                 "temporal properties need the state graph in memory, and the states are on disk",
-                remedy="raise --memory, or choose smaller parameters",
+                remedy=either("raise --memory", "choose smaller parameters"),
             )
         return super().graph()
 

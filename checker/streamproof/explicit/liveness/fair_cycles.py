@@ -41,6 +41,7 @@ from streamproof.system.expr import Expr
 from streamproof.system.flatten import Rewriter
 from streamproof.system.formula import Atom, Eventually, Formula, claims, recurring, refutable
 from streamproof.system.model import Property, System
+from streamproof.system.options import given_of
 from streamproof.system.verdict import Finding, Verdict, number_of
 
 if TYPE_CHECKING:
@@ -306,7 +307,7 @@ class Temporal:
         if self._plan.reduces:
             raise UsageError(
                 f"{prop.name} is a temporal property, and the search was reduced",
-                remedy="leave out --symmetry and --por, or the temporal properties with --property",
+                remedy=f"leave out {given_of('--symmetry', '--por')}, or choose other properties with --property",
             )
         begun = time.perf_counter()
         spent = self._search.budget.spent()

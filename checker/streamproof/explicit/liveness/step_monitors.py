@@ -21,6 +21,7 @@ from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula, Recurs, recurring
 from streamproof.system.model import System
+from streamproof.system.options import either
 
 
 class StepMonitors:
@@ -45,7 +46,7 @@ class StepMonitors:
         if not budget.allows(needed):
             raise TooLarge(
                 f"the graph with monitors of steps needs {needed / 2**30:.1f} GiB",
-                remedy="raise --memory, or choose smaller parameters",
+                remedy=either("raise --memory", "choose smaller parameters"),
             )
         goals = graph.targets << width
         for at, condition in enumerate(names):

@@ -118,7 +118,7 @@ def _searched(system: System, job: Job) -> Record:
             return record_of(job, "interrupted")
         findings = found.findings
         if found.stopped == Stop.MEMORY.value:
-            because = f"out of memory after {found.counts.distinct:,} states: with fewer --workers each has more"
+            because = f"out of memory after {found.counts.distinct:,} states: with fewer processes each has more"
             findings = [replace(f, because=because) if f.verdict is Verdict.INCONCLUSIVE else f for f in findings]
         counts = found.counts.inside
         record["because"] = None if found.mistake is None else found.mistake.error.one_line

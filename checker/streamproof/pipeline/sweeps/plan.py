@@ -139,6 +139,12 @@ def plan_of(
         name, _, words = text.partition("=")
         if not words:
             raise UsageError(f"-p {text}: no value", remedy="write -p name=value, -p name=0..3 or -p name=a,b")
+        if name in {*target.spec.inputs, *target.spec.questions}:
+            option = name.replace("_", "-")
+            raise UsageError(
+                f"a sweep varies parameters and has no --{option}",
+                remedy=f"leave it out and give values with -p, or use streamproof check {target.text} --{option}",
+            )
         if name not in cls.parameters():
             raise unknown(f"{target.name} has no parameter", name, cls.parameters(), "its parameters")
         axes[name] = _values(target, name, words)
