@@ -26,8 +26,8 @@ from pathlib import Path
 from explorer import tasks
 from start_up import TINY, every
 
+from streamproof.base.errors import Exit
 from streamproof.explicit.native_code import CACHE_VARIABLE
-from streamproof.system.errors import Exit
 
 
 @dataclass(frozen=True)

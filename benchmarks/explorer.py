@@ -29,9 +29,9 @@ from typing import Any
 
 from random_access import rates
 
-from streamproof.exchange.promela import export
-from streamproof.exchange.spin_run import SearchOrder, SpinOptions, installed
-from streamproof.exchange.spin_run import run as search
+from streamproof.exchange.promela.model import export
+from streamproof.exchange.promela.spin_run import SearchOrder, SpinOptions, installed
+from streamproof.exchange.promela.spin_run import run as search
 from streamproof.explicit.compiled.memory import Fixed
 from streamproof.explicit.compiled.search_kernels import GROUPS
 from streamproof.explicit.native_code import CACHE_VARIABLE

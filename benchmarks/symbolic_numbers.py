@@ -21,7 +21,7 @@ from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.induction import Induction
 from streamproof.symbolic.solver import SolverBudget
 from streamproof.system import System
-from streamproof.system.scalarise import scalarise
+from streamproof.transform.scalarise import scalarise
 from streamproof_models.reference.async_termination_detection import AsyncTerminationDetection
 from streamproof_models.reference.dining_philosophers import DiningPhilosophers
 from streamproof_models.reference.ewd998 import Ewd998

@@ -24,8 +24,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from streamproof.exchange.tla import Means, Tla, export
-from streamproof.exchange.tlc_run import JAR, TlcReport, installed, jar, read_report
+from streamproof.exchange.tla.module import Means, Tla, export
+from streamproof.exchange.tla.tlc_run import JAR, TlcReport, installed, jar, read_report
 from streamproof.model_registry import find
 from streamproof.system import Kind
 

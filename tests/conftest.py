@@ -68,7 +68,7 @@ def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
 @pytest.fixture(scope="session", autouse=True)
 def _bundled_models_are_compiled_once() -> Iterator[None]:
     """Tests ask for the systems of bundled models again and again, and nothing of a system can be changed."""
-    from streamproof.language import spec
+    from streamproof.language.declare import spec
 
     made: dict[Any, Any] = {}
     compiled = spec.compile_model
@@ -114,7 +114,7 @@ def _caches_of_a_file_end_with_it(request: pytest.FixtureRequest) -> Iterator[No
 def small_heap() -> Iterator[None]:
     """Readings with free parameters look through the heap for functions of the model's files: of what was there before
     this module's tests, they are given the functions, and need not look through the rest each time."""
-    from streamproof.language import rewritten
+    from streamproof.language.free import rewritten
 
     gc.collect()
     known = [found for found in gc.get_objects() if type(found) is types.FunctionType]

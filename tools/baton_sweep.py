@@ -16,8 +16,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from streamproof.base.errors import Exit
 from streamproof.cli.verbs import run as streamproof
-from streamproof.system.errors import Exit
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "docs" / "protocols" / "baton-sweep.parquet"

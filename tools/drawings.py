@@ -9,7 +9,7 @@ import hashlib
 import sys
 from pathlib import Path
 
-from streamproof.exchange.dot import render_svg
+from streamproof.exchange.drawings.dot import render_svg
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
 

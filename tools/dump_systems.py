@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from streamproof import model_registry
+from streamproof.base.errors import StreamproofError
 from streamproof.model_registry import Target
 from streamproof.system import expr as e
-from streamproof.system.assume import simplify
-from streamproof.system.errors import StreamproofError
-from streamproof.system.scalarise import scalarise
+from streamproof.transform.assume import simplify
+from streamproof.transform.scalarise import scalarise
 
 ROOT = str(Path(__file__).resolve().parents[1]) + os.sep
 

@@ -88,8 +88,8 @@ class Part:
 PARTS = {
     "reading of rules": Part(
         120,
-        "language/model_reader.py language/matching.py language/statements.py language/operators.py"
-        " language/partial_fairness.py",
+        "language/lower/model_reader.py language/lower/matching.py language/lower/statements.py language/lower/operators.py"
+        " language/lower/partial_fairness.py",
         "unit/test_language_rules.py unit/test_language_names.py unit/test_fair_steps.py unit/test_known_values.py"
         " unit/test_language_errors.py unit/test_language_choices.py unit/test_language_model.py"
         " unit/test_language_enabled.py unit/test_language_steady.py unit/test_temporal_language.py"
@@ -110,7 +110,7 @@ PARTS = {
     ),
     "constraints and wording": Part(
         80,
-        "system/constraint.py system/verdict.py report/check_report.py explicit/exploration.py",
+        "transform/constraint.py system/verdict.py report/check_report.py explicit/exploration.py",
         "unit/test_check_report.py unit/test_step_bits.py unit/test_explicit_verdicts.py unit/test_temporal.py"
         " unit/test_measures.py unit/test_constraints.py unit/test_explicit_limits.py",
         "unit/test_spilling.py unit/test_explicit_source.py cli/test_check.py cli/test_reductions.py"
@@ -144,7 +144,7 @@ PARTS = {
     ),
     "certificates for every size": Part(
         20,
-        "certify/verifier_any.py",
+        "any/certify/verifier.py",
         "certificates/every_size/test_every_size_accepted.py certificates/every_size/test_every_size_forged.py",
     ),
     "conformance": Part(

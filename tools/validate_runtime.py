@@ -22,8 +22,8 @@ sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tools")]
 
 from page_section import write_section  # noqa: E402
 from runtime_mix import JOBS, run_of  # noqa: E402
-from streamproof.language.model import Model, marked  # noqa: E402
-from streamproof.language.primitives import ActionMark  # noqa: E402
+from streamproof.language.declare.model import Model, marked  # noqa: E402
+from streamproof.language.declare.primitives import ActionMark  # noqa: E402
 from streamproof_models.checkpoints.machine import Checkpoints  # noqa: E402
 from streamproof_runtime.event_log import lines  # noqa: E402
 from streamproof_specs.partitions.runtime.recorded import RecordedPartitions  # noqa: E402

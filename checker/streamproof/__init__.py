@@ -29,6 +29,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from streamproof.base.errors import EvaluationError, ModelError, StreamproofError, UsageError
+    from streamproof.base.options import SearchOptions as SearchOptions
     from streamproof.conformance.binding import Binding as Binding
     from streamproof.conformance.run_verdict import RunVerdict as RunVerdict
     from streamproof.conformance.validation import validate_paths as validate_paths
@@ -36,29 +38,9 @@ if TYPE_CHECKING:
     from streamproof.explicit.exploration import explore as explore
     from streamproof.explicit.simulation import Simulation as Simulation
     from streamproof.explicit.simulation import simulate as simulate
-    from streamproof.language.cases import Case
-    from streamproof.language.composition import Parts, each, part
-    from streamproof.language.conversion import ANY, any_of
-    from streamproof.language.declare import (
-        Array,
-        Bag,
-        Bool,
-        Decl,
-        Enum,
-        Int,
-        Nat,
-        Option,
-        Queue,
-        Range,
-        Record,
-        Set,
-        State,
-        Symmetric,
-        Union,
-    )
-    from streamproof.language.model import Model
-    from streamproof.language.native import Native
-    from streamproof.language.primitives import (
+    from streamproof.language.declare.composition import Parts, each, part
+    from streamproof.language.declare.model import Model
+    from streamproof.language.declare.primitives import (
         STRONG,
         WEAK,
         action,
@@ -81,22 +63,40 @@ if TYPE_CHECKING:
         terminal,
         until,
     )
-    from streamproof.language.refinement import refines
-    from streamproof.language.spec import Spec
-    from streamproof.language.sweeping import Block as Block
-    from streamproof.language.sweeping import Claim as Claim
-    from streamproof.language.sweeping import Column as Column
-    from streamproof.language.sweeping import Comparison as Comparison
-    from streamproof.language.sweeping import Generated, Sample, Sweep
-    from streamproof.language.sweeping import Judgement as Judgement
-    from streamproof.language.sweeping import Table as Table
+    from streamproof.language.declare.spec import Spec
+    from streamproof.language.declare.sweeping import Block as Block
+    from streamproof.language.declare.sweeping import Claim as Claim
+    from streamproof.language.declare.sweeping import Column as Column
+    from streamproof.language.declare.sweeping import Comparison as Comparison
+    from streamproof.language.declare.sweeping import Generated, Sample, Sweep
+    from streamproof.language.declare.sweeping import Judgement as Judgement
+    from streamproof.language.declare.sweeping import Table as Table
+    from streamproof.language.declare.variables import (
+        Array,
+        Bag,
+        Bool,
+        Decl,
+        Enum,
+        Int,
+        Nat,
+        Option,
+        Queue,
+        Range,
+        Record,
+        Set,
+        State,
+        Symmetric,
+        Union,
+    )
+    from streamproof.language.lower.cases import Case
+    from streamproof.language.lower.conversion import ANY, any_of
+    from streamproof.language.lower.refinement import refines
+    from streamproof.language.native.native import Native
     from streamproof.symbolic.bmc import Bounded as Bounded
     from streamproof.symbolic.bmc import bmc as bmc
     from streamproof.symbolic.proof import Proof as Proof
     from streamproof.symbolic.proof import prove as prove
-    from streamproof.system.errors import EvaluationError, ModelError, StreamproofError, UsageError
     from streamproof.system.model import Fairness, System
-    from streamproof.system.options import SearchOptions as SearchOptions
     from streamproof.system.verdict import CheckResult as CheckResult
     from streamproof.system.verdict import Counts as Counts
     from streamproof.system.verdict import Finding as Finding
@@ -108,33 +108,33 @@ if TYPE_CHECKING:
 
 AUTHORING = {
     "sorts": (
-        "language.declare",
+        "language.declare.variables",
         "Array Bag Bool Decl Enum Int Nat Option Queue Range Record Set Symmetric Union",
     ),
-    "initial values": ("language.conversion", "ANY any_of"),
-    "cases": ("language.cases", "Case"),
-    "state": ("language.declare", "State"),
-    "models": ("language.spec", "Model"),
+    "initial values": ("language.lower.conversion", "ANY any_of"),
+    "cases": ("language.lower.cases", "Case"),
+    "state": ("language.declare.variables", "State"),
+    "models": ("language.declare.spec", "Model"),
     "rules": (
-        "language.primitives",
+        "language.declare.primitives",
         "Fairness STRONG WEAK action choose constraint enabled first initially require terminal",
     ),
-    "properties": ("language.primitives", "derived invariant lemma measure reachable step temporal"),
-    "formulas": ("language.primitives", "always eventually leads_to until"),
-    "refinement": ("language.refinement", "refines"),
-    "composition": ("language.composition", "Parts each part"),
-    "specifications": ("language.spec", "Spec"),
-    "grids": ("language.sweeping", "Generated Sample Sweep"),
-    "execution": ("language.native", "Native"),
-    "errors": ("system.errors", "EvaluationError ModelError StreamproofError UsageError"),
+    "properties": ("language.declare.primitives", "derived invariant lemma measure reachable step temporal"),
+    "formulas": ("language.declare.primitives", "always eventually leads_to until"),
+    "refinement": ("language.lower.refinement", "refines"),
+    "composition": ("language.declare.composition", "Parts each part"),
+    "specifications": ("language.declare.spec", "Spec"),
+    "grids": ("language.declare.sweeping", "Generated Sample Sweep"),
+    "execution": ("language.native.native", "Native"),
+    "errors": ("base.errors", "EvaluationError ModelError StreamproofError UsageError"),
     "systems": ("system.model", "System"),
 }
 """What models and specifications are written with, by kind: the module inside this package, and the names. ``import *``
 gives these."""
 
 USING = {
-    "comparisons": ("language.sweeping", "Block Claim Column Comparison Judgement Table"),
-    "options": ("system.options", "SearchOptions"),
+    "comparisons": ("language.declare.sweeping", "Block Claim Column Comparison Judgement Table"),
+    "options": ("base.options", "SearchOptions"),
     "results": ("system.verdict", "CheckResult Counts Finding Trace Verdict"),
     "search": ("explicit.exploration", "Exploration explore"),
     "simulation": ("explicit.simulation", "Simulation simulate"),

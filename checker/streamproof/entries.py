@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from streamproof.system.records import dataclass
+from streamproof.base.records import dataclass
 
 BINDINGS: Final = "streamproof.bindings"
 """The entry-point group of bindings of recorded runs, by the name of their model."""

@@ -18,13 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from streamproof import entries
-from streamproof.entries import Entry, working_folder
-from streamproof.language.declarations import check_constructor, check_model
-from streamproof.language.model import Model, marked
-from streamproof.language.model_reader import DEADLOCK, TERMINATION
-from streamproof.language.primitives import MARK, PropertyMark, RefinementMark
-from streamproof.language.spec import Spec, check_expected
-from streamproof.system.errors import (
+from streamproof.base.errors import (
     InputError,
     ModelError,
     StreamproofError,
@@ -33,11 +27,17 @@ from streamproof.system.errors import (
     UsageError,
     did_you_mean,
 )
+from streamproof.base.options import timely
+from streamproof.base.records import dataclass
+from streamproof.entries import Entry, working_folder
+from streamproof.language.declare.declarations import check_constructor, check_model
+from streamproof.language.declare.model import Model, marked
+from streamproof.language.declare.primitives import MARK, PropertyMark, RefinementMark
+from streamproof.language.declare.spec import Spec, check_expected
+from streamproof.language.lower.model_reader import DEADLOCK, TERMINATION
 from streamproof.system.model import Kind, System
-from streamproof.system.options import timely
-from streamproof.system.records import dataclass
-from streamproof.system.unbounded import Parametric
 from streamproof.system.verdict import Measure
+from streamproof.transform.unbounded import Parametric
 from streamproof.user_code import error_of_user, import_file, import_module
 
 T = TypeVar("T")
@@ -146,7 +146,7 @@ class Target:
         """Probable mistakes in the model or a variant, one line each: functions without decorator that are never called, and
         variables of `system` (if it could be compiled) that no rule and no property reads or writes. A variant may leave out
         rules of its model."""
-        from streamproof.language.spec import unmarked, unused
+        from streamproof.language.declare.spec import unmarked, unused
 
         found = unmarked(self.spec, self.variant(variant))
         return [
@@ -274,7 +274,7 @@ def _own(cls: type[Model], outside: Sequence[Callable[..., Any]]) -> Iterator[Li
         if isinstance(mark, PropertyMark) and not mark.lemma:
             yield Listed(name, mark.kind, first_line(function.__doc__))
         elif isinstance(mark, RefinementMark):
-            from streamproof.language.refinement import promised
+            from streamproof.language.lower.refinement import promised
 
             for p in promised(name, mark, first_line(function.__doc__)):
                 yield Listed(p.name, p.kind, p.doc)
@@ -287,7 +287,7 @@ def stated_by(function: Callable[..., Any]) -> frozenset[str]:
 
 def _of_parts(model: Model, carries: Mapping[str, Any]) -> list[Listed]:
     """The properties that a composite inherits from its parts; an array of parts has each property once."""
-    from streamproof.language.composite import inherited
+    from streamproof.language.declare.composite import inherited
 
     found: dict[str, Listed] = {}
     for name, part, functions, deeper in inherited(model, carries):
@@ -326,7 +326,7 @@ def _find(text: str) -> Target:
     if text in registered:
         return _registered(text, registered[text])
     if os.sep in text or Path(text).is_file():
-        from streamproof.system.reading import expect_file
+        from streamproof.base.reading import expect_file
 
         expect_file(text, "name a file that ends in .py")
         raise InputError(f"{text} is not a Python file", remedy="name a file that ends in .py")

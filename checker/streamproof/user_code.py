@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from streamproof import interrupts
+from streamproof.base.errors import InputError, Loc, ModelError, StreamproofError, UsageError, text_of
+from streamproof.base.text import code_of_others
 from streamproof.entries import admit
 from streamproof.interrupts import TimeUp
-from streamproof.system.errors import InputError, Loc, ModelError, StreamproofError, UsageError, text_of
-from streamproof.system.text import code_of_others
 
 LONGEST_LINE = 120
 """Largest number of characters of a source line in a message."""
@@ -27,7 +27,7 @@ def import_file(path: Path) -> types.ModuleType:
 
     Compiled here, not by the import system, whose cache misses edits within the same second.
     """
-    from streamproof.system.reading import MOST, expect_file, read_regular
+    from streamproof.base.reading import MOST, expect_file, read_regular
 
     expect_file(path)
 
@@ -132,7 +132,7 @@ def import_module(name: str) -> types.ModuleType:
 
 def error_of_user(error: BaseException, file: str | None = None) -> ModelError:
     """The model error for an exception of the user's code, at the user's line."""
-    from streamproof.system.reading import TOO_LONG
+    from streamproof.base.reading import TOO_LONG
 
     if isinstance(error, SyntaxError):
         place = Loc(error.filename or file or "?", error.lineno or 1)

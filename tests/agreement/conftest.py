@@ -17,7 +17,8 @@ from streamproof.agree import panel_engines
 from streamproof.agree.comparing import differences
 from streamproof.agree.interpreter_result import InterpreterResult, expected, interpreter_result
 from streamproof.agree.result import EngineResult, Expected
-from streamproof.exchange import spin, tlc, tlc_run
+from streamproof.exchange.promela import spin
+from streamproof.exchange.tla import tlc, tlc_run
 from streamproof.system import (
     BOOL,
     Action,

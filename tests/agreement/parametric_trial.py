@@ -12,21 +12,21 @@ from typing import Any, NoReturn
 from unittest.mock import patch
 
 from streamproof import Spec
-from streamproof.agree import readings
-from streamproof.agree.readings import ReadingsDiffer, compare_readings
+from streamproof.any import readings
+from streamproof.any.engine import prove_any
+from streamproof.any.engine.proof import AnySize
+from streamproof.any.readings import ReadingsDiffer, compare_readings
+from streamproof.base.errors import StreamproofError
 from streamproof.cli.prove_any import FOR_EVERY_SIZE, ProofRefuted, check_proof, search_instances, stages
 from streamproof.cli.selection import Selection
 from streamproof.explicit import SearchOptions, explore
-from streamproof.language import guarded, parametric, symbolic_parameters
-from streamproof.language.conversion import first_values_at_most
+from streamproof.language.free import guarded, parametric, symbolic_parameters
+from streamproof.language.lower.conversion import first_values_at_most
 from streamproof.model_registry import Target
-from streamproof.symbolic.parametric import prove_any
-from streamproof.symbolic.parametric.proof import AnySize
 from streamproof.system import Verdict
-from streamproof.system.errors import StreamproofError
 from streamproof.system.expr import Eq
-from streamproof.system.ground import weight
-from streamproof.system.unbounded import Parametric, written
+from streamproof.transform.ground import weight
+from streamproof.transform.unbounded import Parametric, written
 
 from .parametric_models import Drawn
 

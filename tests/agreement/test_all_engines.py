@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from random_systems import random_system, systems
 from streamproof import ANY, Bool, Model, Range, State, action, require
 from streamproof.agree.result import Answer
-from streamproof.exchange import spin
-from streamproof.exchange.spin_run import installed
+from streamproof.exchange.promela import spin
+from streamproof.exchange.promela.spin_run import installed
 from streamproof.system import Kind, System, Verdict
 
 DEPTH = 5

@@ -13,12 +13,12 @@ import pytest
 
 from shares import share
 from streamproof import Model, Spec
+from streamproof.any.engine import prove_any
+from streamproof.any.engine.bounds import bound_candidates
+from streamproof.any.engine.laws import drift_candidates, law_candidates
+from streamproof.any.engine.values import Lanes, SymbolicView, Universe, mapped
 from streamproof.explicit import explore
 from streamproof.model_registry import find
-from streamproof.symbolic.parametric import prove_any
-from streamproof.symbolic.parametric.bounds import bound_candidates
-from streamproof.symbolic.parametric.laws import drift_candidates, law_candidates
-from streamproof.symbolic.parametric.values import Lanes, SymbolicView, Universe, mapped
 from streamproof.system import Verdict
 from streamproof.system.expr import Var
 from streamproof.system.interpreter import Interpreter
@@ -234,7 +234,7 @@ def compare_rules(folder: Path, seed: int) -> None:
 
 def _speaks_of_all(instance: Any) -> bool:
     from streamproof.system.expr import subterms
-    from streamproof.system.unbounded import Forall, Total
+    from streamproof.transform.unbounded import Forall, Total
 
     terms = [c.expr for c in instance.guard] + [t for _, t in instance.updates]
     terms += [c.condition for c in (*instance.guard_checks, *instance.effect_checks)]

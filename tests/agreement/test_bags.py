@@ -39,9 +39,9 @@ from streamproof import (
 )
 from streamproof.agree import panel_engines
 from streamproof.conformance.recorded_values import agrees
-from streamproof.exchange import tlc
-from streamproof.exchange.itf import write_itf
-from streamproof.exchange.itf_reading import read_itf
+from streamproof.exchange.itf.reading import read_itf
+from streamproof.exchange.itf.writing import write_itf
+from streamproof.exchange.tla import tlc
 from streamproof.symbolic import Engine, prove
 from streamproof.system import Interpreter, Kind, ModelError, StreamproofError, Verdict
 from streamproof.system.sorts import (

@@ -28,12 +28,14 @@ from streamproof import (
     require,
     temporal,
 )
-from streamproof.exchange import itf, itf_reading, tlc
+from streamproof.base.errors import UsageError
+from streamproof.exchange.itf import reading as itf_reading
+from streamproof.exchange.itf import writing as itf
+from streamproof.exchange.tla import tlc
 from streamproof.system import Interpreter, System, Verdict
-from streamproof.system.errors import UsageError
-from streamproof.system.fair_scheduler import scheduled
 from streamproof.traces.labels import matching
 from streamproof.traces.replay import replay_labels, verify
+from streamproof.transform.fair_scheduler import scheduled
 
 FEW = pytest.mark.parametrize(
     "seeds", [range(12), pytest.param(range(12, 400), marks=pytest.mark.long)], ids=["few", "many"]

@@ -13,7 +13,8 @@ import pytest
 from quick_tlc import QUICK
 from shares import share
 from streamproof.cli.bugbench_table import Side, defects
-from streamproof.exchange import spin, tlc
+from streamproof.exchange.promela import spin
+from streamproof.exchange.tla import tlc
 from streamproof.system import Kind, Verdict
 
 TOOLS: dict[str, Any] = {

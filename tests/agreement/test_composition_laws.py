@@ -12,18 +12,18 @@ import pytest
 
 from random_systems import random_system, temporal_system
 from shares import share
-from streamproof.exchange import spin
-from streamproof.exchange.spin_run import installed
+from streamproof.exchange.promela import spin
+from streamproof.exchange.promela.spin_run import installed
 from streamproof.explicit import explore
 from streamproof.system import EvaluationError, Interpreter, Kind, ModelError, System
 from streamproof.system import build as b
-from streamproof.system.assume import Substitution
-from streamproof.system.composition import Joint, JointStep, changed, joined, side_by_side
 from streamproof.system.expr import Expr
 from streamproof.system.formula import rewritten
 from streamproof.system.model import Action, Conjunct, Fairness, Instance, Property, Variable
 from streamproof.system.reference import reference
 from streamproof.system.sorts import RangeSort, values
+from streamproof.transform.assume import Substitution
+from streamproof.transform.composition import Joint, JointStep, changed, joined, side_by_side
 
 WHOLE = (Kind.DEADLOCK, Kind.TERMINATION)
 SEEDS = range(40)

@@ -14,16 +14,17 @@ from quick_tlc import QUICK
 from random_constraints import corpus, step_condition
 from shares import share
 from streamproof.agree import panel_engines
-from streamproof.exchange import tla, tlc_run
-from streamproof.exchange.tla import Means, Tla, TlcClaim, TlcRun
-from streamproof.exchange.tlc_run import TlcReport
+from streamproof.base.records import replace
+from streamproof.exchange.tla import module as tla
+from streamproof.exchange.tla import tlc_run
+from streamproof.exchange.tla.module import Means, Tla, TlcClaim, TlcRun
+from streamproof.exchange.tla.tlc_run import TlcReport
 from streamproof.explicit import explore
 from streamproof.system import Kind, Verdict
-from streamproof.system.constraint import constrained
 from streamproof.system.formula import Always, Atom
 from streamproof.system.model import Conjunct, Property
-from streamproof.system.records import replace
 from streamproof.system.reference import reference
+from streamproof.transform.constraint import constrained
 
 
 @pytest.mark.parametrize(

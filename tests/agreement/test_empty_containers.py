@@ -30,9 +30,9 @@ from streamproof import (
     reachable,
     require,
 )
-from streamproof.exchange import tlc
-from streamproof.exchange.itf import write_itf
-from streamproof.exchange.itf_reading import read_itf
+from streamproof.exchange.itf.reading import read_itf
+from streamproof.exchange.itf.writing import write_itf
+from streamproof.exchange.tla import tlc
 from streamproof.system import EvaluationError, Interpreter, ModelError
 
 

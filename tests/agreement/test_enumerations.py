@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from streamproof import Array, Enum, Model, Native, Queue, Range, Set, State, action, choose, invariant, require
+from streamproof.base.errors import ModelError
 from streamproof.explicit import SearchOptions, explore
 from streamproof.symbolic import bmc
-from streamproof.system.errors import ModelError
 from streamproof.system.interpreter import Interpreter
 
 

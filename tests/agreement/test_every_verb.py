@@ -25,7 +25,7 @@ from python_referee import SAFE, PythonModel, PythonSearch, explored
 from respelled import respelled
 from streamproof import ModelError
 from streamproof.cli.verbs import run
-from streamproof.exchange.itf_reading import read_itf
+from streamproof.exchange.itf.reading import read_itf
 from streamproof.system import Exit, Kind, System
 from streamproof.system.reference import Reference, reference
 

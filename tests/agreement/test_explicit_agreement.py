@@ -15,14 +15,14 @@ from hypothesis import HealthCheck, given, settings
 
 from random_systems import KINDS, random_system, systems
 from shares import share
+from streamproof.base.records import replace
 from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.successors import Judge, StepClaim
 from streamproof.system import Kind, ModelError, Property, System, Verdict
 from streamproof.system import build as b
 from streamproof.system.formula import Always, Atom
-from streamproof.system.records import replace
 from streamproof.system.reference import Reference, reference
-from streamproof.system.scalarise import scalarise
+from streamproof.transform.scalarise import scalarise
 
 
 def _same_as_scalarised(system: System, expected: Reference) -> None:

@@ -17,9 +17,10 @@ from streamproof.agree import panel_engines
 from streamproof.certify.evidence import certify_search
 from streamproof.certify.proofs import certify_proof
 from streamproof.certify.verifier import verify as verify_certificate
-from streamproof.exchange import itf, itf_reading
-from streamproof.language.sources import CallSite
-from streamproof.language.views import checked
+from streamproof.exchange.itf import reading as itf_reading
+from streamproof.exchange.itf import writing as itf
+from streamproof.language.lower.sources import CallSite
+from streamproof.language.native.views import checked
 from streamproof.symbolic import Engine
 from streamproof.symbolic.goals import ENDLESS
 from streamproof.system import Interpreter, Kind, System, Verdict

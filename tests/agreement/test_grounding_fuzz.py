@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from streamproof.symbolic.parametric.equality import difference
+from streamproof.any.engine.equality import difference
+from streamproof.base.errors import EvaluationError, StreamproofError
+from streamproof.base.records import replace
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.assume import Substitution
-from streamproof.system.errors import EvaluationError, StreamproofError
-from streamproof.system.ground import ground, weight
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Action, Check, Conjunct, Fairness, Instance, Kind, System, Variable
-from streamproof.system.records import replace
 from streamproof.system.sampling import random_state
 from streamproof.system.sorts import RangeSort, cardinality, values
+from streamproof.transform.assume import Substitution
+from streamproof.transform.ground import ground, weight
 
 from .parametric_models import Drawn, draw
 from .parametric_trial import selected

@@ -29,11 +29,11 @@ from streamproof import (
     invariant,
     require,
 )
-from streamproof.exchange import tlc
-from streamproof.exchange.itf import write_itf
-from streamproof.exchange.itf_reading import read_itf
-from streamproof.exchange.tla_values import literal
-from streamproof.exchange.tlc_values import read_value
+from streamproof.exchange.itf.reading import read_itf
+from streamproof.exchange.itf.writing import write_itf
+from streamproof.exchange.tla import tlc
+from streamproof.exchange.tla.tlc_values import read_value
+from streamproof.exchange.tla.values import literal
 from streamproof.system import Interpreter, ModelError, StreamproofError
 from streamproof.system.sorts import RangeSort, index_keys, key_sort
 

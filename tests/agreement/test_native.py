@@ -31,8 +31,8 @@ from streamproof import (
     require,
     step,
 )
-from streamproof.language.native import Native
-from streamproof.language.primitives import NoPick
+from streamproof.language.declare.primitives import NoPick
+from streamproof.language.native.native import Native
 from streamproof.system import Interpreter, Kind, ModelError, UsageError
 from streamproof_models.reference.async_termination_detection import AsyncTerminationDetection
 from streamproof_models.reference.coffee_can import CoffeeCan

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from streamproof.agree.plain_python import compare_with_python
-from streamproof.language.spec import Spec
+from streamproof.language.declare.spec import Spec
 
 HEAD = """
 from streamproof import *

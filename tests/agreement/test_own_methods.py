@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from shares import share
+from streamproof.base.errors import ModelError
 from streamproof.model_registry import find
-from streamproof.system.errors import ModelError
 from streamproof.system.interpreter import Interpreter
 
 HEAD = '''

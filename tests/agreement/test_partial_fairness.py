@@ -28,11 +28,11 @@ from streamproof import (
     require,
     temporal,
 )
-from streamproof.exchange import tlc
+from streamproof.base.records import replace
+from streamproof.exchange.tla import tlc
 from streamproof.system import Action, Interpreter, Verdict
-from streamproof.system.fair_scheduler import scheduled
-from streamproof.system.records import replace
 from streamproof.system.reference import reference
+from streamproof.transform.fair_scheduler import scheduled
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from streamproof.symbolic.pdr import Pdr
 from streamproof.symbolic.solver import SolverBudget
 from streamproof.system import Interpreter, Kind, State, System, Verdict
 from streamproof.system.reference import reference
-from streamproof.system.scalarise import scalarise
+from streamproof.transform.scalarise import scalarise
 
 
 def decidable(system: System) -> System:

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from streamproof import Model
-from streamproof.language.native import Native
-from streamproof.language.primitives import Disabled
+from streamproof.language.declare.primitives import Disabled
+from streamproof.language.native.native import Native
 from streamproof.system import EvaluationError, Interpreter, ModelError
 
 HEAD = """

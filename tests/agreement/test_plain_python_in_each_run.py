@@ -46,15 +46,15 @@ from streamproof import (
     terminal,
 )
 from streamproof.agree.plain_python import ReadingDiffers, compare_with_python
+from streamproof.base.records import replace
 from streamproof.cli.verbs import run
-from streamproof.language import matching
-from streamproof.language.spec import Spec
+from streamproof.language.declare.spec import Spec
+from streamproof.language.lower import matching
 from streamproof.model_registry import bundled, find
 from streamproof.system import Exit, ModelError
 from streamproof.system import build as b
 from streamproof.system.formula import Atom, Formula, mapped
 from streamproof.system.model import Check, Conjunct, Instance, Kind, Property, System
-from streamproof.system.records import replace
 
 
 class Ask(Case):

@@ -12,15 +12,15 @@ import pytest
 
 from random_compositions import composition
 from streamproof import Spec, StreamproofError
-from streamproof.agree import readings
-from streamproof.agree.readings import ReadingsDiffer, compare_readings
+from streamproof.any import readings
+from streamproof.any.engine import prove_any
+from streamproof.any.readings import ReadingsDiffer, compare_readings
 from streamproof.cli import prove_any as prove_any_verb
 from streamproof.cli.prove_any import FOR_EVERY_SIZE, check_proof, search_instances
 from streamproof.cli.selection import Selection
 from streamproof.model_registry import Target
-from streamproof.symbolic.parametric import prove_any
 from streamproof.system import Instance, ModelError
-from streamproof.system import composition as joining
+from streamproof.transform import composition as joining
 
 pytestmark = pytest.mark.usefixtures("small_heap")
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from loading import load
 from streamproof import Model
-from streamproof.language import model_reader
-from streamproof.language.native import Native
-from streamproof.language.sources import PythonError
+from streamproof.language.lower import model_reader
+from streamproof.language.lower.sources import PythonError
+from streamproof.language.native.native import Native
 from streamproof.system import EvaluationError, Interpreter, ModelError, System
 from streamproof.system.sorts import (
     ArraySort,

@@ -12,10 +12,10 @@ import pytest
 
 from shares import share
 from streamproof import Spec
+from streamproof.any.ranking import prove_by_ranking
+from streamproof.base.errors import UsageError
 from streamproof.explicit import SearchOptions, explore
-from streamproof.symbolic.ranking import prove_by_ranking
 from streamproof.system import Verdict
-from streamproof.system.errors import UsageError
 
 AT = range(8)
 """Values of the parameter that are searched."""

@@ -18,12 +18,12 @@ import pytest
 from random_symmetric_systems import symmetric_system
 from random_systems import random_system
 from shares import share
+from streamproof.base.errors import StreamproofError
 from streamproof.explicit import Exploration, SearchOptions, explore
 from streamproof.explicit.reductions import automorphism, stubborn
 from streamproof.explicit.reductions.renaming import renamed, symmetric_sorts
 from streamproof.system import Kind, ModelError, System, Verdict
 from streamproof.system import build as b
-from streamproof.system.errors import StreamproofError
 from streamproof.system.model import Property, State
 from streamproof_models.reference.async_termination_detection import AsyncTerminationDetection
 from streamproof_models.reference.coffee_can import CoffeeCan

@@ -16,12 +16,12 @@ from streamproof.explicit import SearchOptions, explore
 from streamproof.symbolic import bmc
 from streamproof.system import EvaluationError, Fairness, Interpreter, Kind, State, System, Verdict
 from streamproof.system import build as b
-from streamproof.system.constraint import by_states
 from streamproof.system.formula import claims, recurring
 from streamproof.system.reference import reference
 from streamproof.system.reference_temporal import can_be_violated
-from streamproof.system.refinement import Refinement
 from streamproof.system.temporal import fairness_of
+from streamproof.transform.constraint import by_states
+from streamproof.transform.refinement import Refinement
 
 
 @pytest.mark.long

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.agreement.test_random_rules import Writer, anything, compiled, indent
 
 from loading import load
-from streamproof.language.native import Native
+from streamproof.language.native.native import Native
 from streamproof.system import Interpreter, ModelError
 
 HEAD = """

@@ -18,7 +18,10 @@ import pytest
 from random_constraints import limited, step_limited
 from random_symmetric_systems import symmetric_system
 from random_systems import random_system
-from streamproof.engines import CHECKS, PROVERS
+from streamproof.base.errors import EvaluationError
+from streamproof.base.records import dataclass
+from streamproof.base.text import text
+from streamproof.engines.registry import CHECKS, PROVERS
 from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.exploration import measured
 from streamproof.explicit.findings import antecedents
@@ -27,17 +30,14 @@ from streamproof.report.check_report import CheckReport, Result
 from streamproof.report.console import check_lines
 from streamproof.system import Kind, System, Verdict
 from streamproof.system import build as b
-from streamproof.system.constraint import constrained
-from streamproof.system.errors import EvaluationError
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Property, State
-from streamproof.system.records import dataclass
 from streamproof.system.reference import Reference, reference
-from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import RangeSort, values
-from streamproof.system.text import text
 from streamproof.system.verdict import CheckResult, Measure
+from streamproof.transform.constraint import constrained
+from streamproof.transform.scalarise import scalarise
 
 ABOUT_ALL = {Kind.REACHABLE: Verdict.VIOLATED}
 

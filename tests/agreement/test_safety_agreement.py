@@ -12,9 +12,9 @@ from streamproof.explicit import SearchOptions, explore
 from streamproof.symbolic import Engine, bmc
 from streamproof.symbolic.liveness import prove_temporal
 from streamproof.system import Interpreter, Kind, Verdict
-from streamproof.system.liveness_to_safety import to_safety
 from streamproof.system.reference import reference
 from streamproof.system.temporal import fairness_of, true_of
+from streamproof.transform.liveness_to_safety import to_safety
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from random_systems import temporal_system
 from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Fairness, Verdict
-from streamproof.system.fair_scheduler import scheduled
 from streamproof.system.reference import reference
 from streamproof.system.temporal import fairness_of, true_of
+from streamproof.transform.fair_scheduler import scheduled
 
 
 @pytest.mark.long

@@ -18,8 +18,13 @@ from shares import share
 from streamproof.agree import panel_engines
 from streamproof.agree.comparing import differences
 from streamproof.agree.result import EngineResult
-from streamproof.exchange import promela, promela_steps, promela_terms, spin, tla_terms, tlc
-from streamproof.exchange.spin_run import installed
+from streamproof.exchange.promela import model as promela
+from streamproof.exchange.promela import spin
+from streamproof.exchange.promela import steps as promela_steps
+from streamproof.exchange.promela import terms as promela_terms
+from streamproof.exchange.promela.spin_run import installed
+from streamproof.exchange.tla import terms as tla_terms
+from streamproof.exchange.tla import tlc
 from streamproof.explicit import successors, writer
 from streamproof.explicit.compiled import steps
 from streamproof.explicit.compiled.packed_states import Emitter

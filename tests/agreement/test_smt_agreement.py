@@ -10,9 +10,9 @@ import pytest
 
 from random_systems import random_system
 from shares import share
-from streamproof.exchange.chc import MISTAKE, chc
-from streamproof.exchange.chc import read as read_clauses
-from streamproof.exchange.smtlib import read, smtlib
+from streamproof.exchange.smt.chc import MISTAKE, chc
+from streamproof.exchange.smt.chc import read as read_clauses
+from streamproof.exchange.smt.smtlib import read, smtlib
 from streamproof.explicit import explore
 from streamproof.model_registry import bundled, find
 from streamproof.system import Kind, System, UsageError, Verdict

@@ -14,10 +14,11 @@ from random_systems import random_system, temporal_system
 from shares import share
 from small_models import small_system
 from streamproof import Array, Model, Range, State, action, always, constraint, require, temporal
-from streamproof.exchange import promela_bits, spin
-from streamproof.exchange.itf import write_itf
-from streamproof.exchange.itf_reading import read_itf
-from streamproof.exchange.promela import promela
+from streamproof.exchange.itf.reading import read_itf
+from streamproof.exchange.itf.writing import write_itf
+from streamproof.exchange.promela import bits as promela_bits
+from streamproof.exchange.promela import spin
+from streamproof.exchange.promela.model import promela
 from streamproof.explicit import Exploration, explore
 from streamproof.model_registry import bundled, find
 from streamproof.system import BOOL, Action, Fairness, Instance, Kind, Property, System, UsageError, Variable, Verdict

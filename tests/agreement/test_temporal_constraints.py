@@ -18,26 +18,27 @@ from small_graphs import Drawn, drawn, is_bad, lassos, refuted_by, violates
 from streamproof.agree import panel_engines
 from streamproof.agree.comparing import differences
 from streamproof.agree.interpreter_result import interpreter_result
+from streamproof.base.records import replace
 from streamproof.certify.evidence import certify_search
 from streamproof.certify.verifier import verify as verify_certificate
-from streamproof.exchange import spin, tlc
-from streamproof.exchange.itf import write_itf
-from streamproof.exchange.itf_reading import read_itf
-from streamproof.exchange.tla import export
+from streamproof.exchange.itf.reading import read_itf
+from streamproof.exchange.itf.writing import write_itf
+from streamproof.exchange.promela import spin
+from streamproof.exchange.tla import tlc
+from streamproof.exchange.tla.module import export
 from streamproof.explicit import SearchOptions, explore
 from streamproof.model_registry import find
 from streamproof.symbolic.liveness import prove_temporal
 from streamproof.system import System, Verdict
 from streamproof.system import build as b
-from streamproof.system import constraint as constraints
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Atom, Eventually, Formula, OrF, rewritten, untils, written
 from streamproof.system.prefixes import may_contradict
-from streamproof.system.records import replace
 from streamproof.system.reference import reference
 from streamproof.system.reference_temporal import plain
 from streamproof.system.verdict import Trace
 from streamproof.traces.replay import ReplayError, verify
+from streamproof.transform import constraint as constraints
 
 QUICK_SPIN = spin.SpinOptions(hash_bits=16, depth=2_000_000, optimise="-O0", seconds=100)
 

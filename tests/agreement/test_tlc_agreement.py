@@ -27,8 +27,8 @@ from shares import share
 from small_models import SMALL
 from streamproof import Spec
 from streamproof.agree.panel_engines import run_tlc
-from streamproof.exchange import tlc, tlc_run
-from streamproof.exchange.tla import export
+from streamproof.exchange.tla import tlc, tlc_run
+from streamproof.exchange.tla.module import export
 from streamproof.explicit import explore
 from streamproof.model_registry import bundled, find
 from streamproof.system import Kind, System, Verdict

@@ -28,8 +28,8 @@ from streamproof import (
 )
 from streamproof.conformance import InputError
 from streamproof.conformance.recorded_values import agrees, expect_value
-from streamproof.exchange import tlc
-from streamproof.exchange.tla import export
+from streamproof.exchange.tla import tlc
+from streamproof.exchange.tla.module import export
 from streamproof.system.model import fairness_constraints
 from streamproof.system.sorts import BOOL, RangeSort, RecordSort, UnionSort
 from streamproof.traces.replay import replay_labels

@@ -11,10 +11,10 @@ import pytest
 from random_systems import random_system, temporal_system
 from shares import share
 from small_models import small_system
+from streamproof.base.errors import Rejected
 from streamproof.model_registry import bundled, find
 from streamproof.system import Action, Fairness, Instance, Kind, Property, System, Variable, Verdict
 from streamproof.system import build as b
-from streamproof.system.errors import Rejected
 from streamproof.system.formula import recurring
 from streamproof.system.reference import reference
 from streamproof.system.sorts import OptionSort, RangeSort

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from shares import share
+from streamproof.base.errors import Rejected
 from streamproof.certify.verifier import MAGIC, parse, verify
 from streamproof.certify.writing import packed
 from streamproof.cli.verbs import run
-from streamproof.system.errors import Rejected
 
 KINDS: dict[str, tuple[str, ...]] = {
     "closed set, terminating": ("check", "reference.hanoi", "-p", "discs=2"),

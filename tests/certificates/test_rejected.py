@@ -19,6 +19,7 @@ import pytest
 from program_size import program_size
 from random_systems import random_system, temporal_system
 from shares import share
+from streamproof.base.errors import EvaluationError, Rejected
 from streamproof.certify import verifier
 from streamproof.certify.evidence import certify_findings
 from streamproof.certify.verifier import MAGIC, verify
@@ -37,7 +38,6 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
-from streamproof.system.errors import EvaluationError, Rejected
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.reference import reference
 from streamproof.system.verdict import Finding, Trace

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import z3
 
+from streamproof.base.errors import Rejected
 from streamproof.certify.verifier import Endless, Verifier
 from streamproof.certify.verifier_induction import MEANING, CheckedInduction, literal, within
 from streamproof.system import (
@@ -26,7 +27,6 @@ from streamproof.system import (
     Variable,
 )
 from streamproof.system import build as b
-from streamproof.system.errors import Rejected
 from streamproof.system.formula import Atom, Eventually
 
 NUMBERS = range(-4, 5)

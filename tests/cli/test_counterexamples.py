@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from streamproof.exchange.itf_reading import read_itf, read_meta
-from streamproof.language.spec import Spec
+from streamproof.base.options import SearchOptions
+from streamproof.exchange.itf.reading import read_itf, read_meta
+from streamproof.language.declare.spec import Spec
 from streamproof.model_registry import Target, bundled, find
 from streamproof.system import Finding, System, Verdict
-from streamproof.system.options import SearchOptions
 from streamproof.system.verdict import CheckResult
 
 COMMITTED = Path(__file__).parents[2] / "counterexamples"

@@ -222,7 +222,7 @@ def test_what_changes_nothing_is_accepted(body: str, streamproof: Any, folder: P
 
 def test_too_much_to_look_at_is_refused(streamproof: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A change among what is not looked at would go unnoticed."""
-    monkeypatch.setattr("streamproof.language.mutation_guard.MOST", 10_000)
+    monkeypatch.setattr("streamproof.language.lower.mutation_guard.MOST", 10_000)
     written(folder, "len(ORDER)")
     text = (folder / "m.py").read_text()
     (folder / "m.py").write_text(text.replace("TOTAL = 0", "TOTAL = 0\nTABLE = [[n] for n in range(20_000)]"))

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from streamproof.base.errors import InputError
 from streamproof.conformance import Candidate, Event, Recovery, Rejection, RunVerdict
 from streamproof.conformance.run_verdict import Answer
-from streamproof.system.errors import InputError
 
 RUNS = Path(__file__).parents[1] / "data" / "flink" / "logs.tar.xz"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from streamproof import proving
+from streamproof.engines import proving
 
 PAIR = '''
 from streamproof import Model, Range, State, action, invariant, lemma, reachable, require, step

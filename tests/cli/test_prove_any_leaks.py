@@ -16,7 +16,7 @@ import abc, collections, contextlib, copy, dataclasses, enum, functools, gc, ite
 import threading, types, typing
 from functools import cached_property, partial
 from streamproof import Model, Range, State, action, invariant, require
-from streamproof.language.symbolic_parameters import is_free
+from streamproof.language.free.symbolic_parameters import is_free
 
 BIG = len("ab" * 32)
 {before}
@@ -628,7 +628,7 @@ return object.__reduce_ex__(x, 2)[1][0] is int and x == BIG
     ),
     "what is streamproof's own": (
         """\
-from streamproof.language.symbolic_parameters import is_free
+from streamproof.language.free.symbolic_parameters import is_free
 """,
         """\
 return not is_free(x) and x == BIG

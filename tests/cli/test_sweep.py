@@ -520,7 +520,7 @@ def test_points_are_printed_before_formulas(streamproof: Any, monkeypatch: pytes
     def endless(*given: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("streamproof.symbolic.boundary.separate", endless)
+    monkeypatch.setattr("streamproof.sweep.boundary.separate", endless)
     done = streamproof("sweep", "counter.py", "-p", "limit=1..6", "--property", "low", "--jobs", "1", "--out", "out")
     assert done.code == 130
     assert "columns: limit\n" in done.out

@@ -168,9 +168,7 @@ def test_points_are_taken_as_they_are_while_no_file_has_changed(
     """A model in a package is not even read again for a point that is known."""
     options = ("baton", "--max-operators", "2", "--jobs", "1", "--out", "out", "-q", "--json", "-")
     first = json.loads(streamproof("sweep", *options).out)
-    monkeypatch.setattr(
-        "streamproof.pipeline.sweeps.executing.decide", lambda job: pytest.fail("a point is decided again")
-    )
+    monkeypatch.setattr("streamproof.sweep.executing.decide", lambda job: pytest.fail("a point is decided again"))
     again = json.loads(streamproof("sweep", *options).out)
     assert (first["reused"], again["reused"], again["points"]) == (0, 2, first["points"])
 

@@ -16,8 +16,8 @@ from streamproof.conformance.tracker import Tracker
 from streamproof.system import ArraySort, EvaluationError, Instance, Interpreter, RangeSort, State, System, Variable
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
-from streamproof.system.footprint import Footprints
 from streamproof.system.model import Action, Conjunct, Fairness
+from streamproof.transform.footprint import Footprints
 
 PLAIN = 10**9
 CELLS = 5

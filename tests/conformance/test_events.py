@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamproof.base.errors import InputError, SystemFailure
+from streamproof.base.records import replace
 from streamproof.conformance.event import Event
 from streamproof.conformance.event_table import SCHEMA, VERSION, write_parquet
 from streamproof.conformance.events import read_events, write_ndjson
-from streamproof.system.errors import InputError, SystemFailure
-from streamproof.system.records import replace
 
 EVENTS = [
     Event("job-1", "tm-0", 0, "send", {"c": 1, "kind": "DATA"}, "2026-11-21T03:17:55.749", {"tm-0": 1}),

@@ -18,7 +18,7 @@ import streamproof_models.checkpoints.variants  # noqa: F401  (declaring a varia
 from shares import share
 from streamproof.cli.verbs import run
 from streamproof.conformance import Event, Plan, RunVerdict, Unit, judge, validate_paths
-from streamproof.language.spec import compile_model
+from streamproof.language.declare.spec import compile_model
 from streamproof.system import Interpreter, Step, System
 from streamproof_models.checkpoints.machine import Checkpoints
 from streamproof_specs.checkpoints.flink.binding import followed

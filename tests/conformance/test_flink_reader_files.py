@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from streamproof.base.errors import InputError
 from streamproof.conformance.event import Event
 from streamproof.conformance.flink import FlinkRun, find_runs, read_run
-from streamproof.system.errors import InputError
 
 RUN = "b-lostpart-1"
 MARK = b"switched from RUNNING to FINISHED"

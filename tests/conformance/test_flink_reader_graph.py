@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from streamproof.base.errors import InputError
 from streamproof.conformance.flink import (
     Edge,
     FlinkRun,
@@ -24,7 +25,6 @@ from streamproof.conformance.flink import (
 )
 from streamproof.conformance.flink.graph import pattern_of, producers_of, same_connections
 from streamproof.conformance.flink.rest import NoAnswer
-from streamproof.system.errors import InputError
 
 JOB = "337d69de26fec894361caf2e7c702644"
 HEAD = re.compile(r"\d{4}-\d\d-\d\d ")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from streamproof import Array, Model, Range, State, action, require
+from streamproof.base.errors import Exit
 from streamproof.cli.verbs import run
 from streamproof.conformance import (
     Constraint,
@@ -25,7 +26,6 @@ from streamproof.conformance import (
     read_events,
 )
 from streamproof.conformance.frontier import frontier_dot
-from streamproof.system.errors import Exit
 
 
 class Lamps(Model):

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from streamproof.base.errors import Exit
 from streamproof.cli.verbs import run
 from streamproof.conformance.validation import validate_paths
-from streamproof.system.errors import Exit
 
 ADAPTIVE = (
     "the job runs under the adaptive scheduler: that each restart ends all attempts and begins them anew is judged,"

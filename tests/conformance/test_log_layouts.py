@@ -17,12 +17,12 @@ import pytest
 from tests.support.rerender import JSON, PATTERNS, by_pattern, records, rewrite
 
 from shares import share
+from streamproof.base import reading
+from streamproof.base.errors import InputError
 from streamproof.conformance import validate_paths
 from streamproof.conformance.flink import FlinkRun, archives, read_run
 from streamproof.conformance.flink.layouts import with_pattern
 from streamproof.conformance.flink.pattern_layouts import compile_pattern
-from streamproof.system import reading
-from streamproof.system.errors import InputError
 
 RUN = "ckpt-expo"
 RECOGNISED = [name for name in PATTERNS if name not in ("thread last", "key values")]

@@ -10,7 +10,7 @@ from streamproof import Model, Queue, Range, State, action, require
 from streamproof.conformance.binding import Constraint, Move, Observation, Span, Task
 from streamproof.conformance.event import Event
 from streamproof.conformance.overlapping import OverlapTracker
-from streamproof.language.grounding import Rules
+from streamproof.language.free.grounding import Rules
 
 
 class Cell(Model):

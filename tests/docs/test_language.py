@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from streamproof import EvaluationError, ModelError, System
-from streamproof.language.native import Native
+from streamproof.language.native.native import Native
 from streamproof.model_registry import find
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.sorts import Sort, values

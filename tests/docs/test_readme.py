@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from streamproof.base.errors import Exit
 from streamproof.cli.verbs import cli
-from streamproof.system.errors import Exit
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
 

@@ -12,9 +12,9 @@ from shares import share
 from streamproof import Model, UsageError
 from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.exploration import measured
-from streamproof.language.sweeping import Cell, Comparison, Judgement, Table
+from streamproof.language.declare.sweeping import Cell, Comparison, Judgement, Table
 from streamproof.model_registry import find
-from streamproof.report.comparing import compare
+from streamproof.sweep.comparing import compare
 from streamproof.system import Verdict
 from streamproof_models.cyclic.feedback import FeedbackEdge
 from streamproof_models.cyclic.machine import POLICIES

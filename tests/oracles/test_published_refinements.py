@@ -8,7 +8,7 @@ import pytest
 
 from streamproof import WEAK, Bool, Model, ModelError, Range, Spec, State, action, refines, require
 from streamproof.explicit import explore
-from streamproof.language.mutation_guard import is_elsewhere
+from streamproof.language.lower.mutation_guard import is_elsewhere
 from streamproof.model_registry import Target
 from streamproof.symbolic import bmc, prove
 from streamproof.system import System, Verdict
@@ -60,7 +60,7 @@ def test_transaction_commit_has_34_states() -> None:
 def test_what_a_refinement_reads_does_not_depend_on_what_is_loaded() -> None:
     """Its rules are made by streamproof, whose modules stay leaves to what looks for changed objects."""
     Commit.system()
-    assert is_elsewhere("streamproof.language.refinement")
+    assert is_elsewhere("streamproof.language.lower.refinement")
 
 
 def test_two_phase_commit_refines_transaction_commit() -> None:

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from streamproof.base.errors import InputError
 from streamproof.pipeline.inputs import Skipped, discover
-from streamproof.system.errors import InputError
 
 
 def test_each_form_is_recognised_by_content_whatever_its_name(

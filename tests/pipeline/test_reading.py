@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamproof.base.errors import InputError
 from streamproof.pipeline.fields import BadRecord
 from streamproof.pipeline.inputs import Source, discover
 from streamproof.pipeline.reading import Broken, ParsedRecord, Piece, from_json, line_of, objects, split, to_json
 from streamproof.pipeline.records import event_row, verdict_row
-from streamproof.system.errors import InputError
 
 
 def _source(path: Path) -> Source:

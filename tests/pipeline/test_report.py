@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from streamproof.base.errors import InputError, SystemFailure
 from streamproof.cli import verbs
 from streamproof.pipeline.inputs import Skipped
 from streamproof.pipeline.spark_report import ReportResult, build_report
 from streamproof.pipeline.tables import SCHEMAS
-from streamproof.system.errors import InputError, SystemFailure
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from streamproof.base.errors import SystemFailure
 from streamproof.pipeline.session import _stop, java_version, spark_failures, spark_session
-from streamproof.system.errors import SystemFailure
 
 
 def _java(folder: Path, version: str) -> None:
@@ -119,7 +119,7 @@ def test_a_master_that_is_none_is_refused_with_what_spark_said() -> None:
     """What the JVM writes while it starts reaches the user only when it fails, and then as one line."""
     program = (
         "from streamproof.pipeline.session import spark_session\n"
-        "from streamproof.system.errors import SystemFailure\n"
+        "from streamproof.base.errors import SystemFailure\n"
         "try:\n"
         "    with spark_session('nonsense'): pass\n"
         "except SystemFailure as failure:\n"

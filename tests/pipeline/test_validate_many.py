@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from pyspark import TaskContext
 
+from streamproof.base.errors import InputError, UsageError
 from streamproof.conformance.found_runs import FoundRun
 from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.pipeline.records import verdict_row
 from streamproof.pipeline.spark_validation import validate_many
-from streamproof.system.errors import InputError, UsageError
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 from streamproof import EvaluationError, Model, Native
-from streamproof.language.model import marked
-from streamproof.language.primitives import Disabled, NoPick, StateMark
+from streamproof.language.declare.model import marked
+from streamproof.language.declare.primitives import Disabled, NoPick, StateMark
 from streamproof.system import Kind, System
 
 SAFE = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamproof.exchange.tlc import TlcOptions
+from streamproof.exchange.tla.tlc import TlcOptions
 
 QUICK = TlcOptions(memory=1_000, java=("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"))
 """Little memory, one collector thread, and no optimising compiler."""

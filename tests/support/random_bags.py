@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from streamproof.system.records import dataclass
+from streamproof.base.records import dataclass
 
 HEAD = """
 from streamproof import *

@@ -9,11 +9,11 @@ from typing import Any
 from random_systems import random_system, temporal_system
 from streamproof.system import Kind, System
 from streamproof.system import build as b
-from streamproof.system.constraint import constrained
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Property
 from streamproof.system.reference import reference
+from streamproof.transform.constraint import constrained
 
 
 def limited(seed: int, *, temporal: bool = False, bags: bool = False) -> System | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from random import Random
 
 from random_systems import temporal_system
+from streamproof.base.records import replace
 from streamproof.system import Expr, Fairness, Instance, System
 from streamproof.system import build as b
 from streamproof.system.model import Conjunct
-from streamproof.system.records import replace
 
 
 def partly_fair(seed: int, *, bags: bool = False) -> System | None:

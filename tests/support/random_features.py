@@ -11,8 +11,8 @@ from random_fairness import partly_fair
 from random_models import model_source
 from random_systems import random_system
 from streamproof import Model
+from streamproof.base.records import dataclass
 from streamproof.system import ModelError, System
-from streamproof.system.records import dataclass
 
 FORMS = ("plain", "written", "limited", "step_limited", "written", "partly_fair")
 """What is drawn in turn."""

@@ -12,10 +12,10 @@ from dataclasses import field
 from itertools import permutations, product
 from random import Random
 
+from streamproof.base.records import dataclass
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Action, Check, Conjunct, Fairness, Instance, Kind, Property, System, Variable
-from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     ArraySort,
     EnumSort,

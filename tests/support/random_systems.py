@@ -12,8 +12,9 @@ from functools import reduce
 from random import Random
 from typing import TYPE_CHECKING, assert_never
 
+from streamproof.base.errors import SystemFailure
+from streamproof.base.records import dataclass
 from streamproof.system import build as b
-from streamproof.system.errors import SystemFailure
 from streamproof.system.expr import Expr
 from streamproof.system.formula import (
     Always,
@@ -30,7 +31,6 @@ from streamproof.system.formula import (
     parts,
 )
 from streamproof.system.model import Action, Check, Conjunct, Fairness, Instance, Kind, Property, System, Variable
-from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,

@@ -13,7 +13,6 @@ from random import Random
 
 from streamproof.system import Fairness, Kind, System
 from streamproof.system import build as b
-from streamproof.system.constraint import constrained
 from streamproof.system.expr import Expr
 from streamproof.system.formula import (
     Always,
@@ -29,6 +28,7 @@ from streamproof.system.formula import (
 )
 from streamproof.system.model import Action, Conjunct, Instance, Property, Variable
 from streamproof.system.sorts import RangeSort
+from streamproof.transform.constraint import constrained
 
 ATOMS = 2
 LETTERS = tuple(product((False, True), repeat=ATOMS))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from streamproof import Array, Enum, Model, Range, Spec, State, action, choose, invariant, require
-from streamproof.symbolic.parametric import prove_any
-from streamproof.symbolic.parametric.affine import affine_candidates
+from streamproof.any.engine import prove_any
+from streamproof.any.engine.affine import affine_candidates
 from streamproof.system import System
 
 pytest.importorskip("z3")

@@ -38,18 +38,18 @@ from streamproof import (
     step,
     terminal,
 )
-from streamproof.agree.ground_induction import NotInductive, check_induction
-from streamproof.agree.readings import compare_readings
-from streamproof.symbolic.parametric import AnySize, prove_any
-from streamproof.symbolic.parametric.bounds import bound_candidates
-from streamproof.symbolic.parametric.claims import claim, products
-from streamproof.symbolic.parametric.equality import difference
-from streamproof.symbolic.parametric.laws import drift_candidates, law_candidates
-from streamproof.symbolic.parametric.steps import SAFE
+from streamproof.any.engine import AnySize, prove_any
+from streamproof.any.engine.bounds import bound_candidates
+from streamproof.any.engine.claims import claim, products
+from streamproof.any.engine.equality import difference
+from streamproof.any.engine.laws import drift_candidates, law_candidates
+from streamproof.any.engine.steps import SAFE
+from streamproof.any.ground_induction import NotInductive, check_induction
+from streamproof.any.readings import compare_readings
+from streamproof.base.records import replace
 from streamproof.system import build as b
-from streamproof.system.ground import ground
-from streamproof.system.records import replace
-from streamproof.system.unbounded import Unbounded
+from streamproof.transform.ground import ground
+from streamproof.transform.unbounded import Unbounded
 
 pytestmark = pytest.mark.usefixtures("small_heap")
 

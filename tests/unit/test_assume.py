@@ -24,9 +24,9 @@ from streamproof.system import (
     Variable,
 )
 from streamproof.system import build as b
-from streamproof.system.assume import Assuming, simplify
 from streamproof.system.reference import reference
-from streamproof.system.scalarise import scalarise
+from streamproof.transform.assume import Assuming, simplify
+from streamproof.transform.scalarise import scalarise
 
 x, y = b.var("x", RangeSort(0, 9)), b.var("y", RangeSort(0, 9))
 p, q = b.var("p", BOOL), b.var("q", BOOL)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamproof.symbolic.boundary import Atom, Formula, ProductTerm, Separation, SumAtom, ValueAtom, separate
-from streamproof.system.errors import UsageError
+from streamproof.base.errors import UsageError
+from streamproof.sweep.boundary import Atom, Formula, ProductTerm, Separation, SumAtom, ValueAtom, separate
 
 GRID: list[dict[str, Any]] = [
     {"word": word, "a": a, "b": b, "c": c}
@@ -110,7 +110,7 @@ def test_the_smallest_formula_is_found_and_reads_as_people_write_it(text: str, s
 
 def test_nothing_smaller_separates_the_points() -> None:
     """Beside an exhaustive look at all formulas of one atom and of two: none of them is as small."""
-    from streamproof.symbolic.boundary import _atoms
+    from streamproof.sweep.boundary import _atoms
 
     points = marked(lambda p: p["a"] >= 1 and p["b"] > p["c"])
     said = separate(points)

@@ -10,10 +10,10 @@ from typing import BinaryIO
 
 import pytest
 
-from streamproof.system.errors import InputError
-from streamproof.system.files import EVENTS, write
-from streamproof.system.reading import BLANK_LINES, Excess, _Regular, bounded_lines, open_regular, parsed, read_regular
-from streamproof.system.text import abridged
+from streamproof.base.errors import InputError
+from streamproof.base.files import EVENTS, write
+from streamproof.base.reading import BLANK_LINES, Excess, _Regular, bounded_lines, open_regular, parsed, read_regular
+from streamproof.base.text import abridged
 
 
 def test_a_file_without_data_fails_instead_of_waiting() -> None:

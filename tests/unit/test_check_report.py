@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from streamproof import __version__
+from streamproof.base.options import peak_bytes, resident_bytes
 from streamproof.cli import outputs
 from streamproof.report.check_report import CheckReport, Result
 from streamproof.report.console import print_check, progress_text, size_text
@@ -28,7 +29,6 @@ from streamproof.system import (
     TooLarge,
     Verdict,
 )
-from streamproof.system.options import peak_bytes, resident_bytes
 from streamproof.system.verdict import CheckResult, Condition, OutDegree, Seconds
 from streamproof.traces.replay import replay_labels
 

@@ -18,7 +18,7 @@ from streamproof.symbolic.solver import SolverBudget
 from streamproof.system import BOOL, Interpreter, Kind, System, Variable, Verdict
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.scalarise import scalarise
+from streamproof.transform.scalarise import scalarise
 from streamproof_models.baton.machine import Baton
 
 

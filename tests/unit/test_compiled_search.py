@@ -22,8 +22,8 @@ from streamproof.explicit.compiled import edges, memory, packed_states, search, 
 from streamproof.explicit.compiled.memory import Reserve
 from streamproof.explicit.level_search import Budget, SearchTask
 from streamproof.system import Fairness, Kind, StreamproofError, System, TooLarge, UsageError, Verdict
-from streamproof.system.assume import simplify
-from streamproof.system.scalarise import scalarise
+from streamproof.transform.assume import simplify
+from streamproof.transform.scalarise import scalarise
 from streamproof_models.reference.async_termination_detection import AsyncTerminationDetection
 from streamproof_models.reference.ewd840 import Ewd840
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit

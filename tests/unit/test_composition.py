@@ -42,9 +42,9 @@ from streamproof import (
     terminal,
 )
 from streamproof.agree.panel import TLC_JAR, PanelLimits, agree
-from streamproof.exchange import tlc
-from streamproof.exchange.itf import itf_text
-from streamproof.exchange.itf_reading import read_itf
+from streamproof.exchange.itf.reading import read_itf
+from streamproof.exchange.itf.writing import itf_text
+from streamproof.exchange.tla import tlc
 from streamproof.explicit import explore
 from streamproof.model_registry import Target, bundled, find
 from streamproof.system import Fairness, Instance, Interpreter, Kind, System, Verdict

@@ -124,7 +124,7 @@ class Marked(Model):
 def test_proofs_for_every_size() -> None:
     """A composite with a free parameter: parameters of joint actions that run through any range are one."""
     pytest.importorskip("z3")
-    from streamproof.symbolic.parametric.proof import prove_any
+    from streamproof.any.engine.proof import prove_any
 
     parametric = Spec(Marked).parametric(["room"])
     (instance,) = parametric.system.action("mark").instances
@@ -219,7 +219,7 @@ def test_a_part_that_fails_behind_a_shut_gate() -> None:
 def test_readings_of_a_gated_sender_agree() -> None:
     """Random states in which a part fails and another one is disabled are no disagreement."""
     pytest.importorskip("z3")
-    from streamproof.agree.readings import compare_readings
+    from streamproof.any.readings import compare_readings
 
     spec = Spec(Gated)
     assert compare_readings(spec, None, {}, spec.parametric(["depth"])).runs > 100
@@ -260,7 +260,7 @@ class Chooser(Model):
 def test_choices_of_some_sizes_only() -> None:
     """A choice that a size does not reach, and a guard that is constant there, are no difference of the readings."""
     pytest.importorskip("z3")
-    from streamproof.agree.readings import compare_readings
+    from streamproof.any.readings import compare_readings
 
     spec = Spec(Chooser)
     assert compare_readings(spec, None, {}, spec.parametric(["room"])).runs > 100

@@ -32,9 +32,9 @@ from streamproof import (
     require,
     temporal,
 )
-from streamproof.exchange.tla import export
-from streamproof.language.spec import compile_unbounded
-from streamproof.language.totality import may_be_true
+from streamproof.exchange.tla.module import export
+from streamproof.language.declare.spec import compile_unbounded
+from streamproof.language.lower.totality import may_be_true
 from streamproof.system import Interpreter, RangeSort, Verdict
 from streamproof.system import build as b
 

@@ -24,9 +24,10 @@ from streamproof import (
     refines,
     require,
 )
-from streamproof.exchange import itf, itf_reading
-from streamproof.exchange.dot import trace_dot
-from streamproof.exchange.tla import export
+from streamproof.exchange.drawings.dot import trace_dot
+from streamproof.exchange.itf import reading as itf_reading
+from streamproof.exchange.itf import writing as itf
+from streamproof.exchange.tla.module import export
 from streamproof.system.interpreter import with_derived
 from streamproof.traces.render import render_text
 

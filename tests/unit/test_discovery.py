@@ -44,7 +44,7 @@ from streamproof.system import (
 from streamproof.system import build as b
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.reference import reference
-from streamproof.system.scalarise import scalarise
+from streamproof.transform.scalarise import scalarise
 
 COUNT = RangeSort(0, 9)
 

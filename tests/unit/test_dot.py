@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from streamproof.exchange.dot import graph_dot, render_svg, trace_dot
+from streamproof.exchange.drawings.dot import graph_dot, render_svg, trace_dot
 from streamproof.system import Exit, Instance, Interpreter, State, System, SystemFailure, TooLarge
 from streamproof.traces.replay import replay_labels
 

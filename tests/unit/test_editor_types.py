@@ -9,7 +9,7 @@ import pytest
 from mypy import api
 
 from streamproof import explore, values
-from streamproof.language.views import ArrayView, BagView, QueueView
+from streamproof.language.native.views import ArrayView, BagView, QueueView
 from streamproof.model_registry import find
 
 SOURCE = """

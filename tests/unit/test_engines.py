@@ -14,7 +14,7 @@ import streamproof
 from streamproof import SearchOptions, exchange
 from streamproof.agree.panel import PanelLimits, agree
 from streamproof.cli.evidence import Unconfirmed, confirm
-from streamproof.engines import CHECKS, PROVERS
+from streamproof.engines.registry import CHECKS, PROVERS
 from streamproof.system import Exit, Finding, Kind, System, UsageError, Verdict
 from streamproof.traces.replay import replay_labels
 

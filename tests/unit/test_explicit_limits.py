@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from streamproof.base.errors import OutOfTime
+from streamproof.base.options import memory_of_machine, peak_bytes, resident_bytes
 from streamproof.explicit import SearchOptions, exploration, explore, level_search
 from streamproof.explicit.level_search import Budget, Stop
 from streamproof.system import (
@@ -31,8 +33,6 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
-from streamproof.system.errors import OutOfTime
-from streamproof.system.options import memory_of_machine, peak_bytes, resident_bytes
 
 MANY = 20_000_000
 """Limit on the states of a search that an interrupt has to end: without the interrupt the test fails, and takes no memory."""

@@ -33,8 +33,8 @@ from streamproof.system import (
 )
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.assume import Assuming, Substitution, simplify
 from streamproof.system.sorts import UnionSort
+from streamproof.transform.assume import Assuming, Substitution, simplify
 
 LAMP = EnumSort(("RED", "GREEN"))
 x, y = b.var("x", RangeSort(0, 3)), b.var("y", RangeSort(0, 3))

@@ -10,10 +10,10 @@ import pytest
 
 from shares import share
 from streamproof import Model, Spec, StreamproofError
-from streamproof.agree.readings import ReadingsDiffer, candidates, compare_readings
-from streamproof.language.constants import integers_in
-from streamproof.symbolic.parametric import prove_any
-from streamproof.system.errors import Exit
+from streamproof.any.engine import prove_any
+from streamproof.any.readings import ReadingsDiffer, candidates, compare_readings
+from streamproof.base.errors import Exit
+from streamproof.language.lower.constants import integers_in
 
 pytestmark = pytest.mark.usefixtures("small_heap")
 

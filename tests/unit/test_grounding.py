@@ -6,8 +6,8 @@ from collections import deque
 
 import pytest
 
-from streamproof.language.grounding import Rules
-from streamproof.language.spec import compile_model
+from streamproof.language.declare.spec import compile_model
+from streamproof.language.free.grounding import Rules
 from streamproof.system import Interpreter
 from streamproof_models.credit_channel import CreditChannel
 from streamproof_specs.credit_channel.flink.recorded import RecordedChannel

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamproof.exchange.itf import encode, encode_plain, itf_text, to_itf, type_text, write_itf
-from streamproof.exchange.itf_reading import Malformed, Unexplained, canonical, decode, read_itf, read_meta
+from streamproof.exchange.itf.reading import Malformed, Unexplained, canonical, decode, read_itf, read_meta
+from streamproof.exchange.itf.writing import encode, encode_plain, itf_text, to_itf, type_text, write_itf
 from streamproof.system import (
     BOOL,
     Action,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamproof import Case, Model, Range, State, Union, action, choose
-from streamproof.language.native import Native
+from streamproof.language.native.native import Native
 from streamproof.system import EvaluationError, Interpreter
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from streamproof import Array, Model, Range, State, action, choose, require
-from streamproof.language import model_reader
-from streamproof.language.model import marked
-from streamproof.language.model_reader import Reader
+from streamproof.language.declare.model import marked
+from streamproof.language.lower import model_reader
+from streamproof.language.lower.model_reader import Reader
 from streamproof.system import ModelError
 
 

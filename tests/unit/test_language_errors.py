@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from streamproof.language.sources import definition
-from streamproof.language.sources import text as source_text
+from streamproof.language.lower.sources import definition
+from streamproof.language.lower.sources import text as source_text
 from streamproof.system import Exit, ModelError
 
 GOLDEN = Path(__file__).parent / "golden"

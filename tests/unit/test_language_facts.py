@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from streamproof.system import BOOL, Expr, Interpreter, RangeSort, System, Variable
 from streamproof.system import build as b
-from streamproof.system.assume import GuardFacts
 from streamproof.system.model import Conjunct
+from streamproof.transform.assume import GuardFacts
 
 X, Y, P = b.var("x", RangeSort(-2, 3)), b.var("y", RangeSort(0, 2)), b.var("p", BOOL)
 SYSTEM = System(

@@ -32,9 +32,9 @@ from streamproof import (
     step,
     terminal,
 )
-from streamproof.language.grounding import Rules
-from streamproof.language.native import Native
-from streamproof.language.spec import compile_model, compile_unbounded
+from streamproof.language.declare.spec import compile_model, compile_unbounded
+from streamproof.language.free.grounding import Rules
+from streamproof.language.native.native import Native
 from streamproof.system import Conjunct, Fairness, Interpreter, Kind, ModelError
 from streamproof.system.build import TRUE
 from streamproof.system.sorts import values

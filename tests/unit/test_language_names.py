@@ -34,7 +34,7 @@ from streamproof import (
     temporal,
 )
 from streamproof.agree.plain_python import compare_with_python
-from streamproof.language.spec import Spec
+from streamproof.language.declare.spec import Spec
 from streamproof.system import StreamproofError, Verdict
 
 HOLDS, VIOLATED = Verdict.HOLDS, Verdict.VIOLATED

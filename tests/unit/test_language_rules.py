@@ -24,7 +24,7 @@ from streamproof import (
     action,
     require,
 )
-from streamproof.language.native import Native
+from streamproof.language.native.native import Native
 from streamproof.system import Interpreter
 
 FACTOR = {"low": 1, "high": 2, "huge": 9}

@@ -15,8 +15,8 @@ import pytest
 
 import streamproof_models
 import streamproof_specs
-from streamproof.language.sources import definition, local_names, parameters, text
-from streamproof.system.errors import ModelError
+from streamproof.base.errors import ModelError
+from streamproof.language.lower.sources import definition, local_names, parameters, text
 
 FILES = sorted(
     path for package in (streamproof_models, streamproof_specs) for path in Path(package.__path__[0]).rglob("*.py")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from streamproof import Array, Model, Range, State, action, choose, invariant, require
-from streamproof.language.model_reader import Reader
-from streamproof.language.spec import compile_model
-from streamproof.system.errors import ModelError
+from streamproof.base.errors import ModelError
+from streamproof.language.declare.spec import compile_model
+from streamproof.language.lower.model_reader import Reader
 
 
 class Clock:

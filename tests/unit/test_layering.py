@@ -40,7 +40,7 @@ MODULES = (
     "checker/streamproof/conformance/binding.py",
     "checker/streamproof/certify/verifier.py",
     "checker/streamproof/certify/verifier_induction.py",
-    "checker/streamproof/certify/verifier_any.py",
+    "checker/streamproof/any/certify/verifier.py",
     *(
         f"checker/streamproof/certify/{name}.py"
         for name in (
@@ -130,9 +130,13 @@ def test_every_import_the_architecture_allows_is_accepted(skeleton: Path) -> Non
             ("checker/streamproof/traces/deep.py", "streamproof.exchange", "inside the checker"),
             ("checker/streamproof/conformance/deep.py", "streamproof.cli", "inside the checker"),
             ("checker/streamproof/certify/verifier.py", "streamproof.explicit", "shares only what a system means"),
-            ("checker/streamproof/certify/verifier_any.py", "streamproof.symbolic", "shares only what a system means"),
-            ("checker/streamproof/certify/obligations.py", "streamproof.symbolic", "shares only what a system means"),
-            ("checker/streamproof/certify/smt_sums.py", "streamproof.language", "shares only what a system means"),
+            ("checker/streamproof/any/certify/verifier.py", "streamproof.symbolic", "shares only what a system means"),
+            (
+                "checker/streamproof/any/certify/obligations.py",
+                "streamproof.symbolic",
+                "shares only what a system means",
+            ),
+            ("checker/streamproof/any/certify/smt_sums.py", "streamproof.language", "shares only what a system means"),
             (
                 "checker/streamproof/certify/verifier.py",
                 "streamproof.model_registry",

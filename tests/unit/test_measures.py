@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from streamproof import Array, Model, ModelError, Parts, Queue, Range, Spec, State, action, measure, require
+from streamproof.base.options import TIERS
 from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.exploration import measured
-from streamproof.system.options import TIERS
 
 
 class Stack(Model):

@@ -114,16 +114,20 @@ EVERYTHING = {"cyclic": 114, "lifecycle_failover": 112}
             "traces.render",
             "explicit.liveness explicit.compiled system.temporal",
         ),
-        ("failover", "traces.render explicit.state_graph", "explicit.liveness explicit.compiled language.refinement"),
-        ("reference.mattern", "explicit.compiled explicit.liveness", "traces language.refinement"),
-        ("reference.raft_election", "traces.render system.constraint", "explicit.liveness exchange.itf_reading"),
-        ("credit_connection", "language.refinement explicit.liveness", "explicit.compiled traces"),
-        ("credit_barriers", "language.composition explicit.compiled", "language.refinement traces"),
-        ("cyclic", "language.refinement traces.render", "system.temporal explicit.simulation"),
+        (
+            "failover",
+            "traces.render explicit.state_graph",
+            "explicit.liveness explicit.compiled language.lower.refinement",
+        ),
+        ("reference.mattern", "explicit.compiled explicit.liveness", "traces language.lower.refinement"),
+        ("reference.raft_election", "traces.render transform.constraint", "explicit.liveness exchange.itf.reading"),
+        ("credit_connection", "language.lower.refinement explicit.liveness", "explicit.compiled traces"),
+        ("credit_barriers", "language.declare.composition explicit.compiled", "language.lower.refinement traces"),
+        ("cyclic", "language.lower.refinement traces.render", "system.temporal explicit.simulation"),
         pytest.param(
             "lifecycle_failover",
-            "language.composition traces.render",
-            "language.refinement",
+            "language.declare.composition traces.render",
+            "language.lower.refinement",
             marks=pytest.mark.long,
         ),
     ],
@@ -132,6 +136,6 @@ def test_a_check_loads_what_it_needs(model: str, needed: str, needless: str, tmp
     """At most 104 modules of ours, with few exceptions, and none for what the model does not have."""
     loaded = runpy.run_path(str(CHECKER.parent / "benchmarks" / "start_up.py"))["loaded"]
     ours = {name.removeprefix("streamproof.") for name in loaded([model, "--quiet"], str(tmp_path))}
-    assert {"cli.check", "explicit.search", "language.model_reader", *needed.split()} <= ours
+    assert {"cli.check", "explicit.search", "language.lower.model_reader", *needed.split()} <= ours
     assert len(ours) <= EVERYTHING.get(model, MOST)
     assert ours.isdisjoint(needless.split())

@@ -28,7 +28,7 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
-from streamproof.system.scalarise import scalarise
+from streamproof.transform.scalarise import scalarise
 
 COUNT = RangeSort(0, 9)
 N, M = b.var("n", COUNT), b.var("m", COUNT)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from streamproof.exchange.promela import export, promela
-from streamproof.exchange.promela_terms import PromelaTerms, declared_type
-from streamproof.exchange.spin_run import SpinOptions, SpinReport, installed, run
+from streamproof.exchange.promela.model import export, promela
+from streamproof.exchange.promela.spin_run import SpinOptions, SpinReport, installed, run
+from streamproof.exchange.promela.terms import PromelaTerms, declared_type
 from streamproof.system import (
     Action,
     BoolSort,
@@ -235,7 +235,7 @@ def test_a_mistake_of_the_model_is_asserted() -> None:
 
 def test_without_spin_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing program is one sentence and a remedy."""
-    monkeypatch.setattr("streamproof.exchange.spin_run.shutil.which", lambda program: None)
+    monkeypatch.setattr("streamproof.exchange.promela.spin_run.shutil.which", lambda program: None)
     with pytest.raises(SystemFailure, match="program not found: 'spin'\n  install Spin and a C compiler"):
         run(export(system(Variable("n", SMALL, (0,)))), SpinOptions())
 

@@ -32,7 +32,7 @@ from streamproof import (
     require,
     temporal,
 )
-from streamproof.symbolic.ranking import prove_by_ranking
+from streamproof.any.ranking import prove_by_ranking
 from streamproof.system import Fairness, Kind, Verdict
 from streamproof.system import build as b
 from streamproof.system.formula import Atom, LeadsTo

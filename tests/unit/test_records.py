@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from streamproof.system.records import annotated, replace
-from streamproof.system.records import dataclass as late
+from streamproof.base.records import annotated, replace
+from streamproof.base.records import dataclass as late
 
 MAKERS = [dataclasses.dataclass, late]
 

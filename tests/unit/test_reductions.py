@@ -39,10 +39,8 @@ from streamproof.explicit.reductions.symmetry import Symmetry
 from streamproof.explicit.successors import rules_of
 from streamproof.system import System, Verdict
 from streamproof.system import build as b
-from streamproof.system.assume import simplify
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Variable
-from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,
@@ -54,6 +52,8 @@ from streamproof.system.sorts import (
     SetSort,
     values,
 )
+from streamproof.transform.assume import simplify
+from streamproof.transform.scalarise import scalarise
 
 X, Y = b.var("x", RangeSort(0, 5)), b.var("y", RangeSort(0, 5))
 P, Q = b.var("p", BOOL), b.var("q", BOOL)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from streamproof.base.text import StyledText, line, text, wrap
 from streamproof.report.console import PLAIN_WIDTH, print_counterexample
 from streamproof.system import (
     Action,
@@ -24,7 +25,6 @@ from streamproof.system import (
     Variable,
 )
 from streamproof.system import build as b
-from streamproof.system.text import StyledText, line, text, wrap
 from streamproof.traces.render import About, counterexample, render_text, source
 from streamproof.traces.replay import replay_labels
 

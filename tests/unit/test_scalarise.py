@@ -31,10 +31,10 @@ from streamproof.system import (
 )
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.flatten import Rewriter
 from streamproof.system.leaves import decode, encode, leaves
-from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import cardinality, default, values
+from streamproof.transform.flatten import Rewriter
+from streamproof.transform.scalarise import scalarise
 
 AB = EnumSort(("A", "B"))
 SMALL = RangeSort(0, 2)

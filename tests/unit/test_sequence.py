@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 from streamproof import Array, Enum, Model, Queue, Record, State, action, require
-from streamproof.exchange.sequence import sequence_svg
+from streamproof.exchange.drawings.sequence import sequence_svg
 from streamproof.system import System
 from streamproof.traces.replay import replay_labels
 

@@ -9,10 +9,10 @@ from random import Random
 import pytest
 
 from random_systems import random_system
+from streamproof.base.errors import EvaluationError
 from streamproof.explicit.single_steps import FAULT, step_of
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.errors import EvaluationError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Instance, State, System, Variable
 from streamproof.system.sorts import BOOL, ArraySort, RangeSort, values

@@ -15,8 +15,8 @@ from streamproof.system import (
     Variable,
 )
 from streamproof.system import build as b
-from streamproof.system.constraint import bits, by_states, changing
 from streamproof.system.formula import Always, AndF, Eventually, OrF, Recurs
+from streamproof.transform.constraint import bits, by_states, changing
 
 SORT = RangeSort(0, 2)
 n, then = b.var("n", SORT), b.next_("n", SORT)

@@ -32,8 +32,8 @@ from streamproof.system import (
     Variable,
 )
 from streamproof.system import build as b
-from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import cardinality, values
+from streamproof.transform.scalarise import scalarise
 
 OPERATORS = {
     "add": (b.add, lambda x, y: x + y),

@@ -33,7 +33,7 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
-from streamproof.system.scalarise import scalarise
+from streamproof.transform.scalarise import scalarise
 
 
 def taking(name: str, guard: Sequence[Expr], *updates: tuple[str, Expr], checks: Sequence[Check] = ()) -> Action:

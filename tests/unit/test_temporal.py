@@ -30,7 +30,6 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
-from streamproof.system.constraint import constrained
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -48,6 +47,7 @@ from streamproof.system.formula import (
 from streamproof.system.model import fairness_constraints
 from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import FairnessEvidence, prefix_text
+from streamproof.transform.constraint import constrained
 
 NONE, WEAK, STRONG = Fairness.NONE, Fairness.WEAK, Fairness.STRONG
 DIAL = RangeSort(0, 5)

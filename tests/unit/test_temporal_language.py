@@ -30,9 +30,9 @@ from streamproof import (
     temporal,
     until,
 )
-from streamproof.exchange.dot import trace_dot
-from streamproof.exchange.itf import to_itf, write_itf
-from streamproof.exchange.itf_reading import read_itf
+from streamproof.exchange.drawings.dot import trace_dot
+from streamproof.exchange.itf.reading import read_itf
+from streamproof.exchange.itf.writing import to_itf, write_itf
 from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.liveness.fair_cycles import Temporal
 from streamproof.system import Kind, ModelError, System, UsageError, Verdict

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from streamproof.exchange.tla import Means, export, module_name
-from streamproof.exchange.tla_layout import Bind, Text, atom, beside, bulleted, closed, listed
-from streamproof.exchange.tla_names import TlaNames, field_name, identifier, string
-from streamproof.exchange.tla_values import belongs, initial, literal, resting, type_text
+from streamproof.exchange.tla.layout import Bind, Text, atom, beside, bulleted, closed, listed
+from streamproof.exchange.tla.module import Means, export, module_name
+from streamproof.exchange.tla.names import TlaNames, field_name, identifier, string
+from streamproof.exchange.tla.values import belongs, initial, literal, resting, type_text
 from streamproof.model_registry import find
 from streamproof.system import (
     Action,

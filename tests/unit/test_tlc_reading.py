@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from streamproof.exchange.tla import export
-from streamproof.exchange.tlc import trace_of
-from streamproof.exchange.tlc_dump import trace_of_dump
-from streamproof.exchange.tlc_run import Printed, Violation, read_report
-from streamproof.exchange.tlc_values import Unreadable, read_state, read_value
+from streamproof.exchange.tla.module import export
+from streamproof.exchange.tla.tlc import trace_of
+from streamproof.exchange.tla.tlc_dump import trace_of_dump
+from streamproof.exchange.tla.tlc_run import Printed, Violation, read_report
+from streamproof.exchange.tla.tlc_values import Unreadable, read_state, read_value
 from streamproof.exchange.tool_run import Refuted
 from streamproof.model_registry import find
 from streamproof.system import (

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
 
+from streamproof.base.records import dataclass
 from streamproof.system.model import State, Variable
-from streamproof.system.records import dataclass
 from streamproof.system.sorts import Value, show
 
 BITS = 128

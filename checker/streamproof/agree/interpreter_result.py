@@ -11,11 +11,11 @@ from typing import assert_never
 
 from streamproof.agree.digest import digest
 from streamproof.agree.result import Answer, EngineResult, Expected
-from streamproof.system.errors import EvaluationError
+from streamproof.base.errors import EvaluationError
+from streamproof.base.records import dataclass
 from streamproof.system.formula import recurring, untils
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, State, System
-from streamproof.system.records import dataclass
 from streamproof.system.reference import Reference, reference
 from streamproof.system.reference_temporal import plain
 from streamproof.system.verdict import Verdict

@@ -10,8 +10,8 @@ from streamproof.agree.interpreter_result import NAME as INTERPRETER
 from streamproof.agree.interpreter_result import interpreter_result
 from streamproof.agree.panel_engines import bounded, explored, proved, run_spin, run_tlc
 from streamproof.agree.result import Answer, EngineResult, Expected, ResultDifference, no_answer
+from streamproof.base.records import dataclass
 from streamproof.system.model import System
-from streamproof.system.records import dataclass
 from streamproof.system.verdict import Verdict
 
 PYTHON, COMPILED, BMC, INDUCTION, SPIN, TLC = "python", "compiled", "bmc", "induction", "Spin", "TLC"

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from streamproof.agree.digest import digest
 from streamproof.agree.result import Answer, EngineResult, no_answer
-from streamproof.system.errors import Exit, StreamproofError, SystemFailure
+from streamproof.base.errors import Exit, StreamproofError, SystemFailure
+from streamproof.base.options import SearchOptions
 from streamproof.system.model import Kind, System
-from streamproof.system.options import SearchOptions
 
 if TYPE_CHECKING:
-    from streamproof.exchange.spin import SpinOptions
-    from streamproof.exchange.tlc import TlcOptions
+    from streamproof.exchange.promela.spin import SpinOptions
+    from streamproof.exchange.tla.tlc import TlcOptions
     from streamproof.exchange.tool_run import ToolVerdict
 
 PROVABLE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
@@ -84,14 +84,14 @@ def proved(system: System, depth: int, *, seconds: float | None = None) -> Engin
 
 def run_spin(system: System, options: SpinOptions | None = None, *, seconds: float | None = None) -> EngineResult:
     """Spin, breadth first; with `seconds`, not asked about endless behaviours when they are over."""
-    from streamproof.exchange import spin
+    from streamproof.exchange.promela import spin
 
     return _asked("Spin", spin, system, spin.SpinOptions() if options is None else options, seconds)
 
 
 def run_tlc(system: System, options: TlcOptions | None = None, *, seconds: float | None = None) -> EngineResult:
     """TLC, on the system's TLA+ text; its behaviours are taken by the interpreter. `seconds` as for `run_spin`."""
-    from streamproof.exchange import tlc
+    from streamproof.exchange.tla import tlc
 
     return _asked("TLC", tlc, system, tlc.TlcOptions() if options is None else options, seconds)
 

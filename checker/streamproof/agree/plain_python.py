@@ -17,19 +17,19 @@ from time import process_time
 from types import FunctionType
 from typing import Any, assert_never
 
-from streamproof.language.conversion import plain_inside
-from streamproof.language.domains import Domains
-from streamproof.language.model import Model, marked
-from streamproof.language.native import Native, Run, TooManyRuns
-from streamproof.language.primitives import FAILED, STILL, ActionMark, PropertyMark, StateMark
-from streamproof.language.spec import Spec
+from streamproof.base.errors import EvaluationError, Exit, Loc, ModelError, StreamproofError, UsageError
+from streamproof.base.records import dataclass
+from streamproof.language.declare.model import Model, marked
+from streamproof.language.declare.primitives import FAILED, STILL, ActionMark, PropertyMark, StateMark
+from streamproof.language.declare.spec import Spec
+from streamproof.language.lower.conversion import plain_inside
+from streamproof.language.lower.domains import Domains
+from streamproof.language.native.native import Native, Run, TooManyRuns
 from streamproof.system import formula as f
-from streamproof.system.errors import EvaluationError, Exit, Loc, ModelError, StreamproofError, UsageError
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula
 from streamproof.system.interpreter import Evaluation, Interpreter
 from streamproof.system.model import Instance, Kind, Property, State, System
-from streamproof.system.records import dataclass
 from streamproof.system.sampling import random_state
 from streamproof.system.sorts import show
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from streamproof.agree.panel import Agreement
 from streamproof.agree.result import Answer, EngineResult
+from streamproof.base.text import BLANK, Line, Style, StyledText, line, parameters_text
 from streamproof.system.model import Property, System, parameter_json
-from streamproof.system.text import BLANK, Line, Style, StyledText, line, parameters_text
 from streamproof.system.verdict import Verdict
 from streamproof.version import VERSION
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 
 from streamproof.agree.digest import Digest
+from streamproof.base.records import dataclass
 from streamproof.system.model import State
-from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Verdict, number_of
 
 

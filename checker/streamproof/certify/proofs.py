@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamproof.base.errors import StreamproofError
 from streamproof.certify.writing import Contents, Written
 from streamproof.system import expr as e
-from streamproof.system.canonical import canonical
-from streamproof.system.errors import StreamproofError
 from streamproof.system.model import System
-from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import EnumSort
+from streamproof.transform.canonical import canonical
+from streamproof.transform.scalarise import scalarise
 
 if TYPE_CHECKING:
     from streamproof.symbolic import Proof

@@ -8,13 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 
+from streamproof.base.errors import Exit, StreamproofError
+from streamproof.base.records import dataclass
 from streamproof.certify.verifier import Endless, Node, Verifier
 from streamproof.explicit.level_search import LevelSearch
 from streamproof.explicit.state_graph import Digraph, StateGraph
-from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.formula import Formula
 from streamproof.system.model import System, fairness_constraints
-from streamproof.system.records import dataclass
 
 
 class NoRanks(StreamproofError):

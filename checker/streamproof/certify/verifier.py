@@ -16,14 +16,14 @@ from itertools import accumulate, pairwise, product
 from operator import and_, or_
 from typing import Any, TypeAlias
 
-from streamproof.system.errors import EvaluationError, StreamproofError, reject
+from streamproof.base.errors import EvaluationError, StreamproofError, reject
+from streamproof.base.reading import MOST_EVIDENCE, malformed, parsed, parts_of
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.formula import Formula
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.leaves import decode
 from streamproof.system.model import Fairness, Instance, Kind, Property, State, System, fairness_constraints
 from streamproof.system.prefixes import may_leave_open
-from streamproof.system.reading import MOST_EVIDENCE, malformed, parsed, parts_of
 from streamproof.system.reference_temporal import ReferenceTableau
 from streamproof.system.sorts import Sort, Value, contains, show
 from streamproof.system.temporal import is_violated_by

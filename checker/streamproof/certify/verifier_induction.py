@@ -13,12 +13,12 @@ from typing import Any
 
 import z3
 
+from streamproof.base.errors import reject
+from streamproof.base.options import answer as answer_of
 from streamproof.system import expr as e
-from streamproof.system.errors import reject
 from streamproof.system.model import Check, Instance, Kind, Property, System
-from streamproof.system.options import answer as answer_of
-from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import BOOL, EnumSort, RangeSort, Sort, Value, cardinality
+from streamproof.transform.scalarise import scalarise
 
 PATIENCE = 600_000  # milliseconds that one question to Z3 may take
 MEANING: dict[str, Callable[..., Any]] = {"Not": z3.Not, "And": z3.And, "Or": z3.Or, "Ite": z3.If, "Eq": operator.eq}

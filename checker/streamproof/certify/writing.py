@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from streamproof.base.files import CERTIFICATE, write
+from streamproof.base.records import dataclass
 from streamproof.certify.verifier import MAGIC
-from streamproof.system.files import CERTIFICATE, write
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.leaves import encode
 from streamproof.system.model import Kind, System
-from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Verdict
 
 EFFORT = 1

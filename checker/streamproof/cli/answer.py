@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamproof import interrupts
+from streamproof.base.errors import Exit, StreamproofError, SystemFailure
+from streamproof.base.options import peak_bytes
+from streamproof.base.records import dataclass, replace
+from streamproof.base.text import visible
 from streamproof.cli.outputs import MISTAKE, Folder, people, write_ci_files, write_json
 from streamproof.cli.selection import Selection, path_option
 from streamproof.model_registry import first_line
 from streamproof.report.check_report import CheckReport, Result
 from streamproof.report.console import print_check
-from streamproof.system.errors import Exit, StreamproofError, SystemFailure
 from streamproof.system.model import System
-from streamproof.system.options import peak_bytes
-from streamproof.system.records import dataclass, replace
-from streamproof.system.text import visible
 from streamproof.system.verdict import CheckResult, Finding, Measured, Mistake, Seconds, Verdict
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Request:
         Raises `Unconfirmed` if the interpreter does not confirm a trace, and `SystemFailure`.
         """
         if system.constraint is not None:
-            from streamproof.system.constraint import within_constraint
+            from streamproof.transform.constraint import within_constraint
 
             result = within_constraint(system, result)
         stream = people(self.json_to)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from streamproof import interrupts
+from streamproof.base.records import replace
+from streamproof.base.text import visible
 from streamproof.cli.answer import Request, trace_folder
 from streamproof.cli.selection import Selection
 from streamproof.report.check_report import Result
 from streamproof.system.model import System
-from streamproof.system.records import replace
-from streamproof.system.text import visible
 from streamproof.system.verdict import CheckResult
 
 

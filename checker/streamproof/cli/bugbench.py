@@ -10,16 +10,16 @@ from typing import Any
 import click
 
 from streamproof import __version__
+from streamproof.base.errors import Exit
+from streamproof.base.options import SearchOptions
+from streamproof.base.records import dataclass
+from streamproof.base.text import BLANK, Line, StyledText, aligned, line, parameters_text
 from streamproof.cli.bugbench_table import Defect, Side, defects
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
 from streamproof.cli.selection import json_option, path_option
 from streamproof.cli.verbs import Verb
-from streamproof.engines import CHECKS
-from streamproof.system.errors import Exit
+from streamproof.engines.registry import CHECKS
 from streamproof.system.model import parameter_json
-from streamproof.system.options import SearchOptions
-from streamproof.system.records import dataclass
-from streamproof.system.text import BLANK, Line, StyledText, aligned, line, parameters_text
 from streamproof.system.verdict import Finding, Verdict, number_of
 
 SCHEMA = "streamproof.bugbench/1"

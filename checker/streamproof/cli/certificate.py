@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from streamproof.cli.outputs import people
 from streamproof.cli.selection import Selection
-from streamproof.engines import explored
+from streamproof.engines.registry import explored
 from streamproof.model_registry import is_registered
 from streamproof.system.model import System
 from streamproof.system.verdict import CheckResult, Finding, Verdict
 
 if TYPE_CHECKING:
+    from streamproof.any.engine import AnySize
     from streamproof.certify.writing import Written
     from streamproof.symbolic import Proof
-    from streamproof.symbolic.parametric import AnySize
-    from streamproof.system.unbounded import Parametric
+    from streamproof.transform.unbounded import Parametric
 
 ANY = "--any"
 """The option with the free parameters, in the header of a certificate for every size."""
@@ -61,7 +61,7 @@ def certify_proved_any(
 
     Raises `SystemFailure`, and `SolversDisagree` if the proof is refuted.
     """
-    from streamproof.certify.proofs_any import contents_any
+    from streamproof.any.certify.proofs import contents_any
     from streamproof.certify.writing import Written, written
 
     without = {}

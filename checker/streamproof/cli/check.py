@@ -12,6 +12,11 @@ import click
 from click.core import ParameterSource
 
 from streamproof import interrupts
+from streamproof.base.errors import StreamproofError, TooLarge, UsageError
+from streamproof.base.files import CERTIFICATE, DOT, expect_writable, write
+from streamproof.base.options import SOLVER_DEPTH, TIERS, SearchOptions, bytes_text, given_of
+from streamproof.base.records import replace
+from streamproof.base.text import visible
 from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
 from streamproof.cli.beside import cautioned, judged_beside
 from streamproof.cli.outputs import EngineProgress, ci_options, expect_json_writable, people
@@ -30,13 +35,8 @@ from streamproof.cli.selection import (
     timeout_option,
 )
 from streamproof.cli.verbs import Verb
-from streamproof.engines import CHECKS, RegisteredEngine, explored
-from streamproof.system.errors import StreamproofError, TooLarge, UsageError
-from streamproof.system.files import CERTIFICATE, DOT, expect_writable, write
+from streamproof.engines.registry import CHECKS, RegisteredEngine, explored
 from streamproof.system.model import System
-from streamproof.system.options import SOLVER_DEPTH, TIERS, SearchOptions, bytes_text, given_of
-from streamproof.system.records import replace
-from streamproof.system.text import visible
 from streamproof.system.verdict import CheckResult, Finding, Measure, Measured
 
 
@@ -293,7 +293,7 @@ def _measured(measures: Sequence[Measure], result: CheckResult) -> tuple[Measure
 
 def _too_large_to_draw(result: CheckResult, path: Path) -> TooLarge | None:
     """The error for a graph of too many states."""
-    from streamproof.exchange.dot import MAX_STATES
+    from streamproof.exchange.drawings.dot import MAX_STATES
 
     states = result.counts.distinct if result.counts is not None else 0
     if states <= MAX_STATES:
@@ -305,7 +305,7 @@ def _too_large_to_draw(result: CheckResult, path: Path) -> TooLarge | None:
 
 
 def _draw(result: CheckResult, path: Path) -> None:
-    from streamproof.exchange.dot import MAX_STATES, search_dot
+    from streamproof.exchange.drawings.dot import MAX_STATES, search_dot
 
     search = explored(result)
     assert search is not None, "drawing is refused for engines that visit no states"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
+from streamproof.base.errors import Exit, UsageError
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
 from streamproof.cli.selection import complete_models, json_option, number_option
 from streamproof.cli.verbs import Verb
 from streamproof.model_registry import find
-from streamproof.system.errors import Exit, UsageError
 
 
 @click.command(
@@ -33,8 +33,8 @@ def command(model: str, max_states: int | None, json_to: str | None) -> int:
             f"{target.name} has no designs to compare",
             remedy="give its Spec a comparison; the bundled model cyclic has one",
         )
-    from streamproof.report.comparing import compare, compared_lines
     from streamproof.report.console import print_lines
+    from streamproof.sweep.comparing import compare, compared_lines
 
     with Status() as status:
         compared = compare(target.spec, target.spec.comparison, max_states=max_states, on_search=status)

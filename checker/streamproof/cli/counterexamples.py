@@ -10,22 +10,22 @@ from typing import Any
 import click
 
 from streamproof import __version__
+from streamproof.base.errors import Exit, InputError, StreamproofError
+from streamproof.base.files import SUFFIXES, expect_writable, plain_name, write_all
+from streamproof.base.options import SearchOptions
+from streamproof.base.reading import read_text
+from streamproof.base.records import dataclass, replace
+from streamproof.base.text import visible
 from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
 from streamproof.cli.replay import confirmed
 from streamproof.cli.selection import Selection, json_option
 from streamproof.cli.verbs import Verb
-from streamproof.engines import CHECKS
-from streamproof.exchange.itf import itf_text
-from streamproof.exchange.itf_reading import read_meta
+from streamproof.engines.registry import CHECKS
+from streamproof.exchange.itf.reading import read_meta
+from streamproof.exchange.itf.writing import itf_text
 from streamproof.model_registry import bundled, find
-from streamproof.system.errors import Exit, InputError, StreamproofError
-from streamproof.system.files import SUFFIXES, expect_writable, plain_name, write_all
 from streamproof.system.model import System, parameter_json
-from streamproof.system.options import SearchOptions
-from streamproof.system.reading import read_text
-from streamproof.system.records import dataclass, replace
-from streamproof.system.text import visible
 from streamproof.system.verdict import Verdict
 
 REFERENCE = "reference."

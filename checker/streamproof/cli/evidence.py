@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TextIO
 
+from streamproof.base.errors import EvaluationError, Exit, StreamproofError
+from streamproof.base.records import dataclass, replace
 from streamproof.cli.outputs import MISTAKE, Folder
-from streamproof.exchange.itf import itf_text
-from streamproof.system.errors import EvaluationError, Exit, StreamproofError
+from streamproof.exchange.itf.writing import itf_text
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, System
-from streamproof.system.records import dataclass, replace
 from streamproof.system.verdict import Finding, Mistake, Trace, Verdict
 from streamproof.traces.render import About, render_text
 from streamproof.traces.replay import ReplayError, replay, verify

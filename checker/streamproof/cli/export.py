@@ -11,6 +11,11 @@ from typing import Any
 import click
 
 from streamproof import __version__
+from streamproof.base.errors import Exit, TooLarge, UsageError
+from streamproof.base.files import DRAWING, expect_writable, form_of, write
+from streamproof.base.options import SearchOptions
+from streamproof.base.records import dataclass
+from streamproof.base.text import inner
 from streamproof.cli.beside import cautioned
 from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import STANDARD, Folder, expect_json_writable, people, standard_output, write_json
@@ -24,20 +29,15 @@ from streamproof.cli.selection import (
     timeout_option,
 )
 from streamproof.cli.verbs import Verb
-from streamproof.engines import CHECKS, explored
-from streamproof.exchange.chc import chc
-from streamproof.exchange.dot import MAX_STATES, render_svg, search_dot, trace_dot
-from streamproof.exchange.itf import itf_text
-from streamproof.exchange.promela import Promela, promela
-from streamproof.exchange.sequence import sequence_svg
-from streamproof.exchange.smtlib import DEPTH, smtlib
-from streamproof.exchange.tla import Tla, export
-from streamproof.system.errors import Exit, TooLarge, UsageError
-from streamproof.system.files import DRAWING, expect_writable, form_of, write
+from streamproof.engines.registry import CHECKS, explored
+from streamproof.exchange.drawings.dot import MAX_STATES, render_svg, search_dot, trace_dot
+from streamproof.exchange.drawings.sequence import sequence_svg
+from streamproof.exchange.itf.writing import itf_text
+from streamproof.exchange.promela.model import Promela, promela
+from streamproof.exchange.smt.chc import chc
+from streamproof.exchange.smt.smtlib import DEPTH, smtlib
+from streamproof.exchange.tla.module import Tla, export
 from streamproof.system.model import Kind, System, parameter_json
-from streamproof.system.options import SearchOptions
-from streamproof.system.records import dataclass
-from streamproof.system.text import inner
 from streamproof.system.verdict import Verdict
 from streamproof.traces.replay import replay_labels
 
@@ -258,7 +258,7 @@ def _promela(
 
     Also returns the properties whose formulas are too large for Spin. Raises `TooLarge` for a chosen one.
     """
-    from streamproof.exchange.spin import claimed
+    from streamproof.exchange.promela.spin import claimed
 
     name = _file_name(system.name)
     temporal = [p.name for p in system.properties if p.kind is Kind.TEMPORAL]

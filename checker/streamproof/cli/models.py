@@ -12,13 +12,13 @@ from typing import Any
 
 import click
 
+from streamproof.base.errors import StreamproofError
+from streamproof.base.files import LISTING
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.selection import complete_models, json_option
 from streamproof.cli.verbs import Verb
-from streamproof.language.model import Model, limits_text
+from streamproof.language.declare.model import Model, limits_text
 from streamproof.model_registry import Target, bundled, find, first_line
-from streamproof.system.errors import StreamproofError
-from streamproof.system.files import LISTING
 
 
 @click.command(
@@ -86,7 +86,7 @@ def described(target: Target) -> dict[str, Any]:
 
 
 def _overview(targets: Iterable[Target]) -> Iterator[Any]:
-    from streamproof.system.text import BLANK, StyledText, line
+    from streamproof.base.text import BLANK, StyledText, line
 
     for target in targets:
         model = target.spec.model
@@ -104,7 +104,7 @@ def _overview(targets: Iterable[Target]) -> Iterator[Any]:
 
 
 def _detail(target: Target) -> Iterator[Any]:
-    from streamproof.system.text import BLANK, Line, StyledText, aligned, line
+    from streamproof.base.text import BLANK, Line, StyledText, aligned, line
 
     model = target.spec.model
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Self, TextIO, TypeVar
 import click
 
 from streamproof import interrupts
-from streamproof.system.errors import InputError, Loc, SystemFailure
-from streamproof.system.files import (
+from streamproof.base.errors import InputError, Loc, SystemFailure
+from streamproof.base.files import (
     FOLDER_LIST,
     JUNIT,
     SARIF,
@@ -35,9 +35,9 @@ from streamproof.system.files import (
     remove,
     write,
 )
-from streamproof.system.options import resident_bytes
-from streamproof.system.records import dataclass
-from streamproof.system.text import inner, visible
+from streamproof.base.options import resident_bytes
+from streamproof.base.records import dataclass
+from streamproof.base.text import inner, visible
 from streamproof.system.verdict import Progress
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class Folder:
         listed = self.path / self.LIST
         if not os.path.exists(listed):
             return {}
-        from streamproof.system.reading import read_json
+        from streamproof.base.reading import read_json
 
         try:
             found = read_json(listed, {"files": {str: str}})["files"]

@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from streamproof import interrupts
+from streamproof.base.errors import Exit, StreamproofError, UsageError
+from streamproof.base.files import CERTIFICATE, expect_writable
+from streamproof.base.options import MOST_PATIENCE, SOLVER_DEPTH, STRENGTH, SearchOptions
+from streamproof.base.records import replace
+from streamproof.base.text import BLANK, Line, StyledText, line
 from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
 from streamproof.cli.beside import cautioned, judged_beside
 from streamproof.cli.certificate import certificate_json, certify_proved, print_certificate
@@ -32,19 +37,14 @@ from streamproof.cli.selection import (
 )
 from streamproof.cli.ticking import Ticking
 from streamproof.cli.verbs import SecondsType, Verb
-from streamproof.engines import PROVERS
-from streamproof.proving import PROVABLE, QUERY_SECONDS
+from streamproof.engines.proving import PROVABLE, QUERY_SECONDS
+from streamproof.engines.registry import PROVERS
 from streamproof.report.console import print_lines
-from streamproof.system.errors import Exit, StreamproofError, UsageError
-from streamproof.system.files import CERTIFICATE, expect_writable
 from streamproof.system.model import Kind, System
-from streamproof.system.options import MOST_PATIENCE, SOLVER_DEPTH, STRENGTH, SearchOptions
-from streamproof.system.records import replace
 from streamproof.system.sorts import show
-from streamproof.system.text import BLANK, Line, StyledText, line
-from streamproof.system.unbounded import Unbounded
 from streamproof.system.verdict import Verdict, number_of
 from streamproof.traces.places import changes
+from streamproof.transform.unbounded import Unbounded
 
 if TYPE_CHECKING:
     from streamproof.symbolic import Cti, Proof

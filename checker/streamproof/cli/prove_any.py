@@ -9,27 +9,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamproof import interrupts
+from streamproof.base.errors import Exit, StreamproofError, UsageError
+from streamproof.base.options import SearchOptions, timely
+from streamproof.base.records import dataclass, replace
+from streamproof.base.text import BLANK, Line, StyledText, line, parameters_text
 from streamproof.cli.answer import Request, print_left_out
 from streamproof.cli.outputs import people
 from streamproof.cli.ticking import Ticking
-from streamproof.language.model import limits_text
-from streamproof.proving import with_vacuity
-from streamproof.system.errors import Exit, StreamproofError, UsageError
+from streamproof.engines.proving import with_vacuity
+from streamproof.language.declare.model import limits_text
 from streamproof.system.expr import variables
-from streamproof.system.ground import weight
 from streamproof.system.model import Kind, Property, System
-from streamproof.system.options import SearchOptions, timely
-from streamproof.system.records import dataclass, replace
-from streamproof.system.text import BLANK, Line, StyledText, line, parameters_text
 from streamproof.system.verdict import CheckResult, Finding, Seconds, Verdict, number_of
+from streamproof.transform.ground import weight
 
 if TYPE_CHECKING:
-    from streamproof.agree.readings import GroundingReport
+    from streamproof.any.engine import AnySize
+    from streamproof.any.engine.proof import Stage
+    from streamproof.any.engine.showing import ParametricCti
+    from streamproof.any.readings import GroundingReport
     from streamproof.cli.selection import Selection
-    from streamproof.symbolic.parametric import AnySize
-    from streamproof.symbolic.parametric.proof import Stage
-    from streamproof.symbolic.parametric.showing import ParametricCti
-    from streamproof.system.unbounded import Parametric
+    from streamproof.transform.unbounded import Parametric
 
 COMPARING = "comparing the symbolic reading with concrete ones"
 FOR_EVERY_SIZE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
@@ -58,9 +58,9 @@ def answer_any(
     certificate: Path | None = None,
 ) -> int:
     """Prove properties for every value of `free`, search small instances for the others, and print both results."""
-    from streamproof.agree.readings import compare_readings
+    from streamproof.any.engine import prove_any
+    from streamproof.any.readings import compare_readings
     from streamproof.cli.certificate import certificate_json, certify_proved_any, print_certificate
-    from streamproof.symbolic.parametric import prove_any
 
     selection = request.selection
     others = {p.name: elsewhere(selection, p.kind, free) for p in selection.listed() if p.kind not in FOR_EVERY_SIZE}
@@ -121,9 +121,9 @@ def elsewhere(selection: Selection, kind: Kind, free: Sequence[str]) -> str:
 
 def stages(selection: Selection, parametric: Parametric) -> list[Stage]:
     """The sources of discovered claims, in the order of use."""
-    from streamproof.symbolic.parametric.affine import affine_candidates
-    from streamproof.symbolic.parametric.bounds import bound_candidates
-    from streamproof.symbolic.parametric.laws import drift_candidates, law_candidates
+    from streamproof.any.engine.affine import affine_candidates
+    from streamproof.any.engine.bounds import bound_candidates
+    from streamproof.any.engine.laws import drift_candidates, law_candidates
 
     def instance(values: Mapping[str, int]) -> System:
         return selection.target.system(selection.variant, {**selection.given, **values})
@@ -140,8 +140,8 @@ def check_proof(
     selection: Selection, parametric: Parametric, proof: AnySize, progress: Callable[[str], None] = lambda _: None
 ) -> tuple[Mapping[str, int], ...]:
     """Check the claims of a proof at small values of the free parameters; returns the values. Raises `NotInductive`."""
-    from streamproof.agree.ground_induction import check_induction
-    from streamproof.agree.readings import candidates
+    from streamproof.any.ground_induction import check_induction
+    from streamproof.any.readings import candidates
 
     if not proof.proved:
         return ()
@@ -212,9 +212,9 @@ def search_instances(
     """Search instances up to a budget of states, until one violates a property.
 
     Raises `ProofRefuted` if that property was proved."""
-    from streamproof.agree.readings import HEAVIEST, candidates
+    from streamproof.any.readings import HEAVIEST, candidates
     from streamproof.explicit import explore
-    from streamproof.language.conversion import first_values_at_most
+    from streamproof.language.lower.conversion import first_values_at_most
 
     searched: list[Searched] = []
     left = ALL_STATES
@@ -266,7 +266,7 @@ def _refuted(what: str, values: Mapping[str, int], because: str) -> ProofRefuted
 def _finding(parametric: Parametric, proof: AnySize, small: Small, prop: Property) -> Finding:
     from streamproof.explicit.findings import antecedents
     from streamproof.symbolic.goals import candid
-    from streamproof.system.unbounded import conjuncts
+    from streamproof.transform.unbounded import conjuncts
 
     if prop.name in proof.proved:
         used = [f"lemma {n}" for n in proof.lemmas]
@@ -299,7 +299,7 @@ def _every(parametric: Parametric) -> str:
 
 
 def _why_open(parametric: Parametric, proof: AnySize, name: str) -> str:
-    from streamproof.symbolic.parametric.steps import SAFE
+    from streamproof.any.engine.steps import SAFE
 
     every = " for every size" if parametric.free else ""
     if proof.stopped is not None:
@@ -323,7 +323,7 @@ def _why_open(parametric: Parametric, proof: AnySize, name: str) -> str:
 
 def _hard(parametric: Parametric, name: str) -> str:
     """A remark about the first term outside of decidable arithmetic, if any."""
-    from streamproof.symbolic.parametric.claims import products
+    from streamproof.any.engine.claims import products
 
     for term in products(parametric, parametric.system.property(name)):
         place = "" if term.loc is None else f" ({term.loc.short})"

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from streamproof import interrupts
+from streamproof.base.errors import UsageError
+from streamproof.base.options import timely
+from streamproof.base.records import replace
 from streamproof.cli.answer import Request
 from streamproof.cli.ticking import Ticking
-from streamproof.proving import examined
-from streamproof.system.errors import UsageError
+from streamproof.engines.proving import examined
 from streamproof.system.model import Kind, System
-from streamproof.system.options import timely
-from streamproof.system.records import replace
-from streamproof.system.unbounded import Parametric, Unbounded
 from streamproof.system.verdict import CheckResult, Seconds, Verdict
+from streamproof.transform.unbounded import Parametric, Unbounded
 
 QUERY_SECONDS = 2.0
 """Default time limit of one query, in seconds."""
@@ -37,9 +37,9 @@ def answer_ranked(
     for violations of proved properties. Raises `UsageError` for a property of another kind, `ReadingsDiffer` and
     `ProofRefuted`.
     """
-    from streamproof.agree.readings import compare_readings
+    from streamproof.any.ranking import prove_by_ranking
+    from streamproof.any.readings import compare_readings
     from streamproof.cli.prove_any import COMPARING, Small, search_instances
-    from streamproof.symbolic.ranking import prove_by_ranking
 
     selection = request.selection
     for listed in selection.listed():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from streamproof.base.errors import Exit, InputError, StreamproofError, UsageError
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.selection import (
     Selection,
@@ -19,14 +20,13 @@ from streamproof.cli.selection import (
     select,
 )
 from streamproof.cli.verbs import Verb
-from streamproof.language.declarations import parameter_types
+from streamproof.language.declare.declarations import parameter_types
 from streamproof.model_registry import Target, titled, unknown
-from streamproof.system.errors import Exit, InputError, StreamproofError, UsageError
 from streamproof.system.model import Kind, Property, System, parameter_json
 from streamproof.system.verdict import Trace
 
 if TYPE_CHECKING:
-    from streamproof.exchange.itf_reading import Document
+    from streamproof.exchange.itf.reading import Document
 
 SCHEMA = "streamproof.replay/1"
 
@@ -65,7 +65,7 @@ def command(
     otherwise.
     """
     expect_json_writable(json_to, SCHEMA)
-    from streamproof.exchange.itf_reading import load
+    from streamproof.exchange.itf.reading import load
 
     loaded = load(trace)
     selection, claimed = chosen(loaded, model, variant, expect_once(parameters), prop)
@@ -105,7 +105,7 @@ def confirmed(path: Path | Document, system: System, claimed: str | None) -> tup
     Raises `InputError` for a file without a trace of the system, `ReplayError` if the trace is not a behaviour or does not
     show its property, `EvaluationError` for an evaluation error of the model.
     """
-    from streamproof.exchange.itf_reading import read_itf
+    from streamproof.exchange.itf.reading import read_itf
     from streamproof.traces.replay import replay, verify
 
     behaviour = read_itf(path, system)
@@ -121,7 +121,7 @@ def chosen(
     document: Document, model: str | None, variant: str | None, parameters: Sequence[str], prop: str | None
 ) -> tuple[Selection, str | None]:
     """The selection of the replay, and the claimed property: options of the command line override those of the file."""
-    from streamproof.exchange.itf_reading import read_meta
+    from streamproof.exchange.itf.reading import read_meta
 
     meta, path = read_meta(document), document.name
     if model is None and meta.model is None:

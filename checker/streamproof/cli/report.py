@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
+from streamproof.base.errors import Exit
+from streamproof.base.text import visible
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
 from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
-from streamproof.system.errors import Exit
-from streamproof.system.text import visible
 from streamproof.system.verdict import number_of
 
 SCHEMA = "streamproof.report/1"

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from streamproof.base.errors import Exit, InputError, OutOfTime, SystemFailure, UsageError
+from streamproof.base.files import PARQUET, RUN_LOG, RUN_SCRIPT, expect_writable, new_folders, remove, write
+from streamproof.base.options import bytes_about, timely
+from streamproof.base.reading import read_text
+from streamproof.base.text import Line, StyledText, line
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
 from streamproof.cli.run_logs import NDJSON, TABLE, in_parquet, remove_older, run_in_parquet
 from streamproof.cli.selection import choice_option, json_option, number_option, path_option
 from streamproof.cli.verbs import Verb
 from streamproof.entries import RUNTIMES, every
 from streamproof.interrupts import limited, requested
-from streamproof.system.errors import Exit, InputError, OutOfTime, SystemFailure, UsageError
-from streamproof.system.files import PARQUET, RUN_LOG, RUN_SCRIPT, expect_writable, new_folders, remove, write
-from streamproof.system.options import bytes_about, timely
-from streamproof.system.reading import read_text
-from streamproof.system.text import Line, StyledText, line
 
 if TYPE_CHECKING:
     from streamproof.report.live_view import LiveView

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from streamproof.system.files import PARQUET, RUN_LOG, RUN_PART, Form, expect_writable, remove
+from streamproof.base.files import PARQUET, RUN_LOG, RUN_PART, Form, expect_writable, remove
 
 NDJSON, TABLE = ".ndjson", ".parquet"
 """Suffixes of the two forms of a log."""

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from streamproof import interrupts
+from streamproof.base.errors import UsageError
+from streamproof.base.options import MOST_WORKERS, TIERS, SearchOptions, parse_bytes
+from streamproof.base.records import dataclass, replace
 from streamproof.cli.verbs import Option, SecondsType
 from streamproof.model_registry import Listed, Target, bundled, find, first_line, unknown
-from streamproof.system.errors import UsageError
 from streamproof.system.model import System
-from streamproof.system.options import MOST_WORKERS, TIERS, SearchOptions, parse_bytes
-from streamproof.system.records import dataclass, replace
 from streamproof.system.verdict import Measure
 
 if TYPE_CHECKING:

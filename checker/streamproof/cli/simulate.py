@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from streamproof.base.errors import StreamproofError, UsageError
 from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
 from streamproof.cli.beside import cautioned, judged_beside
 from streamproof.cli.outputs import Status, expect_json_writable
@@ -25,7 +26,6 @@ from streamproof.cli.selection import (
 )
 from streamproof.cli.verbs import Verb
 from streamproof.explicit.simulation import DEFAULT_STEPS, DEFAULT_WALKS, WALKED, Simulation, simulate
-from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.model import System
 
 SEEDS = 1 << 32

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from streamproof.base.errors import UsageError
 from streamproof.cli.answer import DEFAULT_OUT
 from streamproof.cli.outputs import Folder, Status, expect_json_writable, people, write_json
 from streamproof.cli.selection import (
@@ -30,11 +31,10 @@ from streamproof.cli.selection import (
 )
 from streamproof.cli.sweep_run import POINTS, SweepRun
 from streamproof.cli.verbs import Option, Verb
-from streamproof.system.errors import UsageError
 
 if TYPE_CHECKING:
-    from streamproof.language.spec import Spec
-    from streamproof.report.sweep import Boundary, SweepReport
+    from streamproof.language.declare.spec import Spec
+    from streamproof.sweep.result import Boundary, SweepReport
 
 PROCESSES = 2
 MAX_STATES = 10_000_000
@@ -161,13 +161,13 @@ def command(
     A model that generates the values of an axis has an option --max-NAME for each of its bounds; streamproof sweep MODEL
     --help lists them.
     """
-    from streamproof.pipeline.sweeps.outcome import boundaries, known
-    from streamproof.pipeline.sweeps.plan import plan_of
     from streamproof.report.console import print_lines
-    from streamproof.report.sweep import SweepReport
-    from streamproof.report.sweep_console import closing_lines, opening_lines
-    from streamproof.report.sweep_pages import render_page
-    from streamproof.report.sweep_summary import to_json
+    from streamproof.sweep.console import closing_lines, opening_lines
+    from streamproof.sweep.outcome import boundaries, known
+    from streamproof.sweep.pages import render_page
+    from streamproof.sweep.plan import plan_of
+    from streamproof.sweep.result import SweepReport
+    from streamproof.sweep.summary import to_json
 
     begun = time.perf_counter()
     if math.isinf(timeout):
@@ -208,7 +208,7 @@ def command(
     print_lines(opening_lines(report), stream)
     with Status(live=not quiet) as status:
         report = _with_formulas(report, stream, status, maps=not quiet)
-    from streamproof.pipeline.sweeps.tables import parquet  # it has threads, with which no process may be forked
+    from streamproof.sweep.tables import parquet  # it has threads, with which no process may be forked
 
     files = {shows: str(folder.path / name) for shows, name in FILES.items()}
     report = replace(report, files=files, seconds=time.perf_counter() - begun)
@@ -226,9 +226,9 @@ def _with_formulas(report: SweepReport, stream: TextIO, status: Status, *, maps:
 
     Ctrl-C leaves the remaining formulas out.
     """
-    from streamproof.pipeline.sweeps.outcome import with_formula
     from streamproof.report.console import print_lines
-    from streamproof.report.sweep_console import boundary_lines, formula_lines
+    from streamproof.sweep.console import boundary_lines, formula_lines
+    from streamproof.sweep.outcome import with_formula
 
     found: list[Boundary] = []
     interrupted = report.interrupted

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from streamproof.base.errors import Exit, InputError, UsageError
+from streamproof.base.files import DOT, expect_writable, write
+from streamproof.base.text import BLANK, Line, Style, StyledText, line, visible
 from streamproof.cli.outputs import Status, ci_options, expect_json_writable, people, write_ci_files, write_json
 from streamproof.cli.selection import choice_option, expect_once, json_option, number_option, path_option
 from streamproof.cli.verbs import Verb
-from streamproof.system.errors import Exit, InputError, UsageError
-from streamproof.system.files import DOT, expect_writable, write
-from streamproof.system.text import BLANK, Line, Style, StyledText, line, visible
 
 if TYPE_CHECKING:
     from streamproof.conformance.coverage import JudgedEvents

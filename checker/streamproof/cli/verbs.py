@@ -21,12 +21,12 @@ import click
 from click.core import ParameterSource
 
 from streamproof import interrupts
+from streamproof.base.errors import Exit, Loc, ModelError, StreamproofError, UsageError, did_you_mean, text_of
+from streamproof.base.text import code_of_others, encodable, visible_output
 from streamproof.supervisor import little_memory
-from streamproof.system.errors import Exit, Loc, ModelError, StreamproofError, UsageError, did_you_mean, text_of
-from streamproof.system.text import code_of_others, encodable, visible_output
 
 if TYPE_CHECKING:
-    from streamproof.language.spec import Spec
+    from streamproof.language.declare.spec import Spec
 
 _FILE_OR_STANDARD = "FILE|-"
 """Metavariable of options that write to a file, or to standard output for ``-``."""
@@ -156,8 +156,8 @@ class Verb(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb; standard output is reserved for its result."""
+        from streamproof.base.options import CommandLine, command_line, setting
         from streamproof.cli.outputs import reserved_output
-        from streamproof.system.options import CommandLine, command_line, setting
 
         words, source = ParameterSource.COMMANDLINE, ctx.get_parameter_source
         given = frozenset(name for p in self.get_params(ctx) if source(p.name or "") is words for name in p.opts)

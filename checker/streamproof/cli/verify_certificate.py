@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from streamproof.base.errors import Exit, StreamproofError, UsageError, reject
+from streamproof.base.files import GENERATOR, SCRIPTS, SMTLIB, Content, Form, expect_writable, write_all
+from streamproof.base.reading import MOST_EVIDENCE, parsed, read_regular
+from streamproof.base.text import Line, encodable, line, visible
 from streamproof.cli.certificate import ANY
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
 from streamproof.cli.selection import Selection, amount, json_option, path_option, select
 from streamproof.cli.verbs import SecondsType, Verb
-from streamproof.language.model import limits_text
+from streamproof.language.declare.model import limits_text
 from streamproof.model_registry import find, is_registered
-from streamproof.system.errors import Exit, StreamproofError, UsageError, reject
-from streamproof.system.files import GENERATOR, SCRIPTS, SMTLIB, Content, Form, expect_writable, write_all
 from streamproof.system.model import System
-from streamproof.system.reading import MOST_EVIDENCE, parsed, read_regular
-from streamproof.system.text import Line, encodable, line, visible
-from streamproof.system.unbounded import Parametric
+from streamproof.transform.unbounded import Parametric
 
 if TYPE_CHECKING:
-    from streamproof.certify.verifier_any import Discharged, Shown
+    from streamproof.any.certify.verifier import Discharged, Shown
 
 T = TypeVar("T")
 SOLVER_NAMES = {"z3": "Z3", "cvc5": "cvc5"}
@@ -97,8 +97,8 @@ def command(
     try:
         with Status(live=not quiet) as status:
             if for_any:
-                from streamproof.certify.solvers import PATIENCE
-                from streamproof.certify.verifier_any import verify_any
+                from streamproof.any.certify.solvers import PATIENCE
+                from streamproof.any.certify.verifier import verify_any
 
                 seconds = PATIENCE if query_timeout is None else query_timeout
                 shown = verify_any(data, partial(_parametric, model=model), status, seconds=seconds, most=most)

@@ -19,6 +19,8 @@ A binding provides: `Binding`, `Plan`, `Unit`, `Task`; `Stream` of `Observation`
 `JudgedEvents`. In a test: `assert_conforms`.
 """
 
+from streamproof.base.errors import Loc
+from streamproof.base.reading import why_no_file
 from streamproof.conformance.binding import (
     Binding,
     Constraint,
@@ -57,11 +59,9 @@ from streamproof.conformance.run_verdict import (
     Tracked,
 )
 from streamproof.conformance.validation import assert_conforms, validate_paths
-from streamproof.language.grounding import Rules
-from streamproof.language.spec import compile_model
+from streamproof.language.declare.spec import compile_model
+from streamproof.language.free.grounding import Rules
 from streamproof.system import BOOL, InputError, Instance, Variable
-from streamproof.system.errors import Loc
-from streamproof.system.reading import why_no_file
 
 __all__ = [
     "BOOL",

@@ -16,12 +16,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
+from streamproof.base.errors import Loc
+from streamproof.base.records import dataclass
 from streamproof.conformance.event import Event
 from streamproof.conformance.history import JobHistory
 from streamproof.conformance.run_verdict import Recovery, RunFinding, Tracked
 from streamproof.system import ArraySort, Instance, State, System
-from streamproof.system.errors import Loc
-from streamproof.system.records import dataclass
 from streamproof.system.sorts import OptionSort, QueueSort, RecordSort, index_value, position
 
 

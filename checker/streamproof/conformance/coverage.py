@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
+from streamproof.base.records import dataclass
 from streamproof.conformance.event import Event
 from streamproof.conformance.run_verdict import RunVerdict
-from streamproof.system.records import dataclass
 
 
 @dataclass(slots=True)

@@ -26,13 +26,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from streamproof.base.records import dataclass
 from streamproof.conformance.binding import Move, Observation
 from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.recording import RecordingReader
 from streamproof.system import Instance, State
-from streamproof.system.footprint import Cells
-from streamproof.system.records import dataclass
 from streamproof.system.sorts import Value
+from streamproof.transform.footprint import Cells
 
 Taken = tuple[str, ...]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from streamproof.system.errors import Loc
-from streamproof.system.records import dataclass
+from streamproof.base.errors import Loc
+from streamproof.base.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from streamproof.base.errors import InputError, ModelError, UsageError, did_you_mean
+from streamproof.base.text import visible
 from streamproof.conformance.binding import (
     Binding,
     Constraint,
@@ -31,13 +33,11 @@ from streamproof.conformance.binding import (
 from streamproof.conformance.event import Event
 from streamproof.conformance.events import begins_like_spans, read_events
 from streamproof.conformance.recorded_values import agrees, expect_value
-from streamproof.language.model import Model
-from streamproof.language.spec import Spec
+from streamproof.language.declare.model import Model
+from streamproof.language.declare.spec import Spec
 from streamproof.model_registry import Target
-from streamproof.system.errors import InputError, ModelError, UsageError, did_you_mean
 from streamproof.system.model import System
 from streamproof.system.sorts import show
-from streamproof.system.text import visible
 
 Meaning: TypeAlias = "Callable[[Event], Move | Iterable[Move] | None] | None"
 """The moves of an event of one kind, in order; None: the event says nothing about the protocol."""

@@ -24,10 +24,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from streamproof.base.errors import InputError, Loc
+from streamproof.base.files import PARQUET, write
+from streamproof.base.reading import json_problem, open_regular, unique
 from streamproof.conformance.event import Event
-from streamproof.system.errors import InputError, Loc
-from streamproof.system.files import PARQUET, write
-from streamproof.system.reading import json_problem, open_regular, unique
 
 SCHEMA: Final = "streamproof.events"
 """Name of the event log's schema, kept in the metadata of Parquet files."""

@@ -22,15 +22,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from streamproof.base.errors import InputError, Loc
+from streamproof.base.files import EVENTS, write
+from streamproof.base.options import setting
+from streamproof.base.reading import LINE, MOST, Excess, bounded_lines, json_problem, open_regular
+from streamproof.base.text import visible_json
 from streamproof.conformance import event_table
 from streamproof.conformance.event import Event
 from streamproof.conformance.event_table import COLUMNS, REQUIRED, json_value, record
 from streamproof.conformance.otlp import is_otlp, otlp_events
-from streamproof.system.errors import InputError, Loc
-from streamproof.system.files import EVENTS, write
-from streamproof.system.options import setting
-from streamproof.system.reading import LINE, MOST, Excess, bounded_lines, json_problem, open_regular
-from streamproof.system.text import visible_json
 
 Value = str | int | bool | None | list[Any] | dict[str, Any]
 """Values of arguments and state: JSON without fractional numbers, which are not in any sort."""

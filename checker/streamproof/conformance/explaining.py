@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from streamproof.base.records import dataclass
 from streamproof.conformance.binding import Move, Observation, StateReader, Task, first_unmet
 from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.run_verdict import Candidate, Frontier, PartialMatch, Rejection
 from streamproof.system import EvaluationError, Instance, State, System
-from streamproof.system.records import dataclass
 from streamproof.system.sorts import show
 from streamproof.traces.explain import why_false
 

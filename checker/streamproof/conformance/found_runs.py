@@ -11,6 +11,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
+from streamproof.base.errors import did_you_mean
+from streamproof.base.files import plain_name
+from streamproof.base.text import visible
 from streamproof.conformance.binding import Binding, Plan
 from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.event import Event
@@ -23,12 +26,9 @@ from streamproof.conformance.judging import judge
 from streamproof.conformance.packed import expect_recorded
 from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.entries import BINDINGS, every
-from streamproof.language.spec import Spec
+from streamproof.language.declare.spec import Spec
 from streamproof.model_registry import find_binding, is_registered
 from streamproof.system import UsageError
-from streamproof.system.errors import did_you_mean
-from streamproof.system.files import plain_name
-from streamproof.system.text import visible
 
 ALL = "all"
 """In place of a model's name: all models."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from streamproof.conformance.run_verdict import RunVerdict
-from streamproof.exchange.dot import HEAD, box, quoted
+from streamproof.exchange.drawings.dot import HEAD, box, quoted
 
 NONE = "no event was rejected"
 LONGEST = 100

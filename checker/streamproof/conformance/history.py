@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from streamproof.base.records import dataclass
 from streamproof.conformance.event import Event
-from streamproof.system.records import dataclass
 
 MOST_ATTEMPTS: Final = 10_000
 """Maximum number of attempts in a record; `total_attempts` counts all of them."""

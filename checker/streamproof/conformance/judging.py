@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from streamproof.base.errors import Loc
 from streamproof.conformance.binding import Plan, Task, Unit
 from streamproof.conformance.event import Event
 from streamproof.conformance.moves import SystemMoves
@@ -12,7 +13,6 @@ from streamproof.conformance.overlapping import OverlapTracker
 from streamproof.conformance.run_verdict import Followed, Rejection, RunVerdict, Tracked
 from streamproof.conformance.tracker import Tracker
 from streamproof.system import StreamproofError
-from streamproof.system.errors import Loc
 
 NOTHING = "no event of the run says anything about the model"
 

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from streamproof.base.records import dataclass
 from streamproof.conformance.binding import Grounding, Move, Observation, StateReader
 from streamproof.explicit.single_steps import FAULT, Step, step_of
 from streamproof.system import Instance, Interpreter, State, System
-from streamproof.system.footprint import Footprints
-from streamproof.system.records import dataclass
+from streamproof.transform.footprint import Footprints
 
 REMEMBERED = 200_000
 """Maximum number of cached moves."""

@@ -27,9 +27,9 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any, Final
 
+from streamproof.base.errors import InputError, Loc
+from streamproof.base.reading import unique
 from streamproof.conformance.event import Event
-from streamproof.system.errors import InputError, Loc
-from streamproof.system.reading import unique
 
 TRACE: Final = "streamproof.trace"
 """The attribute that names the behaviour."""

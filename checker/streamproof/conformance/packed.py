@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import Final
 
+from streamproof.base.errors import InputError
+from streamproof.base.reading import why_no_file
 from streamproof.conformance.flink.archives import format_inside, format_of, is_tar, unsupported
-from streamproof.system.errors import InputError
-from streamproof.system.reading import why_no_file
 
 _UNPACKED: Final = {"bz2": "compressed by bzip2", "zstd": "compressed by zstd", "xz": "compressed by xz"}
 """The compressions besides gzip that a reader of archives unpacks itself."""

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any, assert_never
 
-from streamproof.system.errors import InputError, Loc, did_you_mean
+from streamproof.base.errors import InputError, Loc, did_you_mean
 from streamproof.system.sorts import (
     ArraySort,
     BagSort,

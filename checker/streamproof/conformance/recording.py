@@ -8,8 +8,8 @@ from typing import Any
 
 from streamproof.conformance.binding import StateReader
 from streamproof.system import State, System
-from streamproof.system.footprint import CellLayout, Cells
 from streamproof.system.sorts import ArraySort, Value, index_value, position
+from streamproof.transform.footprint import CellLayout, Cells
 
 
 class RecordingReader(StateReader):

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Final, Literal
 
+from streamproof.base.errors import Exit
+from streamproof.base.records import dataclass
 from streamproof.conformance.event import Event
 from streamproof.conformance.history import JobHistory
 from streamproof.system import State, System
-from streamproof.system.errors import Exit
-from streamproof.system.records import dataclass
 
 SCHEMA: Final = "streamproof.verdict/1"
 

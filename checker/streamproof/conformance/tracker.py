@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, replace
 from typing import Any
 
+from streamproof.base.records import dataclass
 from streamproof.conformance.binding import Observation, StateReader, Stream, Task
 from streamproof.conformance.delaying import Delaying, HiddenGroup, TooMany
 from streamproof.conformance.event import Event
@@ -27,7 +28,6 @@ from streamproof.conformance.explaining import Refusal, explained_refusal, shown
 from streamproof.conformance.moves import HiddenActions, SystemMoves
 from streamproof.conformance.run_verdict import Rejection, Tracked
 from streamproof.system import Kind, Property, State
-from streamproof.system.records import dataclass
 
 BELIEF_LIMIT = 20_000
 EAGER = 16

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from streamproof.base.processes import can_fork
+from streamproof.base.reading import with_progress
 from streamproof.conformance.binding import Binding
 from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.event_log import EventLog
@@ -24,11 +26,9 @@ from streamproof.conformance.found_runs import (
 from streamproof.conformance.judging import judge
 from streamproof.conformance.packed import expect_recorded
 from streamproof.conformance.run_verdict import RunVerdict
-from streamproof.language.model import Model
-from streamproof.language.spec import Spec
+from streamproof.language.declare.model import Model
+from streamproof.language.declare.spec import Spec
 from streamproof.system import System
-from streamproof.system.processes import can_fork
-from streamproof.system.reading import with_progress
 
 LARGE = 1 << 20
 """Size of all logs but the largest, in bytes, from which several processes are faster than one."""

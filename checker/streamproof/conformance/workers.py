@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from streamproof.base.processes import Ended, in_processes
 from streamproof.conformance.found_runs import FoundRun, JudgedRun, RunReading, ValidationRequest, judge_readings
 from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.system import StreamproofError
-from streamproof.system.processes import Ended, in_processes
 
 Found = tuple[FoundRun, Sequence[RunReading]]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Generic, NamedTuple, TypeVar
 
-from streamproof.system.errors import Exit, StreamproofError, SystemFailure
+from streamproof.base.errors import Exit, StreamproofError, SystemFailure
 from streamproof.system.model import Kind
 from streamproof.system.verdict import Trace, Verdict
 

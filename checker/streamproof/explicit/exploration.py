@@ -7,18 +7,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 
-from streamproof.explicit.findings import EarlyEnd, antecedents, coverage, judge, with_conditions
-from streamproof.explicit.level_search import Budget, LevelSearch, ReductionPlan, SearchTask, Stop, processors
-from streamproof.explicit.search import Handover, Search
-from streamproof.interrupts import abruptly, limited, requested
-from streamproof.system import build as b
-from streamproof.system.assume import simplify
-from streamproof.system.errors import ModelError, OutOfTime, SystemFailure, TooLarge, UsageError
-from streamproof.system.expr import Expr, subterms
-from streamproof.system.files import expect_writable, new_folders
-from streamproof.system.flatten import Rewriter
-from streamproof.system.model import Kind, Property, State, System
-from streamproof.system.options import (
+from streamproof.base.errors import ModelError, OutOfTime, SystemFailure, TooLarge, UsageError
+from streamproof.base.files import expect_writable, new_folders
+from streamproof.base.options import (
     AUTO,
     COMPILED,
     DEFAULTS,
@@ -30,8 +21,14 @@ from streamproof.system.options import (
     resident_bytes,
     timely,
 )
-from streamproof.system.records import dataclass, replace
-from streamproof.system.scalarise import scalarise
+from streamproof.base.records import dataclass, replace
+from streamproof.explicit.findings import EarlyEnd, antecedents, coverage, judge, with_conditions
+from streamproof.explicit.level_search import Budget, LevelSearch, ReductionPlan, SearchTask, Stop, processors
+from streamproof.explicit.search import Handover, Search
+from streamproof.interrupts import abruptly, limited, requested
+from streamproof.system import build as b
+from streamproof.system.expr import Expr, subterms
+from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.verdict import (
     CheckResult,
     Counts,
@@ -45,6 +42,9 @@ from streamproof.system.verdict import (
     Verdict,
     number_of,
 )
+from streamproof.transform.assume import simplify
+from streamproof.transform.flatten import Rewriter
+from streamproof.transform.scalarise import scalarise
 
 OWN_WORKERS = 8
 """Default limit on the number of threads."""
@@ -298,7 +298,7 @@ def explore(
         )
         if system.constraint is None:
             return explored
-        from streamproof.system.constraint import within_constraint
+        from streamproof.transform.constraint import within_constraint
 
         return within_constraint(system, explored)
 

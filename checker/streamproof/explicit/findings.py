@@ -12,16 +12,16 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, assert_never
 
+from streamproof.base.errors import Loc, TooLarge
+from streamproof.base.options import bytes_about, either
+from streamproof.base.records import dataclass, replace
 from streamproof.explicit.level_search import LevelSearch, ReductionPlan, SearchEvent, Stop, ended, undecided
 from streamproof.explicit.writer import batches, counter
 from streamproof.interrupts import TimeUp, alarm, limit
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.errors import Loc, TooLarge
 from streamproof.system.expr import Expr, variables
 from streamproof.system.model import NOT_REACHED, REACHED, Conjunct, Instance, Kind, Property, System
-from streamproof.system.options import bytes_about, either
-from streamproof.system.records import dataclass, replace
 from streamproof.system.verdict import Condition, Coverage, Finding, Mistake, Verdict, lasso_text, number_of
 
 if TYPE_CHECKING:

@@ -11,15 +11,15 @@ from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
+from streamproof.base.options import DEFAULTS, SearchOptions, memory_of_machine, resident_bytes
+from streamproof.base.records import dataclass
 from streamproof.explicit.writer import Watch
 from streamproof.interrupts import gently, known, left
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Kind, Property, State, System
-from streamproof.system.options import DEFAULTS, SearchOptions, memory_of_machine, resident_bytes
-from streamproof.system.records import dataclass
-from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Finding, Progress, Reduction, Verdict, number_of
+from streamproof.transform.scalarise import Scalarised
 
 if TYPE_CHECKING:
     from streamproof.explicit.reductions.stubborn import StubbornSets

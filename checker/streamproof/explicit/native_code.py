@@ -25,10 +25,10 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from streamproof import interrupts
-from streamproof.system.errors import SystemFailure
-from streamproof.system.files import CODE, write
-from streamproof.system.records import dataclass
-from streamproof.system.text import visible
+from streamproof.base.errors import SystemFailure
+from streamproof.base.files import CODE, write
+from streamproof.base.records import dataclass
+from streamproof.base.text import visible
 from streamproof.version import VERSION
 
 CACHE_VARIABLE = "STREAMPROOF_CACHE"

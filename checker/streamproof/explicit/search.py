@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING
 
+from streamproof.base.options import uncollected
+from streamproof.base.records import dataclass
 from streamproof.explicit.level_search import LevelSearch, SearchEvent, SearchTask, Stop, path_to
 from streamproof.explicit.successors import Batch, Expand, StepHit, Steps, expander
 from streamproof.explicit.writer import (
@@ -26,9 +28,7 @@ from streamproof.interrupts import abruptly
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import encode
 from streamproof.system.model import Kind, State, System
-from streamproof.system.options import uncollected
-from streamproof.system.records import dataclass
-from streamproof.system.scalarise import Scalarised
+from streamproof.transform.scalarise import Scalarised
 
 if TYPE_CHECKING:
     from streamproof.explicit.state_graph import StateGraph, Truths
@@ -170,7 +170,7 @@ class Search(LevelSearch):
         np.cumsum(np.frombuffer(degrees, dtype=np.int32), out=offsets[1:])
 
         def evaluate_steps(conditions: Sequence[Expr]) -> Truths:
-            from streamproof.system.constraint import twofold
+            from streamproof.transform.constraint import twofold
 
             both, later = twofold(self.system)
             states = tuple(self.seen)

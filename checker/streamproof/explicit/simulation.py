@@ -17,18 +17,18 @@ import random
 import time
 from collections.abc import Callable, Collection, Sequence
 
+from streamproof.base.errors import UsageError
+from streamproof.base.options import SearchOptions, timely
+from streamproof.base.records import dataclass
 from streamproof.explicit.estimate import chao2
 from streamproof.explicit.level_search import Budget, undecided
 from streamproof.explicit.walks import WalkEffort, WalkEvent, Walks
 from streamproof.explicit.witness import Witnesses
 from streamproof.interrupts import requested
-from streamproof.system.assume import simplify
-from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, Property, State, System
-from streamproof.system.options import SearchOptions, timely
-from streamproof.system.records import dataclass
-from streamproof.system.scalarise import scalarise
 from streamproof.system.verdict import CheckResult, Finding, Mistake, Seconds, Trace, Verdict, lasso_text, number_of
+from streamproof.transform.assume import simplify
+from streamproof.transform.scalarise import scalarise
 
 WALKED = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK, Kind.TERMINATION)
 """Kinds of property that a walk can decide."""

@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from streamproof.base.errors import ModelError
 from streamproof.explicit.writer import Writer, load, local_names, shared, unpacking
 from streamproof.system import expr as e
-from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Instance, State, System
 from streamproof.system.sorts import (

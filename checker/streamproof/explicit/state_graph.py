@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from streamproof.base.records import dataclass
 from streamproof.system.expr import Expr
-from streamproof.system.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

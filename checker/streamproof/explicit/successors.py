@@ -25,13 +25,13 @@ from contextlib import ExitStack
 from itertools import groupby
 from typing import NamedTuple, TypeAlias, cast
 
+from streamproof.base.records import dataclass
 from streamproof.explicit.writer import Writer, load, local_names, shared, unpacking
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.assume import Assuming, Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.model import Instance, Property, State, System
-from streamproof.system.records import dataclass
+from streamproof.transform.assume import Assuming, Substitution
 
 StepHit: TypeAlias = tuple[int, int, int, bool]
 """Number of the step property, number of the source state, number of the instance, whether it is an evaluation error."""

@@ -8,18 +8,18 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import chain, islice
 
+from streamproof.base.errors import ModelError
+from streamproof.base.records import dataclass, replace
 from streamproof.explicit.enabled import BrokenStep, Option, options_of
 from streamproof.explicit.findings import steps_taken
 from streamproof.explicit.level_search import Budget, Stop, watches_of
 from streamproof.explicit.search import starts
 from streamproof.explicit.writer import Hit, inspector, keeper
 from streamproof.system import build as b
-from streamproof.system.errors import ModelError
 from streamproof.system.leaves import encode
 from streamproof.system.model import Kind, Property, State, System
-from streamproof.system.records import dataclass, replace
-from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Coverage
+from streamproof.transform.scalarise import Scalarised
 
 MOST_STARTS = 4096
 """Largest number of initial states that are listed; beyond it, initial values are drawn at random until they are allowed."""

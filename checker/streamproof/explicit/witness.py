@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from streamproof.base.errors import EvaluationError, Exit, StreamproofError
 from streamproof.explicit.level_search import path_to
-from streamproof.system.errors import EvaluationError, Exit, StreamproofError
 from streamproof.system.interpreter import Interpreter, Step
 from streamproof.system.model import Instance, Kind, Property, State
-from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Finding, Trace, Verdict
+from streamproof.transform.scalarise import Scalarised
 
 if TYPE_CHECKING:
     from streamproof.explicit.reductions.symmetry import Symmetry

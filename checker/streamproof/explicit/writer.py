@@ -20,11 +20,11 @@ from itertools import count, islice
 from keyword import iskeyword
 from typing import Any, TypeAlias, cast
 
+from streamproof.base.records import dataclass
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
-from streamproof.system.records import dataclass
 from streamproof.system.sorts import RangeSort
 
 _serial = count(1)

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote
 
+from streamproof.base.errors import InputError, Loc
+from streamproof.base.options import bytes_text
+from streamproof.base.reading import bounded_lines, expect_unicode, open_regular
+from streamproof.base.records import dataclass
 from streamproof.pipeline.reading import DOCUMENT, Broken, Form, Kind, Piece, Source, objects, opened
-from streamproof.system.errors import InputError, Loc
-from streamproof.system.options import bytes_text
-from streamproof.system.reading import bounded_lines, expect_unicode, open_regular
-from streamproof.system.records import dataclass
 
 _EMPTY = "empty"
 _HEAD = 65536  # bytes looked at before a file is left alone

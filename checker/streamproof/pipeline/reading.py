@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, BinaryIO, Literal, cast
 
-from streamproof.system.reading import BLANK_LINES, LINE, json_problem, open_regular, unique
-from streamproof.system.records import dataclass
+from streamproof.base.reading import BLANK_LINES, LINE, json_problem, open_regular, unique
+from streamproof.base.records import dataclass
 
 Kind = Literal["events", "verdicts"]
 Form = Literal["ndjson", "document", "parquet"]

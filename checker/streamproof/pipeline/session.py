@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamproof.system.errors import SystemFailure
+from streamproof.base.errors import SystemFailure
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

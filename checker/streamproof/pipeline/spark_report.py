@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from streamproof.base.files import PAGE, PARQUET, Content, Form, expect_writable, write_all
+from streamproof.base.records import dataclass, replace
 from streamproof.conformance.run_verdict import ANSWERS
 from streamproof.pipeline import reading, tables
 from streamproof.pipeline.inputs import Inputs, Skipped, discover
@@ -19,8 +21,6 @@ from streamproof.pipeline.reading import Kind
 from streamproof.pipeline.session import LOCAL, Progress, reporting, spark_failures, spark_session
 from streamproof.report.html import render_report
 from streamproof.report.run_details import CheckKey
-from streamproof.system.files import PAGE, PARQUET, Content, Form, expect_writable, write_all
-from streamproof.system.records import dataclass, replace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

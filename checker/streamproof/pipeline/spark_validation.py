@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from streamproof.base.errors import UsageError
 from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.pipeline.session import (
     ATTEMPTS,
@@ -18,7 +19,6 @@ from streamproof.pipeline.session import (
     spark_failures,
     spark_session,
 )
-from streamproof.system.errors import UsageError
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

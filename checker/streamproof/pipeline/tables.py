@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from streamproof.base.errors import InputError
 from streamproof.pipeline.inputs import Skipped
 from streamproof.pipeline.reading import Source, line_of
 from streamproof.report.run_details import CHECK, CheckKey, check_key, most_interesting
-from streamproof.system.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

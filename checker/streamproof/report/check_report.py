@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from streamproof.system.errors import Exit, StreamproofError
+from streamproof.base.errors import Exit, StreamproofError
+from streamproof.base.records import dataclass
 from streamproof.system.model import Kind, parameter_json
-from streamproof.system.records import dataclass
 from streamproof.system.verdict import (
     CheckResult,
     Condition,

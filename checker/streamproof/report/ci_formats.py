@@ -17,10 +17,10 @@ from typing import Any, Literal, TypeAlias
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from streamproof.system.errors import Loc
-from streamproof.system.files import GENERATOR
-from streamproof.system.records import dataclass
-from streamproof.system.text import visible
+from streamproof.base.errors import Loc
+from streamproof.base.files import GENERATOR
+from streamproof.base.records import dataclass
+from streamproof.base.text import visible
 
 Ending: TypeAlias = Literal["passed", "failure", "error", "skipped"]
 

@@ -11,10 +11,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from streamproof.report.check_report import EXPLORED, CheckReport, Result
-from streamproof.system.model import Property, System
-from streamproof.system.records import replace
-from streamproof.system.text import (
+from streamproof.base.records import replace
+from streamproof.base.text import (
     BLANK,
     Line,
     Style,
@@ -29,6 +27,8 @@ from streamproof.system.text import (
     visible,
     wrap,
 )
+from streamproof.report.check_report import EXPLORED, CheckReport, Result
+from streamproof.system.model import Property, System
 from streamproof.system.verdict import (
     WITHIN,
     Condition,

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamproof.system.records import dataclass
+from streamproof.base.records import dataclass
 
 SEVERITY = ("rejected", "error", "inconclusive", "not validated", "accepted")
 """Verdicts in the order of display."""

@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from streamproof.system.text import encodable, inner, visible
+from streamproof.base.text import encodable, inner, visible
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

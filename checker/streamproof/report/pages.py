@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from streamproof.system.text import visible
+from streamproof.base.text import visible
 
 
 @cache

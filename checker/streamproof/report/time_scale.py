@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
 
+from streamproof.base.records import dataclass
 from streamproof.report.html_facts import duration
-from streamproof.system.records import dataclass
 
 WIDTH: Final = 1000.0
 """Width of the axis in units."""

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from streamproof.base.records import dataclass
 from streamproof.report.html_facts import duration
 from streamproof.report.job_graph import colour, cut
 from streamproof.report.time_scale import WIDTH, TimeScale, time_scale
-from streamproof.system.records import dataclass
 from streamproof.system.verdict import number_of
 
 MOST_TASKS: Final = 48

@@ -14,8 +14,8 @@ from streamproof.symbolic.induction import Claim, Cti, Round
 from streamproof.symbolic.search import Unrolling
 from streamproof.symbolic.solver import SolverBudget
 from streamproof.system.model import Kind, Property, System
-from streamproof.system.scalarise import scalarise
 from streamproof.system.verdict import Finding, Verdict
+from streamproof.transform.scalarise import scalarise
 
 MANY = 20
 """Minimum number of discovered lemmas from which integers are tried before bit-vectors."""

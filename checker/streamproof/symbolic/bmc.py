@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from streamproof.base.errors import UsageError
+from streamproof.base.options import DEFAULTS, SearchOptions, timely
+from streamproof.base.records import dataclass
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import ENDLESS, candid, chosen, finding, goals
 from streamproof.symbolic.search import Unrolling
 from streamproof.symbolic.solver import INTERRUPTED, Effort, SolverBudget
-from streamproof.system.constraint import within_constraint
-from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, Property, System
-from streamproof.system.options import DEFAULTS, SearchOptions, timely
-from streamproof.system.records import dataclass
-from streamproof.system.scalarise import scalarise
 from streamproof.system.verdict import CheckResult, Finding, Seconds, Verdict, number_of
+from streamproof.transform.constraint import within_constraint
+from streamproof.transform.scalarise import scalarise
 
 
 @dataclass(frozen=True)

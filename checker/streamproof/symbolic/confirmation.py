@@ -11,7 +11,7 @@ from streamproof.symbolic.replay import ReplayFailure
 from streamproof.symbolic.search import Unrolling
 from streamproof.symbolic.solver import Solver, SolverAnswer, SolverBudget
 from streamproof.system.model import Property
-from streamproof.system.scalarise import Scalarised
+from streamproof.transform.scalarise import Scalarised
 
 PATIENCE = 5_000
 """Time limit of one query, in milliseconds, so that the confirmation costs no more than the proof."""

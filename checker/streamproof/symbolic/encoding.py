@@ -19,15 +19,13 @@ from itertools import combinations
 from operator import le
 from typing import Any, assert_never, cast
 
+from streamproof.base.errors import ModelError
 from streamproof.symbolic.terms import Terms
 from streamproof.symbolic.theory import Bits, Integers, SolverContext, Term, Theory, interval
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.canonical import canonical
-from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Instance, State
-from streamproof.system.scalarise import Scalarised
 from streamproof.system.sorts import (
     INFINITY,
     BoolSort,
@@ -37,6 +35,8 @@ from streamproof.system.sorts import (
     Value,
     contains,
 )
+from streamproof.transform.canonical import canonical
+from streamproof.transform.scalarise import Scalarised
 
 
 class Encoding(SolverContext):

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
+from streamproof.base.errors import ModelError, UsageError
+from streamproof.base.records import dataclass
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.theory import Term
 from streamproof.system import build as b
-from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.model import Kind, Property, System
-from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Verdict
 
 

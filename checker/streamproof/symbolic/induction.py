@@ -20,13 +20,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
+from streamproof.base.records import dataclass
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import Goal, goals
 from streamproof.symbolic.replay import Replay, ReplayFailure
 from streamproof.symbolic.solver import Solver, SolverAnswer, SolverBudget
 from streamproof.symbolic.theory import Term
 from streamproof.system.model import Property
-from streamproof.system.records import dataclass
 from streamproof.system.verdict import Trace
 
 NO_MISTAKE = "no evaluation error"

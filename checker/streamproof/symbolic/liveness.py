@@ -12,11 +12,11 @@ from streamproof.symbolic.portfolio import Engine
 from streamproof.symbolic.proof import Proof, prove
 from streamproof.symbolic.replay import ReplayFailure
 from streamproof.symbolic.solver import Effort
-from streamproof.system.constraint import within_constraint
-from streamproof.system.liveness_to_safety import Safety, to_safety
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.temporal import violation
 from streamproof.system.verdict import Finding, Seconds, Verdict
+from streamproof.transform.constraint import within_constraint
+from streamproof.transform.liveness_to_safety import Safety, to_safety
 
 
 class ProofOptions(TypedDict, total=False):

@@ -18,6 +18,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from itertools import count
 
+from streamproof.base.records import dataclass
 from streamproof.symbolic.cubes import Cube, by_leaf, clause, cube_of, widened
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import Goal
@@ -27,7 +28,6 @@ from streamproof.symbolic.theory import Term
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property, State
-from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Trace, Verdict
 
 _FRESH = 400

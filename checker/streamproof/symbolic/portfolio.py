@@ -12,6 +12,7 @@ from dataclasses import replace
 from enum import Enum
 from itertools import count
 
+from streamproof.base.records import dataclass
 from streamproof.symbolic.attempt import MANY, ProofAttempt
 from streamproof.symbolic.bmc import nothing, so_far
 from streamproof.symbolic.discovery import Discovery, Explored, discover
@@ -25,7 +26,6 @@ from streamproof.symbolic.pdr import Pdr, Unknown
 from streamproof.symbolic.solver import SolverBudget
 from streamproof.system.expr import Const, Expr
 from streamproof.system.model import Conjunct, Kind, Property, System
-from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Trace, Verdict
 
 

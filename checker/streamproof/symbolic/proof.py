@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 
+from streamproof.base.errors import UsageError
+from streamproof.base.options import timely
+from streamproof.base.records import dataclass
 from streamproof.symbolic.discovery import Explored
 from streamproof.symbolic.goals import candid, chosen
 from streamproof.symbolic.induction import Cti
 from streamproof.symbolic.portfolio import Engine, Lemma, Portfolio
 from streamproof.symbolic.solver import INTERRUPTED, Effort, SolverBudget
-from streamproof.system.constraint import within_constraint
-from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property, System
-from streamproof.system.options import timely
-from streamproof.system.records import dataclass
 from streamproof.system.verdict import CheckResult, Finding, Seconds, Verdict
+from streamproof.transform.constraint import within_constraint
 
 
 @dataclass(frozen=True)

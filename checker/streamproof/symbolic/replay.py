@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from streamproof.base.errors import EvaluationError, Exit, StreamproofError
 from streamproof.symbolic.encoding import Encoding
-from streamproof.system.errors import EvaluationError, Exit, StreamproofError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Property, State
 from streamproof.system.sorts import contains, show

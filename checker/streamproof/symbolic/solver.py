@@ -11,8 +11,8 @@ from math import inf
 from typing import Any
 
 from streamproof import interrupts
+from streamproof.base.records import dataclass
 from streamproof.symbolic.theory import SolverContext, Term
-from streamproof.system.records import dataclass
 
 SEED = 20_241
 

@@ -1,6 +1,6 @@
 """The waist of streamproof: sorts, expressions, the transition system, and the interpreter that defines its meaning."""
 
-from streamproof.system.errors import (
+from streamproof.base.errors import (
     EvaluationError,
     Exit,
     InputError,

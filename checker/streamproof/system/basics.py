@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
+from streamproof.base.errors import Loc, ModelError
 from streamproof.system import expr as e
-from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr, intern
 from streamproof.system.sorts import (
     BOOL,

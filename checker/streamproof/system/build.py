@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
+from streamproof.base.errors import Loc
 from streamproof.system import expr as e
 from streamproof.system.basics import (
     FALSE,
@@ -50,7 +51,6 @@ from streamproof.system.basics import (
     var,
     with_field,
 )
-from streamproof.system.errors import Loc
 from streamproof.system.expr import Expr, intern
 from streamproof.system.sorts import (
     BOOL,

@@ -16,8 +16,8 @@ from collections.abc import Callable, Container, Iterator
 from dataclasses import fields
 from typing import Any, TypeAlias, cast
 
-from streamproof.system.errors import Loc
-from streamproof.system.records import annotated, dataclass
+from streamproof.base.errors import Loc
+from streamproof.base.records import annotated, dataclass
 from streamproof.system.sorts import BoolSort, RangeSort, Sort, Value
 
 

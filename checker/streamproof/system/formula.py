@@ -11,9 +11,9 @@ from dataclasses import field
 from functools import partial
 from typing import TypeAlias, assert_never
 
-from streamproof.system.errors import Loc
+from streamproof.base.errors import Loc
+from streamproof.base.records import dataclass
 from streamproof.system.expr import Const, Expr
-from streamproof.system.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

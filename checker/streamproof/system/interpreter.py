@@ -7,11 +7,11 @@ from contextlib import suppress
 from itertools import product
 from typing import assert_never
 
+from streamproof.base.errors import EvaluationError
+from streamproof.base.records import dataclass, replace
 from streamproof.system import expr as e
-from streamproof.system.errors import EvaluationError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Conjunct, Derived, Instance, Kind, Property, State, System, Variable
-from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import ArraySort, OptionSort, QueueSort, RecordSort, Sort, Value, default, position, show
 from streamproof.system.verdict import Finding, Trace, Verdict, number_of
 

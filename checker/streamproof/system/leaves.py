@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from streamproof.system.errors import TooLarge
-from streamproof.system.records import dataclass
+from streamproof.base.errors import TooLarge
+from streamproof.base.records import dataclass
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,

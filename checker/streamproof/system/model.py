@@ -16,13 +16,13 @@ from enum import Enum
 from functools import cached_property, partial
 from typing import Any, TypeAlias
 
+from streamproof.base.errors import Loc
+from streamproof.base.records import dataclass, replace
+from streamproof.base.text import parameters_text
 from streamproof.system.build import TRUE, or_
-from streamproof.system.errors import Loc
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula, rewritten
-from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import Sort, Value, show
-from streamproof.system.text import parameters_text
 
 State: TypeAlias = tuple[Value, ...]
 """One value per variable, in the order of `System.variables`."""

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import assert_never
 
-from streamproof.system.errors import EvaluationError
+from streamproof.base.errors import EvaluationError
+from streamproof.base.records import dataclass
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.prefixes import may_leave_open
-from streamproof.system.records import dataclass
 from streamproof.system.reference_temporal import can_be_violated, can_be_violated_within
 from streamproof.system.verdict import Counts, Verdict
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
+from streamproof.base.records import dataclass
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -33,7 +34,6 @@ from streamproof.system.formula import (
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Fairness, FairnessConstraint, Property, State, System, fairness_constraints
 from streamproof.system.prefixes import obligation, progressed
-from streamproof.system.records import dataclass
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -29,8 +29,8 @@ from functools import lru_cache
 from itertools import combinations, product
 from typing import Any, Final, TypeAlias, assert_never, cast
 
-from streamproof.system.errors import ModelError
-from streamproof.system.records import dataclass
+from streamproof.base.errors import ModelError
+from streamproof.base.records import dataclass
 
 Value: TypeAlias = Any
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import assert_never
 
+from streamproof.base.records import dataclass
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -31,7 +32,6 @@ from streamproof.system.formula import (
 )
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import FairnessConstraint, Property, State, System, fairness_constraints
-from streamproof.system.records import dataclass
 from streamproof.system.verdict import FairnessEvidence, Finding, Trace, Verdict, lasso_text, prefix_text
 
 

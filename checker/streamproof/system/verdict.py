@@ -7,10 +7,10 @@ from dataclasses import field
 from enum import Enum
 from typing import NamedTuple
 
-from streamproof.system.errors import EvaluationError, Loc
+from streamproof.base.errors import EvaluationError, Loc
+from streamproof.base.records import dataclass, replace
 from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Fairness, Instance, Kind, State
-from streamproof.system.records import dataclass, replace
 
 
 def number_of(count: int, one: str, many: str | None = None) -> str:

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import assert_never
 
-from streamproof.system.errors import Loc
+from streamproof.base.errors import Loc
+from streamproof.base.records import dataclass
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Instance, Kind, Property, State, System
-from streamproof.system.records import dataclass
 from streamproof.system.verdict import Trace
 from streamproof.traces.places import Place, Read, look, reads
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from streamproof.system.errors import UsageError, nearest
+from streamproof.base.errors import UsageError, nearest
+from streamproof.base.records import dataclass
 from streamproof.system.model import Instance, System
-from streamproof.system.records import dataclass
 
 _WAY = re.compile(r"(?:\w+(?:\[[^\[\]()]*\])?\.)+")
 """The path of parts before an action: ``lane[0].``; brackets not followed by a dot hold picks."""

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import assert_never
 
+from streamproof.base.records import dataclass
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr, children
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import State, System
-from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     ArraySort,
     BagSort,

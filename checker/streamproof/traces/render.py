@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from streamproof.system.errors import Loc, StreamproofError
+from streamproof.base.errors import Loc, StreamproofError
+from streamproof.base.records import dataclass
+from streamproof.base.text import BLANK, Line, Style, StyledText, line, parameters_text, text
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter, with_derived
 from streamproof.system.model import Instance, Kind, Property, State, System, Variable
-from streamproof.system.records import dataclass
 from streamproof.system.sorts import show
-from streamproof.system.text import BLANK, Line, Style, StyledText, line, parameters_text, text
 from streamproof.system.verdict import Trace, prefix_text
 from streamproof.traces.explain import Blocked, Explanation, Reason, explain, last_step
 from streamproof.traces.places import Change, changes

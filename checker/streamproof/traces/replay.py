@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
-from streamproof.system.errors import EvaluationError, Exit, Loc, StreamproofError, UsageError, nearest
+from streamproof.base.errors import EvaluationError, Exit, Loc, StreamproofError, UsageError, nearest
+from streamproof.base.records import dataclass
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Instance, Kind, Property, State, System
-from streamproof.system.records import dataclass
 from streamproof.system.sorts import contains, show
 from streamproof.system.verdict import Trace
 from streamproof.traces.explain import last_step, why_false

@@ -15,18 +15,18 @@ import pytest
 import z3
 
 from streamproof import Spec
-from streamproof.certify import verifier_any
-from streamproof.certify.obligations import ProofObligation
-from streamproof.certify.proofs_any import contents_any
-from streamproof.certify.solvers import Answers
-from streamproof.certify.verifier_any import Shown, stated, verify_any
+from streamproof.any.certify import verifier as verifier_any
+from streamproof.any.certify.obligations import ProofObligation
+from streamproof.any.certify.proofs import contents_any
+from streamproof.any.certify.solvers import Answers
+from streamproof.any.certify.verifier import Shown, stated, verify_any
+from streamproof.any.engine import prove_any
+from streamproof.any.engine.bounds import bound_candidates
+from streamproof.any.engine.laws import law_candidates
 from streamproof.certify.writing import packed
 from streamproof.model_registry import find
-from streamproof.symbolic.parametric import prove_any
-from streamproof.symbolic.parametric.bounds import bound_candidates
-from streamproof.symbolic.parametric.laws import law_candidates
 from streamproof.system.model import Kind
-from streamproof.system.unbounded import Parametric
+from streamproof.transform.unbounded import Parametric
 
 TESTS = Path(__file__).parents[2]
 SAFETY = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)

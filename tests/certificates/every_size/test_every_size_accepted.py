@@ -8,19 +8,20 @@ from typing import Any
 import pytest
 
 from shares import share
-from streamproof.certify import solvers, verifier_any
-from streamproof.certify.any_values import refuted
-from streamproof.certify.formulas import condition_data, condition_of, readable
-from streamproof.certify.obligations import SAFE, CertifiedClaim, ProofObligation
-from streamproof.certify.proofs_any import contents_any
-from streamproof.certify.smt_conditions import Conditions
-from streamproof.certify.solvers import Answers
-from streamproof.certify.verifier_any import SolversDisagree
+from streamproof.any.certify import solvers
+from streamproof.any.certify import verifier as verifier_any
+from streamproof.any.certify.any_values import refuted
+from streamproof.any.certify.formulas import condition_data, condition_of, readable
+from streamproof.any.certify.obligations import SAFE, CertifiedClaim, ProofObligation
+from streamproof.any.certify.proofs import contents_any
+from streamproof.any.certify.smt_conditions import Conditions
+from streamproof.any.certify.solvers import Answers
+from streamproof.any.certify.verifier import SolversDisagree
+from streamproof.any.engine import prove_any
+from streamproof.base.errors import Rejected
 from streamproof.explicit import explore
-from streamproof.symbolic.parametric import prove_any
 from streamproof.system import Verdict
 from streamproof.system import build as b
-from streamproof.system.errors import Rejected
 
 pytestmark = pytest.mark.usefixtures("small_heap")
 
@@ -194,7 +195,7 @@ def test_a_wrong_proof_is_a_disagreement(small: Any) -> None:
 
 
 def _claim(name: str) -> Any:
-    from streamproof.symbolic.parametric.claims import ParametricClaim as Proved
+    from streamproof.any.engine.claims import ParametricClaim as Proved
 
     return Proved(name, b.TRUE)
 

@@ -13,15 +13,16 @@ import pytest
 
 from program_size import program_size
 from shares import share
-from streamproof.certify import obligations, verifier_any
-from streamproof.certify.formulas import condition_data
-from streamproof.certify.obligations import SAFE, claim_of
+from streamproof.any.certify import obligations
+from streamproof.any.certify import verifier as verifier_any
+from streamproof.any.certify.formulas import condition_data
+from streamproof.any.certify.obligations import SAFE, claim_of
+from streamproof.any.certify.verifier import verify_any
+from streamproof.base.errors import Rejected, StreamproofError
 from streamproof.certify.verifier import parse
-from streamproof.certify.verifier_any import verify_any
 from streamproof.certify.writing import packed
 from streamproof.cli.verbs import run
-from streamproof.system.errors import Rejected, StreamproofError
-from streamproof.system.unbounded import Parametric
+from streamproof.transform.unbounded import Parametric
 
 pytestmark = pytest.mark.usefixtures("here", "small_heap")
 LARGEST_VERIFIER = 9_200

@@ -36,13 +36,13 @@ from streamproof import (
     require,
     step,
 )
-from streamproof.certify import obligations, smt_sums
-from streamproof.certify.any_values import NoValue, Values, breaks
-from streamproof.certify.obligations import SAFE, CertifiedClaim, ProofObligation, claim_of
-from streamproof.certify.smt_conditions import Conditions
-from streamproof.certify.smt_script import FALSE, TRUE, Script, SmtTerm, number
-from streamproof.certify.smt_sums import Sums
-from streamproof.certify.smt_terms import SmtView, literal
+from streamproof.any.certify import obligations, smt_sums
+from streamproof.any.certify.any_values import NoValue, Values, breaks
+from streamproof.any.certify.obligations import SAFE, CertifiedClaim, ProofObligation, claim_of
+from streamproof.any.certify.smt_conditions import Conditions
+from streamproof.any.certify.smt_script import FALSE, TRUE, Script, SmtTerm, number
+from streamproof.any.certify.smt_sums import Sums
+from streamproof.any.certify.smt_terms import SmtView, literal
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.interpreter import Interpreter
@@ -58,7 +58,7 @@ from streamproof.system.sorts import (
     TermRange,
     values,
 )
-from streamproof.system.unbounded import Forall, Parametric, forall
+from streamproof.transform.unbounded import Forall, Parametric, forall
 
 pytestmark = pytest.mark.usefixtures("small_heap")
 

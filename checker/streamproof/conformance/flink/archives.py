@@ -21,8 +21,8 @@ import zlib
 from pathlib import Path, PurePosixPath
 from typing import IO, Final, cast
 
-from streamproof.system.reading import bytes_read, open_regular
-from streamproof.system.records import dataclass
+from streamproof.base.reading import bytes_read, open_regular
+from streamproof.base.records import dataclass
 
 MOST_UNPACKED: Final = 16 << 30
 """Maximum size of one unpacked log or archive, in bytes."""

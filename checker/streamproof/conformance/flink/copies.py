@@ -9,10 +9,10 @@ from itertools import dropwhile, islice
 from pathlib import Path
 from typing import Final
 
+from streamproof.base.reading import open_regular
+from streamproof.base.records import dataclass
 from streamproof.conformance.flink.archives import real, size_of
 from streamproof.conformance.flink.log_records import plain_text, time_of
-from streamproof.system.reading import open_regular
-from streamproof.system.records import dataclass
 
 _PROBED: Final = 5000
 """Number of initial lines that are searched for the first record of a file."""

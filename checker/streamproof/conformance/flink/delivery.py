@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import Any, Final
 
+from streamproof.base.records import dataclass
 from streamproof.conformance.flink.drafts import Draft
 from streamproof.conformance.flink.log_records import Record
-from streamproof.system.records import dataclass
 
 _ONCE: Final = frozenset(
     [

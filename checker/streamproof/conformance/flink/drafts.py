@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamproof.system.records import dataclass
+from streamproof.base.records import dataclass
 
 
 @dataclass(slots=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import Final
 
+from streamproof.base.records import dataclass
 from streamproof.conformance.event import Event
 from streamproof.conformance.flink.graph import Dataset, Edge, Vertex, possible
 from streamproof.conformance.flink.identifiers import Attempt
-from streamproof.system.records import dataclass
 
 _REQUESTS: Final = ("part.reqlocal", "part.reqremote", "net.partreq.client")
 _NAMING_INPUT: Final = ("gate.retrigger", "exec.transition", "tm.transition", "failover.archive")

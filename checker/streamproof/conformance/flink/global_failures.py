@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Final
 
+from streamproof.base.records import dataclass
 from streamproof.conformance.flink.drafts import Draft
-from streamproof.system.records import dataclass
 
 _DECISION: Final = "failover.global.restart"
 _REPORT: Final = "failover.global"

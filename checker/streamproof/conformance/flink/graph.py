@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final, Literal
 
-from streamproof.system.records import dataclass
+from streamproof.base.records import dataclass
 
 Pattern = Literal["POINTWISE", "ALL_TO_ALL"]
 """Distribution patterns: each consumer reads some producers, or all."""

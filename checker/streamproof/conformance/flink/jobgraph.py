@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from streamproof.base.errors import InputError
 from streamproof.conformance.flink.evidence import GraphEvidence, gather
 from streamproof.conformance.flink.graph import (
     Dataset,
@@ -32,7 +33,6 @@ from streamproof.conformance.flink.graph import (
 )
 from streamproof.conformance.flink.rest import read_rest
 from streamproof.conformance.flink.run import FlinkRun
-from streamproof.system.errors import InputError
 
 _PATTERNS: Final[tuple[Pattern, ...]] = ("ALL_TO_ALL", "POINTWISE")
 

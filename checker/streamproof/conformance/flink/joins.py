@@ -14,11 +14,11 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final
 
+from streamproof.base.records import dataclass
 from streamproof.conformance.flink.drafts import Draft
 from streamproof.conformance.flink.global_failures import place_global_failures
 from streamproof.conformance.flink.identifiers import HEX
 from streamproof.conformance.flink.restores import place_restores
-from streamproof.system.records import dataclass
 
 _CLUSTER: Final = ("rm.", "hb.", "tm.closerm", "net.connfail")
 _THREAD: Final = re.compile(r"(?:Legacy Source Thread - )?(?P<task>.*) \((?P<place>\d+)/\d+\)#(?P<number>\d+)")

@@ -8,8 +8,8 @@ from html import unescape
 from pathlib import Path
 from typing import Final
 
-from streamproof.system.errors import InputError
-from streamproof.system.reading import read_regular
+from streamproof.base.errors import InputError
+from streamproof.base.reading import read_regular
 
 _FILES: Final = ("log4j*.properties", "log4j*.xml", "logback*.xml", "log4j*.yaml", "log4j*.yml", "log4j*.json")
 _FOLDERS: Final = (".", "conf", "../conf")

@@ -17,6 +17,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from streamproof.base.errors import InputError
+from streamproof.base.options import setting
+from streamproof.base.records import dataclass
 from streamproof.conformance.flink.collectors import origin_of, unwrap, unwrapped
 from streamproof.conformance.flink.json_layouts import join_objects, json_line, starts_object
 from streamproof.conformance.flink.layout_files import stated_patterns
@@ -24,9 +27,6 @@ from streamproof.conformance.flink.log_lines import is_translated, read_head
 from streamproof.conformance.flink.log_records import Problem, cleaned
 from streamproof.conformance.flink.message_forms import FORMS, resembles
 from streamproof.conformance.flink.pattern_layouts import PatternReader, compile_pattern, usual_patterns
-from streamproof.system.errors import InputError
-from streamproof.system.options import setting
-from streamproof.system.records import dataclass
 
 PROBED: Final = 2000
 """Number of first lines that decide the layout of a file."""

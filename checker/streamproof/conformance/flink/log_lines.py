@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from streamproof.system.records import dataclass
+from streamproof.base.records import dataclass
 
 _LEVELS: Final = "TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL"
 _DATE: Final = r"\d{4}[-/]\d\d[-/]\d\d"

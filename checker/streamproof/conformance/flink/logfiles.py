@@ -20,6 +20,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from streamproof.base.errors import InputError
+from streamproof.base.reading import Excess, bounded_lines, why_no_file
+from streamproof.base.records import dataclass
 from streamproof.conformance.flink.archives import (
     DAMAGED,
     Bomb,
@@ -37,9 +40,6 @@ from streamproof.conformance.flink.copies import find_copies
 from streamproof.conformance.flink.layouts import LogLayout, given_pattern, layout_of
 from streamproof.conformance.flink.log_records import LONGEST, Problem, plain_text, time_of
 from streamproof.conformance.flink.rotation import INFIX, NUMBERED, LogPart, are_numbered_parts, are_one_log, in_order
-from streamproof.system.errors import InputError
-from streamproof.system.reading import Excess, bounded_lines, why_no_file
-from streamproof.system.records import dataclass
 
 LOOKED_FOR: Final = (
     "*.log, rotated *.log.N, both also with .gz, .bz2, .zst or .xz, files that begin like logs, and tar archives"

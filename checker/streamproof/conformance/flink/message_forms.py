@@ -15,8 +15,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from streamproof.base.records import dataclass
 from streamproof.conformance.flink.identifiers import ATTEMPT_TEXT, HEX, PARTITION_TEXT
-from streamproof.system.records import dataclass
 
 _ATTEMPT: Final = rf"(?P<attempt>(?P<graph>{HEX})_(?P<vertex>{HEX})_(?P<subtask>\d+)_(?P<number>\d+))"
 _PARTITION: Final = rf"(?P<partition>(?P<dataset>{HEX})#(?P<pnum>\d+)@(?P<producer>{ATTEMPT_TEXT}))"

@@ -15,10 +15,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Final
 
+from streamproof.base.errors import InputError
+from streamproof.base.records import dataclass
 from streamproof.conformance.flink.log_lines import as_line
 from streamproof.conformance.flink.message_forms import FORMS
-from streamproof.system.errors import InputError
-from streamproof.system.records import dataclass
 
 LONGEST: Final = 2000
 """Maximum number of characters of a pattern."""

@@ -12,6 +12,10 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Final, Literal, NoReturn
 
+from streamproof.base.errors import InputError, Loc
+from streamproof.base.options import setting
+from streamproof.base.reading import read_regular
+from streamproof.base.records import dataclass
 from streamproof.conformance.event import Event
 from streamproof.conformance.flink.archives import real
 from streamproof.conformance.flink.causes import read_causes
@@ -33,10 +37,6 @@ from streamproof.conformance.flink.logfiles import (
 from streamproof.conformance.flink.message_forms import FORMS, LONGEST, resembles
 from streamproof.conformance.flink.rest import find_rest
 from streamproof.conformance.flink.run import FlinkRun, Process, Role
-from streamproof.system.errors import InputError, Loc
-from streamproof.system.options import setting
-from streamproof.system.reading import read_regular
-from streamproof.system.records import dataclass
 
 _VERSION: Final = re.compile(r"\(Version: (\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?),")
 _START: Final = "Starting RPC endpoint for org.apache.flink.runtime.taskexecutor.TaskExecutor "

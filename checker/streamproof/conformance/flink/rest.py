@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from streamproof.base.errors import InputError
+from streamproof.base.reading import misfit, parse_json, read_text
+from streamproof.base.records import dataclass
 from streamproof.conformance.flink.archives import files_in, real
 from streamproof.conformance.flink.graph import (
     MOST_PARALLELISM,
@@ -27,9 +30,6 @@ from streamproof.conformance.flink.graph import (
 from streamproof.conformance.flink.identifiers import HEX
 from streamproof.conformance.flink.log_lines import unescaped
 from streamproof.conformance.flink.log_records import Problem
-from streamproof.system.errors import InputError
-from streamproof.system.reading import misfit, parse_json, read_text
-from streamproof.system.records import dataclass
 
 _REMEDY: Final = (
     "give the REST API's answer to /jobs/JOB (it has `jid`, `vertices` and `plan`) or to /jobs/JOB/plan, or the job's "

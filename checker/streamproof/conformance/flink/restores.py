@@ -11,8 +11,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final
 
+from streamproof.base.records import dataclass
 from streamproof.conformance.flink.drafts import Draft
-from streamproof.system.records import dataclass
 
 NO_CHECKPOINT: Final = "ckpt.none"
 RESTORES: Final = ("ckpt.restore", NO_CHECKPOINT)

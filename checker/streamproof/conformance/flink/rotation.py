@@ -16,9 +16,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, Literal
 
+from streamproof.base.records import dataclass
 from streamproof.conformance.flink.log_records import time_of
 from streamproof.conformance.flink.times import forward, second_of
-from streamproof.system.records import dataclass
 
 Lines = Callable[[Path], Iterable[bytes]]
 """Reads the lines of a file."""

@@ -10,10 +10,10 @@ from heapq import merge
 from pathlib import Path
 from typing import Literal
 
+from streamproof.base.errors import Loc
+from streamproof.base.records import dataclass
 from streamproof.conformance.event import Event
 from streamproof.conformance.flink.log_records import Problem
-from streamproof.system.errors import Loc
-from streamproof.system.records import dataclass
 
 Role = Literal["jobmanager", "taskmanager", "both", "unknown"]
 """The role of a process. A mini cluster has both in one process."""

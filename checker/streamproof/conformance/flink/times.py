@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, time
 from typing import Final, NamedTuple
 
-from streamproof.system.records import dataclass
+from streamproof.base.records import dataclass
 
 DAY: Final = 86_400.0
 BACK: Final = 7_200.0

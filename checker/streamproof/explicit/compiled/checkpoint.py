@@ -16,12 +16,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from streamproof.base.errors import InputError, SystemFailure, UsageError
+from streamproof.base.files import CHECKPOINT, expect_writable, new_folders, open_own, write
+from streamproof.base.reading import Shape, misfit, read_json, why_no_file
 from streamproof.explicit.compiled.log_file import LogFile
 from streamproof.explicit.level_search import SearchEvent, Snapshot
-from streamproof.system.errors import InputError, SystemFailure, UsageError
-from streamproof.system.files import CHECKPOINT, expect_writable, new_folders, open_own, write
 from streamproof.system.fingerprint import fingerprint
-from streamproof.system.reading import Shape, misfit, read_json, why_no_file
 
 if TYPE_CHECKING:
     from streamproof.explicit.compiled.search import CompiledSearch

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from streamproof.base.records import dataclass
 from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.memory import LOAD, SLACK, Reserve, StateTable
 from streamproof.explicit.compiled.runs import key_kind, keys_of
 from streamproof.explicit.compiled.spill_file import Array, SpillFile
 from streamproof.explicit.kernel_compiler import translate
 from streamproof.explicit.native_code import Module, build
-from streamproof.system.records import dataclass
 
 if TYPE_CHECKING:
     from streamproof.explicit.compiled.search_kernels import _ask, _hash, _home, _put

@@ -10,6 +10,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from streamproof.base.errors import TooLarge
+from streamproof.base.options import either
+from streamproof.base.records import replace
 from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.memory import AHEAD_MOST, Fixed, Prefault, Reserve, WordBlock, Worker
 from streamproof.explicit.compiled.packed_states import Layout
@@ -17,11 +20,8 @@ from streamproof.explicit.compiled.steps import StepCounters, conditions_code, m
 from streamproof.explicit.level_search import Budget, Stop, path_to
 from streamproof.explicit.native_code import Module, build
 from streamproof.explicit.state_graph import StateGraph, Truths, sources
-from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.model import System
-from streamproof.system.options import either
-from streamproof.system.records import replace
 
 CHUNK = 1 << 16
 """Number of states whose conditions are evaluated at a time."""
@@ -206,7 +206,7 @@ def _evaluate(search: Expanded, conditions: Sequence[Expr]) -> Truths:
 def _evaluate_steps(
     search: Expanded, conditions: Sequence[Expr], before: npt.NDArray[np.int32], after: npt.NDArray[np.int32]
 ) -> Truths:
-    from streamproof.system.constraint import twofold
+    from streamproof.transform.constraint import twofold
 
     layout, width = search.layout, search.layout.words
     words = np.frombuffer(search.worker.table.stored(0, 0, search.known), dtype=np.uint64).reshape(search.known, width)

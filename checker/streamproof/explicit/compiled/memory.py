@@ -19,6 +19,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from streamproof.base.errors import SystemFailure, TooLarge
+from streamproof.base.options import either
 from streamproof.explicit import kernel_compiler
 from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.search_kernels import RECENT_STATES
@@ -27,8 +29,6 @@ from streamproof.explicit.kernel_compiler import translate
 from streamproof.explicit.level_search import Budget
 from streamproof.explicit.native_code import Module, build
 from streamproof.interrupts import abruptly
-from streamproof.system.errors import SystemFailure, TooLarge
-from streamproof.system.options import either
 
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 LEAST = 1 << 24

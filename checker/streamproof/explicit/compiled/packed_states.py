@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import cast
 
+from streamproof.base.errors import TooLarge
+from streamproof.base.options import given_of
+from streamproof.base.records import dataclass
 from streamproof.explicit.writer import load
 from streamproof.system import expr as e
-from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
-from streamproof.system.options import given_of
-from streamproof.system.records import dataclass
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Scalar, Value, cardinality
 
 WORD = 64

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from streamproof.base.records import dataclass
 from streamproof.explicit.compiled.spill_file import Array, SpillFile
-from streamproof.system.records import dataclass
 
 STRIDE = 4096
 """Distance between two keys of the sparse index in memory."""

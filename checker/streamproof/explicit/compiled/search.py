@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from streamproof.base.errors import SystemFailure
 from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.memory import Prefault, WordBlock, Worker, fixed_code
 from streamproof.explicit.compiled.packed_states import Layout, layout
@@ -28,7 +29,6 @@ from streamproof.explicit.native_code import Module, build
 from streamproof.explicit.search import starts
 from streamproof.interrupts import abruptly
 from streamproof.system import build as b
-from streamproof.system.errors import SystemFailure
 from streamproof.system.expr import Expr
 from streamproof.system.model import Kind, State
 from streamproof.system.sorts import RangeSort

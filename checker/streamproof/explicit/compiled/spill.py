@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from streamproof.base.errors import TooLarge
+from streamproof.base.options import either, resident_bytes
 from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.deduplicate import Candidates, Fill, Sizes, collecting
 from streamproof.explicit.compiled.memory import give_back
@@ -25,9 +27,7 @@ from streamproof.explicit.compiled.spill_file import Array, SpillFile
 from streamproof.explicit.compiled.steps import StepCounters
 from streamproof.explicit.level_search import SearchTask, Stop
 from streamproof.explicit.search import starts
-from streamproof.system.errors import TooLarge
 from streamproof.system.model import State
-from streamproof.system.options import either, resident_bytes
 
 if TYPE_CHECKING:
     from streamproof.explicit.state_graph import StateGraph

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from streamproof.base.errors import SystemFailure
 from streamproof.explicit.compiled.log_file import LogFile
-from streamproof.system.errors import SystemFailure
 
 Array = npt.NDArray[Any]
 

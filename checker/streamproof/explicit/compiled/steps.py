@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from streamproof.base.errors import TooLarge
+from streamproof.base.records import dataclass
 from streamproof.explicit.compiled.packed_states import Emitter, Layout
 from streamproof.explicit.successors import PendingRule, Rule, grouped, rules_of
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property, System
-from streamproof.system.records import dataclass
 
 NONE = (1 << 64) - 1
 """Value of a counter without a hit."""

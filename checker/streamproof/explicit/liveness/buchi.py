@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
+from streamproof.base.records import dataclass, replace
 from streamproof.explicit.liveness.tableau import Node, Tableau, Transition, state_term, tableau
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Atom, Formula, NotF, mapped
-from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import BOOL
 
 

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from streamproof.base.errors import TooLarge, UsageError
+from streamproof.base.options import given_of
 from streamproof.explicit.level_search import LevelSearch, ReductionPlan, Stop, ended, undecided
 from streamproof.explicit.liveness.buchi import BuchiAutomaton, Scc, negation_automaton
 from streamproof.explicit.liveness.fair_graph import (
@@ -36,13 +38,11 @@ from streamproof.explicit.liveness.tableau import triggers
 from streamproof.explicit.state_graph import StateGraph
 from streamproof.interrupts import TimeUp, alarm
 from streamproof.system import build as b
-from streamproof.system.errors import TooLarge, UsageError
 from streamproof.system.expr import Expr
-from streamproof.system.flatten import Rewriter
 from streamproof.system.formula import Atom, Eventually, Formula, claims, recurring, refutable
 from streamproof.system.model import Property, System
-from streamproof.system.options import given_of
 from streamproof.system.verdict import Finding, Verdict, number_of
+from streamproof.transform.flatten import Rewriter
 
 if TYPE_CHECKING:
     from streamproof.explicit.witness import Witnesses

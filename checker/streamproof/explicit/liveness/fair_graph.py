@@ -13,11 +13,11 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from streamproof.base.errors import TooLarge
+from streamproof.base.records import dataclass
 from streamproof.explicit.liveness.buchi import BuchiAutomaton, Scc
 from streamproof.explicit.state_graph import Digraph, StateGraph, sources
-from streamproof.system.errors import TooLarge
 from streamproof.system.model import Fairness, System, fairness_constraints
-from streamproof.system.records import dataclass
 
 MOST_CONSTRAINTS = (1 << 15) - 1
 

@@ -12,16 +12,16 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from streamproof.base.errors import TooLarge
+from streamproof.base.options import either
 from streamproof.explicit.level_search import Budget, path_to
 from streamproof.explicit.liveness.fair_graph import Numbers, gather, refuse_more_steps
 from streamproof.explicit.state_graph import Digraph, StateGraph, Truths
 from streamproof.system import expr as e
-from streamproof.system.constraint import bits, turned
-from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula, Recurs, recurring
 from streamproof.system.model import System
-from streamproof.system.options import either
+from streamproof.transform.constraint import bits, turned
 
 
 class StepMonitors:

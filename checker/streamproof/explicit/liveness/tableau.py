@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias, assert_never
 
+from streamproof.base.errors import TooLarge
+from streamproof.base.records import dataclass
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.formula import (
     Always,
@@ -32,7 +33,6 @@ from streamproof.system.formula import (
     claims,
     parts,
 )
-from streamproof.system.records import dataclass
 
 MOST_ATOMS = 12
 """Limit on the number of atoms (conditions on states) of one formula; each doubles the truth tables."""

@@ -12,16 +12,16 @@ from collections.abc import Collection, Iterable
 from dataclasses import field
 from itertools import pairwise
 
+from streamproof.base.records import dataclass
 from streamproof.explicit.reductions.equivalence import THOROUGH, Assignment, EffortSpent, Equivalence, TermEffort
 from streamproof.explicit.reductions.images import liveness
 from streamproof.explicit.reductions.renaming import Renaming, renamed_system, symmetric_sorts, with_keys
 from streamproof.system import build as b
-from streamproof.system.assume import simplify
 from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Instance, Property, System
-from streamproof.system.records import dataclass
-from streamproof.system.scalarise import Scalarised, scalarise
 from streamproof.system.sorts import EnumSort
+from streamproof.transform.assume import simplify
+from streamproof.transform.scalarise import Scalarised, scalarise
 
 MOST_CANDIDATES = 24
 """Limit on the candidates per instance: instances that pick the same values in another order."""

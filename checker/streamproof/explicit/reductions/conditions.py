@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import TypeAlias, assert_never
 
+from streamproof.base.records import dataclass
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
-from streamproof.system.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

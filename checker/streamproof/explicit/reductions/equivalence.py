@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
+from streamproof.base.records import dataclass
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.assume import Assuming, Substitution
 from streamproof.system.expr import Expr
-from streamproof.system.records import dataclass
 from streamproof.system.sorts import BOOL, EnumSort, RangeSort, Value, cardinality, is_scalar, values
+from streamproof.transform.assume import Assuming, Substitution
 
 SWITCH_LIMIT = 64
 """Size of the largest sort whose conditionals are expanded value by value."""

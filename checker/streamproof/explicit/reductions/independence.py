@@ -13,10 +13,10 @@ from streamproof.explicit.reductions.equivalence import EffortSpent, Equivalence
 from streamproof.explicit.successors import Rule
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.assume import Assuming, Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.model import System
 from streamproof.system.sorts import Sort
+from streamproof.transform.assume import Assuming, Substitution
 
 EFFORT = 150_000
 """Limit on the terms visited for all pairs, and for all instances with atoms: some seconds."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from streamproof.explicit.level_search import PARTIAL_ORDER, SYMMETRY, ReductionPlan
 from streamproof.system.model import Kind, Property, System
-from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Reduction
+from streamproof.transform.scalarise import Scalarised
 
 if TYPE_CHECKING:
     from streamproof.explicit.reductions.stubborn import StubbornSets

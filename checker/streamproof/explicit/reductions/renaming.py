@@ -13,7 +13,6 @@ from typing import Any, TypeAlias, assert_never
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Conjunct, Instance, Property, System, mapped_conjuncts
 from streamproof.system.sorts import (
@@ -34,6 +33,7 @@ from streamproof.system.sorts import (
     index_value,
     values,
 )
+from streamproof.transform.assume import Substitution
 
 Renaming: TypeAlias = Mapping[EnumSort, Mapping[str, str]]
 """For some symmetric sorts, a permutation of their members."""

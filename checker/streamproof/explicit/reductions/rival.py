@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from streamproof.base.errors import OutOfTime, SystemFailure, TooLarge
+from streamproof.base.options import resident_bytes
+from streamproof.base.records import dataclass, replace
 from streamproof.explicit.level_search import LevelSearch, SearchTask, Stop
-from streamproof.system.errors import OutOfTime, SystemFailure, TooLarge
-from streamproof.system.options import resident_bytes
-from streamproof.system.records import dataclass, replace
 
 if TYPE_CHECKING:
     from streamproof.explicit.compiled.search import CompiledSearch

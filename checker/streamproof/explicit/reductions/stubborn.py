@@ -24,6 +24,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 
+from streamproof.base.records import dataclass
 from streamproof.explicit.reductions.conditions import (
     Alternatives,
     Atoms,
@@ -40,7 +41,6 @@ from streamproof.explicit.successors import Rule, rules_of
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Kind, Property, System
-from streamproof.system.records import dataclass
 
 SEEDS = 32
 """Number of enabled instances tried as the start of a set without goals."""

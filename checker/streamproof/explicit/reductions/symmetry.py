@@ -16,11 +16,11 @@ from itertools import permutations, product
 from operator import itemgetter
 from typing import Any, TypeAlias
 
+from streamproof.base.records import dataclass
 from streamproof.explicit.reductions.images import liveness, origins
 from streamproof.explicit.reductions.renaming import Renaming, with_keys
 from streamproof.explicit.writer import Writer, load, local_names, shared, unpacking
 from streamproof.system.model import State, System
-from streamproof.system.records import dataclass
 from streamproof.system.sorts import EnumSort, Value, default
 
 PERMUTATION_LIMIT = 5040

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.model import Instance
 from streamproof.system.sorts import BoolSort
+from streamproof.transform.assume import Substitution
 
 MOST_CASES = 32
 """Maximum number of cases per instance; further conditions remain inside the updates."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 
+from streamproof.base.records import dataclass
 from streamproof.symbolic.discovery import reachable_set
 from streamproof.symbolic.discovery.houdini import inductive
 from streamproof.symbolic.discovery.laws import Books
@@ -16,8 +17,7 @@ from streamproof.symbolic.goals import goals
 from streamproof.symbolic.solver import SolverBudget
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property, State
-from streamproof.system.records import dataclass
-from streamproof.system.scalarise import Scalarised
+from streamproof.transform.scalarise import Scalarised
 
 LAW = "conservation law"
 DRIFT = "conserved by all actions but one"

@@ -11,16 +11,16 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
+from streamproof.base.records import dataclass
 from streamproof.symbolic.discovery.cases import cases
 from streamproof.symbolic.discovery.forms import ONE, Form, amount, as_term, features, form
 from streamproof.symbolic.discovery.linear import VectorSpan, null_space, plus, scaled
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.model import Action, System
-from streamproof.system.records import dataclass
 from streamproof.system.sorts import BoolSort, EnumSort
+from streamproof.transform.assume import Substitution
 
 
 @dataclass(frozen=True, slots=True)

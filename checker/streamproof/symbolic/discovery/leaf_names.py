@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from streamproof.system import build as b
-from streamproof.system.assume import Substitution
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import candidates
-from streamproof.system.scalarise import Scalarised
 from streamproof.system.sorts import (
     ArraySort,
     BoolSort,
@@ -24,6 +22,8 @@ from streamproof.system.sorts import (
     is_empty,
     values,
 )
+from streamproof.transform.assume import Substitution
+from streamproof.transform.scalarise import Scalarised
 
 
 def in_terms_of_the_model(scalarised: Scalarised) -> Substitution:

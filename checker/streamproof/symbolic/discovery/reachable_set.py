@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from streamproof.base.errors import EvaluationError
 from streamproof.system import build as b
-from streamproof.system.errors import EvaluationError
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import State, System

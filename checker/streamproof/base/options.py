@@ -1,0 +1,277 @@
+"""Options of searches and proofs, and their resources: properties, limits, tiers, files; memory and time."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import resource
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, TypeVar
+
+from streamproof.base.errors import OutOfTime, UsageError
+from streamproof.base.records import annotated, dataclass
+from streamproof.interrupts import TimeUp, busy, doing, limit
+from streamproof.interrupts import answer as answer
+
+T = TypeVar("T")
+
+AUTO, PYTHON, COMPILED = "auto", "python", "compiled"
+TIERS = (AUTO, PYTHON, COMPILED)
+"""The tiers by name, the default first."""
+MOST_WORKERS = 64
+"""Number of threads of one search."""
+MOST_PATIENCE = 1_000_000.0
+"""Largest time limit of a solver, in seconds; solvers count milliseconds in 32 bits."""
+SOLVER_DEPTH = 20
+"""Default depth of a solver's search, in steps."""
+STRENGTH = 4
+"""Default maximum strength of induction."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """The names of the options that the running verb has, and of those that the user gave."""
+
+    offered: frozenset[str]
+    given: frozenset[str]
+
+
+command_line: ContextVar[CommandLine | None] = ContextVar("command line", default=None)
+"""The command line that is executed; None where the program is used as a library."""
+
+
+def either(*ways: str) -> str:
+    """Several remedies as one, without those that name an option which the running verb lacks."""
+    running = command_line.get()
+    fit = [way for way in ways if running is None or running.offered.issuperset(re.findall(r"(?<!\S)--[a-z-]+", way))]
+    return ", or ".join(filter(None, (", ".join(fit[:-1]), *fit[-1:])))
+
+
+def given_of(*names: str) -> str:
+    """Those of these options that the user gave: ``--symmetry and --por``. All of them where no verb runs."""
+    running = command_line.get()
+    given = [name for name in names if running is None or name in running.given]
+    return " and ".join(filter(None, (", ".join(given[:-1]), *given[-1:])))
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """The options of one search or proof; omitted limits are unlimited or chosen by the engine.
+
+    `engines.RegisteredEngine.options` lists those that an engine supports; it refuses the others. Raises `UsageError` for
+    an invalid value, and for options that exclude each other.
+    """
+
+    properties: Collection[str] | None = None
+    """The properties to check; None: all of them."""
+    deadlock: bool = True
+    """Whether properties of kind deadlock are checked."""
+    max_states: int | None = None
+    """Maximum number of distinct states; None: limited by 32-bit numbers."""
+    max_depth: int | None = None
+    """Maximum number of breadth-first levels, the initial states being the first: behaviours of at most `max_depth` - 1
+    steps."""
+    time_limit: float | None = None
+    """Time limit in seconds."""
+    memory: int | None = None
+    """Memory limit of the process in bytes; None: four fifths of the machine's memory."""
+    stop_when_decided: bool = False
+    """Stop after the level at which every property is decided."""
+    max_violations: int | None = None
+    """Stop after the level at which this number of properties are violated."""
+    tier: str = AUTO
+    """Generated Python, compiled code, or the first for small state spaces and the second for the others."""
+    workers: int | None = None
+    """Number of threads of compiled code; None: one for each processor available to the process, at most eight."""
+    symmetry: bool = False
+    """Search one representative of each orbit of states."""
+    por: bool = False
+    """Search with stubborn sets (partial-order reduction)."""
+    checkpoint: Path | None = None
+    """A folder for checkpoints, written at the ends of levels."""
+    resume: Path | None = None
+    """A folder with a checkpoint from which the search resumes."""
+    checkpoint_seconds: float = 60.0
+    """The time between two checkpoints."""
+    spill: Path | None = None
+    """A folder for states beyond `memory`."""
+    max_k: int = STRENGTH
+    """Maximum strength of induction."""
+    query_limit: float | None = None
+    """Time limit of one solver query, in seconds."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_states", "max_depth", "time_limit", "memory", "max_violations"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise UsageError(f"{name} must be positive, got {value}", remedy="leave it out for no limit")
+        if self.tier not in TIERS:
+            raise UsageError(f"unknown tier {self.tier!r}", remedy=f"the tiers are: {', '.join(TIERS)}")
+        if self.workers is not None and not 1 <= self.workers <= MOST_WORKERS:
+            raise UsageError(
+                f"workers must be from 1 to {MOST_WORKERS}, got {self.workers}", remedy="one for each core is best"
+            )
+        if self.checkpoint is not None and self.resume is not None:
+            raise UsageError(
+                "checkpoint and resume exclude each other", remedy="resume goes on writing to its own folder"
+            )
+        for message, remedy in self._excluded():
+            raise UsageError(message, remedy=remedy)
+
+    def _excluded(self) -> Iterator[tuple[str, str]]:
+        """Why these options exclude each other, with the remedy."""
+        several = self.workers is not None and self.workers > 1
+        python, stored = given_of("--tier", "--symmetry", "--por"), given_of("--checkpoint", "--resume")
+        if self.tier == PYTHON or self.reduced:
+            if several:
+                yield "only the compiled tier has workers", f"leave out --workers, or {python}"
+            if self.storage is not None:
+                yield "only the compiled tier writes checkpoints", f"leave out {python}, or {stored}"
+            if self.spill is not None:
+                yield "only the compiled tier spills to disk", f"leave out {python}, or --spill"
+        if self.spill is not None and several:
+            yield "a search that spills to disk has one worker", "leave out --workers, or --spill"
+        if self.spill is not None and self.storage is not None:
+            yield "what was spilled to disk is in no checkpoint", f"leave out {stored}, or --spill"
+
+    @property
+    def reduced(self) -> bool:
+        """Whether a reduction is enabled."""
+        return self.symmetry or self.por
+
+    @property
+    def depth(self) -> int:
+        """Depth of a solver's search, in steps."""
+        return SOLVER_DEPTH if self.max_depth is None else self.max_depth - 1
+
+    @property
+    def storage(self) -> Path | None:
+        """The folder of checkpoints, if there is one."""
+        folder = self.checkpoint if self.resume is None else self.resume
+        return None if folder is None else Path(folder)
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The options by name."""
+        return tuple(annotated(cls))
+
+    def given(self) -> dict[str, Any]:
+        """The options that differ from the defaults, by name."""
+        values = {name: getattr(self, name) for name in self.names()}
+        return {name: value for name, value in values.items() if value != getattr(DEFAULTS, name)}
+
+
+DEFAULTS = SearchOptions()
+"""A search without limits, of all properties."""
+
+
+def peak_bytes() -> int:
+    """The largest resident memory of this process so far.
+
+    Linux's `ru_maxrss` is inherited by a child process, however small it is; `VmHWM` is not.
+    """
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def resident_bytes() -> int:
+    """The current memory of this process; 0 if the operating system does not report it."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def memory_of_machine() -> int | None:
+    """The memory available to this process: the machine's, or the limit of its container."""
+    known: list[int] = []
+    with suppress(OSError, ValueError):
+        known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for place in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):
+            known.append(int(Path(place).read_text()))
+    return min(known, default=None)
+
+
+UNITS = {
+    "": 1, "B": 1,
+    "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+    "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40,
+    "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40,
+}  # fmt: skip
+"""Bytes per unit, in capitals; a single letter is a power of two, as for `ulimit` and the Java machine."""
+_WRITTEN = {"TB": 10**12, "TiB": 1 << 40, "GB": 10**9, "GiB": 1 << 30, "MB": 10**6, "MiB": 1 << 20, "B": 1}
+
+
+def parse_bytes(text: str) -> int:
+    """The number of bytes in a text such as ``4GB`` or ``1.5 GiB``. Raises `UsageError`."""
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", text)
+    unit = UNITS.get(found[2].upper()) if found else None
+    amount = int(float(found[1]) * unit) if found and unit else 0
+    if amount <= 0:
+        raise UsageError(f"{text!r} is not a memory size", remedy="write it as 500MB, 4GB or 4GiB")
+    return amount
+
+
+def bytes_text(amount: int) -> str:
+    """The exact text of a size, in the largest unit that divides it."""
+    unit = next(name for name, size in _WRITTEN.items() if amount % size == 0) if amount else "B"
+    return f"{amount // _WRITTEN[unit]}{unit}"
+
+
+def bytes_about(amount: int) -> str:
+    """A readable text of a size: exact for a round one, else with three digits."""
+    exact = bytes_text(amount)
+    if len(exact.rstrip("BGKMTi")) <= 4:
+        return exact
+    unit = next((name for name in ("TB", "GB", "MB") if amount >= _WRITTEN[name]), "B")
+    return f"{amount / _WRITTEN[unit]:.3g}{unit}"
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Inside, the garbage collector is off: for many objects without reference cycles."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@contextmanager
+def setting(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Inside, a context variable has another value."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+@contextmanager
+def timely(what: str, *, silent: bool = False) -> Iterator[None]:
+    """Raises `OutOfTime` when the command's time limit is reached in the block; `what` describes the work.
+
+    Unless `silent`, a long block is reported to the user. A block nested in another one, or in one of `doing`, is part
+    of that one.
+    """
+    if busy():
+        yield
+        return
+    try:
+        with doing(what, silent=silent):
+            yield
+    except TimeUp:
+        raise OutOfTime(
+            f"time limit of {limit():g} s reached while {what}", remedy="nothing was decided; raise the limit"
+        ) from None

@@ -1,0 +1,1 @@
+"""The engines: registry, and the provers as engines."""

@@ -1,0 +1,163 @@
+"""The symbolic provers as engines; states of the explicit engine are the evidence for lemma discovery, and show whether a
+proof is vacuous."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from streamproof.base.errors import Exit, StreamproofError
+from streamproof.base.options import DEFAULTS, SearchOptions
+from streamproof.interrupts import TimeUp, requested
+from streamproof.system import build as b
+from streamproof.system.model import Kind, Property, State, System
+from streamproof.system.verdict import CheckResult, Finding, Verdict
+from streamproof.transform.scalarise import scalarise
+
+if TYPE_CHECKING:
+    from streamproof.symbolic import Effort, Proof
+
+QUERY_SECONDS = 60.0
+"""Default time limit of one query, in seconds."""
+MOST_STATES = 20_000
+"""Largest number of states explored as evidence for lemma discovery."""
+MOST_TERMS = 200_000_000
+"""Largest number of terms evaluated for these states: some seconds of generated Python."""
+PROVABLE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
+"""Kinds of property that induction can prove; reachability needs a witness and termination the state graph, so a search."""
+
+
+EXAMINING = 10.0
+"""Time limit, in seconds, of each search for a state in which an antecedent is true."""
+FIRST_STATES = 2_000
+"""Number of states explored at first to find such a state."""
+
+R = TypeVar("R", bound=CheckResult)
+
+
+def states_worth(system: System) -> int:
+    """The largest number of states of a system to explore beside a proof."""
+    from streamproof.explicit.exploration import terms_of
+
+    return min(MOST_STATES, 1 + MOST_TERMS // max(1, terms_of(system)))
+
+
+class ExploredStates:
+    """States of a system as evidence for lemma discovery, explored on first use: all, or the first `EVIDENCE`."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self.all: int | None = None
+        """Number of reachable states, if all were found."""
+
+    def __call__(self) -> Iterable[State]:
+        """The states; empty if the search fails."""
+        from streamproof.explicit import explore
+
+        try:
+            found = explore(self._system, SearchOptions(properties=(), max_states=states_worth(self._system)))
+        except StreamproofError:
+            # No evidence: the proof reports errors of the model.
+            return ()
+        self.all = found.counts.distinct if found.complete else None
+        return found.states()
+
+
+def with_vacuity(finding: Finding, vacuous: bool | None, why: str = "not known whether it is vacuous") -> Finding:
+    """The finding of an engine that visits no states, and whether it is vacuous; `why` is said unless it is not."""
+    return replace(finding, vacuous=vacuous, because=finding.because + (f"; {why}" if vacuous is not False else ""))
+
+
+def examined(system: System, result: R, options: SearchOptions = DEFAULTS) -> R:
+    """The result of an engine that visits no states, in which every property that holds says whether it is vacuous.
+
+    Reachable states decide it: all, or those found within bounds. If these do not, a proof or a counterexample of the
+    condition that the antecedent is never true does. Raises `ReplayFailure` if the search of all states refutes a property.
+    """
+    names = [f.property for f in result.findings if f.is_vacuous() is None]
+    if not names:
+        return result
+    left = None if options.time_limit is None else options.time_limit - result.seconds.total
+    seconds = EXAMINING if left is None else min(EXAMINING, left)
+    known: Mapping[str, tuple[bool | None, str]] = {}
+    if seconds > 0 and not (result.interrupted or requested()):
+        try:
+            known = _vacuous(system, names, seconds)
+        except (StreamproofError, TimeUp) as error:
+            if isinstance(error, StreamproofError) and error.exit_code is Exit.DISAGREE:
+                raise
+    found = (with_vacuity(f, *known.get(f.property, (None,))) if f.property in names else f for f in result.findings)
+    return replace(result, findings=tuple(found))
+
+
+def _vacuous(system: System, names: list[str], seconds: float) -> dict[str, tuple[bool | None, str]]:
+    """For each of these proved properties for which it is known, whether it is vacuous, and why."""
+    from streamproof.explicit import explore
+    from streamproof.explicit.findings import antecedents
+    from streamproof.symbolic import Engine, ReplayFailure, prove
+
+    known: dict[str, tuple[bool | None, str]] = {}
+    for most in (FIRST_STATES, MOST_STATES):
+        open_ = tuple(name for name in names if name not in known)
+        if not open_:
+            return known
+        limits = SearchOptions(properties=open_, max_states=min(most, states_worth(system)), time_limit=seconds)
+        found = explore(system, limits)
+        for finding in found.findings:
+            if finding.verdict is Verdict.VIOLATED:
+                raise ReplayFailure(f"{finding.property} was proved, and a behaviour violates it")
+            if (vacuous := found.vacuity(finding.property)) is not None:
+                known[finding.property] = vacuous, finding.because.partition(";")[0]
+    scalar = replace(scalarise(system).system, constraint=None)
+    never = [
+        Property(name, Kind.INVARIANT, b.not_(b.or_(antecedents(scalar.property(name)))))
+        for name in open_
+        if name not in known and (system.constraint is None or system.property(name).kind is Kind.INVARIANT)
+    ]
+    if never:
+        proof = prove(replace(scalar, properties=tuple(never)), engine=Engine.AUTO, seconds=seconds, confirm=False)
+        decided = {Verdict.HOLDS: True, Verdict.VIOLATED: False}
+        because = "vacuous: its antecedent is false in every reachable state"
+        known |= {f.property: (decided[f.verdict], because) for f in proof.findings if f.verdict in decided}
+    return known
+
+
+def _prove(
+    engine: str,
+    system: System,
+    options: SearchOptions = DEFAULTS,
+    *,
+    on_progress: Callable[[Effort], None] | None = None,
+    on_violation: Callable[[Finding], None] | None = None,
+) -> Proof:
+    """Prove the properties selected by the options; None: all kinds that induction can prove."""
+    from streamproof.symbolic import Engine, prove
+    from streamproof.symbolic.liveness import prove_all
+
+    names = options.properties
+    if names is None:
+        names = [p.name for p in system.properties if p.kind in PROVABLE]
+    patience = int(1000 * (QUERY_SECONDS if options.query_limit is None else options.query_limit))
+    states = ExploredStates(system)
+    answer = (
+        prove_all if any(system.property(n).kind is Kind.TEMPORAL for n in names) else partial(prove, explored=states)
+    )
+    proof = answer(
+        system,
+        tuple(names),
+        engine=Engine(engine),
+        max_k=options.max_k,
+        depth=options.depth,
+        timeout=patience,
+        seconds=options.time_limit,
+        on_progress=on_progress,
+    )
+    return replace(proof, reachable=states.all)
+
+
+auto = partial(_prove, "auto")
+induction = partial(_prove, "induction")
+discovery = partial(_prove, "discovery")
+pdr = partial(_prove, "pdr")

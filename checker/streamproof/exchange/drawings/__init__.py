@@ -1,0 +1,1 @@
+"""State graphs for Graphviz, and sequence diagrams."""

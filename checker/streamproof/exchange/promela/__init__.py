@@ -1,0 +1,1 @@
+"""Promela models of a system for Spin; Spin run and read."""

@@ -1,0 +1,1 @@
+"""Systems as SMT-LIB scripts and Horn clauses."""

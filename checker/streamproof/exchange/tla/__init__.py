@@ -1,0 +1,1 @@
+"""TLA+ modules of a system for TLC and Apalache; TLC run and read."""

@@ -1,0 +1,1 @@
+"""What an author writes: declarations of state, actions and properties; models, composites, specifications, sweeps."""

@@ -1,0 +1,1 @@
+"""Rules with a free parameter, read for every value of it."""

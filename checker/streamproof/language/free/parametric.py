@@ -1,0 +1,125 @@
+"""Compilation of a model with free parameters to a `Parametric` system, for every value of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from streamproof.base.errors import ModelError, UsageError
+from streamproof.base.records import replace
+from streamproof.language.declare.declarations import parameter_types
+from streamproof.language.declare.model import Model
+from streamproof.language.declare.variables import Decl
+from streamproof.language.free.guarded import unguarded
+from streamproof.language.free.symbolic_parameters import SymbolicInt, UniformArray, watching
+from streamproof.language.lower.conversion import ANY
+from streamproof.language.lower.terms import is_expr
+from streamproof.system import build as b
+from streamproof.system.expr import Expr, LessEq, Node, intern
+from streamproof.system.model import System
+from streamproof.system.sorts import (
+    BOOL,
+    INFINITY,
+    ArraySort,
+    RangeSort,
+    RecordSort,
+    Sort,
+    TermRange,
+    Value,
+    contains,
+    values,
+)
+from streamproof.transform.unbounded import Free, Parametric, forall
+
+Compile: TypeAlias = Callable[..., tuple[System, Mapping[str, Decl]]]
+"""Compiles a model with free parameters: `spec.compile_unbounded`."""
+
+
+def compile_parametric(
+    compiled: Compile,
+    cls: type[Model],
+    free: Sequence[str],
+    variant: str | None,
+    parameters: Mapping[str, Any],
+    properties: Sequence[Callable[..., Any]],
+    *,
+    temporal: bool = False,
+    carries: Mapping[str, Any] = MappingProxyType({}),
+) -> Parametric:
+    """The transition system of a model for every value, within its limits, of the parameters `free`.
+
+    Temporal properties are included only if `temporal`. Raises `UsageError` for a name that is not a numeric parameter
+    or also has a value in `parameters`, and `ModelError`.
+    """
+    own = cls.variants.get(variant or "", cls)
+    chosen = tuple(_free(own, name, parameters) for name in dict.fromkeys(free))
+    amounts = {f.name: SymbolicInt(b.var(f.name, f.sort)) for f in chosen}
+    with watching(), unguarded((cls, own, *properties)):
+        model = cls.build(variant, **parameters, **amounts)
+        system, declarations = compiled(model, frozenset(amounts), properties, temporal=temporal, carries=carries)
+        numbers = count(1)
+        initial = [system.initially]
+        for name, decl in declarations.items():
+            term = b.var(name, decl.sort)
+            initial.append(b.or_(_starts(term, decl.sort, value, numbers) for value in decl.first))
+        fixed = {name: value for name, value in model.settings().items() if name not in amounts}
+        without_starts = replace(
+            system,
+            variables=tuple(replace(v, initial=()) for v in system.variables),
+            initially=b.TRUE,
+            parameters={**fixed, **dict.fromkeys(amounts, "any")},
+        )
+        firsts = {n: len(d.first[0].value) for n, d in declarations.items() if isinstance(d.first[0], UniformArray)}
+        return Parametric(without_starts, chosen, b.and_(initial), fixed, firsts)
+
+
+def _free(cls: type[Model], name: str, parameters: Mapping[str, Any]) -> Free:
+    if name not in cls.parameters():
+        known = ", ".join(cls.parameters()) or "none"
+        raise UsageError(f"{cls.title()} has no parameter {name!r}", remedy=f"its parameters: {known}")
+    kind = parameter_types(cls)[name]
+    if kind.kind is not int:
+        raise UsageError(f"{name} is not a number", remedy="only parameters of type int can be any number")
+    if kind.optional:  # None is a value of the parameter that no term has
+        raise UsageError(
+            f"{name} is of type {kind}, and --any proves for numbers only, not for None",
+            remedy=f"declare {name}: int, or leave it out of --any",
+        )
+    if name in parameters:
+        raise UsageError(f"{name} is to be any number and {parameters[name]}", remedy="leave one of the two out")
+    least, most = cls.parameter_limits().get(name, (None, None))
+    return Free(name, least, most)
+
+
+def _starts(term: Expr, sort: Sort, value: Value, numbers: Iterator[int]) -> Expr:
+    """The condition that `term` has the initial value `value`, which may contain terms, `ANY` and `UniformArray`."""
+    if is_expr(value):
+        return b.eq(term, value)
+    if value is ANY:
+        return b.and_(_literally(term, sort))
+    match sort:
+        case ArraySort(index=TermRange() as index, element=element) if isinstance(value, UniformArray):
+            bound = b.var(f"i'{next(numbers)}", index)
+            return forall(bound, b.or_(_starts(b.select(term, bound), element, v, numbers) for v in value.value))
+        case ArraySort(index, element) if isinstance(value, tuple):
+            keys = [b.const(index, k) for k in values(index)]
+            pairs = zip(keys, value, strict=True)
+            return b.and_(_starts(b.select(term, k), element, v, numbers) for k, v in pairs)
+        case RecordSort(fields) if isinstance(value, tuple):
+            parts = zip(fields, value, strict=True)
+            return b.and_(_starts(b.field(term, n), s, v, numbers) for (n, s), v in parts)
+    if contains(sort, value):
+        return b.eq(term, b.const(sort, value))
+    raise ModelError(f"a first value of {sort} depends on a free parameter", remedy="give the parameter a value")
+
+
+def _literally(term: Expr, sort: Sort) -> Iterator[Expr]:
+    """The condition that a number is in its range; the range of its own sort would be simplified away."""
+    assert isinstance(sort, RangeSort)
+    low, high = (sort.least, sort.most) if isinstance(sort, TermRange) else (sort.lo, sort.hi)
+    if isinstance(low, Node) or low > -INFINITY:
+        yield intern(LessEq, BOOL, None, low if isinstance(low, Node) else b.num(low), term)
+    if isinstance(high, Node) or high < INFINITY:
+        yield intern(LessEq, BOOL, None, term, high if isinstance(high, Node) else b.num(high))

@@ -1,0 +1,1 @@
+"""A model run by Python itself: states as objects, rules as functions."""

@@ -1,1 +1,0 @@
-"""Sweeps: one model at many points; their generation, checking, distribution and storage."""

@@ -1,0 +1,1 @@
+"""From one transition system to another: flattened, scalarised, simplified, composed, refined, constrained."""
