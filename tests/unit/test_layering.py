@@ -22,7 +22,9 @@ MODULES = (
     *(
         f"checker/streamproof/{layer}/__init__.py"
         for layer in (
+            "base",
             "system",
+            "transform",
             "language",
             "explicit",
             "symbolic",
@@ -31,18 +33,25 @@ MODULES = (
             "conformance",
             "pipeline",
             "report",
+            "sweep",
             "certify",
             "agree",
+            "any",
+            "any/certify",
+            "any/engine",
             "cli",
         )
     ),
+    "checker/streamproof/any/ground_induction.py",
+    "checker/streamproof/any/ranking.py",
+    "checker/streamproof/any/readings.py",
     "checker/streamproof/conformance/flink/__init__.py",
     "checker/streamproof/conformance/binding.py",
     "checker/streamproof/certify/verifier.py",
     "checker/streamproof/certify/verifier_induction.py",
     "checker/streamproof/any/certify/verifier.py",
     *(
-        f"checker/streamproof/certify/{name}.py"
+        f"checker/streamproof/any/certify/{name}.py"
         for name in (
             "obligations",
             "formulas",
@@ -55,9 +64,13 @@ MODULES = (
         )
     ),
     "models/streamproof_models/__init__.py",
+    "models/streamproof_models/credit/__init__.py",
     "models/streamproof_models/credit/machine.py",
     "specs/streamproof_specs/__init__.py",
+    "specs/streamproof_specs/credit/__init__.py",
     "specs/streamproof_specs/credit/properties.py",
+    "specs/streamproof_specs/failover/__init__.py",
+    "specs/streamproof_specs/failover/flink/__init__.py",
     "specs/streamproof_specs/flink/__init__.py",
     "specs/streamproof_specs/failover/flink/binding.py",
     "specs/streamproof_specs/runtime/__init__.py",
@@ -87,7 +100,9 @@ def skeleton(tmp_path: Path) -> Path:
     allowed = {
         "checker/streamproof/__init__.py": "import streamproof.language, streamproof.explicit, streamproof.symbolic",
         "checker/streamproof/__main__.py": "import streamproof.cli",
-        "checker/streamproof/language/__init__.py": "import streamproof.system",
+        "checker/streamproof/system/__init__.py": "import streamproof.base",
+        "checker/streamproof/transform/__init__.py": "import streamproof.system, streamproof.base",
+        "checker/streamproof/language/__init__.py": "import streamproof.transform",
         "checker/streamproof/explicit/__init__.py": "import streamproof.system",
         "checker/streamproof/symbolic/__init__.py": "import streamproof.system",
         "checker/streamproof/traces/__init__.py": "import streamproof.system",
@@ -95,10 +110,12 @@ def skeleton(tmp_path: Path) -> Path:
         "checker/streamproof/conformance/__init__.py": "import streamproof.exchange, streamproof.explicit",
         "checker/streamproof/pipeline/__init__.py": "import streamproof.conformance, streamproof.explicit",
         "checker/streamproof/report/__init__.py": "import streamproof.conformance, streamproof.pipeline",
+        "checker/streamproof/sweep/__init__.py": "import streamproof.report, streamproof.pipeline, streamproof.explicit",
         "checker/streamproof/model_registry.py": "import streamproof, streamproof.language",
         "checker/streamproof/certify/__init__.py": "import streamproof.explicit, streamproof.symbolic, streamproof.exchange",
         "checker/streamproof/certify/verifier.py": "import streamproof.system",
         "checker/streamproof/agree/__init__.py": "import streamproof.explicit, streamproof.symbolic, streamproof.exchange",
+        "checker/streamproof/any/certify/verifier.py": "import streamproof.certify.verifier",
         "checker/streamproof/cli/__init__.py": "import streamproof.report, streamproof.model_registry, streamproof.certify",
         "models/streamproof_models/credit/machine.py": "import streamproof",
         "specs/streamproof_specs/credit/properties.py": "import streamproof, streamproof_models.credit.machine",
@@ -123,6 +140,15 @@ def test_every_import_the_architecture_allows_is_accepted(skeleton: Path) -> Non
         [
             ("checker/streamproof/system/deep.py", "streamproof.language", "inside the checker"),
             ("checker/streamproof/system/deep.py", "streamproof", "inside the checker"),
+            ("checker/streamproof/system/deep.py", "streamproof.transform", "inside the checker"),
+            ("checker/streamproof/base/deep.py", "streamproof.system", "inside the checker"),
+            ("checker/streamproof/symbolic/deep.py", "streamproof.any", "inside the checker"),
+            (
+                "checker/streamproof/any/certify/smt_terms.py",
+                "streamproof.any.engine",
+                "shares only what a system means",
+            ),
+            ("specs/streamproof_specs/failover/flink/deep.py", "streamproof.system", "but the public doors"),
             ("checker/streamproof/language/deep.py", "streamproof.explicit", "inside the checker"),
             ("checker/streamproof/explicit/deep.py", "streamproof.symbolic", "inside the checker"),
             ("checker/streamproof/symbolic/deep.py", "streamproof.explicit", "inside the checker"),

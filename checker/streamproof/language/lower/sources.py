@@ -312,9 +312,9 @@ def _parts(kind: type) -> tuple[str, ...]:
 
 ORDINARY = "this is ordinary Python, run while the model is read"
 STANDARD = str(Path(os.__file__).resolve().parent) + os.sep
-GUARDED = str(Path(__file__).resolve().parent / "guarded.py")
+GUARDED = str(Path(__file__).resolve().parents[1] / "free" / "guarded.py")
 """The module that calls user functions on behalf of the user."""
-PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
+PACKAGE = str(Path(__file__).resolve().parents[2]) + os.sep
 
 
 def caller() -> Loc | None:
