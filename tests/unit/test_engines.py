@@ -6,7 +6,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 import pytest
 
@@ -51,10 +51,8 @@ def test_engines_answer(name: str, relay: System) -> None:
 
 def test_each_engine_is_in_the_panel_or_has_a_reason(relay: System) -> None:
     """An engine of the registry or an outside tool is in the panel of `check --agree`, or is listed above with a reason."""
-    modules = {m.name: import_module(f"{exchange.__name__}.{m.name}") for m in iter_modules(exchange.__path__)}
-    tools = {
-        name.removesuffix("_run") for name, m in modules.items() if name.endswith("_run") and hasattr(m, "installed")
-    }
+    names = [m.name for m in walk_packages(exchange.__path__, f"{exchange.__name__}.") if m.name.endswith("_run")]
+    tools = {n.rpartition(".")[2].removesuffix("_run") for n in names if hasattr(import_module(n), "installed")}
     assert tools == {"spin", "tlc"}
     assert sorted([*IN_PANEL, *NOT_IN_PANEL]) == sorted({*ENGINES, *tools})
     panel = agree(relay, PanelLimits(spin=0, tlc=0, depth=1))
