@@ -6,7 +6,9 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -92,3 +94,48 @@ def test_a_taskmanager_that_logs_few_lines_about_slots_excuses_no_lie(flink_logs
     """Flink 1.17 at INFO: slots are freed, but no line says that they were allocated; a decision to restart is missing."""
     lie = changed(flink_logs / "b117-lostpart-1", tmp_path, lambda r: " 1 tasks will be restarted" not in r)
     assert answers(lie, "failover") == {"rejected"}
+
+
+def test_rotated_files_in_any_order_in_one_file_contradict_nothing(flink_live: Path, tmp_path: Path) -> None:
+    """Of all processes, concatenated in an order of their names or any other."""
+    files = sorted((flink_live / "rotation-lost").glob("*.log*"))
+    rng = Random(1)
+    for at in range(12):
+        rng.shuffle(files)
+        (tmp_path / f"{at}").mkdir()
+        (tmp_path / f"{at}" / "all.log").write_bytes(b"".join(file.read_bytes() for file in files))
+        for model in ("failover", "slot_pool", "partition_lifecycle"):
+            assert answers(tmp_path / f"{at}", model) == {"inconclusive"}
+
+
+def test_a_rotated_log_in_any_order_in_one_file_contradicts_nothing(flink_logs: Path, tmp_path: Path) -> None:
+    """Three parts of the JobManager's log; a lie in them is not accepted."""
+    run = Path(shutil.copytree(flink_logs / "b-lostpart-1", tmp_path / "run"))
+    lines = records(run / "jobmanager.log")
+    third = len(lines) // 3
+    parts = ["".join(lines[at : at + third]) for at in range(0, 3 * third, third)]
+    for order in permutations([*parts[:2], parts[2] + "".join(lines[3 * third :])]):
+        (run / "jobmanager.log").write_text("".join(order))
+        expected = {"accepted"} if "".join(order) == "".join(lines) else {"inconclusive"}
+        assert answers(run, "failover") <= {"accepted", "inconclusive"}
+        assert answers(run, "slot_pool") == expected
+    (run / "jobmanager.log").write_text("".join(order).replace(" 10 tasks will be", " 9 tasks will be"))
+    assert answers(run, "failover") == {"inconclusive"}
+
+
+def test_the_lines_at_debug_of_one_process_are_dropped(flink_live: Path, tmp_path: Path) -> None:
+    """A TaskManager whose level is DEBUG writes there that a slot is free."""
+    run = Path(shutil.copytree(flink_live / "debug-stream-kill", tmp_path / "run"))
+    log = run / "taskmanager-1.log"
+    log.write_text("".join(r for r in records(log) if " DEBUG " not in r.partition("\n")[0]))
+    assert answers(run, "slot_pool") == {"inconclusive"}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("lost", [0.3, 0.7, 0.95])
+def test_some_lines_at_debug_are_dropped(lost: float, seed: int, flink_logs: Path, tmp_path: Path) -> None:
+    """What the missing ones would say is open."""
+    rng = Random(seed)
+    run = changed(flink_logs / "a-taskfail-1", tmp_path, lambda r: " DEBUG " not in r[:40] or rng.random() > lost)
+    for model in ("failover", "slot_pool", "partition_lifecycle"):
+        assert answers(run, model) <= {"accepted", "inconclusive"}

@@ -72,7 +72,7 @@ def slots_of(run: FlinkRun, heard: Heard, job: str) -> Unit:
     unjudged = () if reasons.complete else reasons.texts
     title = f"{run.jobs[job]}, {len(tasks)} slots"
     logical, missing = logical_slots(job, run.of_job(job), reasons.complete)
-    doubt = delivered.doubt or slots.sampled or (sample_of(missing) if missing >= SAMPLED else None)
+    doubt = delivered.doubt or slots.sampled or slots.unfreed or (sample_of(missing) if missing >= SAMPLED else None)
     return Unit(job, title, (*tasks, *logical), False, unjudged, damage(run), doubt, tuple(slots.notes()))
 
 
@@ -125,6 +125,16 @@ class _Slots:
                     seen.add(event.event)
                 missing += len(lacking)
         return None if missing < SAMPLED else sample_of(missing)
+
+    @property
+    def unfreed(self) -> str | None:
+        """Why lines that a slot is freed may be missing: Flink writes them at DEBUG if that level is on."""
+        for lines in self._lines.values():
+            freeing = any(e.event == "slot.rm.freeing" for es in lines.rm.values() for e in es)
+            for process in lines.te if freeing else ():
+                if "slot.tm.free" not in self.heard.speaks[process]:
+                    return f"no line of {process} says that a slot is freed: all lines at DEBUG may be missing"
+        return None
 
     # --- collection
 
