@@ -43,14 +43,15 @@ def answers(run: Path, model: str) -> set[str]:
         ("v120-lostpart", "runtime.taskmanager.Task", "failover"),
         ("v120-iterate", "runtime.jobmaster.JobMaster", "failover"),
         ("ha-batch-recovery", "runtime.taskexecutor.TaskExecutor", "slot_pool"),
+        ("u117-2x2-e1-f2", "runtime.taskexecutor.slot.TaskSlotTableImpl", "slot_pool"),
         ("ckpt-expo", "runtime.checkpoint.CheckpointCoordinator", "checkpoints"),
     ],
 )
 def test_a_logger_at_warn_contradicts_nothing(
-    name: str, logger: str, model: str, flink_versions: Path, flink_live: Path, tmp_path: Path
+    name: str, logger: str, model: str, flink_versions: Path, flink_live: Path, flink_credit: Path, tmp_path: Path
 ) -> None:
     """Its lines at INFO are all missing."""
-    folder = next(root / name for root in (flink_versions, flink_live) if (root / name).is_dir())
+    folder = next(root / name for root in (flink_versions, flink_live, flink_credit) if (root / name).is_dir())
 
     def keep(record: str) -> bool:
         head = HEAD.match(record)
@@ -129,6 +130,12 @@ def test_the_lines_at_debug_of_one_process_are_dropped(flink_live: Path, tmp_pat
     log = run / "taskmanager-1.log"
     log.write_text("".join(r for r in records(log) if " DEBUG " not in r.partition("\n")[0]))
     assert answers(run, "slot_pool") == {"inconclusive"}
+
+
+def test_a_partition_may_be_listed_for_release_if_no_list_is_logged(flink_logs: Path, tmp_path: Path) -> None:
+    """The logger of the lists is off, and one partition alone would need one."""
+    run = changed(flink_logs / "m-job-failed-1", tmp_path, lambda r: "TaskExecutorPartitionTrackerImpl" not in r)
+    assert answers(run, "partition_lifecycle") == {"inconclusive"}
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -98,6 +98,29 @@ def test_copies_that_lack_a_beginning_a_middle_or_a_process_are_not_rejected(
     assert any("accepted" in o.verdicts for o in found)
 
 
+@pytest.mark.parametrize("kind", ["silence", "search", "merge"])
+@pytest.mark.parametrize(
+    ("first", "copies"),
+    [(90_000, 4), *(pytest.param(91_000 + n, 80, marks=pytest.mark.long) for n in range(0, 240, 80))],
+)
+def test_filtered_and_merged_copies_are_not_rejected(
+    first: int,
+    copies: int,
+    kind: str,
+    tool: ModuleType,
+    flink_logs: Path,
+    flink_more: Path,
+    flink_live: Path,
+    flink_versions: Path,
+) -> None:
+    """By no model: a logger is off, only lines that name a job are left, files are joined in any order."""
+    folders = {"logs": flink_logs, "more": flink_more, "live": flink_live, "versions": flink_versions}
+    runs = [folders[place] / name for place, _, name in (run.partition("/") for run in PARTIAL)]
+    turn = first % len(runs)
+    found = list(tool.outcomes(runs[turn:] + runs[:turn], copies, first, "all", [getattr(tool, kind)]))
+    assert [(o.run, o.seed, o.done, o.reasons) for o in found if o.rejected] == []
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(10))
 def test_a_thousand_disturbed_copies_of_all_runs_are_not_rejected(
