@@ -16,7 +16,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
 
-from streamproof.language.access import unsteady
+from streamproof.language.access import READ_DRAWN, unsteady
 from streamproof.language.conversion import in_order, plain_inside
 from streamproof.language.declare import Decl
 from streamproof.language.elements import refuse_iterator
@@ -34,8 +34,6 @@ COMBINATIONS = 10 * INSTANCE_LIMIT
 """Maximum number of combinations of an action's arguments, even if guards disable most of them."""
 _READ_ALIKE = frozenset({list, tuple, set, frozenset, dict, range, enum.EnumType})
 """Types of domains with the same values at each reading."""
-READ_DRAWN = 30
-"""Number of further evaluations of a domain whose function uses random numbers or a clock: two draws may be equal."""
 
 
 class Domains:
