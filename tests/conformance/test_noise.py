@@ -193,6 +193,18 @@ def test_a_clock_that_no_message_bounds_is_not_compared(flink_logs: Path, tmp_pa
     assert "rejected" not in verdicts(run)
 
 
+def test_the_clock_of_a_taskmanager_without_tasks_is_not_compared(
+    flink_live: Path, tmp_path: Path, tool: ModuleType
+) -> None:
+    """A collector has dated the JobManager's log 55 s later; it ends before the slots of that TaskManager are requested."""
+    run = changed(flink_live / "speculative2", tmp_path)
+    (run / "taskmanager-2.log").unlink()
+    master = run / "jobmanager.log"
+    parts = [tool.moved(record, timedelta(seconds=55)) for record in tool.records(master.read_bytes()[:35_026])]
+    master.write_bytes(b"".join(parts))
+    assert {v.answer for v in validate_paths([run], model="slot_pool")} <= {"accepted", "inconclusive"}
+
+
 @pytest.mark.parametrize("name", share(["x-agent-credit-1", "n-agent"], 2))
 def test_one_end_of_a_channel_says_nothing_of_it(name: str, flink_logs: Path, flink_live: Path, tmp_path: Path) -> None:
     """A process's trace is missing, in two files, or without its first half."""

@@ -169,7 +169,9 @@ def _unrestored(run: FlinkRun, job: str, masters: Mapping[str, Sequence[Event]])
         whole = run.processes[name].submitted.get(job, inf) <= events[0].seq
         for since, until in missing_restores([(e.seq, e.event, e.args) for e in events], whole=whole):
             stored = any(e.event == "ckpt.complete" for e in events if e.seq < until)
-            if stored or not any(since < at < until for at in unplaced):
+            # A search for the identifier of the job omits the line that there is no checkpoint, and those about tasks.
+            searched = not any(e.event.startswith("exec.") for e in events)
+            if stored or not (searched or any(since < at < until for at in unplaced)):
                 text = "the job goes on, but no line says which checkpoint its state is restored from"
                 yield contradicted(job, by_seq[until], text)
 
